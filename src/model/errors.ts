@@ -1,0 +1,80 @@
+/**
+ * Every failure that a caller may meet, by a stable code. The code is the interface, the message is for people.
+ * Which HTTP status a code becomes is known by `http/errors.ts` alone.
+ */
+export type ErrorCode =
+  | "validation.failed"
+  | "body.malformed"
+  | "body.too_large"
+  | "route.not_found"
+  | "thread.not_found"
+  | "thread.exists"
+  | "thread.busy"
+  | "run.not_found"
+  | "run.conflict"
+  | "assistant.not_found"
+  | "graph.not_found"
+  | "graph.invalid"
+  | "graph.recursion"
+  | "checkpoint.not_found"
+  | "resume.ambiguous"
+  | "resume.invalid"
+  | "state.invalid"
+  | "state.concurrent_update"
+  | "value.unstorable"
+  | "journal.fenced"
+  | "journal.conflict"
+  | "journal.damaged"
+  | "storage.locked"
+  | "storage.version"
+  | "storage.unavailable"
+  | "server.draining"
+  | "unsupported";
+
+/** One field that failed validation: `at` is its path in the body (`input.messages[0]`), `message` what is wrong. */
+export interface FieldError {
+  readonly at: string;
+  readonly message: string;
+}
+
+export class ServiceError extends Error {
+  override readonly name = "ServiceError";
+  readonly code: ErrorCode;
+  readonly fields: readonly FieldError[];
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: ErrorOptions & { readonly fields?: readonly FieldError[] },
+  ) {
+    super(message, options);
+    this.code = code;
+    this.fields = options?.fields ?? [];
+  }
+}
+
+/** An error as records and streams carry it: the class name and the message, never the stack. */
+export interface PlainError {
+  readonly error: string;
+  readonly message: string;
+}
+
+/** What a node threw, whatever it was (`null` and plain strings too), as a {@link PlainError}. */
+export function plainError(thrown: unknown): PlainError {
+  try {
+    if (thrown instanceof Error) {
+      return { error: String(thrown.name || "Error"), message: String(thrown.message) };
+    }
+    if (typeof thrown === "object" && thrown !== null) {
+      const { name, message } = thrown as { name?: unknown; message?: unknown };
+      return {
+        error: typeof name === "string" ? name : "Error",
+        message: typeof message === "string" ? message : (JSON.stringify(thrown) ?? "unknown"),
+      };
+    }
+    return { error: "Error", message: String(thrown) };
+  } catch {
+    // A hostile getter or toString: the run still has to end with something readable.
+    return { error: "Error", message: "a value that cannot be described was thrown" };
+  }
+}

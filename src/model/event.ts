@@ -1,0 +1,105 @@
+import type { PlainError } from "./errors.ts";
+import type { Interrupt } from "./interrupt.ts";
+import type { JsonObject } from "./json.ts";
+
+/**
+ * What happened in a run, as its log stores it: facts, not rendered bytes. `values` and the like are a reference to a
+ * checkpoint, a token is its text and its message's number. `stream/modes.ts` renders facts as events.
+ */
+export type Fact =
+  /** An attempt began. */
+  | { readonly t: "start"; readonly attempt: number }
+  /** A checkpoint was made. */
+  | {
+      readonly t: "checkpoint";
+      readonly id: string;
+      readonly ns: string;
+      readonly step: number;
+      /** The one before the input was applied: it has no `values` event. */
+      readonly input: boolean;
+    }
+  /** A task starts. A push brings its input; a pull reads the state of `checkpoint`. */
+  | {
+      readonly t: "task";
+      readonly id: string;
+      readonly name: string;
+      readonly ns: string;
+      readonly checkpoint: string;
+      readonly triggers: readonly string[];
+      readonly input?: { readonly value: unknown };
+    }
+  /** A task ended. `update` is what the node returned, null where it returned nothing. */
+  | {
+      readonly t: "result";
+      readonly id: string;
+      readonly name: string;
+      readonly ns: string;
+      readonly update?: unknown;
+      readonly error?: PlainError;
+      readonly interrupts: readonly Interrupt[];
+    }
+  /** The run pauses: at interrupts, or (an empty list) at a breakpoint. */
+  | {
+      readonly t: "interrupt";
+      readonly ns: string;
+      readonly checkpoint: string;
+      readonly interrupts: readonly Interrupt[];
+    }
+  /** `ctx.emit(data)`. */
+  | { readonly t: "custom"; readonly ns: string; readonly data: unknown }
+  /** A streamed message begins; its tokens name it by this event's id. */
+  | {
+      readonly t: "message";
+      readonly id: string;
+      readonly name: string | null;
+      readonly ns: string;
+      readonly meta: JsonObject;
+    }
+  /** A token of message `m` (the id of its `message` event). */
+  | { readonly t: "token"; readonly m: number; readonly text: string }
+  /** A piece of message `m` that is more than text: tool call chunks, usage, content blocks. */
+  | { readonly t: "piece"; readonly m: number; readonly chunk: JsonObject }
+  /** A whole message in the state: one that was streamed (`streamed`), or one that a node returned as it is. */
+  | {
+      readonly t: "complete";
+      readonly message: JsonObject;
+      readonly streamed: boolean;
+      readonly ns: string;
+      readonly meta: JsonObject;
+    }
+  /** The run failed. */
+  | { readonly t: "error"; readonly error: PlainError };
+
+/** The events that each kind of fact stands for, in order. Each has an id of its own, whether anyone asked for it or not. */
+export const slots = {
+  start: ["metadata"],
+  checkpoint: ["values", "checkpoints", "debug"],
+  task: ["tasks", "debug"],
+  result: ["updates", "tasks", "debug"],
+  interrupt: ["updates", "values"],
+  custom: ["custom"],
+  message: ["messages"],
+  token: ["messages-tuple", "messages"],
+  piece: ["messages-tuple", "messages"],
+  complete: ["messages-tuple", "messages"],
+  error: ["error"],
+} as const satisfies Record<Fact["t"], readonly string[]>;
+
+/** How many event ids a fact takes. */
+export function width(fact: Fact): number {
+  return slots[fact.t].length;
+}
+
+/** Facts of one run that are stored together; the first event of the first fact has id `first`. */
+export interface EventChunk {
+  readonly run_id: string;
+  readonly first: number;
+  readonly facts: readonly Fact[];
+}
+
+/** The id that follows a chunk's last event. */
+export function endOf(chunk: EventChunk): number {
+  let id = chunk.first;
+  for (const fact of chunk.facts) id += width(fact);
+  return id;
+}

@@ -1,0 +1,79 @@
+import { createHash } from "node:crypto";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Is this a UUID of any version, in lower case? Ids from outside are lower-cased first, see {@link parseUuid}. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** The UUID in its canonical lower case, or undefined when `text` is none. */
+export function parseUuid(text: unknown): string | undefined {
+  if (typeof text !== "string" || text.length !== 36) return undefined;
+  const lower = text.toLowerCase();
+  return UUID.test(lower) ? lower : undefined;
+}
+
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"));
+
+function format(b: Uint8Array): string {
+  const h = (i: number) => HEX[b[i] as number] as string;
+  return (
+    `${h(0)}${h(1)}${h(2)}${h(3)}-${h(4)}${h(5)}-${h(6)}${h(7)}-${h(8)}${h(9)}-` +
+    `${h(10)}${h(11)}${h(12)}${h(13)}${h(14)}${h(15)}`
+  );
+}
+
+/** A UUID version 7 (RFC 9562 §5.7): 48 bits of epoch milliseconds, then randomness. Sorts by time as text. */
+export function uuid7(now: number, random: Uint8Array): string {
+  const b = Uint8Array.from(random.subarray(0, 16));
+  const high = Math.floor(now / 0x1_0000);
+  b[0] = (high >>> 24) & 255;
+  b[1] = (high >>> 16) & 255;
+  b[2] = (high >>> 8) & 255;
+  b[3] = high & 255;
+  b[4] = (now >>> 8) & 255;
+  b[5] = now & 255;
+  b[6] = ((b[6] as number) & 0x0f) | 0x70;
+  b[8] = ((b[8] as number) & 0x3f) | 0x80;
+  return format(b);
+}
+
+/** 100 ns ticks from 1582-10-15, the start of the Gregorian calendar (RFC 9562 §5.1), to the Unix epoch. */
+const GREGORIAN = 122_192_928_000_000_000n;
+
+/**
+ * A UUID version 6 (RFC 9562 §5.6) for a checkpoint: time first, then the step, so that ids sort as text in the order
+ * in which one writer made them. `tick` is a count within one millisecond (0 to 9,999) that keeps two ids apart.
+ */
+export function uuid6(now: number, tick: number, step: number, random: Uint8Array): string {
+  const time = BigInt(now) * 10_000n + BigInt(tick) + GREGORIAN;
+  const high = time.toString(16).padStart(15, "0");
+  const clock = ((step & 0x3fff) | 0x8000).toString(16).padStart(4, "0");
+  let node = "";
+  for (let i = 0; i < 6; i++) node += HEX[random[i] as number];
+  return `${high.slice(0, 8)}-${high.slice(8, 12)}-6${high.slice(12)}-${clock}-${node}`;
+}
+
+/** A UUID version 5 (RFC 9562 §5.5): the SHA-1 of `name` within the namespace UUID. The same input, the same id. */
+export function uuid5(name: string, namespace: string): string {
+  const hash = createHash("sha1");
+  hash.update(Buffer.from(namespace.replaceAll("-", ""), "hex"));
+  hash.update(name);
+  const b = new Uint8Array(hash.digest().subarray(0, 16));
+  b[6] = ((b[6] as number) & 0x0f) | 0x50;
+  b[8] = ((b[8] as number) & 0x3f) | 0x80;
+  return format(b);
+}
+
+/** 32 lower-case hex digits derived from `text`: the form of an interrupt's id. */
+export function hex32(text: string): string {
+  return createHash("md5").update(text).digest("hex");
+}
+
+/** The namespace in which the platform derives a default assistant's id from its graph's name. */
+const ASSISTANTS = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
+
+export function defaultAssistantId(graph: string): string {
+  return uuid5(graph, ASSISTANTS);
+}

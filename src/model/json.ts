@@ -1,0 +1,76 @@
+import { ServiceError } from "./errors.ts";
+
+/** A plain JSON object. Values are `unknown`: what enters the state has passed {@link toStorable}. */
+export type JsonObject = { readonly [key: string]: unknown };
+
+/** Deepest nesting that is stored. Deeper data would overflow the stack of a recursive encoder. */
+export const MAX_DEPTH = 256;
+
+export function isObject(value: unknown): value is JsonObject {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const proto: unknown = Object.getPrototypeOf(value);
+  return proto === Object.prototype || proto === null;
+}
+
+/**
+ * A deep copy of `value` that holds JSON data alone: null, booleans, finite numbers, strings, arrays, plain objects.
+ * `undefined` members are left out and `toJSON` is honoured, as `JSON.stringify` does. The copy shares nothing
+ * with the original, so whoever made it may go on changing it.
+ *
+ * @param at names the value in the error, e.g. `update` or `input`
+ * @throws ServiceError `value.unstorable` naming the path of the first part that cannot be stored: a function,
+ *   symbol, bigint, NaN, Infinity, cycle, Map, Set, typed array, class instance, a lone `__proto__` key, or too deep
+ */
+export function toStorable(value: unknown, at: string): unknown {
+  return copy(value, at, []);
+}
+
+function refuse(at: string, what: string): never {
+  throw new ServiceError("value.unstorable", `${at} cannot be stored: ${what}`);
+}
+
+function copy(value: unknown, at: string, above: object[]): unknown {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      return Number.isFinite(value) ? value : refuse(at, `${value} is not a finite number`);
+    case "undefined":
+      return null;
+    case "object":
+      return value === null ? null : copyObject(value, at, above);
+    case "bigint":
+    case "symbol":
+    case "function":
+      return refuse(at, `it is a ${typeof value}`);
+    default:
+      return refuse(at, "it is of an unknown type");
+  }
+}
+
+function copyObject(value: object, at: string, above: object[]): unknown {
+  if (above.length >= MAX_DEPTH) refuse(at, `it is nested deeper than ${MAX_DEPTH} levels`);
+  if (above.includes(value)) refuse(at, "it contains itself");
+  const { toJSON } = value as { toJSON?: unknown };
+  above.push(value);
+  try {
+    if (typeof toJSON === "function") return copy(toJSON.call(value, ""), at, above);
+    if (Array.isArray(value)) {
+      const list: unknown[] = [];
+      for (let i = 0; i < value.length; i++) list.push(copy(value[i], `${at}[${i}]`, above));
+      return list;
+    }
+    if (!isObject(value)) refuse(at, `it is a ${value.constructor?.name || "class instance"}`);
+    const object: Record<string, unknown> = {};
+    for (const key of Object.keys(value)) {
+      // Assigning this key would set a prototype instead of storing data.
+      if (key === "__proto__") refuse(`${at}.__proto__`, "the key is reserved");
+      const member = value[key];
+      if (member !== undefined) object[key] = copy(member, `${at}.${key}`, above);
+    }
+    return object;
+  } finally {
+    above.pop();
+  }
+}

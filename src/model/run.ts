@@ -1,0 +1,92 @@
+import type { PlainError } from "./errors.ts";
+import type { JsonObject } from "./json.ts";
+
+/** `running` is never stored: a read overlays it while an actor executes the run. */
+export type RunStatus = "pending" | "running" | "success" | "error" | "timeout" | "interrupted";
+
+export type TerminalStatus = Exclude<RunStatus, "pending" | "running">;
+
+export const isTerminal = (status: RunStatus): status is TerminalStatus =>
+  status !== "pending" && status !== "running";
+
+export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
+
+/** How a run is stopped. `rollback` also takes back what it did to the thread. */
+export type CancelAction = "interrupt" | "rollback";
+
+export type StreamMode =
+  | "values"
+  | "updates"
+  | "messages"
+  | "messages-tuple"
+  | "custom"
+  | "debug"
+  | "tasks"
+  | "checkpoints"
+  | "events";
+
+export type Durability = "sync" | "async" | "exit";
+
+/** `*` stands for every node. */
+export type Breakpoints = readonly string[] | "*";
+
+export interface SendInput {
+  readonly node: string;
+  readonly input: unknown;
+}
+
+export interface Command {
+  readonly resume?: unknown;
+  readonly update?: unknown;
+  readonly goto?: string | SendInput | readonly (string | SendInput)[];
+}
+
+/** What the run was created with. Absent values are explicit nulls, as the contract shows them. */
+export interface RunKwargs {
+  readonly input: unknown;
+  readonly command: Command | null;
+  readonly config: JsonObject & { readonly configurable: JsonObject; readonly metadata: JsonObject };
+  readonly context: JsonObject;
+  readonly webhook: string | null;
+  readonly temporary: boolean;
+  readonly stream_mode: readonly StreamMode[];
+  readonly feedback_keys: readonly string[] | null;
+  readonly interrupt_before: Breakpoints | null;
+  readonly interrupt_after: Breakpoints | null;
+  readonly subgraphs: boolean;
+  readonly resumable: boolean;
+  readonly durability: Durability;
+}
+
+/** One execution of an assistant on a thread. Times are epoch milliseconds. */
+export interface RunRecord {
+  readonly run_id: string;
+  readonly thread_id: string;
+  readonly assistant_id: string;
+  readonly graph_id: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly metadata: JsonObject;
+  readonly status: Exclude<RunStatus, "running">;
+  readonly kwargs: RunKwargs;
+  readonly multitask_strategy: MultitaskStrategy;
+  /** Its place in the thread's order of admission. */
+  readonly order: number;
+  /** Attempts started so far; stored before each starts, so that a node that kills the process cannot loop. */
+  readonly attempt: number;
+  /** Set when its end has been asked for: stored before it is acknowledged, so that a crash cannot forget it. */
+  readonly cancel: CancelAction | null;
+  readonly started_at: number | null;
+  readonly ended_at: number | null;
+  readonly error: PlainError | null;
+  /** The thread's event number that this run's event 0 has; set when it first starts. */
+  readonly seq_base: number;
+  /** The id that the next event takes; in a run that has ended, the number of its events. */
+  readonly next_event: number;
+  /** No event of this attempt has an id as high as this; ids of an attempt after a power cut start here. */
+  readonly event_mark: number;
+  /** The machine's boot in which the last attempt started: another one now means that the power may have failed. */
+  readonly boot: string | null;
+  /** The thread's checkpoint when the run first started: what a rollback returns to. */
+  readonly base_checkpoint: string | null;
+}

@@ -1,0 +1,76 @@
+import type { PlainError } from "./errors.ts";
+import type { Interrupts } from "./interrupt.ts";
+import type { JsonObject } from "./json.ts";
+
+/** Whose thread, and which. The tenant is part of every key, never a filter; `_` where there is but one. */
+export interface ThreadKey {
+  readonly tenant: string;
+  readonly thread: string;
+}
+
+export const DEFAULT_TENANT = "_";
+
+/** How a thread rests: `idle` has run nothing yet, or its last run was cancelled; the others say how it ended. */
+export type RestState = "idle" | "success" | "interrupted" | "error";
+
+/** What the wire calls a thread's state. */
+export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
+
+/**
+ * What is stored of a thread: all that its actor needs to wake. Times are epoch milliseconds. The status is not in it:
+ * see {@link threadStatus}.
+ */
+export interface ThreadRecord {
+  readonly thread_id: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly state_updated_at: number;
+  readonly metadata: JsonObject;
+  readonly config: JsonObject;
+  /** How the last run ended; what the thread rests in when it has no work. */
+  readonly rest: RestState;
+  readonly error: PlainError | null;
+  /** The fence: +1 in the append that starts an attempt of a run. A write under an older one is refused. */
+  readonly epoch: number;
+  /** Number of the last append to this thread's journal; contiguous from 1. */
+  readonly seq: number;
+  /** The run in progress, or null. */
+  readonly active: string | null;
+  /** Runs that wait, in the order in which they will start. */
+  readonly queue: readonly string[];
+  /** Id of the latest root checkpoint, or null before the first. */
+  readonly checkpoint: string | null;
+  readonly interrupts: Interrupts;
+  /** The thread's next event number: what the next run to start takes as its `seq_base`. */
+  readonly next_event: number;
+  /** The order of admission that the next run gets. */
+  readonly next_run: number;
+}
+
+/** The status on the wire, read from the record: busy while anything runs or waits to run. */
+export function threadStatus(thread: ThreadRecord): ThreadStatus {
+  if (thread.active !== null || thread.queue.length > 0) return "busy";
+  return thread.rest === "success" ? "idle" : thread.rest;
+}
+
+/** A thread that has just been made: nothing stored yet (`seq` 0), no run. */
+export function newThread(id: string, now: number, metadata: JsonObject): ThreadRecord {
+  return {
+    thread_id: id,
+    created_at: now,
+    updated_at: now,
+    state_updated_at: now,
+    metadata,
+    config: {},
+    rest: "idle",
+    error: null,
+    epoch: 0,
+    seq: 0,
+    active: null,
+    queue: [],
+    checkpoint: null,
+    interrupts: {},
+    next_event: 1,
+    next_run: 1,
+  };
+}

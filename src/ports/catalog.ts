@@ -1,0 +1,33 @@
+import type { AssistantRecord } from "../model/assistant.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Eventually } from "./eventually.ts";
+
+export interface AssistantQuery {
+  readonly limit: number;
+  readonly offset: number;
+  readonly graph_id?: string;
+  /** Every member must be contained in the assistant's metadata. */
+  readonly metadata?: JsonObject;
+}
+
+export interface ThreadQuery {
+  readonly limit: number;
+  /** Only threads after this id, in the order of ids (which, being UUID version 7, is that of creation). */
+  readonly after?: string;
+}
+
+/** One change of the catalog. */
+export type CatalogChange =
+  | { readonly kind: "assistant.put"; readonly assistant: AssistantRecord }
+  | { readonly kind: "assistant.delete"; readonly assistant: string };
+
+/** What no thread owns. Each `transact` is atomic and acknowledged: it resolves once it would survive a power cut. */
+export interface Catalog {
+  assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined>;
+  /** Newest first. */
+  assistants(tenant: string, query: AssistantQuery): Promise<readonly AssistantRecord[]>;
+  transact(tenant: string, changes: readonly CatalogChange[]): Promise<void>;
+  /** The index of threads, which the journal's appends keep. */
+  threads(tenant: string, query: ThreadQuery): Promise<readonly ThreadKey[]>;
+}

@@ -1,0 +1,117 @@
+import type { Checkpoint, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { PlainError } from "../model/errors.ts";
+import type { Fact } from "../model/event.ts";
+import type { Interrupt, Interrupts } from "../model/interrupt.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import type { Eventually } from "./eventually.ts";
+
+/** A fact to emit, with the state it refers to. */
+export interface Emission {
+  readonly fact: Fact;
+  readonly values?: JsonObject;
+}
+
+/** Where an attempt starts from. */
+export interface Position {
+  /** The thread's latest checkpoint (or the one that the run forks from); null for a thread without any. */
+  readonly head: Checkpoint | null;
+  /** The state there. Shared, never changed. */
+  readonly values: JsonObject;
+  /** What tasks have left there. */
+  readonly writes: readonly TaskWrites[];
+}
+
+/** What happens next. */
+export type Plan =
+  | { readonly kind: "tasks"; readonly tasks: readonly PlannedTask[] }
+  /** The graph has come to its end. */
+  | { readonly kind: "done" }
+  /** It waits: for answers (by root task), or, with none, at a breakpoint. */
+  | { readonly kind: "paused"; readonly interrupts: Interrupts }
+  | { readonly kind: "failed"; readonly error: PlainError };
+
+/** One step, computed: what to store, what to tell, what comes next. */
+export interface Step {
+  readonly checkpoints: readonly NewCheckpoint[];
+  readonly writes: readonly TaskWrites[];
+  readonly emissions: readonly Emission[];
+  readonly plan: Plan;
+  /** The state after the step. */
+  readonly values: JsonObject;
+}
+
+/** What became of a task's attempt, as the host saw it. */
+export type TaskOutcome =
+  | { readonly kind: "returned"; readonly value: unknown }
+  | { readonly kind: "interrupted"; readonly interrupts: readonly Interrupt[] }
+  | { readonly kind: "failed"; readonly error: PlainError };
+
+/** What a task left, after the engine has read its outcome. */
+export interface Settled {
+  readonly kind: "done" | "interrupted" | "failed";
+  readonly writes: TaskWrites;
+  readonly emissions: readonly Emission[];
+  readonly error?: PlainError;
+}
+
+/** All that a node body needs, cloneable: it may run in another thread. */
+export interface NodeCall {
+  readonly graph: string;
+  readonly node: string;
+  readonly task: string;
+  readonly ns: string;
+  readonly run: string;
+  readonly thread: string;
+  readonly tenant: string;
+  readonly assistant: string;
+  readonly attempt: number;
+  readonly step: number;
+  /** The state, or what a `send` brought. Shared: MUST NOT be changed. */
+  readonly input: unknown;
+  readonly config: JsonObject;
+  readonly context: JsonObject;
+  /** Answers to the task's interrupts so far, in order. */
+  readonly resumes: readonly unknown[];
+  /** Its journaled steps so far. */
+  readonly steps: JsonObject;
+  /** What the events of its messages say: langgraph_step, langgraph_node, ... */
+  readonly meta: JsonObject;
+}
+
+/**
+ * One attempt of one run over one graph, driven by the run's actor: `begin`, then for each plan of tasks `call` and
+ * `settle` each one, then `apply`. It is a pure computation over what it was opened with: it MUST NOT read a clock, store
+ * anything or run a node body.
+ */
+export interface Execution {
+  /** Applies the input, the command or the answers. Called once. @throws ServiceError `resume.*`, `state.invalid` */
+  begin(): Eventually<Step>;
+  call(task: string): NodeCall;
+  /** Reads a task's outcome. An invalid return (unknown key, unstorable value) makes it `failed`, naming the path. */
+  settle(task: string, outcome: TaskOutcome): Settled;
+  /** All tasks of the plan are settled: applies what they wrote, in task order, and plans on. */
+  apply(): Eventually<Step>;
+}
+
+/** The ids and times that an execution needs; the caller's ports stand behind it. */
+export interface Source {
+  now(): number;
+  /** A new checkpoint id, above every earlier one of the thread. */
+  checkpointId(step: number): string;
+}
+
+/** Computes graphs. The run's actor knows this port alone, not which kind of graph stands behind it. */
+export interface Engine {
+  has(graph: string): boolean;
+  graphs(): readonly string[];
+  /** @throws ServiceError `graph.not_found` */
+  open(run: RunRecord, position: Position, source: Source): Execution;
+  /** What a run with this `command` would be refused for while the thread rests, e.g. an ambiguous resume; else null. */
+  refuses(run: RunRecord, interrupts: Interrupts): PlainRefusal | null;
+}
+
+export interface PlainRefusal {
+  readonly code: "resume.ambiguous" | "resume.invalid";
+  readonly message: string;
+}

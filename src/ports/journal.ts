@@ -1,0 +1,112 @@
+import type { Checkpoint, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { EventChunk } from "../model/event.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord, RunStatus } from "../model/run.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { Eventually } from "./eventually.ts";
+
+/** What an append believes to be stored. A writer that is wrong about it has been overtaken, and is refused. */
+export interface Fence {
+  /** The thread's epoch; 0 for a thread that is to be made. */
+  readonly epoch: number;
+  /** The thread's last append; 0 for a thread that is to be made. */
+  readonly seq: number;
+}
+
+/** One atomic change of one thread. Everything in it is stored, or nothing is. */
+export interface Append {
+  readonly key: ThreadKey;
+  readonly fence: Fence;
+  /** In a word: `created`, `admitted`, `started`, `stepped`, `settled`, ... For the journal and for people. */
+  readonly kind: string;
+  /**
+   * True: acknowledged. The promise resolves once it would survive a power cut.
+   * False: streamed. It resolves once it would survive the end of the process.
+   */
+  readonly durable: boolean;
+  /** The thread as it is afterwards. `seq` MUST be the fence's + 1, `epoch` the fence's or one more. */
+  readonly thread: ThreadRecord;
+  readonly runs?: readonly RunRecord[];
+  /** In order of making: each one's parent is stored already, or stands before it here. */
+  readonly checkpoints?: readonly NewCheckpoint[];
+  readonly writes?: readonly TaskWrites[];
+  readonly events?: EventChunk;
+  /** Runs to be forgotten, with their events and the checkpoints that they made. */
+  readonly forget?: readonly string[];
+}
+
+export interface RunsQuery {
+  readonly limit: number;
+  readonly offset: number;
+  /** Stored status; the overlay of `running` is the caller's affair. */
+  readonly status?: RunStatus;
+}
+
+export interface HistoryQuery {
+  readonly ns: string;
+  readonly limit: number;
+  /** Only checkpoints older than this one. */
+  readonly before?: string;
+}
+
+/** A stored value that is not what was written, or a number missing from a sequence. */
+export interface Damage {
+  readonly key: ThreadKey;
+  readonly what: string;
+}
+
+/**
+ * The durable, ordered, fenced record of threads, their runs, checkpoints and events. Callers see nouns, never keys.
+ *
+ * Writes take effect in the order of the calls, across all threads. A read sees every append that has resolved; it may
+ * or may not see one in flight. Reads MUST NOT answer from a damaged value: they throw `journal.damaged`.
+ */
+export interface Journal {
+  // --- threads ---
+  thread(key: ThreadKey): Eventually<ThreadRecord | undefined>;
+  /** Threads with a run in progress or waiting: all that a boot has to look at. MUST NOT scan the others. */
+  unsettled(): AsyncIterable<ThreadKey>;
+
+  // --- runs ---
+  run(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
+  /** Newest admission first. */
+  runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]>;
+
+  // --- checkpoints ---
+  checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined>;
+  /** Newest first. */
+  history(key: ThreadKey, query: HistoryQuery): Promise<readonly Checkpoint[]>;
+  /** The state at a checkpoint: all channels, or only `channels`, so that a small key costs a small read. */
+  values(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject>;
+  /** What tasks have left at a checkpoint, in the order of their ids. */
+  writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]>;
+
+  // --- events ---
+  /**
+   * Stored chunks of a run in order, from the one that holds event `after + 1` (-1: from the first) on. A short answer is
+   * never the end: only an empty one is. At most about `limit` chunks, at least one where there is one.
+   */
+  events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
+
+  // --- writing ---
+  /**
+   * MUST refuse with `journal.fenced` when the thread's epoch is not the fence's, with `journal.conflict` when its seq is
+   * not; both are judged at the call, against every append made before, stored or in flight. Rejects with
+   * `storage.unavailable` when the write failed: then nothing later of this thread in flight is stored either, and the
+   * writer MUST read the thread anew before it writes again. The checkpoints' `channels` are derived by the journal.
+   */
+  append(append: Append): Promise<void>;
+  /**
+   * Stores streamed events: outside the thread's sequence, class streamed, fenced by epoch alone. The chunk MUST begin
+   * where the run's last one ended, or above it.
+   */
+  publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void>;
+  /** Forgets what is held in memory for a thread that rests. Reading it again costs a read. */
+  release(key: ThreadKey): void;
+  /** Deletes a thread with all that belongs to it. */
+  remove(key: ThreadKey, fence: Fence): Promise<void>;
+
+  // --- care ---
+  /** Reads everything, of one thread or of all, and tells what is damaged or missing. */
+  verify(key?: ThreadKey): AsyncIterable<Damage>;
+}
