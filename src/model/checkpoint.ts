@@ -31,7 +31,8 @@ export type ChannelChange =
   | { readonly kind: "append"; readonly keep: number; readonly items: readonly unknown[] }
   | { readonly kind: "clear" };
 
-interface CheckpointBase {
+/** A checkpoint without its state. */
+export interface CheckpointHead {
   /** UUID version 6: sorts by time within a thread. */
   readonly id: string;
   readonly parent: string | null;
@@ -54,12 +55,12 @@ interface CheckpointBase {
 }
 
 /** A snapshot of the state after a step, as it is stored. */
-export interface Checkpoint extends CheckpointBase {
+export interface Checkpoint extends CheckpointHead {
   readonly channels: { readonly [channel: string]: ChannelRef };
 }
 
 /** A snapshot to be stored: what it changes against its parent. */
-export interface NewCheckpoint extends CheckpointBase {
+export interface NewCheckpoint extends CheckpointHead {
   readonly changes: { readonly [channel: string]: ChannelChange };
 }
 

@@ -55,6 +55,12 @@ export function uuid6(now: number, tick: number, step: number, random: Uint8Arra
   return `${high.slice(0, 8)}-${high.slice(8, 12)}-6${high.slice(12)}-${clock}-${node}`;
 }
 
+/** The time and tick within a UUID version 6 that {@link uuid6} made. */
+export function uuid6Time(id: string): { readonly ms: number; readonly tick: number } {
+  const ticks = BigInt(`0x${id.slice(0, 8)}${id.slice(9, 13)}${id.slice(15, 18)}`) - GREGORIAN;
+  return { ms: Number(ticks / 10_000n), tick: Number(ticks % 10_000n) };
+}
+
 /** A UUID version 5 (RFC 9562 §5.5): the SHA-1 of `name` within the namespace UUID. The same input, the same id. */
 export function uuid5(name: string, namespace: string): string {
   const hash = createHash("sha1");

@@ -1,4 +1,4 @@
-import type { Checkpoint, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
@@ -15,7 +15,7 @@ export interface Emission {
 /** Where an attempt starts from. */
 export interface Position {
   /** The thread's latest checkpoint (or the one that the run forks from); null for a thread without any. */
-  readonly head: Checkpoint | null;
+  readonly head: CheckpointHead | null;
   /** The state there. Shared, never changed. */
   readonly values: JsonObject;
   /** What tasks have left there. */
@@ -85,7 +85,12 @@ export interface NodeCall {
  * anything or run a node body.
  */
 export interface Execution {
-  /** Applies the input, the command or the answers. Called once. @throws ServiceError `resume.*`, `state.invalid` */
+  /**
+   * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1) goes on
+   * from where the earlier one got to: when the head was made by this run, or its answers are stored there, they are
+   * not applied again.
+   * @throws ServiceError `resume.*`, `state.invalid`
+   */
   begin(): Eventually<Step>;
   call(task: string): NodeCall;
   /** Reads a task's outcome. An invalid return (unknown key, unstorable value) makes it `failed`, naming the path. */

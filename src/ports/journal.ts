@@ -88,6 +88,9 @@ export interface Journal {
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 
+  /** The id that follows the run's last stored event; 0 for a run without any. */
+  nextEvent(key: ThreadKey, run: string): Eventually<number>;
+
   // --- writing ---
   /**
    * MUST refuse with `journal.fenced` when the thread's epoch is not the fence's, with `journal.conflict` when its seq is
