@@ -10,6 +10,7 @@ import type { Logger } from "../src/ports/logger.ts";
 import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Sinks } from "../src/ports/sink.ts";
+import { Registry } from "./registry.ts";
 
 /** A run that a client asks for. */
 export interface RunDraft {
@@ -67,7 +68,7 @@ export interface SystemDeps {
   readonly logger: Logger;
   /** Identifies the machine's boot, see `RunRecord.boot`. */
   readonly boot: string;
-  readonly limits?: Partial<SystemLimits>;
+  readonly limits: SystemLimits;
 }
 
 export interface SystemLimits {
@@ -81,6 +82,8 @@ export interface SystemLimits {
   readonly attempts: number;
 }
 
-export function createSystem(_deps: SystemDeps): ThreadSystem {
-  throw new Error("under construction");
+export const defaultLimits: SystemLimits = { idle: 30_000, maxIdle: 5_000, grace: 500, attempts: 3 };
+
+export function createSystem(deps: SystemDeps): ThreadSystem {
+  return new Registry(deps);
 }

@@ -1,0 +1,62 @@
+import type { Clock } from "../src/ports/clock.ts";
+import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
+import type { Cell } from "./thread/cell.ts";
+import type { SystemLimits } from "./system.ts";
+
+/** Threads at rest, the longest first. One timer for all: a timer for each would cost more than the thread. */
+export class Idle {
+  readonly #since = new Map<Cell, number>();
+  readonly #clock: Clock;
+  readonly #scheduler: Scheduler;
+  readonly #limits: SystemLimits;
+  readonly #passivate: (cell: Cell) => boolean;
+  #timer: Cancel | null = null;
+
+  constructor(clock: Clock, scheduler: Scheduler, limits: SystemLimits, passivate: (cell: Cell) => boolean) {
+    this.#clock = clock;
+    this.#scheduler = scheduler;
+    this.#limits = limits;
+    this.#passivate = passivate;
+  }
+
+  get size(): number {
+    return this.#since.size;
+  }
+
+  /** A cell may have come to rest, or have left it. */
+  note(cell: Cell): void {
+    this.#since.delete(cell);
+    if (!cell.alive || cell.runs.size > 0) return;
+    this.#since.set(cell, this.#clock.mono());
+    if (this.#since.size > this.#limits.maxIdle) this.#letGo(this.#since.keys().next().value);
+    this.#timer ??= this.#scheduler.after(this.#limits.idle, () => this.#sweep());
+  }
+
+  drop(cell: Cell): void {
+    this.#since.delete(cell);
+  }
+
+  stop(): void {
+    this.#timer?.();
+    this.#timer = null;
+  }
+
+  #letGo(cell: Cell | undefined): void {
+    if (cell !== undefined && this.#passivate(cell)) this.#since.delete(cell);
+  }
+
+  #sweep(): void {
+    this.#timer = null;
+    const now = this.#clock.mono();
+    for (const [cell, since] of this.#since) {
+      const rested = now - since;
+      if (rested < this.#limits.idle) {
+        this.#timer = this.#scheduler.after(this.#limits.idle - rested, () => this.#sweep());
+        return;
+      }
+      this.#letGo(cell);
+      // It had a write in flight: it is looked at again with the youngest.
+      if (this.#since.has(cell)) this.note(cell);
+    }
+  }
+}

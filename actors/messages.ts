@@ -1,0 +1,57 @@
+import type { CancelAction, MultitaskStrategy, TerminalStatus } from "../src/model/run.ts";
+import type { RestState } from "../src/model/thread.ts";
+
+/** What a thread's actor is told. `run` is always a run's id. */
+export type ThreadEvent =
+  /** A run has been admitted: its place is in the record that is on its way to storage. */
+  | { readonly type: "RUN.ADMITTED"; readonly run: string; readonly strategy: MultitaskStrategy }
+  /** The start of the active run is stored: it may begin. */
+  | { readonly type: "RUN.STARTED"; readonly run: string }
+  /** The end of the active run is asked for, and that is stored. */
+  | { readonly type: "RUN.CANCEL"; readonly run: string; readonly action: CancelAction }
+  /** A run that waited has ended without starting. */
+  | { readonly type: "RUN.WITHDRAWN"; readonly run: string }
+  /** From the run: it has come to its end, which is being stored. Nothing can stop it any more. */
+  | { readonly type: "RUN.CLOSING" }
+  /** The registry lets the actor go; taken only at rest. */
+  | { readonly type: "PASSIVATE" }
+  /** A write failed, or an actor broke: the records are the truth, this actor is given up. */
+  | { readonly type: "GIVE.UP" };
+
+/** What a run's actor is told. */
+export type RunEvent =
+  | { readonly type: "BEGIN" }
+  | { readonly type: "CANCEL"; readonly action: CancelAction }
+  | { readonly type: "LOADED" }
+  /** The next step is planned: these tasks, or none when the run is at its end. */
+  | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
+  /** No commit is in flight any more. */
+  | { readonly type: "COMMITTED" }
+  /** The terminal record is stored. */
+  | { readonly type: "ENDED"; readonly status: TerminalStatus; readonly rest: RestState };
+
+export interface TaskName {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** What a task's actor is told. */
+export type TaskEvent =
+  | { readonly type: "DONE" }
+  | { readonly type: "INTERRUPTED" }
+  | { readonly type: "FAILED" }
+  | { readonly type: "CANCEL" };
+
+export type TaskKind = "done" | "interrupted" | "failed" | "cancelled";
+
+/** What a task's actor leaves its parent. */
+export interface TaskOutput {
+  readonly task: string;
+  readonly kind: TaskKind;
+}
+
+/** What a run's actor leaves its parent. */
+export interface RunOutput {
+  readonly status: TerminalStatus;
+  readonly rest: RestState;
+}

@@ -1,0 +1,282 @@
+import { createActor } from "xstate";
+import { ServiceError } from "../src/model/errors.ts";
+import { isTerminal, type CancelAction, type RunRecord } from "../src/model/run.ts";
+import { newThread, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import { andThen, type Eventually } from "../src/ports/eventually.ts";
+import { admit, cancel } from "./thread/admission.ts";
+import { Cell, type CellOwner } from "./thread/cell.ts";
+import { charts, type Charts } from "./charts.ts";
+import { Idle } from "./idle.ts";
+import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem } from "./system.ts";
+
+/** The name under which a thread's cell is held, and its chart knows it. */
+export function cellName(key: ThreadKey): string {
+  return `${key.tenant}/${key.thread}`;
+}
+
+/** Milliseconds before a thread whose storage failed is taken up again. */
+const RETAKE = 1_000;
+
+type Waiter = (record: RunRecord | undefined) => void;
+
+/** Thread id -> live cell. An entry is absent, waking (whoever asks meanwhile waits for it) or live. */
+export class Registry implements ThreadSystem, CellOwner {
+  draining = false;
+  readonly #deps: SystemDeps;
+  readonly #cells = new Map<string, Cell>();
+  readonly #waking = new Map<string, Promise<Cell>>();
+  readonly #waiters = new Map<string, Waiter[]>();
+  readonly #idle: Idle;
+  readonly #charts: Charts;
+  #halted = 0;
+  #drained: (() => void) | null = null;
+
+  constructor(deps: SystemDeps) {
+    this.#deps = deps;
+    this.#charts = charts((name) => this.#cells.get(name), deps.limits.grace);
+    this.#idle = new Idle(deps.clock, deps.scheduler, deps.limits, (cell) => this.#passivate(cell));
+  }
+
+  get counts() {
+    return { live: this.#cells.size, busy: this.#cells.size - this.#idle.size };
+  }
+
+  // --- the door ---
+
+  async create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord> {
+    this.#refuseWhenDraining();
+    const existing = await this.#deps.journal.thread(key);
+    if (existing !== undefined) return this.#existing(existing, draft);
+    const thread = { ...newThread(key.thread, this.#deps.clock.now(), draft.metadata), seq: 1 };
+    try {
+      await this.#deps.journal.append({
+        key,
+        fence: { epoch: 0, seq: 0 },
+        kind: "created",
+        durable: true,
+        thread,
+      });
+    } catch (cause) {
+      // Another request made it in between: the journal's fence lets only one pass.
+      const taken = cause instanceof ServiceError && /^journal\.(conflict|fenced)$/.test(cause.code);
+      const made = taken ? await this.#deps.journal.thread(key) : undefined;
+      if (made === undefined) throw cause;
+      return this.#existing(made, draft);
+    }
+    return thread;
+  }
+
+  #existing(thread: ThreadRecord, draft: ThreadDraft): ThreadRecord {
+    if (draft.if_exists === "do_nothing") return thread;
+    throw new ServiceError("thread.exists", "Thread already exists");
+  }
+
+  async admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
+    this.#refuseWhenDraining();
+    const cell = this.#wake(key);
+    return admit(cell instanceof Promise ? await cell : cell, draft);
+  }
+
+  settled(key: ThreadKey, run: string): Promise<RunRecord | undefined> {
+    const cell = this.#cells.get(cellName(key));
+    if (cell?.runs.has(run)) return this.#wait(run);
+    return Promise.resolve(
+      andThen(this.#deps.journal.run(key, run), (record) => {
+        if (record === undefined || isTerminal(record.status)) return record;
+        return this.#wait(run);
+      }),
+    );
+  }
+
+  #wait(run: string): Promise<RunRecord | undefined> {
+    return new Promise((resolve) => {
+      const waiters = this.#waiters.get(run);
+      if (waiters === undefined) this.#waiters.set(run, [resolve]);
+      else waiters.push(resolve);
+    });
+  }
+
+  async cancel(key: ThreadKey, run: string, action: CancelAction): Promise<void> {
+    const record = await this.#deps.journal.run(key, run);
+    if (record === undefined && !this.#cells.get(cellName(key))?.runs.has(run)) {
+      throw new ServiceError("run.not_found", "Run not found");
+    }
+    if (record !== undefined && isTerminal(record.status)) return;
+    const cell = this.#wake(key);
+    await cancel(cell instanceof Promise ? await cell : cell, run, action);
+  }
+
+  isRunning(key: ThreadKey, run: string): boolean {
+    const cell = this.#cells.get(cellName(key));
+    return cell?.attempt?.id === run && cell.attempt.actor !== undefined;
+  }
+
+  async recover(): Promise<void> {
+    const { journal, failpoints, logger } = this.#deps;
+    await failpoints.hit("recovery.before");
+    let found = 0;
+    for await (const key of journal.unsettled()) {
+      await failpoints.hit("recovery.thread");
+      try {
+        await this.#wake(key);
+        found++;
+      } catch (cause) {
+        // One damaged thread must not keep the others from being served.
+        logger.error("a thread could not be recovered", { thread: key.thread, cause: String(cause) });
+      }
+    }
+    if (found > 0) logger.info("took up unsettled threads", { threads: found });
+  }
+
+  async drain(ms: number): Promise<void> {
+    this.draining = true;
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve;
+      this.#deps.scheduler.after(ms, resolve);
+      this.#checkDrained();
+    });
+    const left: Promise<void>[] = [];
+    for (const cell of this.#cells.values()) {
+      const attempt = cell.attempt;
+      if (attempt === null || !cell.alive) continue;
+      // A stop in good order is nobody's fault: it does not count against the run.
+      const run = { ...attempt.run, attempt: Math.max(0, attempt.run.attempt - 1) };
+      cell.runs.set(run.run_id, run);
+      left.push(cell.write({ kind: "left", durable: true, runs: [run] }, (thread) => thread));
+    }
+    await Promise.allSettled(left);
+    for (const cell of this.#cells.values()) {
+      cell.alive = false;
+      cell.attempt?.revoke();
+      cell.attempt?.sink.abandon();
+      cell.actor?.stop();
+    }
+    this.#idle.stop();
+  }
+
+  #refuseWhenDraining(): void {
+    if (this.draining) throw new ServiceError("server.draining", "The server is stopping; try again soon");
+  }
+
+  #checkDrained(): void {
+    if (this.counts.busy <= this.#halted) this.#drained?.();
+  }
+
+  // --- what cells tell ---
+
+  ended(cell: Cell, run: string, record: RunRecord | undefined): void {
+    this.rested(cell);
+    const waiters = this.#waiters.get(run);
+    this.#waiters.delete(run);
+    if (waiters !== undefined) for (const resolve of waiters) resolve(record);
+    if (this.draining) this.#checkDrained();
+  }
+
+  rested(cell: Cell): void {
+    this.#idle.note(cell);
+  }
+
+  halted(): void {
+    this.#halted++;
+    this.#checkDrained();
+  }
+
+  broken(cell: Cell, cause: unknown): void {
+    const name = cellName(cell.key);
+    if (this.#cells.get(name) === cell) this.#cells.delete(name);
+    this.#idle.drop(cell);
+    this.#deps.journal.release(cell.key);
+    this.#deps.logger.error("a thread's actor was given up", {
+      thread: cell.key.thread,
+      cause: cause instanceof Error ? cause.message : String(cause),
+    });
+    cell.actor?.send({ type: "GIVE.UP" });
+    cell.actor?.stop();
+    if (!this.draining && cell.runs.size > 0) this.#retake(cell.key);
+  }
+
+  #retake(key: ThreadKey): void {
+    this.#deps.scheduler.after(RETAKE, () => {
+      if (this.draining || this.#cells.has(cellName(key))) return;
+      Promise.resolve()
+        .then(() => this.#wake(key))
+        .catch((cause: unknown) => {
+          if (cause instanceof ServiceError && cause.code === "thread.not_found") return;
+          this.#retake(key);
+        });
+    });
+  }
+
+  // --- waking and letting go ---
+
+  #wake(key: ThreadKey): Eventually<Cell> {
+    const name = cellName(key);
+    const live = this.#cells.get(name) ?? this.#waking.get(name);
+    if (live !== undefined) return live;
+    const cell = andThen(this.#deps.journal.thread(key), (record) => {
+      if (record === undefined) {
+        throw new ServiceError("thread.not_found", `Thread with ID ${key.thread} not found`);
+      }
+      const unsettled = record.active === null ? record.queue : [record.active, ...record.queue];
+      return this.#load(new Cell(key, record, this.#deps, this), unsettled, 0);
+    });
+    if (cell instanceof Promise) {
+      this.#waking.set(name, cell);
+      const forget = () => this.#waking.delete(name);
+      cell.then(forget, forget);
+    }
+    return cell;
+  }
+
+  #load(cell: Cell, runs: readonly string[], from: number): Eventually<Cell> {
+    for (let i = from; i < runs.length; i++) {
+      const id = runs[i] as string;
+      const run = this.#deps.journal.run(cell.key, id);
+      if (run instanceof Promise) {
+        return run.then((record) => {
+          this.#put(cell, id, record);
+          return this.#load(cell, runs, i + 1);
+        });
+      }
+      this.#put(cell, id, run);
+    }
+    return this.#live(cell);
+  }
+
+  #put(cell: Cell, id: string, run: RunRecord | undefined): void {
+    if (run === undefined) {
+      throw new ServiceError("journal.damaged", `Run ${id} of thread ${cell.key.thread} is missing`);
+    }
+    cell.runs.set(id, run);
+    this.#deps.sinks.expect(cell.key, id);
+  }
+
+  #live(cell: Cell): Cell {
+    const { record, key } = cell;
+    const name = cellName(key);
+    const { scheduler } = this.#deps;
+    const actor = createActor(this.#charts.thread, {
+      input: { thread: name, active: record.active, queue: record.queue, rest: record.rest },
+      clock: {
+        setTimeout: (task: () => void, ms: number) => scheduler.after(ms, task),
+        clearTimeout: (cancelTimer: unknown) => (cancelTimer as (() => void) | undefined)?.(),
+      },
+    });
+    actor.subscribe({ error: (cause) => cell.giveUp(cause) });
+    cell.actor = actor;
+    this.#cells.set(name, cell);
+    actor.start();
+    this.rested(cell);
+    return cell;
+  }
+
+  #passivate(cell: Cell): boolean {
+    if (cell.inFlight > 0 || cell.runs.size > 0) return false;
+    cell.actor?.send({ type: "PASSIVATE" });
+    if (cell.actor?.getSnapshot().status !== "done") return false;
+    cell.alive = false;
+    this.#cells.delete(cellName(cell.key));
+    this.#deps.journal.release(cell.key);
+    return true;
+  }
+}

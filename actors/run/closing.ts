@@ -1,0 +1,138 @@
+import type { PlainError } from "../../src/model/errors.ts";
+import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
+import type { CancelAction, TerminalStatus } from "../../src/model/run.ts";
+import type { RestState } from "../../src/model/thread.ts";
+import { andThen, type Eventually } from "../../src/ports/eventually.ts";
+import type { Cell } from "../thread/cell.ts";
+import { ended } from "../thread/record.ts";
+import type { Attempt } from "./attempt.ts";
+
+interface Verdict {
+  readonly status: TerminalStatus;
+  readonly rest: RestState;
+  readonly error: PlainError | null;
+  readonly interrupts: Interrupts;
+}
+
+function verdictOf(attempt: Attempt, stop: CancelAction | null): Verdict {
+  if (stop !== null) return { status: "interrupted", rest: "idle", error: null, interrupts: {} };
+  if (attempt.failure !== null) {
+    // What waited for an answer still waits: a refused answer loses no question.
+    const interrupts = pending(attempt.writes.values());
+    return { status: "error", rest: "error", error: attempt.failure, interrupts };
+  }
+  if (attempt.plan?.kind === "paused") {
+    return { status: "success", rest: "interrupted", error: null, interrupts: attempt.plan.interrupts };
+  }
+  return { status: "success", rest: "success", error: null, interrupts: {} };
+}
+
+function pending(
+  writes: Iterable<{ readonly task: string; readonly interrupts: readonly Interrupt[] }>,
+): Interrupts {
+  const waiting: Record<string, readonly Interrupt[]> = {};
+  for (const { task, interrupts } of writes) if (interrupts.length > 0) waiting[task] = interrupts;
+  return waiting;
+}
+
+/**
+ * Stores a run's end in one append: what its last step left, its terminal record, how the thread rests. Only then the chart
+ * moves on, readers end and waiters are told, in this order: whoever hears of the end finds the thread at rest.
+ */
+export function close(attempt: Attempt, stop: CancelAction | null): void {
+  attempt.tasks.revoke();
+  if (stop === "rollback") takeBack(attempt);
+  else settle(attempt, stop);
+}
+
+function settle(attempt: Attempt, stop: CancelAction | null): void {
+  const { cell, id, sink } = attempt;
+  const verdict = verdictOf(attempt, stop);
+  const now = cell.deps.clock.now();
+  if (verdict.error !== null) attempt.stage(undefined, [{ fact: { t: "error", error: verdict.error } }]);
+  const { checkpoints, writes, events } = attempt.collect();
+  const run = { ...ended(attempt.run, verdict.status, now, verdict.error), next_event: sink.next };
+  cell
+    .write(
+      { kind: "settled", durable: true, runs: [run], checkpoints, writes, ...(events && { events }) },
+      (thread) => ({
+        ...thread,
+        active: null,
+        rest: verdict.rest,
+        error: verdict.error,
+        checkpoint: attempt.head?.id ?? thread.checkpoint,
+        interrupts: verdict.interrupts,
+        next_event: run.seq_base + sink.next,
+        state_updated_at: checkpoints.length > 0 ? now : thread.state_updated_at,
+      }),
+    )
+    .then(
+      () => {
+        cell.keep(attempt.head, attempt.values, [...attempt.writes.values()]);
+        finish(attempt, verdict);
+        if (events !== undefined) sink.stored(events);
+        sink.close();
+        cell.owner.ended(cell, id, run);
+      },
+      // The cell has been given up; recovery takes the run up.
+      () => undefined,
+    );
+}
+
+/** The run is rolled back: forgotten with all that it did; the thread stands where it stood before. */
+function takeBack(attempt: Attempt): void {
+  const { cell, id, sink } = attempt;
+  const base = attempt.run.base_checkpoint;
+  const { seq_base } = attempt.run;
+  const store = (rest: Pick<Verdict, "rest" | "interrupts">) => {
+    const now = cell.deps.clock.now();
+    return cell
+      .write({ kind: "rolled back", durable: true, forget: [id] }, (thread) => ({
+        ...thread,
+        ...rest,
+        active: null,
+        error: null,
+        checkpoint: base,
+        // Its numbers stay taken: no id ever names two events.
+        next_event: seq_base + sink.next,
+        state_updated_at: now,
+      }))
+      .then(
+        () => {
+          cell.forget();
+          finish(attempt, { status: "interrupted", ...rest });
+          sink.close();
+          cell.owner.ended(cell, id, undefined);
+        },
+        () => undefined,
+      );
+  };
+  let standing: Eventually<Pick<Verdict, "rest" | "interrupts">>;
+  try {
+    standing = restAt(cell, base);
+  } catch (thrown) {
+    return cell.giveUp(thrown);
+  }
+  Promise.resolve(andThen(standing, store)).catch((thrown: unknown) => cell.giveUp(thrown));
+}
+
+/** How a thread rests whose latest checkpoint is `id`. */
+function restAt(cell: Cell, id: string | null): Eventually<Pick<Verdict, "rest" | "interrupts">> {
+  if (id === null) return { rest: "idle", interrupts: {} };
+  const { journal } = cell.deps;
+  return andThen(journal.checkpoint(cell.key, "", id), (head) => {
+    if (head === undefined || head.next.length === 0) return { rest: "success" as const, interrupts: {} };
+    return andThen(journal.writes(cell.key, "", id), (writes) => ({
+      rest: "interrupted" as const,
+      interrupts: pending(writes),
+    }));
+  });
+}
+
+function finish(attempt: Attempt, { status, rest }: Pick<Verdict, "status" | "rest">): void {
+  const { cell } = attempt;
+  cell.runs.delete(attempt.id);
+  cell.attempt = null;
+  attempt.revoke();
+  attempt.actor?.send({ type: "ENDED", status, rest });
+}

@@ -1,0 +1,213 @@
+import {
+  assign,
+  enqueueActions,
+  sendParent,
+  sendTo,
+  setup,
+  type ActorLogic,
+  type AnyActorRef,
+  type Snapshot,
+} from "xstate";
+import type { CancelAction, TerminalStatus } from "../../src/model/run.ts";
+import type { RestState } from "../../src/model/thread.ts";
+import type { RunEvent, RunOutput, TaskEvent, TaskName, TaskOutput } from "../messages.ts";
+import { stronger } from "../thread/multitask.ts";
+
+export interface RunInput {
+  readonly thread: string;
+  readonly run: string;
+}
+
+export interface RunContext {
+  readonly thread: string;
+  readonly run: string;
+  readonly stop: CancelAction | null;
+  /** Tasks of the step that have not ended, by id. */
+  readonly waiting: readonly string[];
+  /** Tasks of the step that is planned. */
+  readonly planned: readonly TaskName[];
+  readonly failed: boolean;
+  readonly status: TerminalStatus | null;
+  readonly rest: RestState;
+}
+
+export interface TaskInput extends RunInput {
+  readonly task: string;
+  readonly name: string;
+}
+
+/** What the chart asks of the world; each answer comes back as a message. */
+export interface RunEffects {
+  /** Read where to start from: answered by `LOADED`. */
+  load(run: RunInput, self: AnyActorRef): void;
+  /** Compute the next step and store what the last one left: answered by `PLANNED`. */
+  plan(run: RunInput): void;
+  /** Stop the node bodies: each task answers by its end, if it listens to its signal. */
+  abort(run: RunInput): void;
+  /** Store the terminal record, the run having been stopped or not: answered by `ENDED`. */
+  close(run: RunInput, stop: CancelAction | null): void;
+}
+
+export type TaskLogic = ActorLogic<Snapshot<unknown> & { output?: unknown }, TaskEvent, TaskInput>;
+
+/** Done and error events of spawned actors are not typed by XState; this is the one place that reads them. */
+function taskOutput(event: unknown): TaskOutput | undefined {
+  return (event as { output?: TaskOutput }).output;
+}
+
+const taskActor = (task: string) => `task:${task}`;
+
+/** The run's statechart. Only `planning` computes, only tasks run code of users, and every wait is a state. */
+export function runMachine(effects: RunEffects, task: TaskLogic, grace: number) {
+  return setup({
+    types: {
+      context: {} as RunContext,
+      input: {} as RunInput,
+      events: {} as RunEvent,
+      output: {} as RunOutput,
+    },
+    actors: { task },
+    delays: { grace },
+    guards: {
+      isStopped: ({ context }) => context.stop !== null,
+      isOver: ({ context, event }) =>
+        event.type === "PLANNED" && (event.tasks.length === 0 || context.stop !== null),
+      mustHold: ({ event }) => event.type === "PLANNED" && event.hold,
+      hasFailed: ({ context }) => context.failed,
+      allEnded: ({ context }) => context.waiting.length === 0,
+      hasStatus: ({ event }, params: { status: TerminalStatus }) =>
+        event.type === "ENDED" && event.status === params.status,
+    },
+    actions: {
+      load: ({ context, self }) => effects.load(context, self),
+      plan: ({ context }) => effects.plan(context),
+      abort: ({ context }) => effects.abort(context),
+      close: ({ context }) => effects.close(context, context.stop),
+      sayClosing: sendParent({ type: "RUN.CLOSING" }),
+      remember: assign(({ context, event }) =>
+        event.type === "CANCEL" ? { stop: stronger(context.stop, event.action) } : {},
+      ),
+      takePlan: assign(({ event }) => (event.type === "PLANNED" ? { planned: event.tasks } : {})),
+      takeEnd: assign(({ event }) =>
+        event.type === "ENDED" ? { status: event.status, rest: event.rest } : {},
+      ),
+      spawnTasks: enqueueActions(({ context, enqueue }) => {
+        enqueue.assign({ waiting: context.planned.map(({ id }) => id), failed: false });
+        for (const { id, name } of context.planned) {
+          const input: TaskInput = { thread: context.thread, run: context.run, task: id, name };
+          enqueue.spawnChild("task", { id: taskActor(id), input });
+        }
+      }),
+      // A child that is done stays in `children` until it is stopped.
+      endTask: enqueueActions(({ context, event, enqueue }) => {
+        const output = taskOutput(event);
+        if (output === undefined) return;
+        enqueue.stopChild(taskActor(output.task));
+        enqueue.assign({
+          waiting: context.waiting.filter((id) => id !== output.task),
+          failed: context.failed || output.kind === "failed",
+        });
+      }),
+      cancelTasks: enqueueActions(({ context, enqueue }) => {
+        for (const id of context.waiting) enqueue(sendTo(taskActor(id), { type: "CANCEL" }));
+      }),
+      leaveTasks: enqueueActions(({ context, enqueue }) => {
+        for (const id of context.waiting) enqueue.stopChild(taskActor(id));
+        enqueue.assign({ waiting: [] });
+      }),
+    },
+  }).createMachine({
+    id: "run",
+    initial: "pending",
+    context: ({ input }) => ({
+      thread: input.thread,
+      run: input.run,
+      stop: null,
+      waiting: [],
+      planned: [],
+      failed: false,
+      status: null,
+      rest: "idle",
+    }),
+    output: ({ context }) => ({ status: context.status ?? "error", rest: context.rest }),
+    on: { CANCEL: { actions: "remember" } },
+    states: {
+      pending: {
+        on: {
+          BEGIN: { target: "running" },
+        },
+      },
+      running: {
+        initial: "loading",
+        states: {
+          loading: {
+            entry: "load",
+            on: { LOADED: [{ guard: "isStopped", target: "closing" }, { target: "planning" }] },
+          },
+          planning: {
+            entry: "plan",
+            on: {
+              PLANNED: [
+                { guard: "isOver", target: "closing" },
+                { guard: "mustHold", target: "committing", actions: "takePlan" },
+                { target: "executing", actions: "takePlan" },
+              ],
+            },
+          },
+          // The last step's commit is in flight, and computing may not run further ahead of it.
+          committing: {
+            on: { COMMITTED: [{ guard: "isStopped", target: "closing" }, { target: "executing" }] },
+          },
+          executing: {
+            entry: "spawnTasks",
+            on: {
+              "xstate.done.actor.*": { actions: "endTask" },
+              CANCEL: { target: "draining", actions: "remember" },
+            } as Record<string, object>,
+            always: [
+              { guard: "hasFailed", target: "draining" },
+              { guard: "allEnded", target: "planning" },
+            ],
+          },
+          // Abort is a wish: the state is left when every task has ended, or after the grace without them.
+          draining: {
+            entry: ["cancelTasks", "abort"],
+            on: { "xstate.done.actor.*": { actions: "endTask" } } as Record<string, object>,
+            always: { guard: "allEnded", target: "closing" },
+            after: { grace: { target: "closing", actions: "leaveTasks" } },
+          },
+          closing: {
+            entry: ["sayClosing", "close"],
+            on: {
+              CANCEL: {},
+              ENDED: [
+                {
+                  guard: { type: "hasStatus", params: { status: "success" } },
+                  target: "#run.success",
+                  actions: "takeEnd",
+                },
+                {
+                  guard: { type: "hasStatus", params: { status: "interrupted" } },
+                  target: "#run.interrupted",
+                  actions: "takeEnd",
+                },
+                {
+                  guard: { type: "hasStatus", params: { status: "timeout" } },
+                  target: "#run.timeout",
+                  actions: "takeEnd",
+                },
+                { target: "#run.error", actions: "takeEnd" },
+              ],
+            },
+          },
+        },
+      },
+      success: { type: "final" },
+      interrupted: { type: "final" },
+      error: { type: "final" },
+      timeout: { type: "final" },
+    },
+  });
+}
+
+export type RunMachine = ReturnType<typeof runMachine>;

@@ -1,0 +1,107 @@
+import type { AnyActorRef } from "xstate";
+import type { TaskWrites } from "../../src/model/checkpoint.ts";
+import { plainError } from "../../src/model/errors.ts";
+import type { Fact } from "../../src/model/event.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { NodeCall, Settled, TaskOutcome } from "../../src/ports/engine.ts";
+import type { NodeIo } from "../../src/ports/host.ts";
+import type { Attempt } from "./attempt.ts";
+
+/** A node body that runs. */
+interface Live {
+  readonly controller: AbortController;
+  steps: JsonObject;
+}
+
+const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;
+
+/** The node bodies of one attempt: starts them, hears them out, cuts them off. */
+export class Tasks {
+  readonly #attempt: Attempt;
+  readonly #live = new Map<string, Live>();
+
+  constructor(attempt: Attempt) {
+    this.#attempt = attempt;
+  }
+
+  execute(task: string, self: AnyActorRef): void {
+    const { execution, cell } = this.#attempt;
+    let call: NodeCall;
+    try {
+      call = execution.call(task);
+    } catch (thrown) {
+      this.#attempt.failure ??= plainError(thrown);
+      self.send({ type: "FAILED" });
+      return;
+    }
+    const live: Live = { controller: new AbortController(), steps: call.steps };
+    this.#live.set(task, live);
+    const io: NodeIo = {
+      emit: (fact: Fact) => (this.#live.get(task) === live ? this.#attempt.emit(fact) : -1),
+      record: (step, value) => this.#record(call, live, step, value),
+      signal: live.controller.signal,
+    };
+    cell.deps.host.run(call, io).then(
+      (outcome) => this.#ended(task, live, outcome, self),
+      // The host promises never to reject; if it does all the same, the run must still end.
+      (thrown: unknown) => this.#ended(task, live, { kind: "failed", error: plainError(thrown) }, self),
+    );
+  }
+
+  #ended(task: string, live: Live, outcome: TaskOutcome, self: AnyActorRef): void {
+    if (this.#live.get(task) !== live) return;
+    this.#live.delete(task);
+    const attempt = this.#attempt;
+    if (!attempt.alive) return;
+    // It was asked to stop and threw: it has stopped. Its error is not the run's.
+    if (outcome.kind === "failed" && live.controller.signal.aborted) {
+      self.send({ type: "FAILED" });
+      return;
+    }
+    let settled: Settled;
+    try {
+      settled = attempt.execution.settle(task, outcome);
+    } catch (thrown) {
+      attempt.failure ??= plainError(thrown);
+      self.send({ type: "FAILED" });
+      return;
+    }
+    const { writes, kind, emissions, error } = settled;
+    attempt.stage({ ...writes, steps: { ...writes.steps, ...live.steps } }, emissions);
+    if (kind === "failed") attempt.failure ??= error ?? { error: "Error", message: "the task failed" };
+    // Siblings still run: what this one did is kept even if they, or the server, fail.
+    if (this.#live.size > 0) attempt.flushSoon();
+    self.send({ type: answers[kind] });
+  }
+
+  /** Stores a `ctx.step` record with the task's other leavings. */
+  #record(call: NodeCall, live: Live, step: string, value: unknown): Promise<void> {
+    const attempt = this.#attempt;
+    if (this.#live.get(call.task) !== live || attempt.head === null) return Promise.resolve();
+    live.steps = { ...live.steps, [step]: value };
+    const before = attempt.writes.get(call.task);
+    const writes: TaskWrites = {
+      ns: call.ns,
+      checkpoint: attempt.head.id,
+      task: call.task,
+      name: call.node,
+      interrupts: before?.interrupts ?? [],
+      resumes: call.resumes,
+      error: null,
+      steps: live.steps,
+    };
+    attempt.stage(writes, []);
+    return attempt.flush("noted", false);
+  }
+
+  /** Tells every body to stop. */
+  abort(reason: string): void {
+    for (const { controller } of this.#live.values())
+      controller.abort(new DOMException(reason, "AbortError"));
+  }
+
+  revoke(): void {
+    this.abort("The attempt is over");
+    this.#live.clear();
+  }
+}

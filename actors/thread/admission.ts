@@ -1,0 +1,123 @@
+import { ServiceError } from "../../src/model/errors.ts";
+import type { CancelAction, RunRecord } from "../../src/model/run.ts";
+import type { RunDraft } from "../system.ts";
+import { gone, type Cell } from "./cell.ts";
+import { situationOf } from "./machine.ts";
+import { decide, stronger } from "./multitask.ts";
+import { admitted, newRun, withdrawn } from "./record.ts";
+import { prepare } from "./starting.ts";
+
+const CONFLICT =
+  "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
+
+/**
+ * Decides and stores an admission. All of it up to the append happens in one turn, so that two requests can never both find
+ * the thread at rest; what is decided is in the same append as the run.
+ */
+export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
+  const { clock, engine } = cell.deps;
+  const { actor } = cell;
+  if (actor === undefined || !cell.alive) throw gone();
+  const decision = decide(draft.multitask_strategy, situationOf(actor.getSnapshot().value));
+  if (decision.kind === "refuse") throw new ServiceError("run.conflict", CONFLICT);
+  const run = newRun(cell.record, draft, clock.now());
+  const told = { type: "RUN.ADMITTED", run: run.run_id, strategy: draft.multitask_strategy } as const;
+
+  if (decision.kind === "start") {
+    const refusal = engine.refuses(run, cell.record.interrupts);
+    if (refusal !== null) throw new ServiceError(refusal.code, refusal.message);
+    const {
+      thread,
+      run: begun,
+      events,
+      attempt,
+    } = prepare(cell, admitted(cell.record, run, decision), run, 0);
+    cell.owner.rested(cell);
+    const stored = cell.write(
+      { kind: "admitted", durable: true, runs: [begun], ...(events && { events }) },
+      () => thread,
+    );
+    actor.send(told);
+    await stored;
+    if (events !== undefined) attempt.sink.stored(events);
+    actor.send({ type: "RUN.STARTED", run: run.run_id });
+    return begun;
+  }
+
+  cell.runs.set(run.run_id, run);
+  cell.deps.sinks.expect(cell.key, run.run_id);
+  const runs: RunRecord[] = [run];
+  const forget: string[] = [];
+  if (decision.kind === "supersede") {
+    const waiting = cell.record.queue.flatMap((id) => cell.runs.get(id) ?? []);
+    const out = withdrawn(waiting, decision.action, clock.now());
+    runs.push(...out.runs);
+    forget.push(...out.forget);
+    if (decision.active) runs.push(...markActive(cell, decision.action));
+  }
+  const stored = cell.write({ kind: "admitted", durable: true, runs, forget }, (thread) =>
+    admitted(thread, run, decision),
+  );
+  for (const id of withdrawnIds(runs, forget, run.run_id)) cell.runs.delete(id);
+  actor.send(told);
+  await stored;
+  dismiss(cell, runs, forget, run.run_id);
+  return run;
+}
+
+/** The active run's end is asked for: noted in its record, so that a crash cannot forget it. */
+function markActive(cell: Cell, action: CancelAction): RunRecord[] {
+  const active = cell.record.active === null ? undefined : cell.runs.get(cell.record.active);
+  if (active === undefined) return [];
+  const marked = { ...active, cancel: stronger(active.cancel, action) };
+  cell.runs.set(active.run_id, marked);
+  return [marked];
+}
+
+function withdrawnIds(runs: readonly RunRecord[], forget: readonly string[], admittedRun: string): string[] {
+  const ended = runs.filter((run) => run.run_id !== admittedRun && run.ended_at !== null);
+  return [...ended.map(({ run_id }) => run_id), ...forget];
+}
+
+function dismiss(
+  cell: Cell,
+  runs: readonly RunRecord[],
+  forget: readonly string[],
+  keep: string | null,
+): void {
+  for (const id of withdrawnIds(runs, forget, keep ?? "")) {
+    cell.deps.sinks.dismiss(cell.key, id);
+    cell.owner.ended(
+      cell,
+      id,
+      runs.find(({ run_id }) => run_id === id),
+    );
+  }
+}
+
+/** Asks for a run's end. Resolves once the wish is stored; a run that has come to its own end keeps it. */
+export async function cancel(cell: Cell, id: string, action: CancelAction): Promise<void> {
+  const { actor } = cell;
+  const run = cell.runs.get(id);
+  if (actor === undefined || !cell.alive) throw gone();
+  if (run === undefined) return;
+  if (cell.record.queue.includes(id)) {
+    const { runs, forget } = withdrawn([run], action, cell.deps.clock.now());
+    const stored = cell.write({ kind: "withdrawn", durable: true, runs, forget }, (thread) => ({
+      ...thread,
+      queue: thread.queue.filter((waiting) => waiting !== id),
+    }));
+    cell.runs.delete(id);
+    actor.send({ type: "RUN.WITHDRAWN", run: id });
+    await stored;
+    dismiss(cell, runs, forget, null);
+    return;
+  }
+  if (cell.record.active !== id) return;
+  const stored = cell.write(
+    { kind: "cancelled", durable: true, runs: markActive(cell, action) },
+    (thread) => thread,
+  );
+  actor.send({ type: "RUN.CANCEL", run: id, action });
+  await stored;
+}

@@ -1,0 +1,127 @@
+import type { AnyActorRef } from "xstate";
+import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
+import { ServiceError } from "../../src/model/errors.ts";
+import { uuid6, uuid6Time } from "../../src/model/ids.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { RunRecord } from "../../src/model/run.ts";
+import type { ThreadKey, ThreadRecord } from "../../src/model/thread.ts";
+import type { Position } from "../../src/ports/engine.ts";
+import { andThen, type Eventually } from "../../src/ports/eventually.ts";
+import type { Append } from "../../src/ports/journal.ts";
+import type { Attempt } from "../run/attempt.ts";
+import type { SystemDeps } from "../system.ts";
+
+/** What one append changes, beside the thread's record. */
+export type Change = Omit<Append, "key" | "fence" | "thread">;
+
+/** What a cell tells the registry. */
+export interface CellOwner {
+  /** The server stops: no run goes beyond the superstep that it is in. */
+  readonly draining: boolean;
+  /** A run waits at the end of a superstep for the server to stop. */
+  halted(cell: Cell): void;
+  /** A run has ended, and that is stored; undefined: it was rolled back. */
+  ended(cell: Cell, run: string, record: RunRecord | undefined): void;
+  /** The thread may have come to rest, or have left it. */
+  rested(cell: Cell): void;
+  /** A write failed or an actor broke: the cell is dead, its thread has to be taken up from the records. */
+  broken(cell: Cell, cause: unknown): void;
+}
+
+/**
+ * All that belongs to one live thread and is no message: its record, its runs that have not ended, the state of its latest
+ * checkpoint, its actor. The one writer of its thread.
+ */
+export class Cell {
+  readonly key: ThreadKey;
+  readonly deps: SystemDeps;
+  readonly owner: CellOwner;
+  /** As it will be once every write in flight is stored. */
+  record: ThreadRecord;
+  /** The runs that have not ended. */
+  readonly runs = new Map<string, RunRecord>();
+  actor: AnyActorRef | undefined;
+  attempt: Attempt | null = null;
+  alive = true;
+  /** Writes in flight: the actor must not be let go before they end. */
+  inFlight = 0;
+  #hot: Position | null = null;
+  #clock = { ms: 0, tick: 0 };
+
+  constructor(key: ThreadKey, record: ThreadRecord, deps: SystemDeps, owner: CellOwner) {
+    this.key = key;
+    this.record = record;
+    this.deps = deps;
+    this.owner = owner;
+    if (record.checkpoint !== null) this.#clock = uuid6Time(record.checkpoint);
+  }
+
+  /** Appends to the thread's journal. Resolves once stored; a failure gives the whole cell up, and rejects. */
+  write(change: Change, update: (thread: ThreadRecord) => ThreadRecord): Promise<void> {
+    if (!this.alive) return Promise.reject(gone());
+    const before = this.record;
+    const thread = { ...update(before), seq: before.seq + 1, updated_at: this.deps.clock.now() };
+    this.record = thread;
+    this.inFlight++;
+    return this.deps.journal
+      .append({ ...change, key: this.key, fence: { epoch: before.epoch, seq: before.seq }, thread })
+      .then(
+        () => {
+          this.inFlight--;
+        },
+        (cause: unknown) => {
+          this.inFlight--;
+          this.giveUp(cause);
+          throw cause;
+        },
+      );
+  }
+
+  /** Ids of checkpoints grow, whatever the clock does. */
+  checkpointId(step: number): string {
+    const now = this.deps.clock.now();
+    const { ms, tick } = this.#clock;
+    if (now > ms) this.#clock = { ms: now, tick: 0 };
+    else this.#clock = tick < 9_999 ? { ms, tick: tick + 1 } : { ms: ms + 1, tick: 0 };
+    return uuid6(this.#clock.ms, this.#clock.tick, step, this.deps.random.bytes(6));
+  }
+
+  /** Where the next run starts from: kept from the last one, or read. */
+  position(): Eventually<Position> {
+    if (this.#hot !== null) return this.#hot;
+    const { journal } = this.deps;
+    const id = this.record.checkpoint;
+    if (id === null) return { head: null, values: {}, writes: [] };
+    return andThen(journal.checkpoint(this.key, "", id), (head) => {
+      if (head === undefined) {
+        throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${this.key.thread} is missing`);
+      }
+      return andThen(journal.values(this.key, head), (values) =>
+        andThen(journal.writes(this.key, "", id), (writes) => ({ head, values, writes })),
+      );
+    });
+  }
+
+  /** Keeps the state of the latest checkpoint, so that the next run need not read it. */
+  keep(head: CheckpointHead | null, values: JsonObject, writes: readonly TaskWrites[]): void {
+    this.#hot = { head, values, writes };
+  }
+
+  /** The state was changed by other means than a run, or taken back. */
+  forget(): void {
+    this.#hot = null;
+  }
+
+  /** The records are the truth: after a failed write nobody knows what is stored, so all that is live is dropped. */
+  giveUp(cause: unknown): void {
+    if (!this.alive) return;
+    this.alive = false;
+    this.attempt?.revoke();
+    this.attempt?.sink.abandon();
+    this.owner.broken(this, cause);
+  }
+}
+
+export function gone(): ServiceError {
+  return new ServiceError("storage.unavailable", "The thread's storage failed; try again");
+}

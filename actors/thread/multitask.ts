@@ -1,0 +1,42 @@
+import type { CancelAction, MultitaskStrategy } from "../../src/model/run.ts";
+
+/** Where a thread stands when a run is asked of it. */
+export type Situation =
+  /** Nothing runs, nothing waits. */
+  | "resting"
+  /** A run is in progress (or about to be), and can still be stopped. */
+  | "working"
+  /** The run in progress has ended by itself; its end is being stored. */
+  | "settling";
+
+export type Decision =
+  /** It starts now. */
+  | { readonly kind: "start" }
+  /** It is refused; whatever runs goes on. */
+  | { readonly kind: "refuse" }
+  /** It waits behind all others. */
+  | { readonly kind: "queue" }
+  /**
+   * It comes next. Every run that waits is ended by `action`, and, where `active`, so is the one in progress. A run that has
+   * already come to its own end keeps it.
+   */
+  | { readonly kind: "supersede"; readonly action: CancelAction; readonly active: boolean };
+
+/** The multitask rules, whole: may this run start, wait, take over, or is it refused? */
+export function decide(strategy: MultitaskStrategy, situation: Situation): Decision {
+  if (situation === "resting") return { kind: "start" };
+  switch (strategy) {
+    case "reject":
+      return { kind: "refuse" };
+    case "enqueue":
+      return { kind: "queue" };
+    case "interrupt":
+    case "rollback":
+      return { kind: "supersede", action: strategy, active: situation === "working" };
+  }
+}
+
+/** Of two wishes to end a run the one that takes back more: a rollback is never softened. */
+export function stronger(one: CancelAction | null, other: CancelAction): CancelAction {
+  return one === "rollback" ? one : other;
+}

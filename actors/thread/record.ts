@@ -1,0 +1,92 @@
+import type { CancelAction, RunRecord, TerminalStatus } from "../../src/model/run.ts";
+import type { PlainError } from "../../src/model/errors.ts";
+import type { ThreadRecord } from "../../src/model/thread.ts";
+import type { RunDraft } from "../system.ts";
+import type { Decision } from "./multitask.ts";
+
+/** Events that an attempt may have before its mark has to be raised in a synced append. */
+export const MARK = 65_536;
+
+/** The record of a run that has just been asked for. */
+export function newRun(thread: ThreadRecord, draft: RunDraft, now: number): RunRecord {
+  return {
+    ...draft,
+    thread_id: thread.thread_id,
+    created_at: now,
+    updated_at: now,
+    status: "pending",
+    order: thread.next_run,
+    attempt: 0,
+    cancel: null,
+    started_at: null,
+    ended_at: null,
+    error: null,
+    seq_base: 0,
+    next_event: 0,
+    event_mark: 0,
+    boot: null,
+    base_checkpoint: null,
+  };
+}
+
+/** The thread once a run is admitted: in the queue, its place given by the decision. */
+export function admitted(thread: ThreadRecord, run: RunRecord, decision: Decision): ThreadRecord {
+  const queue =
+    decision.kind === "queue"
+      ? [...thread.queue, run.run_id]
+      : decision.kind === "supersede"
+        ? [run.run_id]
+        : thread.queue;
+  const metadata = { ...thread.metadata, graph_id: run.graph_id, assistant_id: run.assistant_id };
+  return { ...thread, metadata, queue, next_run: thread.next_run + 1 };
+}
+
+/** The thread and the run once an attempt starts. `first` is the id of the attempt's first event. */
+export function started(
+  thread: ThreadRecord,
+  run: RunRecord,
+  first: number,
+  now: number,
+  boot: string,
+): { readonly thread: ThreadRecord; readonly run: RunRecord } {
+  const again = run.attempt > 0;
+  return {
+    thread: {
+      ...thread,
+      epoch: thread.epoch + 1,
+      active: run.run_id,
+      queue: thread.queue.filter((id) => id !== run.run_id),
+    },
+    run: {
+      ...run,
+      updated_at: now,
+      attempt: run.attempt + 1,
+      started_at: run.started_at ?? now,
+      seq_base: again ? run.seq_base : thread.next_event,
+      base_checkpoint: again ? run.base_checkpoint : thread.checkpoint,
+      event_mark: first + MARK,
+      boot,
+    },
+  };
+}
+
+/** A run that has come to its end. */
+export function ended(
+  run: RunRecord,
+  status: TerminalStatus,
+  now: number,
+  error: PlainError | null = null,
+): RunRecord {
+  return { ...run, status, error, updated_at: now, ended_at: now };
+}
+
+/** Splits runs that end without having started by what is left of them. */
+export function withdrawn(
+  runs: readonly RunRecord[],
+  action: CancelAction,
+  now: number,
+): { readonly runs: readonly RunRecord[]; readonly forget: readonly string[] } {
+  return action === "rollback"
+    ? { runs: [], forget: runs.map(({ run_id }) => run_id) }
+    : { runs: runs.map((run) => ended(run, "interrupted", now)), forget: [] };
+}

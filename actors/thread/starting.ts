@@ -1,0 +1,64 @@
+import type { EventChunk } from "../../src/model/event.ts";
+import type { RunRecord } from "../../src/model/run.ts";
+import type { ThreadRecord } from "../../src/model/thread.ts";
+import { andThen, type Eventually } from "../../src/ports/eventually.ts";
+import { Attempt } from "../run/attempt.ts";
+import type { Cell } from "./cell.ts";
+import { started } from "./record.ts";
+
+/** An attempt that is about to start, and what has to be stored for it first. */
+export interface Start {
+  readonly thread: ThreadRecord;
+  readonly run: RunRecord;
+  readonly events: EventChunk | undefined;
+  readonly attempt: Attempt;
+}
+
+/**
+ * Prepares an attempt: the epoch goes up, the attempt is counted, its log is opened. The caller stores what comes back, and
+ * only then lets it begin: a node that kills the process is counted.
+ */
+export function prepare(cell: Cell, thread: ThreadRecord, run: RunRecord, first: number): Start {
+  const { clock, boot, sinks } = cell.deps;
+  const next = started(thread, run, first, clock.now(), boot);
+  const sink = sinks.open(cell.key, run.run_id, next.thread.epoch, first);
+  sink.emit({ t: "start", attempt: next.run.attempt });
+  cell.runs.set(run.run_id, next.run);
+  const attempt = new Attempt(cell, next.run, sink, next.thread.epoch);
+  cell.attempt = attempt;
+  return { ...next, events: sink.take(), attempt };
+}
+
+/** The first event id of a run's next attempt. */
+function firstEvent(cell: Cell, run: RunRecord): Eventually<number> {
+  if (run.attempt === 0) return 0;
+  return andThen(cell.deps.journal.nextEvent(cell.key, run.run_id), (next) =>
+    // Another boot: the power may have failed, and with it events that were sent and never reached the disk. Their ids
+    // are all below the mark.
+    run.boot === cell.deps.boot ? next : Math.max(next, run.event_mark),
+  );
+}
+
+/** Stores the start of a run that waited, or that an earlier attempt has left, and tells the chart. */
+export function start(cell: Cell, id: string): void {
+  const run = cell.runs.get(id);
+  if (run === undefined) return cell.giveUp(new TypeError(`Run ${id} has no record`));
+  const first = firstEvent(cell, run);
+  Promise.resolve(
+    andThen(first, (at) => {
+      if (!cell.alive) return;
+      const { thread, run: begun, events, attempt } = prepare(cell, cell.record, run, at);
+      // Its end was asked for before the crash: the chart hears of it first, so that no node runs.
+      if (run.cancel !== null) cell.actor?.send({ type: "RUN.CANCEL", run: id, action: run.cancel });
+      else if (run.attempt >= cell.deps.limits.attempts) {
+        attempt.failure = { error: "Error", message: `Run ${id} exceeded max attempts` };
+      }
+      return cell
+        .write({ kind: "started", durable: true, runs: [begun], ...(events && { events }) }, () => thread)
+        .then(() => {
+          if (events !== undefined) attempt.sink.stored(events);
+          cell.actor?.send({ type: "RUN.STARTED", run: id });
+        });
+    }),
+  ).catch((cause: unknown) => cell.giveUp(cause));
+}
