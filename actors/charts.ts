@@ -1,7 +1,7 @@
-import { close } from "./run/closing.ts";
-import { runMachine, type RunInput } from "./run/machine.ts";
+import type { RunInput } from "./messages.ts";
+import { runMachine } from "./run/machine.ts";
 import { taskMachine } from "./node.ts";
-import type { Attempt } from "./run/attempt.ts";
+import type { Ongoing } from "./run/ongoing.ts";
 import type { Cell } from "./thread/cell.ts";
 import { threadMachine } from "./thread/machine.ts";
 import { start } from "./thread/starting.ts";
@@ -9,22 +9,19 @@ import { start } from "./thread/starting.ts";
 /** The three statecharts of one server, their effects bound to its cells. */
 export function charts(cellNamed: (name: string) => Cell | undefined, grace: number) {
   // An actor may outlive its cell by a message: then there is nothing to do.
-  const attemptOf = ({ thread, run }: RunInput): Attempt | undefined => {
+  const attemptOf = ({ thread, run }: RunInput): Ongoing | undefined => {
     const attempt = cellNamed(thread)?.attempt;
     return attempt?.id === run ? attempt : undefined;
   };
   const task = taskMachine({
-    execute: (input, self) => attemptOf(input)?.tasks.execute(input.task, self),
+    execute: (input, self) => attemptOf(input)?.execute(input.task, self),
   });
   const run = runMachine(
     {
       load: (input, self) => attemptOf(input)?.load(self),
       plan: (input) => attemptOf(input)?.next(),
-      abort: (input) => attemptOf(input)?.tasks.abort("The run was stopped"),
-      close: (input, stop) => {
-        const attempt = attemptOf(input);
-        if (attempt !== undefined) close(attempt, stop);
-      },
+      abort: (input) => attemptOf(input)?.abort(),
+      close: (input, stop) => attemptOf(input)?.close(stop),
     },
     task,
     grace,

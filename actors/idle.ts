@@ -1,7 +1,7 @@
 import type { Clock } from "../src/ports/clock.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 import type { Cell } from "./thread/cell.ts";
-import type { SystemLimits } from "./system.ts";
+import type { SystemLimits } from "./port.ts";
 
 /** Threads at rest, the longest first. One timer for all: a timer for each would cost more than the thread. */
 export class Idle {

@@ -55,3 +55,14 @@ export interface RunOutput {
   readonly status: TerminalStatus;
   readonly rest: RestState;
 }
+
+/** Which run an actor is for. `thread` is the name of its cell. */
+export interface RunInput {
+  readonly thread: string;
+  readonly run: string;
+}
+
+export interface TaskInput extends RunInput {
+  readonly task: string;
+  readonly name: string;
+}

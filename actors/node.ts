@@ -1,6 +1,5 @@
 import { assign, setup, type AnyActorRef } from "xstate";
-import type { TaskEvent, TaskKind, TaskOutput } from "./messages.ts";
-import type { TaskInput } from "./run/machine.ts";
+import type { TaskEvent, TaskInput, TaskKind, TaskOutput } from "./messages.ts";
 
 export interface TaskContext extends TaskInput {
   readonly kind: TaskKind | null;
@@ -55,3 +54,5 @@ export function taskMachine(effects: TaskEffects) {
     },
   });
 }
+
+export type TaskMachine = ReturnType<typeof taskMachine>;

@@ -7,7 +7,7 @@ import { admit, cancel } from "./thread/admission.ts";
 import { Cell, type CellOwner } from "./thread/cell.ts";
 import { charts, type Charts } from "./charts.ts";
 import { Idle } from "./idle.ts";
-import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem } from "./system.ts";
+import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem } from "./port.ts";
 
 /** The name under which a thread's cell is held, and its chart knows it. */
 export function cellName(key: ThreadKey): string {

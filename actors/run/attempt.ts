@@ -3,13 +3,15 @@ import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/
 import { plainError, type PlainError } from "../../src/model/errors.ts";
 import { width, type Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { RunRecord } from "../../src/model/run.ts";
+import type { CancelAction, RunRecord } from "../../src/model/run.ts";
 import type { Emission, Execution, Plan, Step } from "../../src/ports/engine.ts";
 import { andThen } from "../../src/ports/eventually.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { gone, type Cell } from "../thread/cell.ts";
 import { MARK } from "../thread/record.ts";
-import { Tasks } from "./tasks.ts";
+import { close, type Ending } from "./closing.ts";
+import type { Ongoing } from "./ongoing.ts";
+import { Tasks, type TaskOwner } from "./tasks.ts";
 
 /** What a step leaves to be stored, until an append takes it along. */
 interface Staged {
@@ -25,12 +27,12 @@ const HEADROOM = 1_024;
  * One attempt of one run: everything about it that is no message. It drives the execution, gathers what is to be stored
  * into as few appends as the promises allow, and is dead once revoked: a straggler can no longer write or publish.
  */
-export class Attempt {
+export class Attempt implements Ongoing, Ending, TaskOwner {
   readonly cell: Cell;
   readonly id: string;
   readonly epoch: number;
   readonly sink: Sink;
-  readonly tasks: Tasks;
+  readonly #tasks: Tasks;
   actor: AnyActorRef | undefined;
   /** Why the run has failed, once it has. */
   failure: PlainError | null = null;
@@ -52,7 +54,7 @@ export class Attempt {
     this.id = run.run_id;
     this.epoch = epoch;
     this.sink = sink;
-    this.tasks = new Tasks(this);
+    this.#tasks = new Tasks(this);
   }
 
   get run(): RunRecord {
@@ -87,6 +89,24 @@ export class Attempt {
         }),
       () => self.send({ type: "LOADED" }),
     );
+  }
+
+  execute(task: string, self: AnyActorRef): void {
+    this.#tasks.execute(task, self);
+  }
+
+  abort(): void {
+    this.#tasks.abort("The run was stopped");
+  }
+
+  /** The first failure is the run's. */
+  fail(error: PlainError): void {
+    this.failure ??= error;
+  }
+
+  close(stop: CancelAction | null): void {
+    this.#tasks.revoke();
+    close(this, stop);
   }
 
   /** Computes the next step. What the last one left goes to storage on the way. */
@@ -237,7 +257,7 @@ export class Attempt {
   /** From here on nothing of this attempt reaches the log or the storage. */
   revoke(): void {
     this.#alive = false;
-    this.tasks.revoke();
+    this.#tasks.revoke();
   }
 }
 

@@ -1,11 +1,37 @@
+import type { AnyActorRef } from "xstate";
+import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { EventChunk } from "../../src/model/event.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { Emission, Plan } from "../../src/ports/engine.ts";
+import type { Sink } from "../../src/ports/sink.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
-import type { CancelAction, TerminalStatus } from "../../src/model/run.ts";
+import type { CancelAction, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Cell } from "../thread/cell.ts";
 import { ended } from "../thread/record.ts";
-import type { Attempt } from "./attempt.ts";
+
+/** What an attempt that ends has to show. */
+export interface Ending {
+  readonly id: string;
+  readonly cell: Cell;
+  readonly sink: Sink;
+  readonly run: RunRecord;
+  readonly actor: AnyActorRef | undefined;
+  readonly failure: PlainError | null;
+  readonly plan: Plan | null;
+  readonly head: CheckpointHead | null;
+  readonly values: JsonObject;
+  readonly writes: ReadonlyMap<string, TaskWrites>;
+  collect(): {
+    readonly checkpoints: readonly NewCheckpoint[];
+    readonly writes: readonly TaskWrites[];
+    readonly events: EventChunk | undefined;
+  };
+  stage(writes: undefined, emissions: readonly Emission[]): void;
+  revoke(): void;
+}
 
 interface Verdict {
   readonly status: TerminalStatus;
@@ -14,7 +40,7 @@ interface Verdict {
   readonly interrupts: Interrupts;
 }
 
-function verdictOf(attempt: Attempt, stop: CancelAction | null): Verdict {
+function verdictOf(attempt: Ending, stop: CancelAction | null): Verdict {
   if (stop !== null) return { status: "interrupted", rest: "idle", error: null, interrupts: {} };
   if (attempt.failure !== null) {
     // What waited for an answer still waits: a refused answer loses no question.
@@ -39,13 +65,12 @@ function pending(
  * Stores a run's end in one append: what its last step left, its terminal record, how the thread rests. Only then the chart
  * moves on, readers end and waiters are told, in this order: whoever hears of the end finds the thread at rest.
  */
-export function close(attempt: Attempt, stop: CancelAction | null): void {
-  attempt.tasks.revoke();
+export function close(attempt: Ending, stop: CancelAction | null): void {
   if (stop === "rollback") takeBack(attempt);
   else settle(attempt, stop);
 }
 
-function settle(attempt: Attempt, stop: CancelAction | null): void {
+function settle(attempt: Ending, stop: CancelAction | null): void {
   const { cell, id, sink } = attempt;
   const verdict = verdictOf(attempt, stop);
   const now = cell.deps.clock.now();
@@ -80,7 +105,7 @@ function settle(attempt: Attempt, stop: CancelAction | null): void {
 }
 
 /** The run is rolled back: forgotten with all that it did; the thread stands where it stood before. */
-function takeBack(attempt: Attempt): void {
+function takeBack(attempt: Ending): void {
   const { cell, id, sink } = attempt;
   const base = attempt.run.base_checkpoint;
   const { seq_base } = attempt.run;
@@ -129,7 +154,7 @@ function restAt(cell: Cell, id: string | null): Eventually<Pick<Verdict, "rest" 
   });
 }
 
-function finish(attempt: Attempt, { status, rest }: Pick<Verdict, "status" | "rest">): void {
+function finish(attempt: Ending, { status, rest }: Pick<Verdict, "status" | "rest">): void {
   const { cell } = attempt;
   cell.runs.delete(attempt.id);
   cell.attempt = null;

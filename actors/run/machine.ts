@@ -1,22 +1,9 @@
-import {
-  assign,
-  enqueueActions,
-  sendParent,
-  sendTo,
-  setup,
-  type ActorLogic,
-  type AnyActorRef,
-  type Snapshot,
-} from "xstate";
+import { assign, enqueueActions, sendParent, sendTo, setup, type AnyActorRef } from "xstate";
 import type { CancelAction, TerminalStatus } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
-import type { RunEvent, RunOutput, TaskEvent, TaskName, TaskOutput } from "../messages.ts";
+import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
+import type { TaskMachine } from "../node.ts";
 import { stronger } from "../thread/multitask.ts";
-
-export interface RunInput {
-  readonly thread: string;
-  readonly run: string;
-}
 
 export interface RunContext {
   readonly thread: string;
@@ -31,11 +18,6 @@ export interface RunContext {
   readonly rest: RestState;
 }
 
-export interface TaskInput extends RunInput {
-  readonly task: string;
-  readonly name: string;
-}
-
 /** What the chart asks of the world; each answer comes back as a message. */
 export interface RunEffects {
   /** Read where to start from: answered by `LOADED`. */
@@ -48,8 +30,6 @@ export interface RunEffects {
   close(run: RunInput, stop: CancelAction | null): void;
 }
 
-export type TaskLogic = ActorLogic<Snapshot<unknown> & { output?: unknown }, TaskEvent, TaskInput>;
-
 /** Done and error events of spawned actors are not typed by XState; this is the one place that reads them. */
 function taskOutput(event: unknown): TaskOutput | undefined {
   return (event as { output?: TaskOutput }).output;
@@ -58,7 +38,7 @@ function taskOutput(event: unknown): TaskOutput | undefined {
 const taskActor = (task: string) => `task:${task}`;
 
 /** The run's statechart. Only `planning` computes, only tasks run code of users, and every wait is a state. */
-export function runMachine(effects: RunEffects, task: TaskLogic, grace: number) {
+export function runMachine(effects: RunEffects, task: TaskMachine, grace: number) {
   return setup({
     types: {
       context: {} as RunContext,

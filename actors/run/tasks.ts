@@ -1,11 +1,25 @@
 import type { AnyActorRef } from "xstate";
-import type { TaskWrites } from "../../src/model/checkpoint.ts";
-import { plainError } from "../../src/model/errors.ts";
+import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
+import { plainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { NodeCall, Settled, TaskOutcome } from "../../src/ports/engine.ts";
+import type { Emission, Execution, NodeCall, Settled, TaskOutcome } from "../../src/ports/engine.ts";
 import type { NodeIo } from "../../src/ports/host.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Cell } from "../thread/cell.ts";
+
+/** The attempt to which the bodies belong. */
+export interface TaskOwner {
+  readonly cell: Cell;
+  readonly execution: Execution;
+  readonly alive: boolean;
+  readonly head: CheckpointHead | null;
+  readonly writes: ReadonlyMap<string, TaskWrites>;
+  emit(fact: Fact): number;
+  stage(writes: TaskWrites, emissions: readonly Emission[]): void;
+  flush(kind: string, durable: boolean): Promise<void>;
+  flushSoon(): void;
+  fail(error: PlainError): void;
+}
 
 /** A node body that runs. */
 interface Live {
@@ -17,10 +31,10 @@ const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } a
 
 /** The node bodies of one attempt: starts them, hears them out, cuts them off. */
 export class Tasks {
-  readonly #attempt: Attempt;
+  readonly #attempt: TaskOwner;
   readonly #live = new Map<string, Live>();
 
-  constructor(attempt: Attempt) {
+  constructor(attempt: TaskOwner) {
     this.#attempt = attempt;
   }
 
@@ -30,7 +44,7 @@ export class Tasks {
     try {
       call = execution.call(task);
     } catch (thrown) {
-      this.#attempt.failure ??= plainError(thrown);
+      this.#attempt.fail(plainError(thrown));
       self.send({ type: "FAILED" });
       return;
     }
@@ -62,13 +76,13 @@ export class Tasks {
     try {
       settled = attempt.execution.settle(task, outcome);
     } catch (thrown) {
-      attempt.failure ??= plainError(thrown);
+      attempt.fail(plainError(thrown));
       self.send({ type: "FAILED" });
       return;
     }
     const { writes, kind, emissions, error } = settled;
     attempt.stage({ ...writes, steps: { ...writes.steps, ...live.steps } }, emissions);
-    if (kind === "failed") attempt.failure ??= error ?? { error: "Error", message: "the task failed" };
+    if (kind === "failed") attempt.fail(error ?? { error: "Error", message: "the task failed" });
     // Siblings still run: what this one did is kept even if they, or the server, fail.
     if (this.#live.size > 0) attempt.flushSoon();
     self.send({ type: answers[kind] });

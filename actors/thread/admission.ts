@@ -1,6 +1,6 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
-import type { RunDraft } from "../system.ts";
+import type { RunDraft } from "../port.ts";
 import { gone, type Cell } from "./cell.ts";
 import { situationOf } from "./machine.ts";
 import { decide, stronger } from "./multitask.ts";

@@ -8,8 +8,8 @@ import type { ThreadKey, ThreadRecord } from "../../src/model/thread.ts";
 import type { Position } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
-import type { Attempt } from "../run/attempt.ts";
-import type { SystemDeps } from "../system.ts";
+import type { Ongoing } from "../run/ongoing.ts";
+import type { SystemDeps } from "../port.ts";
 
 /** What one append changes, beside the thread's record. */
 export type Change = Omit<Append, "key" | "fence" | "thread">;
@@ -41,7 +41,7 @@ export class Cell {
   /** The runs that have not ended. */
   readonly runs = new Map<string, RunRecord>();
   actor: AnyActorRef | undefined;
-  attempt: Attempt | null = null;
+  attempt: Ongoing | null = null;
   alive = true;
   /** Writes in flight: the actor must not be let go before they end. */
   inFlight = 0;

@@ -1,8 +1,8 @@
-import { assign, enqueueActions, sendTo, setup, type ActorLogic, type Snapshot } from "xstate";
+import { assign, enqueueActions, sendTo, setup } from "xstate";
 import type { CancelAction } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
-import type { RunEvent, RunOutput, ThreadEvent } from "../messages.ts";
-import type { RunInput } from "../run/machine.ts";
+import type { RunOutput, ThreadEvent } from "../messages.ts";
+import type { RunMachine } from "../run/machine.ts";
 import { decide, stronger, type Situation } from "./multitask.ts";
 
 /** Small, plain data: what the inspector shows. State, sockets and controllers live in the thread's cell. */
@@ -28,8 +28,6 @@ export interface ThreadEffects {
   start(thread: string, run: string): void;
 }
 
-export type RunLogic = ActorLogic<Snapshot<unknown> & { output?: unknown }, RunEvent, RunInput>;
-
 const resting: readonly RestState[] = ["idle", "success", "interrupted", "error"];
 
 /** The four rest states differ in name alone: in how the last run ended. */
@@ -41,7 +39,7 @@ const atRest = {
 } as const;
 
 /** The thread's statechart: at rest in the state that its last run left, or at work in `pending`. */
-export function threadMachine(effects: ThreadEffects, run: RunLogic) {
+export function threadMachine(effects: ThreadEffects, run: RunMachine) {
   return setup({
     types: {
       context: {} as ThreadContext,
@@ -52,6 +50,7 @@ export function threadMachine(effects: ThreadEffects, run: RunLogic) {
     guards: {
       hasWork: ({ context }) => context.active !== null || context.queue.length > 0,
       hasNext: ({ context }) => context.queue.length > 0,
+      isStopping: ({ context }) => context.stop !== null,
       isActive: ({ context, event }) => event.type === "RUN.CANCEL" && event.run === context.active,
       // The multitask rules are one table; the chart asks it, so that what it shows and what is decided cannot differ.
       starts: ({ event }) =>
@@ -152,7 +151,10 @@ export function threadMachine(effects: ThreadEffects, run: RunLogic) {
           starting: {
             entry: "start",
             on: {
-              "RUN.STARTED": { target: "running", actions: "beginRun" },
+              "RUN.STARTED": [
+                { guard: "isStopping", target: "stopping", actions: "beginRun" },
+                { target: "running", actions: "beginRun" },
+              ],
               "RUN.ADMITTED": [
                 { guard: "queues", actions: "enqueue" },
                 { guard: "supersedes", actions: ["takeOver", "stopForNewRun", "stopRun"] },

@@ -1,7 +1,7 @@
 import type { CancelAction, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
-import type { RunDraft } from "../system.ts";
+import type { RunDraft } from "../port.ts";
 import type { Decision } from "./multitask.ts";
 
 /** Events that an attempt may have before its mark has to be raised in a synced append. */

@@ -1,0 +1,84 @@
+import type { CancelAction, MultitaskStrategy, RunKwargs, RunRecord } from "../src/model/run.ts";
+import type { JsonObject } from "../src/model/json.ts";
+import type { ThreadKey, ThreadRecord } from "../src/model/thread.ts";
+import type { Clock } from "../src/ports/clock.ts";
+import type { Engine } from "../src/ports/engine.ts";
+import type { Failpoints } from "../src/ports/failpoints.ts";
+import type { Host } from "../src/ports/host.ts";
+import type { Journal } from "../src/ports/journal.ts";
+import type { Logger } from "../src/ports/logger.ts";
+import type { Random } from "../src/ports/random.ts";
+import type { Scheduler } from "../src/ports/scheduler.ts";
+import type { Sinks } from "../src/ports/sink.ts";
+
+/** A run that a client asks for. */
+export interface RunDraft {
+  readonly run_id: string;
+  readonly assistant_id: string;
+  readonly graph_id: string;
+  readonly metadata: JsonObject;
+  readonly kwargs: RunKwargs;
+  readonly multitask_strategy: MultitaskStrategy;
+}
+
+export interface ThreadDraft {
+  readonly metadata: JsonObject;
+  /** What to do when the thread exists: `raise` throws `thread.exists`, `do_nothing` answers it as it is. */
+  readonly if_exists: "raise" | "do_nothing";
+}
+
+/** The only door to the actors: a thread is reached by its id, never by a reference. */
+export interface ThreadSystem {
+  /** Resolves once stored. @throws ServiceError `thread.exists`, `server.draining`, `storage.unavailable` */
+  create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord>;
+  /**
+   * Admits a run by the multitask rules, in one turn per thread. Resolves once the run is stored.
+   * @throws ServiceError `thread.not_found`, `run.conflict`, `resume.ambiguous`, `server.draining`, `storage.unavailable`
+   */
+  admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;
+  /**
+   * Resolves with the run's record once it has ended and that is stored; at once when it has; with undefined when it is
+   * unknown or was rolled back. Wakes no actor.
+   */
+  settled(key: ThreadKey, run: string): Promise<RunRecord | undefined>;
+  /**
+   * Asks for a run's end. Resolves once the wish is stored, or at once when the run has ended.
+   * @throws ServiceError `run.not_found`
+   */
+  cancel(key: ThreadKey, run: string, action: CancelAction): Promise<void>;
+  /** Is an actor executing this run now? Overlays `running` on a record that says `pending`. */
+  isRunning(key: ThreadKey, run: string): boolean;
+  /** Takes up every run that a stop or a crash left unsettled. Called once, before the doors open. */
+  recover(): Promise<void>;
+  /** No new admission; waits up to `ms` for running supersteps, leaves the rest to recovery. */
+  drain(ms: number): Promise<void>;
+  readonly counts: { readonly live: number; readonly busy: number };
+}
+
+export interface SystemDeps {
+  readonly journal: Journal;
+  readonly engine: Engine;
+  readonly host: Host;
+  readonly sinks: Sinks;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scheduler: Scheduler;
+  readonly failpoints: Failpoints;
+  readonly logger: Logger;
+  /** Identifies the machine's boot, see `RunRecord.boot`. */
+  readonly boot: string;
+  readonly limits: SystemLimits;
+}
+
+export interface SystemLimits {
+  /** Milliseconds a thread rests before its actor is let go. */
+  readonly idle: number;
+  /** Idle actors kept at most. */
+  readonly maxIdle: number;
+  /** Milliseconds a cancelled task has to stop by itself. */
+  readonly grace: number;
+  /** Attempts a run may have. */
+  readonly attempts: number;
+}
+
+export const defaultLimits: SystemLimits = { idle: 30_000, maxIdle: 5_000, grace: 500, attempts: 3 };

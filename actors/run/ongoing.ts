@@ -1,0 +1,19 @@
+import type { AnyActorRef } from "xstate";
+import type { CancelAction, RunRecord } from "../../src/model/run.ts";
+import type { Sink } from "../../src/ports/sink.ts";
+
+/** The attempt that a thread's cell holds, as its charts and its registry see it. */
+export interface Ongoing {
+  readonly id: string;
+  readonly run: RunRecord;
+  readonly sink: Sink;
+  /** The run's actor, once it has begun to load. */
+  readonly actor: AnyActorRef | undefined;
+  load(self: AnyActorRef): void;
+  next(): void;
+  execute(task: string, self: AnyActorRef): void;
+  abort(): void;
+  close(stop: CancelAction | null): void;
+  /** From here on nothing of this attempt reaches the log or the storage. */
+  revoke(): void;
+}

@@ -1,0 +1,212 @@
+import { describe, expect, test } from "vitest";
+import { createActor, fromCallback, type AnyActorRef } from "xstate";
+import { getShortestPaths } from "xstate/graph";
+import type { RunEvent, RunInput, TaskEvent, TaskInput, ThreadEvent } from "../../actors/messages.ts";
+import { taskMachine, type TaskMachine } from "../../actors/node.ts";
+import { runMachine, type RunMachine } from "../../actors/run/machine.ts";
+import { situationOf, threadMachine } from "../../actors/thread/machine.ts";
+import type { RestState } from "../../src/model/thread.ts";
+
+const idleRun = fromCallback<RunEvent, RunInput>(() => undefined) as unknown as RunMachine;
+const thread = threadMachine({ start: () => undefined }, idleRun);
+
+/** What the thread's chart can be told, its run's ends included. */
+const threadEvents = [
+  ...(["reject", "enqueue", "interrupt", "rollback"] as const).map(
+    (strategy) => ({ type: "RUN.ADMITTED", run: strategy, strategy }) as const,
+  ),
+  { type: "RUN.STARTED", run: "enqueue" },
+  { type: "RUN.CANCEL", run: "enqueue", action: "interrupt" },
+  { type: "RUN.CANCEL", run: "interrupt", action: "rollback" },
+  { type: "RUN.WITHDRAWN", run: "enqueue" },
+  { type: "RUN.CLOSING" },
+  { type: "PASSIVATE" },
+  { type: "GIVE.UP" },
+  ...(["idle", "success", "interrupted", "error"] as const).map((rest) => ({
+    type: "xstate.done.actor.run",
+    actorId: "run",
+    output: { status: "success", rest },
+  })),
+] as unknown as ThreadEvent[];
+
+describe("the thread's chart, walked through", () => {
+  const paths = getShortestPaths(thread, {
+    input: { thread: "_/t", active: null, queue: [], rest: "idle" as RestState },
+    events: threadEvents,
+    serializeState: (state) =>
+      JSON.stringify([
+        state.value,
+        state.context.queue.length,
+        state.context.stop,
+        state.context.active !== null,
+      ]),
+    stopWhen: (state) => state.context.queue.length > 2,
+    limit: 20_000,
+  });
+  const states = paths.map(({ state }) => state);
+  const names = new Set(states.map(({ value }) => JSON.stringify(value)));
+
+  test("reaches every state, by the contract's words", () => {
+    expect([...names].sort()).toEqual(
+      [
+        '"error"',
+        '"failed"',
+        '"idle"',
+        '"interrupted"',
+        '"parked"',
+        '"success"',
+        '{"pending":"running"}',
+        '{"pending":"settling"}',
+        '{"pending":"starting"}',
+        '{"pending":"stopping"}',
+      ].sort(),
+    );
+  });
+
+  test("has work exactly while it is pending", () => {
+    for (const { value, context } of states.filter(({ status }) => status === "active")) {
+      const working = situationOf(value) !== "resting";
+      expect(context.active !== null, JSON.stringify(value)).toBe(working);
+      expect(working || context.queue.length === 0, JSON.stringify(value)).toBe(true);
+    }
+  });
+
+  test("never lets an actor go that has work", () => {
+    const parked = paths.filter(({ state }) => state.value === "parked");
+    expect(parked.length).toBeGreaterThan(0);
+    for (const { steps } of parked) {
+      const before = steps.at(-1)?.state.value;
+      expect(situationOf(before), JSON.stringify(before)).toBe("resting");
+    }
+  });
+
+  test("a refused strategy changes nothing", () => {
+    for (const state of states.filter(({ value }) => situationOf(value) !== "resting")) {
+      expect(state.can({ type: "RUN.ADMITTED", run: "x", strategy: "reject" })).toBe(false);
+    }
+  });
+
+  test("is stopping only for a reason", () => {
+    const stops = (inner: string) =>
+      states
+        .filter(({ value }) => JSON.stringify(value) === JSON.stringify({ pending: inner }))
+        .map(({ context }) => context.stop);
+    expect(stops("stopping")).not.toContain(null);
+    expect(new Set(stops("running"))).toEqual(new Set([null]));
+  });
+});
+
+test.each(["idle", "success", "interrupted", "error"] as const)("a passive thread wakes in %s", (rest) => {
+  const actor = createActor(thread, { input: { thread: "_/t", active: null, queue: [], rest } });
+  actor.start();
+  expect(actor.getSnapshot().value).toBe(rest);
+  actor.stop();
+});
+
+test("a thread whose run was in progress wakes at work, with that run first", () => {
+  const started: string[] = [];
+  const machine = threadMachine({ start: (_, run) => started.push(run) }, idleRun);
+  const actor = createActor(machine, {
+    input: { thread: "_/t", active: "a", queue: ["b"], rest: "success" },
+  });
+  actor.start();
+  expect(actor.getSnapshot().value).toEqual({ pending: "starting" });
+  expect(started).toEqual(["a"]);
+  actor.stop();
+});
+
+describe("the run's chart, walked through", () => {
+  const idleTask = fromCallback<TaskEvent, TaskInput>(() => undefined) as unknown as TaskMachine;
+  const none = () => undefined;
+  // Walked through alone, it has no parent to tell.
+  const run = runMachine({ load: none, plan: none, abort: none, close: none }, idleTask, 500).provide({
+    actions: { sayClosing: none },
+  });
+  const done = (task: string, kind: string) => ({
+    type: `xstate.done.actor.task:${task}`,
+    actorId: `task:${task}`,
+    output: { task, kind },
+  });
+  const events = [
+    { type: "BEGIN" },
+    { type: "LOADED" },
+    {
+      type: "PLANNED",
+      tasks: [
+        { id: "1", name: "a" },
+        { id: "2", name: "b" },
+      ],
+      hold: false,
+    },
+    { type: "PLANNED", tasks: [{ id: "1", name: "a" }], hold: true },
+    { type: "PLANNED", tasks: [], hold: false },
+    { type: "COMMITTED" },
+    { type: "CANCEL", action: "interrupt" },
+    { type: "CANCEL", action: "rollback" },
+    done("1", "done"),
+    done("2", "done"),
+    done("2", "failed"),
+    { type: "xstate.after.grace.run.running.draining" },
+    ...(["success", "interrupted", "error", "timeout"] as const).map((status) => ({
+      type: "ENDED",
+      status,
+      rest: "idle",
+    })),
+  ] as unknown as RunEvent[];
+  const paths = getShortestPaths(run, {
+    input: { thread: "_/t", run: "r" },
+    events,
+    serializeState: (state) =>
+      JSON.stringify([state.value, state.context.waiting, state.context.stop, state.context.failed]),
+    limit: 20_000,
+  });
+  const states = paths.map(({ state }) => state);
+
+  test("reaches every state, by the contract's words", () => {
+    const names = new Set(states.map(({ value }) => JSON.stringify(value)));
+    for (const inner of ["loading", "planning", "executing", "committing", "draining", "closing"]) {
+      expect(names).toContain(JSON.stringify({ running: inner }));
+    }
+    for (const final of ["success", "interrupted", "error", "timeout"]) {
+      expect(names).toContain(JSON.stringify(final));
+    }
+    expect(names).toContain('"pending"');
+  });
+
+  const inside = (...inner: string[]) =>
+    states.filter(({ value }) =>
+      inner.some((name) => JSON.stringify(value) === JSON.stringify({ running: name })),
+    );
+
+  test("leaves executing and draining only when every task has ended", () => {
+    expect(inside("executing", "draining").every(({ context }) => context.waiting.length > 0)).toBe(true);
+    expect(inside("closing").every(({ context }) => context.waiting.length === 0)).toBe(true);
+  });
+
+  test("a stopped run starts no task", () => {
+    expect(inside("executing").every(({ context }) => context.stop === null)).toBe(true);
+  });
+
+  test("what is closing can no longer be stopped", () => {
+    expect(inside("closing").some((state) => state.can({ type: "CANCEL", action: "rollback" }))).toBe(false);
+  });
+});
+
+describe("the task's chart", () => {
+  const rows: [TaskEvent["type"][], string][] = [
+    [["DONE"], "done"],
+    [["INTERRUPTED"], "interrupted"],
+    [["FAILED"], "failed"],
+    [["CANCEL", "FAILED"], "cancelled"],
+    [["CANCEL", "DONE"], "done"],
+    [["CANCEL", "INTERRUPTED"], "interrupted"],
+  ];
+  test.each(rows)("%j ends it %s", (types, kind) => {
+    let self: AnyActorRef | undefined;
+    const machine = taskMachine({ execute: (_, ref) => (self = ref) });
+    const actor = createActor(machine, { input: { thread: "_/t", run: "r", task: "1", name: "a" } });
+    actor.start();
+    for (const type of types) self?.send({ type });
+    expect(actor.getSnapshot().output).toEqual({ task: "1", kind });
+  });
+});

@@ -1,0 +1,30 @@
+import { describe, expect, test } from "vitest";
+import { decide, stronger, type Decision, type Situation } from "../../actors/thread/multitask.ts";
+import type { MultitaskStrategy } from "../../src/model/run.ts";
+
+const rows: [MultitaskStrategy, Situation, Decision][] = [
+  ["reject", "resting", { kind: "start" }],
+  ["enqueue", "resting", { kind: "start" }],
+  ["interrupt", "resting", { kind: "start" }],
+  ["rollback", "resting", { kind: "start" }],
+  ["reject", "working", { kind: "refuse" }],
+  ["enqueue", "working", { kind: "queue" }],
+  ["interrupt", "working", { kind: "supersede", action: "interrupt", active: true }],
+  ["rollback", "working", { kind: "supersede", action: "rollback", active: true }],
+  ["reject", "settling", { kind: "refuse" }],
+  ["enqueue", "settling", { kind: "queue" }],
+  ["interrupt", "settling", { kind: "supersede", action: "interrupt", active: false }],
+  ["rollback", "settling", { kind: "supersede", action: "rollback", active: false }],
+];
+
+describe("the multitask rules", () => {
+  test.each(rows)("%s while the thread is %s", (strategy, situation, decision) => {
+    expect(decide(strategy, situation)).toEqual(decision);
+  });
+
+  test("a rollback is never softened to an interrupt", () => {
+    expect(stronger("rollback", "interrupt")).toBe("rollback");
+    expect(stronger("interrupt", "rollback")).toBe("rollback");
+    expect(stronger(null, "interrupt")).toBe("interrupt");
+  });
+});
