@@ -67,6 +67,10 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     return this.#alive && this.cell.alive && this.epoch === this.cell.record.epoch;
   }
 
+  get loaded(): boolean {
+    return this.#execution !== undefined;
+  }
+
   get execution(): Execution {
     if (this.#execution === undefined) throw new TypeError(`Run ${this.id} is not loaded`);
     return this.#execution;

@@ -19,6 +19,8 @@ export interface Ending {
   readonly sink: Sink;
   readonly run: RunRecord;
   readonly actor: AnyActorRef | undefined;
+  /** Does it know the thread's state? Not when it failed, or was stopped, before it had read it. */
+  readonly loaded: boolean;
   readonly failure: PlainError | null;
   readonly plan: Plan | null;
   readonly head: CheckpointHead | null;
@@ -44,7 +46,7 @@ function verdictOf(attempt: Ending, stop: CancelAction | null): Verdict {
   if (stop !== null) return { status: "interrupted", rest: "idle", error: null, interrupts: {} };
   if (attempt.failure !== null) {
     // What waited for an answer still waits: a refused answer loses no question.
-    const interrupts = pending(attempt.writes.values());
+    const interrupts = attempt.loaded ? pending(attempt.writes.values()) : attempt.cell.record.interrupts;
     return { status: "error", rest: "error", error: attempt.failure, interrupts };
   }
   if (attempt.plan?.kind === "paused") {
@@ -93,7 +95,7 @@ function settle(attempt: Ending, stop: CancelAction | null): void {
     )
     .then(
       () => {
-        cell.keep(attempt.head, attempt.values, [...attempt.writes.values()]);
+        if (attempt.loaded) cell.keep(attempt.head, attempt.values, [...attempt.writes.values()]);
         finish(attempt, verdict);
         if (events !== undefined) sink.stored(events);
         sink.close();
