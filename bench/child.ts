@@ -1,0 +1,96 @@
+import { fork, type ChildProcess } from "node:child_process";
+import type { Job, JobResult } from "./load/job.ts";
+import type { ServerStats } from "./servers/report.ts";
+
+/** Waits for one IPC message of a child; rejects when it ends instead. */
+function hear<T>(child: ChildProcess, what: string, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => done(new Error(`${what}: no answer within ${ms} ms`)), ms);
+    const onMessage = (message: T) => done(undefined, message);
+    const onExit = (code: number | null, signal: string | null) =>
+      done(new Error(`${what} ended (${signal ?? code})`));
+    const done = (error: Error | undefined, message?: T) => {
+      clearTimeout(timer);
+      child.off("message", onMessage);
+      child.off("exit", onExit);
+      if (error === undefined) resolve(message as T);
+      else reject(error);
+    };
+    child.on("message", onMessage);
+    child.on("exit", onExit);
+  });
+}
+
+/** The process that makes the load. */
+export class LoadProcess {
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  static async start(built: string): Promise<LoadProcess> {
+    const child = fork(`${built}/bench/load.js`, [], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+    await hear(child, "load process", 10_000);
+    return new LoadProcess(child);
+  }
+
+  async perform(job: Job): Promise<JobResult> {
+    const answer = hear<{ result?: JobResult; error?: string }>(this.#child, "load process", 300_000);
+    this.#child.send(job);
+    const { result, error } = await answer;
+    if (result === undefined) throw new Error(`load: ${error ?? "no result"}`);
+    return result;
+  }
+
+  stop(): void {
+    this.#child.disconnect();
+  }
+}
+
+/** A server under measurement, Heddle or a control, in a process of its own. */
+export class ServerProcess {
+  readonly #child: ChildProcess;
+  readonly port: number;
+  readonly pid: number;
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child;
+    this.port = port;
+    this.pid = child.pid ?? 0;
+  }
+
+  static async start(script: string, args: readonly string[]): Promise<ServerProcess> {
+    const child = fork(script, args, {
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+      execArgv: ["--expose-gc"],
+      env: { ...process.env, NODE_ENV: "production" },
+    });
+    const { port } = await hear<{ port: number }>(child, script, 20_000);
+    return new ServerProcess(child, port);
+  }
+
+  stats(): Promise<ServerStats> {
+    return this.#ask("stats");
+  }
+
+  /** The same after a garbage collection. */
+  collect(): Promise<ServerStats> {
+    return this.#ask("collect");
+  }
+
+  async #ask(ask: "stats" | "collect"): Promise<ServerStats> {
+    const answer = hear<{ stats: ServerStats }>(this.#child, "server", 20_000);
+    this.#child.send({ ask });
+    return (await answer).stats;
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null) return;
+    const gone = new Promise((resolve) => this.#child.once("exit", resolve));
+    this.#child.send({ ask: "stop" });
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), 15_000);
+    await gone;
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,68 @@
+import { graph, messages } from "../src/index.ts";
+import { z } from "zod";
+import { customData } from "./servers/bodies.ts";
+
+/** Lets what waits on the event loop have its turn, as a body that reads from a model would. */
+const breathe = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Events a body makes before it lets go of the loop: about what one network read of a fast model brings. */
+const BURST = 256;
+
+/** The smallest graph: one node, one small write. */
+export const one = graph({
+  state: { value: z.number().optional(), text: z.string().optional() },
+  nodes: { work: async (state) => ({ value: (state.value ?? 0) + 1 }) },
+  edges: { start: "work" },
+});
+
+/** A conversation: each run adds a question and an answer to a list that only grows. */
+export const chat = graph({
+  state: { messages: messages(), topic: z.string().optional() },
+  nodes: {
+    answer: async () => ({ messages: [{ type: "ai", content: "y".repeat(200) }] }),
+  },
+  edges: { start: "answer" },
+});
+
+/** Emits `count` custom events of `size` bytes. */
+export const emit = graph({
+  state: { count: z.number(), size: z.number(), emitted: z.number().optional() },
+  nodes: {
+    emit: async (state, ctx) => {
+      for (let i = 0; i < state.count; i++) {
+        ctx.emit(customData(i, state.size));
+        if (i % BURST === BURST - 1) await breathe();
+      }
+      return { emitted: state.count };
+    },
+  },
+  edges: { start: "emit" },
+});
+
+/** Streams one message of `count` tokens. */
+export const tokens = graph({
+  state: { count: z.number(), messages: messages() },
+  nodes: {
+    speak: async (state, ctx) => {
+      const message = ctx.message();
+      for (let i = 0; i < state.count; i++) {
+        message.write("word ");
+        if (i % BURST === BURST - 1) await breathe();
+      }
+      return { messages: [message.end()] };
+    },
+  },
+  edges: { start: "speak" },
+});
+
+/** Takes 200 ms: for many runs at once. */
+export const slow = graph({
+  state: { value: z.number().optional() },
+  nodes: {
+    wait: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return { value: 1 };
+    },
+  },
+  edges: { start: "wait" },
+});

@@ -1,0 +1,115 @@
+import { summarize } from "../stats.ts";
+import { Connection } from "./connection.ts";
+import type { Job, JobResult } from "./job.ts";
+import { EventCounter, TextReceiver } from "./receivers.ts";
+
+/** Requests as bytes, made once for each path. */
+function encode(job: Job): Buffer[] {
+  const body = job.body ?? "";
+  const common =
+    `host: ${job.host}:${job.port}\r\n` +
+    (job.method === "POST"
+      ? `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`
+      : "");
+  return job.paths.map((path) => Buffer.from(`${job.method} ${path} HTTP/1.1\r\n${common}\r\n${body}`));
+}
+
+/** Opens connections in small groups, so that no listen queue overflows. */
+async function openAll(job: Job): Promise<Connection[]> {
+  const buffer = Connection.buffer();
+  const all: Connection[] = [];
+  while (all.length < job.connections) {
+    const count = Math.min(64, job.connections - all.length);
+    all.push(
+      ...(await Promise.all(
+        Array.from({ length: count }, () => Connection.open(job.host, job.port, buffer)),
+      )),
+    );
+  }
+  return all;
+}
+
+export async function perform(job: Job): Promise<JobResult> {
+  const requests = encode(job);
+  const connections = await openAll(job);
+  const latencies: number[] = [];
+  const firsts: number[] = [];
+  const collected: string[] = [];
+  const mark = job.collect === undefined ? undefined : `"${job.collect}":"`;
+  let sent = 0;
+  let ended = 0;
+  let failures = 0;
+  let failure: string | null = null;
+  let events = 0;
+  let bytes = 0;
+  let alive = connections.length;
+
+  const cpu = process.cpuUsage();
+  const start = performance.now();
+  await new Promise<void>((resolve) => {
+    const settle = (reason: string | undefined) => {
+      if (reason !== undefined) {
+        failures++;
+        failure ??= reason;
+      }
+      if (++ended >= job.total) resolve();
+    };
+
+    const drive = (connection: Connection, index: number) => {
+      const own = requests[index % requests.length] as Buffer;
+      let began = 0;
+      const next = () => {
+        if (sent >= job.total) return;
+        const request = job.sticky === true ? own : (requests[sent % requests.length] as Buffer);
+        sent++;
+        began = performance.now();
+        connection.send(request, receiver);
+      };
+      const finish = (lost: string | undefined, wrong: string | undefined) => {
+        latencies.push(performance.now() - began);
+        settle(lost ?? wrong);
+        if (lost === undefined) next();
+        // A lost connection stays lost: what is left to send goes over the others, or fails when there are none.
+        else if (--alive === 0) while (sent++ < job.total) settle("no connection is left");
+      };
+      const text = new TextReceiver((lost) => {
+        bytes += text.text.length;
+        const good = text.status >= 200 && text.status < 300 && !text.text.includes('"__error__"');
+        if (good && mark !== undefined) {
+          const at = text.text.indexOf(mark) + mark.length;
+          collected.push(text.text.slice(at, text.text.indexOf('"', at)));
+        }
+        finish(lost, good ? undefined : `${text.status} ${text.text.slice(0, 300)}`);
+      });
+      const counter = new EventCounter((lost) => {
+        events += counter.events;
+        bytes += counter.bytes;
+        if (counter.events > 0) firsts.push(counter.firstEvent - began);
+        finish(
+          lost,
+          counter.status === 200 && !counter.failed
+            ? undefined
+            : `${counter.status}${counter.failed ? " error event" : ""}`,
+        );
+      });
+      const receiver = job.answer === "text" ? text : counter;
+      next();
+    };
+    for (const [index, connection] of connections.entries()) drive(connection, index);
+  });
+  const seconds = (performance.now() - start) / 1000;
+  const used = process.cpuUsage(cpu);
+  for (const connection of connections) connection.close();
+  return {
+    requests: ended,
+    failures,
+    failure,
+    seconds,
+    latency: summarize(latencies),
+    first: firsts.length === 0 ? null : summarize(firsts),
+    events,
+    bytes,
+    collected,
+    cpu: (used.user + used.system) / 1e6,
+  };
+}

@@ -1,0 +1,192 @@
+import type { ServerProcess } from "../child.ts";
+import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";
+import type { Bench, Figures, Row } from "./row.ts";
+
+const waitPath = (thread: string) => `/threads/${thread}/runs/wait`;
+const streamPath = (thread: string) => `/threads/${thread}/runs/stream`;
+
+const body = (graph: string, input: unknown, more: object = {}) =>
+  JSON.stringify({ assistant_id: graph, input, ...more });
+
+/** Operations before a measurement: code runs hot, LevelDB has files, connections were made once. */
+async function warmUp(bench: Bench, server: ServerProcess, runs: number): Promise<void> {
+  const count = Math.max(20, Math.round(runs * bench.scale));
+  const threads = await makeThreads(bench, server, count);
+  await perform(bench, server, {
+    connections: Math.min(64, count),
+    method: "POST",
+    paths: threads.map(waitPath),
+    total: count,
+    body: body("one", { value: 1 }),
+    answer: "text",
+  });
+}
+
+function wait(
+  name: string,
+  clients: number,
+  total: number,
+  threads: "new" | "same",
+  more: Partial<Row>,
+): Row {
+  return {
+    name,
+    what: `runs/wait of a one-node graph, ${clients} client(s), ${threads === "new" ? "a new thread each time" : "one thread each"}`,
+    run: (bench) =>
+      withServer(bench.heddle(), async (server) => {
+        const count = Math.max(clients, Math.round(total * bench.scale));
+        await warmUp(bench, server, 3000);
+        const ids = await makeThreads(bench, server, threads === "new" ? count : clients);
+        const request: Request = {
+          connections: clients,
+          method: "POST",
+          paths: ids.map(waitPath),
+          total: count,
+          sticky: threads === "same",
+          body: body("one", { value: 1 }),
+          answer: "text",
+        };
+        return (await measure(bench, server, request)).figures;
+      }),
+    ...more,
+  };
+}
+
+/** Streams of `graph`, one run for each of `total`; `each` says what an operation is. */
+function streams(options: {
+  readonly name: string;
+  readonly what: string;
+  readonly clients: number;
+  readonly total: number;
+  readonly body: (scale: number) => string;
+  readonly each: "request" | "event";
+  readonly target?: string;
+  readonly against?: Row["against"];
+}): Row {
+  const { name, what, clients, each, target, against } = options;
+  return {
+    name,
+    what,
+    ...(target === undefined ? {} : { target }),
+    ...(against === undefined ? {} : { against }),
+    run: (bench) =>
+      withServer(bench.heddle(), async (server): Promise<Figures> => {
+        await warmUp(bench, server, 2000);
+        const total =
+          each === "event" ? options.total : Math.max(clients, Math.round(options.total * bench.scale));
+        const once = async () => {
+          const ids = await makeThreads(bench, server, total);
+          return {
+            connections: clients,
+            method: "POST",
+            paths: ids.map(streamPath),
+            total,
+            body: options.body(bench.scale),
+            answer: "events",
+          } satisfies Request;
+        };
+        if (each === "event") await perform(bench, server, await once());
+        return (await measure(bench, server, await once(), each)).figures;
+      }),
+  };
+}
+
+const shrink = (count: number, scale: number) => Math.max(10, Math.round(count * scale));
+
+/** Rows of Heddle whose figures are those of a load. */
+export const rows: readonly Row[] = [
+  wait("wait-1", 1, 2_000, "new", {
+    target: "p50 under 2 ms, durable (at most 3 fdatasync + 1 ms)",
+    against: [
+      { row: "uws-commit-1", figure: "p50_ms" },
+      { row: "level-1", figure: "p50_ms" },
+      { row: "fdatasync", figure: "p50_ms" },
+    ],
+  }),
+  wait("wait-1-same", 1, 2_000, "same", { against: [{ row: "uws-commit-1", figure: "p50_ms" }] }),
+  wait("wait-256", 256, 12_000, "new", {
+    target: "3,000/s, p99 under 150 ms, under 330 us CPU a run",
+    against: [
+      { row: "uws-commit-256", figure: "per_s" },
+      { row: "uws-commit-256", figure: "cpu_us" },
+      { row: "level-256", figure: "per_s" },
+    ],
+  }),
+  streams({
+    name: "stream-1",
+    what: "runs/stream of a one-node graph, one client: first event and end to end",
+    clients: 1,
+    total: 2_000,
+    body: () => body("one", { value: 1 }, { stream_mode: ["values"] }),
+    each: "request",
+    target: "first event under 2 ms, end under 3 ms",
+    against: [{ row: "uws-commit-1", figure: "p50_ms" }],
+  }),
+  streams({
+    name: "custom-1",
+    what: "one run that emits 200,000 custom events, data of 100 bytes, on one stream",
+    clients: 1,
+    total: 2,
+    body: (scale) => body("emit", { count: shrink(200_000, scale), size: 100 }, { stream_mode: ["custom"] }),
+    each: "event",
+    target: "300,000 events/s",
+    against: [{ row: "uws-events-1", figure: "per_s" }],
+  }),
+  streams({
+    name: "custom-100x200",
+    what: "100 streams at once of 200 custom events each, five times over",
+    clients: 100,
+    total: 500,
+    body: (scale) => body("emit", { count: shrink(200, scale), size: 100 }, { stream_mode: ["custom"] }),
+    each: "event",
+    target: "200,000 events/s",
+    against: [{ row: "uws-events-100", figure: "per_s" }],
+  }),
+  streams({
+    name: "tokens",
+    what: "one run that streams 50,000 tokens, as messages-tuple events with their metadata",
+    clients: 1,
+    total: 2,
+    body: (scale) =>
+      body("tokens", { count: shrink(50_000, scale), messages: [] }, { stream_mode: ["messages-tuple"] }),
+    each: "event",
+    target: "150,000 tokens/s",
+    against: [{ row: "uws-events-640", figure: "per_s" }],
+  }),
+  streams({
+    name: "streams-5000",
+    what: "5,000 streams open at once, each a run of 200 ms",
+    clients: 5_000,
+    total: 5_000,
+    body: () => body("slow", { value: 1 }, { stream_mode: ["values"] }),
+    each: "request",
+    target: "all complete in under 10 s",
+  }),
+  {
+    name: "state-64",
+    what: "GET state (1 KB) of 64 threads, 64 clients",
+    target: "20,000/s",
+    against: [{ row: "uws-64", figure: "per_s" }],
+    run: (bench) =>
+      withServer(bench.heddle(), async (server) => {
+        const ids = await makeThreads(bench, server, 64);
+        await perform(bench, server, {
+          connections: 64,
+          method: "POST",
+          paths: ids.map(waitPath),
+          total: 64,
+          body: body("one", { value: 1, text: "s".repeat(1000) }),
+          answer: "text",
+        });
+        const request: Request = {
+          connections: 64,
+          method: "GET",
+          paths: ids.map((id) => `/threads/${id}/state`),
+          total: Math.max(64, Math.round(60_000 * bench.scale)),
+          answer: "text",
+        };
+        await perform(bench, server, { ...request, total: Math.ceil(request.total / 4) });
+        return (await measure(bench, server, request)).figures;
+      }),
+  },
+];

@@ -1,0 +1,94 @@
+import type { ServerProcess } from "../child.ts";
+import type { Job, JobResult } from "../load/job.ts";
+import { Probe } from "../probe.ts";
+import { cpuOf } from "../proc.ts";
+import type { Bench, Figures } from "./row.ts";
+
+export type Request = Omit<Job, "host" | "port">;
+
+export interface Measured {
+  readonly result: JobResult;
+  readonly figures: Figures;
+}
+
+/** Runs a job against a server with nothing noted; fails when a request did. */
+export async function perform(bench: Bench, server: ServerProcess, request: Request): Promise<JobResult> {
+  const result = await bench.load.perform({ host: "127.0.0.1", port: server.port, ...request });
+  if (result.failures > 0) {
+    throw new Error(
+      `${result.failures} of ${result.requests} requests failed, one with: ${result.failure ?? "?"}`,
+    );
+  }
+  return result;
+}
+
+/**
+ * Runs a job and notes what it cost. An operation is an event where events are counted, else a request: CPU, batches and
+ * bytes are told for one of them.
+ */
+export async function measure(
+  bench: Bench,
+  server: ServerProcess,
+  request: Request,
+  each: "request" | "event" = "request",
+): Promise<Measured> {
+  const before = await server.stats();
+  const cpu = cpuOf(server.pid);
+  const probe = await Probe.start(server.port);
+  const result = await perform(bench, server, request);
+  const used = cpuOf(server.pid) - cpu;
+  const ok = probe.stop();
+  const after = await server.stats();
+  const operations = each === "event" ? result.events : result.requests;
+  const stored =
+    before.storage === undefined || after.storage === undefined
+      ? {}
+      : {
+          synced: (after.storage.synced - before.storage.synced) / result.requests,
+          stored_bytes: (after.storage.bytes - before.storage.bytes) / operations,
+        };
+  return {
+    result,
+    figures: {
+      per_s: operations / result.seconds,
+      p50_ms: result.latency.p50,
+      p99_ms: result.latency.p99,
+      cpu_us: (used / operations) * 1e6,
+      load_us: (result.cpu / operations) * 1e6,
+      ok_p99_ms: ok.p99,
+      ...stored,
+      ...(result.first === null ? {} : { first_p50_ms: result.first.p50, first_p99_ms: result.first.p99 }),
+      ...(request.answer === "events" ? { sent_bytes: result.bytes / operations } : {}),
+    },
+  };
+}
+
+export async function withServer<T>(
+  starting: Promise<ServerProcess>,
+  use: (server: ServerProcess) => Promise<T>,
+): Promise<T> {
+  const server = await starting;
+  try {
+    return await use(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Makes threads and answers their ids; costs no row anything. */
+export async function makeThreads(
+  bench: Bench,
+  server: ServerProcess,
+  count: number,
+): Promise<readonly string[]> {
+  const result = await perform(bench, server, {
+    connections: Math.min(64, count),
+    method: "POST",
+    paths: ["/threads"],
+    total: count,
+    body: "{}",
+    answer: "text",
+    collect: "thread_id",
+  });
+  return result.collected;
+}

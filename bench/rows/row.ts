@@ -1,0 +1,64 @@
+import type { LoadProcess, ServerProcess } from "../child.ts";
+
+/** What one round of a row gave, by figure. */
+export type Figures = { readonly [figure in Figure]?: number };
+
+/** How a figure is called in a table, and how many digits of it mean something. */
+export const figures = {
+  per_s: { title: "per s", digits: 0 },
+  p50_ms: { title: "p50 ms", digits: 2 },
+  p99_ms: { title: "p99 ms", digits: 2 },
+  first_p50_ms: { title: "first event p50 ms", digits: 2 },
+  first_p99_ms: { title: "first event p99 ms", digits: 2 },
+  seconds: { title: "s", digits: 2 },
+  cpu_us: { title: "CPU us", digits: 2 },
+  load_us: { title: "load's CPU us", digits: 2 },
+  synced: { title: "synced batches", digits: 2 },
+  stored_bytes: { title: "bytes stored", digits: 0 },
+  sent_bytes: { title: "bytes sent", digits: 0 },
+  ok_p99_ms: { title: "/ok p99 ms", digits: 1 },
+  cpu_100: { title: "CPU, run 100 : run 1", digits: 2 },
+  cpu_500: { title: "CPU, run 500 : run 1", digits: 2 },
+  bytes_1: { title: "bytes stored, run 1", digits: 0 },
+  bytes_100: { title: "bytes, run 100 : run 1", digits: 2 },
+  bytes_500: { title: "bytes, run 500 : run 1", digits: 2 },
+  select_us: { title: "GET state?select=, run 500: CPU us", digits: 1 },
+  disk_bytes: { title: "bytes to disk a run, compactions too", digits: 0 },
+  heap_bytes: { title: "heap bytes a thread", digits: 0 },
+  rss_bytes: { title: "RSS bytes a thread", digits: 0 },
+  live: { title: "actors left", digits: 0 },
+  restart_ms: { title: "restart to /ok ms", digits: 0 },
+} as const;
+
+export type Figure = keyof typeof figures;
+
+/** What a row works with. */
+export interface Bench {
+  readonly load: LoadProcess;
+  /** Where the compiled tree is. */
+  readonly built: string;
+  /** A directory on a real disk. */
+  readonly directory: string;
+  /** Shrinks the work of every row, to see that it runs: 1 for figures that are to be told. */
+  readonly scale: number;
+  heddle(options?: HeddleOptions): Promise<ServerProcess>;
+  control(name: string, ...args: string[]): Promise<ServerProcess>;
+}
+
+export interface HeddleOptions {
+  /** A data directory to keep; without it a new one, removed at the end. */
+  readonly data?: string;
+  /** Milliseconds until a resting thread's actor is let go. */
+  readonly idle?: number;
+}
+
+export interface Row {
+  readonly name: string;
+  readonly what: string;
+  /** What design asks for, in its own words. */
+  readonly target?: string;
+  /** One round, on a fresh server. */
+  run(bench: Bench): Promise<Figures>;
+  /** The control rows that this one is set against, each by one figure; they run in the same round, right before it. */
+  readonly against?: readonly { readonly row: string; readonly figure: Figure }[];
+}

@@ -1,0 +1,15 @@
+/** What the control servers answer: the bytes that Heddle sends for the same request, made once. */
+
+/** About as long as the answer of a one-node run. */
+export const CONSTANT_JSON = JSON.stringify({ value: 1, text: "x".repeat(160) });
+
+/** A `custom` event as Heddle frames it, whose data has `size` bytes. */
+export function customEvent(id: number, size: number): string {
+  const data = `{"i":${id},"pad":""}`;
+  return `event: custom\ndata: {"i":${id},"pad":"${"x".repeat(Math.max(0, size - data.length))}"}\nid: ${id}\n\n`;
+}
+
+/** Data for `ctx.emit` that takes `size` bytes as JSON. */
+export function customData(i: number, size: number): { readonly i: number; readonly pad: string } {
+  return { i, pad: "x".repeat(Math.max(0, size - `{"i":${i},"pad":""}`.length)) };
+}

@@ -1,0 +1,44 @@
+/**
+ * Control: group commit on LevelDB alone, no HTTP. `actors` write in a loop, each waiting for its own synced batch; two
+ * commits are one operation, as in a one-node run. Started by the bench with a directory, tells its result over IPC.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { ClassicLevel } from "classic-level";
+import { summarize } from "../stats.ts";
+import { GroupCommit } from "./group.ts";
+
+const [, , base = "/tmp", actors = "1", total = "1000"] = process.argv;
+const directory = mkdtempSync(join(base, "group-commit-"));
+const db = new ClassicLevel<string, Buffer>(directory, { valueEncoding: "buffer" });
+await db.open();
+const group = new GroupCommit(db);
+const record = Buffer.alloc(256, 1);
+const latencies: number[] = [];
+let left = Number(total);
+
+async function actor(name: string): Promise<void> {
+  while (left-- > 0) {
+    const key = `${name}${left.toString(36).padStart(6, "0")}`;
+    const began = performance.now();
+    await group.commit(`${key}a`, record);
+    await group.commit(`${key}b`, record);
+    latencies.push(performance.now() - began);
+  }
+}
+
+const cpu = process.cpuUsage();
+const start = performance.now();
+await Promise.all(Array.from({ length: Number(actors) }, (_, i) => actor(`a${String(i).padStart(7, "0")}`)));
+const seconds = (performance.now() - start) / 1000;
+const used = process.cpuUsage(cpu);
+await db.close();
+rmSync(directory, { recursive: true, force: true });
+process.send?.({
+  operations: latencies.length,
+  seconds,
+  latency: summarize(latencies),
+  batches: group.batches,
+  cpu: (used.user + used.system) / 1e6,
+});
+process.disconnect?.();
