@@ -1,0 +1,82 @@
+import { HEARTBEAT } from "../codec/sse.ts";
+import type { Cancel } from "../ports/scheduler.ts";
+import type { ByteStream } from "../ports/transport.ts";
+import { type Outcome, type Outlet, Pump, type PumpOptions } from "../stream/pump.ts";
+import type { Reader } from "../stream/reader.ts";
+import type { View } from "../stream/view.ts";
+
+export interface SseOptions extends PumpOptions {
+  readonly view: View<Uint8Array>;
+  /** Milliseconds between heartbeats. Clients learn the rhythm and take a longer silence for a broken connection. */
+  readonly heartbeat?: number;
+}
+
+/** Bytes that are gathered from small chunks into one write. */
+const JOIN = 64 * 1024;
+const BEAT = Buffer.from(HEARTBEAT);
+
+/**
+ * Sends a run's events as server-sent events until the run ends, the log is cut off or the peer stops taking them. Call
+ * what it returns when the peer goes away (`Reply.onAbort`).
+ */
+export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions): () => void {
+  const { scheduler, heartbeat = 5_000, view, onDone } = options;
+  const outlet = new SseOutlet(stream);
+  let cancelBeat: Cancel | undefined;
+  const pump = new Pump(reader, view, outlet, {
+    ...options,
+    onDone(outcome) {
+      cancelBeat?.();
+      onDone?.(outcome);
+    },
+  });
+  const beat = () => {
+    cancelBeat = scheduler.after(heartbeat, beat);
+    outlet.beat();
+    pump.nudge();
+  };
+  cancelBeat = scheduler.after(heartbeat, beat);
+  stream.onDrain(pump.drained);
+  pump.start();
+  return () => pump.left();
+}
+
+class SseOutlet implements Outlet<Uint8Array> {
+  readonly #stream: ByteStream;
+  #parts: Uint8Array[] = [];
+  #size = 0;
+  #due = false;
+
+  constructor(stream: ByteStream) {
+    this.#stream = stream;
+  }
+
+  /** A heartbeat is due; it goes with the next flush, so that a peer which is behind is not sent one after another. */
+  beat(): void {
+    this.#due = true;
+  }
+
+  put(piece: Uint8Array): boolean {
+    if (piece.length === 0) return true;
+    this.#parts.push(piece);
+    this.#size += piece.length;
+    return this.#size < JOIN || this.flush();
+  }
+
+  flush(): boolean {
+    if (this.#due) {
+      this.#due = false;
+      this.#parts.push(BEAT);
+    }
+    const parts = this.#parts;
+    if (parts.length === 0) return true;
+    this.#parts = [];
+    this.#size = 0;
+    return this.#stream.write(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts));
+  }
+
+  finish(outcome: Exclude<Outcome, "left">): void {
+    if (outcome === "ended") this.#stream.end();
+    else this.#stream.close();
+  }
+}

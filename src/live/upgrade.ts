@@ -1,0 +1,106 @@
+import { ServiceError } from "../model/errors.ts";
+import { parseUuid } from "../model/ids.ts";
+import type { RunRecord } from "../model/run.ts";
+import { DEFAULT_TENANT, type ThreadKey } from "../model/thread.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
+import type { Hub } from "../stream/hub.ts";
+import { frames, viewOf } from "../stream/view.ts";
+import { mirror } from "./mirror.ts";
+import { type MirrorParams, mirrorParams } from "./params.ts";
+
+export interface UpgradeDeps {
+  readonly journal: Journal;
+  readonly hub: Hub;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+  /** Who may come in, and to which tenant: a refusal, or the tenant's name. Absent: everyone, to the default tenant. */
+  readonly admit?: (request: HttpRequest) => Extract<Upgrade, { kind: "refuse" }> | string;
+}
+
+const RUN = /^\/threads\/([^/]+)\/runs\/([^/]+)\/stream$/;
+
+/** Close codes are 4000 + the status that the same request would get over HTTP. */
+const UNKNOWN = 4404;
+const INVALID = 4422;
+
+/** Routes WebSockets. What is wrong with a known address is told by a close code: browsers show no refused upgrade. */
+export function createUpgrade(deps: UpgradeDeps): Handlers["upgrade"] {
+  return (request) => {
+    const who = deps.admit?.(request) ?? DEFAULT_TENANT;
+    if (typeof who !== "string") return who;
+    const match = RUN.exec(request.path);
+    if (match === null) return notFound(request.path);
+    // The request is gone once this call has returned.
+    const { query } = request;
+    return {
+      kind: "accept",
+      open(socket) {
+        openMirror(deps, socket, { tenant: who, thread: match[1] ?? "", run: match[2] ?? "", query });
+      },
+    };
+  };
+}
+
+function notFound(path: string): Upgrade {
+  return {
+    kind: "refuse",
+    status: 404,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ detail: `There is no WebSocket at ${path.slice(0, 200)}` }),
+  };
+}
+
+interface Address {
+  readonly tenant: string;
+  readonly thread: string;
+  readonly run: string;
+  readonly query: string;
+}
+
+function openMirror(deps: UpgradeDeps, socket: Socket, { tenant, thread, run, query }: Address): void {
+  const threadId = parseUuid(thread);
+  const runId = parseUuid(run);
+  if (threadId === undefined) return socket.close(INVALID, "thread_id is not a UUID");
+  if (runId === undefined) return socket.close(INVALID, "run_id is not a UUID");
+  let params: MirrorParams;
+  try {
+    params = mirrorParams(query);
+  } catch (cause) {
+    return socket.close(INVALID, reasonOf(cause));
+  }
+  const key: ThreadKey = { tenant, thread: threadId };
+  let gone = false;
+  socket.onClose(() => (gone = true));
+  find(deps.journal, key, runId).then(
+    (found) => {
+      if (gone) return;
+      if (typeof found === "string") return socket.close(UNKNOWN, found);
+      const reader = deps.hub.follow(key, found, { after: params.after });
+      const view = viewOf(params.modes, found.kwargs.subgraphs, frames);
+      mirror(reader, socket, view, { scheduler: deps.scheduler, logger: deps.logger });
+    },
+    (cause: unknown) => {
+      deps.logger.error("a run to be mirrored could not be read", { run: runId, error: String(cause) });
+      if (!gone) socket.close(1011, "The run could not be read");
+    },
+  );
+}
+
+/** The run, or what is unknown. */
+async function find(journal: Journal, key: ThreadKey, run: string): Promise<RunRecord | string> {
+  const found = await journal.run(key, run);
+  if (found !== undefined) return found;
+  const thread = await journal.thread(key);
+  return thread === undefined ? `Thread with ID ${key.thread} not found` : `Run ${run} not found`;
+}
+
+/** Bytes that a close frame's reason may have. */
+const REASON = 123;
+
+function reasonOf(cause: unknown): string {
+  const text = cause instanceof ServiceError ? cause.message : "The parameters are not valid";
+  return Buffer.byteLength(text) <= REASON ? text : text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, REASON);
+}

@@ -1,0 +1,156 @@
+import { isTerminal, type RunRecord } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import type { Sink, Sinks } from "../ports/sink.ts";
+import { defaultLimits, Log, type LogDeps, type LogLimits, type LogOwner, type StreamSync } from "./log.ts";
+import { type Reader, RunReader } from "./reader.ts";
+import { RunSource } from "./source.ts";
+
+export interface HubDeps {
+  readonly journal: Journal;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+  readonly sync?: StreamSync;
+  readonly limits?: Partial<LogLimits>;
+}
+
+export interface FollowOptions {
+  /**
+   * The id of the last event that the reader has; -1: from the start. An id that the run has not given out is no place
+   * to go on from: then it is read from the start, rather than from a silent end.
+   */
+  readonly after: number;
+  /** Closes the reader; one that waits is told, and meets the end. */
+  readonly signal?: AbortSignal;
+}
+
+/** Where runs' facts become readable: the writing ends for their actors, the reading ends for everyone else. */
+export interface Hub extends Sinks {
+  /** Reads the events of a run that waits, runs or has ended. The reader MUST be closed. */
+  follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
+  /** Cuts all readers and gives all live runs up: the server stops. */
+  close(): void;
+  readonly counts: { readonly logs: number; readonly readers: number };
+}
+
+/** How long an ended log is kept for the readers that still hold it. */
+const LINGER = 60_000;
+
+export function createHub(deps: HubDeps): Hub {
+  return new StreamHub(deps);
+}
+
+class StreamHub implements Hub, LogOwner {
+  readonly #deps: LogDeps;
+  readonly #logs = new Map<string, Log>();
+  readonly #lingering = new Map<Log, Cancel>();
+  #closed = false;
+
+  constructor({ journal, scheduler, logger, sync = "os", limits }: HubDeps) {
+    this.#deps = { journal, scheduler, logger, sync, limits: { ...defaultLimits, ...limits } };
+  }
+
+  get counts(): { logs: number; readers: number } {
+    let readers = 0;
+    for (const log of this.#logs.values()) readers += log.readers;
+    return { logs: this.#logs.size, readers };
+  }
+
+  open(key: ThreadKey, run: string, epoch: number, first: number): Sink {
+    const name = nameOf(key, run);
+    let log = this.#logs.get(name);
+    if (log === undefined || log.state === "ended") {
+      if (log !== undefined) this.#drop(log);
+      log = this.#make(name, key, run);
+    }
+    return log.open(epoch, first);
+  }
+
+  /** A reader that comes before `open` makes the log itself, so that a run which no one watches costs nothing. */
+  expect(_key: ThreadKey, _run: string): void {}
+
+  dismiss(key: ThreadKey, run: string): void {
+    this.#logs.get(nameOf(key, run))?.dismiss();
+  }
+
+  follow(key: ThreadKey, run: RunRecord, { after, signal }: FollowOptions): Reader {
+    const { journal } = this.#deps;
+    const name = nameOf(key, run.run_id);
+    let log = this.#logs.get(name);
+    if (log === undefined && !isTerminal(run.status)) {
+      log = this.#make(name, key, run.run_id);
+      if (this.#closed) log.break();
+      else this.#confirm(log);
+    }
+    // The record may be older than the log.
+    const bound = log?.next ?? boundOf(run);
+    const start = Number.isSafeInteger(after) && after >= 0 && after < bound ? after : -1;
+    const source = log === undefined ? new RunSource(journal, key, run) : sourceOf(log, journal, run);
+    const reader = new RunReader(journal, source, log, start);
+    if (signal?.aborted) reader.close();
+    else signal?.addEventListener("abort", () => reader.stop(), { once: true });
+    return reader;
+  }
+
+  close(): void {
+    this.#closed = true;
+    // Each one takes itself out.
+    for (const log of this.#logs.values()) {
+      log.break();
+      this.#drop(log);
+    }
+  }
+
+  changed(log: Log): void {
+    if (log.state === "broken") this.#drop(log);
+    if (log.readers === 0 && log.state !== "live") this.#drop(log);
+    else if (log.state === "ended" && !this.#lingering.has(log)) {
+      const drop = () => this.#drop(log);
+      this.#lingering.set(log, this.#deps.scheduler.after(LINGER, drop));
+    }
+  }
+
+  #make(name: string, key: ThreadKey, run: string): Log {
+    const log = new Log(key, run, this.#deps, this);
+    if (!this.#closed) this.#logs.set(name, log);
+    return log;
+  }
+
+  #drop(log: Log): void {
+    const name = nameOf(log.key, log.run);
+    if (this.#logs.get(name) === log) this.#logs.delete(name);
+    this.#lingering.get(log)?.();
+    this.#lingering.delete(log);
+    if (log.state === "ended") log.forget();
+  }
+
+  /** The record may have been read before the run's end, and the log let go since: then no one would ever open it. */
+  #confirm(log: Log): void {
+    const settle = (run: RunRecord | undefined) => {
+      if (run === undefined || isTerminal(run.status)) log.dismiss();
+    };
+    // With the answer in the same turn there is no reader yet, and `dismiss` would let the log go before it comes.
+    void Promise.resolve(this.#deps.journal.run(log.key, log.run)).then(settle, (cause: unknown) => {
+      this.#deps.logger.warn("a run to be followed could not be read", {
+        run: log.run,
+        error: String(cause),
+      });
+      log.break();
+    });
+  }
+}
+
+/** A run's id is unique within its thread, a thread's within its tenant. */
+const nameOf = (key: ThreadKey, run: string) => `${key.tenant}\n${key.thread}\n${run}`;
+
+/** Above the ids that a run which is not live may have given out. */
+function boundOf(run: RunRecord): number {
+  return isTerminal(run.status) ? run.next_event : Math.max(run.next_event, run.event_mark);
+}
+
+function sourceOf(log: Log, journal: Journal, run: RunRecord): RunSource {
+  log.source ??= new RunSource(journal, log.key, run, (id) => log.find(id)?.chunk);
+  return log.source;
+}

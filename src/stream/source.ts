@@ -1,0 +1,118 @@
+import { type EventChunk, type Fact, width } from "../model/event.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
+import type { Journal } from "../ports/journal.ts";
+
+type MessageFact = Extract<Fact, { t: "message" }>;
+
+/** A streamed message as its tokens need it: all of their JSON but the text. */
+export interface MessageHead {
+  readonly fact: MessageFact;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Message heads kept for one run; an older one is read back from its fact. */
+const HEADS = 1024;
+
+/**
+ * What rendering needs to know of a run beyond the chunk at hand: who it is, the states and the messages that facts
+ * refer to.
+ */
+export class RunSource {
+  readonly key: ThreadKey;
+  readonly run: RunRecord;
+  readonly #journal: Journal;
+  readonly #recent: ((id: number) => EventChunk | undefined) | undefined;
+  readonly #heads = new Map<number, MessageHead>();
+
+  /** `recent` finds a chunk that is still in memory. */
+  constructor(
+    journal: Journal,
+    key: ThreadKey,
+    run: RunRecord,
+    recent?: (id: number) => EventChunk | undefined,
+  ) {
+    this.#journal = journal;
+    this.key = key;
+    this.run = run;
+    this.#recent = recent;
+  }
+
+  /** The state at a checkpoint; null where that is not stored (any more). */
+  state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
+    return andThen(this.#journal.checkpoint(this.key, ns, checkpoint), (found) =>
+      found === undefined ? null : this.#journal.values(this.key, found),
+    );
+  }
+
+  /** The message whose fact has this id, when it is known: else ask {@link seek}. */
+  head(id: number): MessageHead | undefined {
+    return this.#heads.get(id);
+  }
+
+  learn(id: number, fact: MessageFact): void {
+    if (this.#heads.has(id)) return;
+    if (this.#heads.size >= HEADS) {
+      const oldest = this.#heads.keys().next();
+      if (!oldest.done) this.#heads.delete(oldest.value);
+    }
+    this.#heads.set(id, headOf(fact, this.run));
+  }
+
+  /** Learns the message whose fact has this id: a reader may start in its middle. */
+  seek(id: number): Eventually<void> {
+    const recent = this.#recent?.(id);
+    if (recent !== undefined && this.#learnFrom(recent, id)) return;
+    return andThen(this.#journal.events(this.key, this.run.run_id, id - 1, 1), ([chunk]) => {
+      if (chunk !== undefined && this.#learnFrom(chunk, id)) return;
+      // Its tokens are shown all the same: text without its particulars is better than none.
+      this.learn(id, { t: "message", id: `${this.run.run_id}:${id}`, name: null, ns: "", meta: {} });
+    });
+  }
+
+  #learnFrom(chunk: EventChunk, id: number): boolean {
+    let at = chunk.first;
+    for (const fact of chunk.facts) {
+      if (at > id) break;
+      if (at === id && fact.t === "message") {
+        this.learn(id, fact);
+        return true;
+      }
+      at += width(fact);
+    }
+    return false;
+  }
+}
+
+function headOf(fact: MessageFact, run: RunRecord): MessageHead {
+  const rest = JSON.stringify({ ...blankMessage, id: fact.id, type: "ai", example: false, name: fact.name });
+  return {
+    fact,
+    before: '[{"content":',
+    after: `,${rest.slice(1)},${JSON.stringify(messageMeta(run, fact.meta))}]`,
+  };
+}
+
+/** What every piece of a streamed message has, empty where the piece does not bring it. */
+export const blankMessage: JsonObject = {
+  tool_calls: [],
+  additional_kwargs: {},
+  invalid_tool_calls: [],
+  tool_call_chunks: [],
+  response_metadata: {},
+};
+
+/** The metadata beside a message: whose run it is, then what the node's fact says. */
+export function messageMeta(run: RunRecord, meta: JsonObject): JsonObject {
+  return {
+    tags: [],
+    run_id: run.run_id,
+    thread_id: run.thread_id,
+    graph_id: run.graph_id,
+    assistant_id: run.assistant_id,
+    ...meta,
+  };
+}

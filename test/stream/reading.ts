@@ -1,0 +1,50 @@
+import type { StreamMode } from "../../src/model/run.ts";
+import type { Pause, Reader } from "../../src/stream/reader.ts";
+import { frames, render, type Segment, viewOf } from "../../src/stream/view.ts";
+
+export interface Event {
+  readonly id: number;
+  readonly event: string;
+  readonly data: unknown;
+}
+
+const everything: readonly StreamMode[] = ["values", "updates", "messages-tuple", "custom"];
+
+export function eventsOf(list: readonly string[]): Event[] {
+  return list.map((text) => {
+    const { id, event, data } = JSON.parse(text) as { id: string; event: string; data: unknown };
+    return { id: Number(id), event, data };
+  });
+}
+
+/** Reads until a pause, collecting what it met. */
+export class Collector {
+  readonly events: Event[] = [];
+  readonly reader: Reader;
+  pause: Pause | undefined;
+  #ready = true;
+  readonly #view;
+
+  constructor(reader: Reader, modes: readonly StreamMode[] = everything, subgraphs = true) {
+    this.reader = reader;
+    this.#view = viewOf(modes, subgraphs, frames);
+    reader.onReady(() => (this.#ready = true));
+  }
+
+  get ids(): number[] {
+    return this.events.map(({ id }) => id);
+  }
+
+  /** Takes at most `most` segments. A reader that was told to wait waits for its signal. */
+  async read(most = Number.POSITIVE_INFINITY): Promise<Pause | undefined> {
+    for (let i = 0; i < most; i++) {
+      if (this.pause === "wait" && !this.#ready) return this.pause;
+      this.#ready = false;
+      const got: Segment | Pause = await this.reader.next();
+      if (typeof got === "string") return (this.pause = got);
+      this.pause = undefined;
+      this.events.push(...eventsOf(await render(got, this.#view)));
+    }
+    return undefined;
+  }
+}

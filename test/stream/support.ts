@@ -1,0 +1,265 @@
+import type { Checkpoint } from "../../src/model/checkpoint.ts";
+import { ServiceError } from "../../src/model/errors.ts";
+import { endOf, type EventChunk } from "../../src/model/event.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { RunRecord } from "../../src/model/run.ts";
+import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
+import type { Append, Journal } from "../../src/ports/journal.ts";
+import type { Logger } from "../../src/ports/logger.ts";
+import type { Cancel, Scheduler } from "../../src/ports/scheduler.ts";
+import type { Sink } from "../../src/ports/sink.ts";
+
+export const KEY: ThreadKey = { tenant: "_", thread: "0199aaaa-0000-7000-8000-000000000001" };
+export const RUN = "0199aaaa-0000-7000-8000-00000000000a";
+
+/** Time and turns stand still until they are told to move. */
+export class HeldScheduler implements Scheduler {
+  now = 0;
+  #ready: (() => void)[] = [];
+  #timers = new Set<{ at: number; task: () => void }>();
+
+  soon(task: () => void): void {
+    this.#ready.push(task);
+  }
+
+  after(ms: number, task: () => void): Cancel {
+    const timer = { at: this.now + ms, task };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  get timers(): number {
+    return this.#timers.size;
+  }
+
+  /** Runs what is ready, once. */
+  turn(): void {
+    const ready = this.#ready;
+    this.#ready = [];
+    for (const task of ready) task();
+  }
+
+  /** Turns and promise callbacks until nothing is left to do. */
+  async settle(): Promise<void> {
+    for (let quiet = 0; quiet < 3; quiet++) {
+      if (this.#ready.length > 0) quiet = 0;
+      this.turn();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** Moves time on, firing what falls due in order. */
+  async pass(ms: number): Promise<void> {
+    const until = this.now + ms;
+    for (;;) {
+      const due = [...this.#timers].filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at)[0];
+      if (due === undefined) break;
+      this.now = due.at;
+      this.#timers.delete(due);
+      due.task();
+      await this.settle();
+    }
+    this.now = until;
+    await this.settle();
+  }
+}
+
+export class Lines implements Logger {
+  readonly lines: string[] = [];
+  debug(message: string): void {
+    this.lines.push(message);
+  }
+  info(message: string): void {
+    this.lines.push(message);
+  }
+  warn(message: string): void {
+    this.lines.push(message);
+  }
+  error(message: string): void {
+    this.lines.push(message);
+  }
+}
+
+export function runRecord(over: Partial<RunRecord> = {}): RunRecord {
+  return {
+    run_id: RUN,
+    thread_id: KEY.thread,
+    assistant_id: "0199aaaa-0000-5000-8000-00000000000b",
+    graph_id: "agent",
+    created_at: 0,
+    updated_at: 0,
+    metadata: {},
+    status: "pending",
+    kwargs: {
+      input: null,
+      command: null,
+      config: { configurable: {}, metadata: {} },
+      context: {},
+      webhook: null,
+      temporary: false,
+      stream_mode: ["values"],
+      feedback_keys: null,
+      interrupt_before: null,
+      interrupt_after: null,
+      subgraphs: false,
+      resumable: false,
+      durability: "async",
+    },
+    multitask_strategy: "reject",
+    order: 1,
+    attempt: 1,
+    cancel: null,
+    started_at: 0,
+    ended_at: null,
+    error: null,
+    seq_base: 1,
+    next_event: 0,
+    event_mark: 0,
+    boot: null,
+    base_checkpoint: null,
+    ...over,
+  };
+}
+
+/**
+ * Passes everything to a journal, but tells the writer only when it is told to: what is in flight stays there. After
+ * `break` every write fails, as when the storage is gone.
+ */
+export class GatedJournal {
+  readonly journal: Journal;
+  held = false;
+  #waiting: (() => void)[] = [];
+  #broken = false;
+  reads = 0;
+  /** How many chunks were asked for at once, at most. */
+  publishes: EventChunk[] = [];
+
+  constructor(inner: Journal) {
+    const pass = async (write: () => Promise<void>): Promise<void> => {
+      if (this.#broken) throw new ServiceError("storage.unavailable", "gone");
+      const written = write();
+      written.catch(() => undefined);
+      if (this.held) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      if (this.#broken) throw new ServiceError("storage.unavailable", "gone");
+      return written;
+    };
+    this.journal = new Proxy(inner, {
+      get: (target, name) => {
+        if (name === "publish") {
+          return (key: ThreadKey, epoch: number, chunk: EventChunk) => {
+            this.publishes.push(chunk);
+            return pass(() => target.publish(key, epoch, chunk));
+          };
+        }
+        if (name === "append") return (append: Append) => pass(() => target.append(append));
+        if (name === "events") {
+          return (...args: Parameters<Journal["events"]>) => {
+            this.reads++;
+            return target.events(...args);
+          };
+        }
+        const member: unknown = Reflect.get(target, name, target);
+        return typeof member === "function" ? member.bind(target) : member;
+      },
+    });
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Lets the oldest `count` writes be told. */
+  release(count = Number.POSITIVE_INFINITY): void {
+    for (const resolve of this.#waiting.splice(0, count)) resolve();
+  }
+
+  break(): void {
+    this.#broken = true;
+    this.release();
+  }
+
+  heal(): void {
+    this.#broken = false;
+  }
+}
+
+/** A thread's writer: what its actor does with a journal and a sink, without the actor. */
+export class Writer {
+  readonly #journal: Journal;
+  thread: ThreadRecord = newThread(KEY.thread, 0, {});
+
+  constructor(journal: Journal) {
+    this.#journal = journal;
+  }
+
+  async append(over: Partial<Append>, epoch = this.thread.epoch): Promise<void> {
+    const fence = { epoch: this.thread.epoch, seq: this.thread.seq };
+    this.thread = { ...this.thread, epoch, seq: this.thread.seq + 1 };
+    await this.#journal.append({
+      key: KEY,
+      fence,
+      kind: "stepped",
+      durable: true,
+      thread: this.thread,
+      ...over,
+    });
+  }
+
+  /** Makes the thread and a run's record; an attempt begins. */
+  start(run: RunRecord = runRecord()): Promise<void> {
+    return this.append({ kind: "started", runs: [run] }, this.thread.epoch + 1);
+  }
+
+  /** What `sink` has not yet sent rides in an append. */
+  async commit(sink: Sink, over: Partial<Append> = {}): Promise<void> {
+    const events = sink.take();
+    try {
+      await this.append(events === undefined ? over : { ...over, events });
+    } catch (cause) {
+      if (events !== undefined) sink.lost(events);
+      throw cause;
+    }
+    if (events !== undefined) sink.stored(events);
+  }
+
+  /** The run's end is stored with the last facts. */
+  async finish(sink: Sink, run: RunRecord = runRecord()): Promise<void> {
+    const ended: RunRecord = { ...run, status: "success", ended_at: 1, next_event: sink.next };
+    await this.commit(sink, { kind: "settled", runs: [ended] });
+    sink.close();
+  }
+}
+
+/** A stand-in for the parts of a journal that streams use, while each answer is a promise, as a slow storage gives. */
+export function memoryJournal(): Journal & { readonly states: Map<string, JsonObject> } {
+  const chunks = new Map<string, EventChunk[]>();
+  const runs = new Map<string, RunRecord>();
+  const threads = new Map<string, ThreadRecord>();
+  const states = new Map<string, JsonObject>();
+  const keep = (chunk: EventChunk) => {
+    const list = chunks.get(chunk.run_id) ?? [];
+    chunks.set(chunk.run_id, list);
+    const last = list.at(-1);
+    if (last !== undefined && chunk.first < endOf(last)) {
+      throw new ServiceError("journal.conflict", "the chunk begins before the last one's end");
+    }
+    list.push(structuredClone(chunk));
+  };
+  const journal: Partial<Journal> = {
+    async publish(_key, _epoch, chunk) {
+      keep(chunk);
+    },
+    async append({ key, thread, runs: changed = [], events }) {
+      threads.set(key.thread, thread);
+      for (const run of changed) runs.set(run.run_id, run);
+      if (events !== undefined) keep(events);
+    },
+    thread: (key) => threads.get(key.thread),
+    run: (_key, run) => Promise.resolve(runs.get(run)),
+    events: async (_key, run, after, limit) =>
+      (chunks.get(run) ?? []).filter((chunk) => endOf(chunk) > after + 1).slice(0, limit),
+    checkpoint: (_key, ns, id) => (states.has(id) ? ({ id, ns } as Checkpoint) : undefined),
+    values: async (_key, checkpoint) => states.get(checkpoint.id) ?? {},
+  };
+  return Object.assign(journal as Journal, { states });
+}
