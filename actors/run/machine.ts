@@ -13,7 +13,6 @@ export interface RunContext {
   readonly waiting: readonly string[];
   /** Tasks of the step that is planned. */
   readonly planned: readonly TaskName[];
-  readonly failed: boolean;
   readonly status: TerminalStatus | null;
   readonly rest: RestState;
 }
@@ -35,6 +34,12 @@ function taskOutput(event: unknown): TaskOutput | undefined {
   return (event as { output?: TaskOutput }).output;
 }
 
+/** How many tasks still wait once this one has ended. */
+function othersThan(event: unknown, waiting: readonly string[]): number {
+  const task = taskOutput(event)?.task;
+  return task !== undefined && waiting.includes(task) ? waiting.length - 1 : waiting.length;
+}
+
 const taskActor = (task: string) => `task:${task}`;
 
 /** The run's statechart. Only `planning` computes, only tasks run code of users, and every wait is a state. */
@@ -53,8 +58,11 @@ export function runMachine(effects: RunEffects, task: TaskMachine, grace: number
       isOver: ({ context, event }) =>
         event.type === "PLANNED" && (event.tasks.length === 0 || context.stop !== null),
       mustHold: ({ event }) => event.type === "PLANNED" && event.hold,
-      hasFailed: ({ context }) => context.failed,
-      allEnded: ({ context }) => context.waiting.length === 0,
+      isLast: ({ context, event }) => othersThan(event, context.waiting) === 0,
+      isLastAndWell: ({ context, event }) =>
+        othersThan(event, context.waiting) === 0 && taskOutput(event)?.kind !== "failed",
+      failsOthers: ({ context, event }) =>
+        othersThan(event, context.waiting) > 0 && taskOutput(event)?.kind === "failed",
       hasStatus: ({ event }, params: { status: TerminalStatus }) =>
         event.type === "ENDED" && event.status === params.status,
     },
@@ -72,7 +80,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, grace: number
         event.type === "ENDED" ? { status: event.status, rest: event.rest } : {},
       ),
       spawnTasks: enqueueActions(({ context, enqueue }) => {
-        enqueue.assign({ waiting: context.planned.map(({ id }) => id), failed: false });
+        enqueue.assign({ waiting: context.planned.map(({ id }) => id) });
         for (const { id, name } of context.planned) {
           const input: TaskInput = { thread: context.thread, run: context.run, task: id, name };
           enqueue.spawnChild("task", { id: taskActor(id), input });
@@ -83,10 +91,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, grace: number
         const output = taskOutput(event);
         if (output === undefined) return;
         enqueue.stopChild(taskActor(output.task));
-        enqueue.assign({
-          waiting: context.waiting.filter((id) => id !== output.task),
-          failed: context.failed || output.kind === "failed",
-        });
+        enqueue.assign({ waiting: context.waiting.filter((id) => id !== output.task) });
       }),
       cancelTasks: enqueueActions(({ context, enqueue }) => {
         for (const id of context.waiting) enqueue(sendTo(taskActor(id), { type: "CANCEL" }));
@@ -105,7 +110,6 @@ export function runMachine(effects: RunEffects, task: TaskMachine, grace: number
       stop: null,
       waiting: [],
       planned: [],
-      failed: false,
       status: null,
       rest: "idle",
     }),
@@ -141,19 +145,24 @@ export function runMachine(effects: RunEffects, task: TaskMachine, grace: number
           executing: {
             entry: "spawnTasks",
             on: {
-              "xstate.done.actor.*": { actions: "endTask" },
+              "xstate.done.actor.*": [
+                { guard: "isLastAndWell", target: "planning", actions: "endTask" },
+                { guard: "isLast", target: "closing", actions: "endTask" },
+                { guard: "failsOthers", target: "draining", actions: "endTask" },
+                { actions: "endTask" },
+              ],
               CANCEL: { target: "draining", actions: "remember" },
             } as Record<string, object>,
-            always: [
-              { guard: "hasFailed", target: "draining" },
-              { guard: "allEnded", target: "planning" },
-            ],
           },
           // Abort is a wish: the state is left when every task has ended, or after the grace without them.
           draining: {
             entry: ["cancelTasks", "abort"],
-            on: { "xstate.done.actor.*": { actions: "endTask" } } as Record<string, object>,
-            always: { guard: "allEnded", target: "closing" },
+            on: {
+              "xstate.done.actor.*": [
+                { guard: "isLast", target: "closing", actions: "endTask" },
+                { actions: "endTask" },
+              ],
+            } as Record<string, object>,
             after: { grace: { target: "closing", actions: "leaveTasks" } },
           },
           closing: {

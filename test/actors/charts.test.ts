@@ -156,8 +156,7 @@ describe("the run's chart, walked through", () => {
   const paths = getShortestPaths(run, {
     input: { thread: "_/t", run: "r" },
     events,
-    serializeState: (state) =>
-      JSON.stringify([state.value, state.context.waiting, state.context.stop, state.context.failed]),
+    serializeState: (state) => JSON.stringify([state.value, state.context.waiting, state.context.stop]),
     limit: 20_000,
   });
   const states = paths.map(({ state }) => state);
