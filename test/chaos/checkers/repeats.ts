@@ -1,0 +1,91 @@
+import type { Effect } from "../effects.ts";
+import type { Violation } from "../ledger.ts";
+import type { Snapshot } from "../snapshot.ts";
+
+/** A task whose work was stored when the server was killed, and how many effects there were by then. */
+export interface Finished {
+  readonly task: string;
+  /** The run that did it. */
+  readonly run: string;
+  readonly effects: number;
+  readonly why: string;
+}
+
+/**
+ * Tasks that must not run again: those of a superstep whose checkpoint is stored, and those that have finished beside a
+ * sibling that has not.
+ */
+export function finishedTasks(snapshot: Snapshot, effects: readonly Effect[]): Finished[] {
+  const found: Finished[] = [];
+  const lastRun = new Map(effects.map((effect) => [effect.task, effect.run]));
+  for (const { checkpoints } of snapshot.threads) {
+    const byId = new Map(checkpoints.map((at) => [at.checkpoint.id, at]));
+    for (const { checkpoint } of checkpoints) {
+      const parent = checkpoint.parent === null ? undefined : byId.get(checkpoint.parent);
+      if (parent === undefined || checkpoint.source !== "loop" || checkpoint.run_id === null) continue;
+      for (const { id } of parent.checkpoint.next) {
+        found.push({
+          task: id,
+          run: checkpoint.run_id,
+          effects: effects.length,
+          why: `checkpoint ${checkpoint.id} (step ${checkpoint.step}) was stored`,
+        });
+      }
+    }
+    for (const { writes } of checkpoints) {
+      for (const write of writes) {
+        const run = lastRun.get(write.task);
+        if (write.result === undefined || run === undefined) continue;
+        found.push({ task: write.task, run, effects: effects.length, why: "its own result was stored" });
+      }
+    }
+  }
+  return found;
+}
+
+/** I2: no task runs again whose work was stored before. */
+export function nothingIsRepeated(finished: Iterable<Finished>, effects: readonly Effect[]): Violation[] {
+  const first = new Map<string, Finished>();
+  for (const one of finished) {
+    const key = `${one.run} ${one.task}`;
+    const known = first.get(key);
+    if (known === undefined || one.effects < known.effects) first.set(key, one);
+  }
+  const found: Violation[] = [];
+  for (const [index, effect] of effects.entries()) {
+    const before = first.get(`${effect.run} ${effect.task}`);
+    if (before === undefined || index < before.effects) continue;
+    found.push({
+      invariant: "I2",
+      message: `node ${effect.node} of run ${effect.run} ran again (attempt ${effect.attempt}), although ${before.why} before the kill`,
+      evidence: { effect, before },
+    });
+  }
+  return found;
+}
+
+/**
+ * I8: at most one run at a time on a thread. Seen from the bodies: once another run has begun on the thread, an earlier
+ * one must never begin a node again, in this life or a later one.
+ */
+export function oneRunAtATime(effects: readonly Effect[]): Violation[] {
+  const current = new Map<string, string>();
+  const gone = new Map<string, Set<string>>();
+  const found: Violation[] = [];
+  for (const effect of effects) {
+    const before = current.get(effect.thread);
+    if (before === effect.run) continue;
+    const past = gone.get(effect.thread) ?? new Set<string>();
+    gone.set(effect.thread, past);
+    if (past.has(effect.run)) {
+      found.push({
+        invariant: "I8",
+        message: `thread ${effect.thread}: run ${effect.run} began node ${effect.node} after run ${before} had begun`,
+        evidence: effects.filter((e) => e.thread === effect.thread).slice(-20),
+      });
+    }
+    if (before !== undefined) past.add(before);
+    current.set(effect.thread, effect.run);
+  }
+  return found;
+}

@@ -1,0 +1,162 @@
+import { Agent, request, type IncomingMessage } from "node:http";
+
+/** One event as it stood on the wire, with its fields read out. */
+export interface Frame {
+  readonly raw: string;
+  readonly id: number;
+  readonly event: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly json: unknown;
+}
+
+/** How a stream ended for its reader: `end` in good order, `cut` when the connection broke. */
+export interface StreamEnd {
+  readonly status: number;
+  readonly how: "end" | "cut" | "refused";
+  readonly error?: string;
+}
+
+/** The connection broke before the answer was whole. What the server had done by then is not known. */
+export class Lost extends Error {
+  override readonly name = "Lost";
+}
+
+/** A plain client of one server: no retries, no timeouts but its own, nothing hidden. */
+export class Client {
+  readonly #port: number;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 512 });
+
+  constructor(port: number) {
+    this.#port = port;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  /** @throws Lost */
+  async json(
+    method: string,
+    path: string,
+    body?: unknown,
+    options: { readonly head?: (status: number, headers: IncomingMessage["headers"]) => void } = {},
+  ): Promise<Answer> {
+    const response = await this.#send(method, path, body, {});
+    const status = response.statusCode ?? 0;
+    options.head?.(status, response.headers);
+    let text = "";
+    response.setEncoding("utf8");
+    try {
+      for await (const piece of response) text += piece as string;
+    } catch (error) {
+      throw new Lost(String(error), { cause: error });
+    }
+    // Node ends an aborted body without an error in some cases.
+    if (!response.complete) throw new Lost("the answer broke off");
+    const trimmed = text.trim();
+    try {
+      return { status, json: trimmed === "" ? undefined : (JSON.parse(trimmed) as unknown) };
+    } catch {
+      return { status, json: trimmed };
+    }
+  }
+
+  /** Reads a stream to its end; `onFrame` gets each event as soon as it is whole. Never rejects. */
+  async stream(
+    method: string,
+    path: string,
+    body: unknown,
+    headers: Readonly<Record<string, string>>,
+    onHead: (status: number, headers: IncomingMessage["headers"]) => void,
+    onFrame: (frame: Frame) => void,
+  ): Promise<StreamEnd> {
+    let status = 0;
+    try {
+      const response = await this.#send(method, path, body, headers);
+      status = response.statusCode ?? 0;
+      onHead(status, response.headers);
+      response.setEncoding("utf8");
+      const frames = new Frames(onFrame);
+      let text = "";
+      for await (const piece of response) {
+        if (status === 200) frames.add(piece as string);
+        else text += piece as string;
+      }
+      if (!response.complete) return { status, how: "cut" };
+      return status === 200 ? { status, how: "end" } : { status, how: "refused", error: text };
+    } catch (error) {
+      return { status, how: "cut", error: String(error) };
+    }
+  }
+
+  #send(
+    method: string,
+    path: string,
+    body: unknown,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const payload = body === undefined ? undefined : JSON.stringify(body);
+      const outgoing = request(
+        {
+          host: "127.0.0.1",
+          port: this.#port,
+          method,
+          path,
+          agent: this.#agent,
+          timeout: 30_000,
+          headers: {
+            ...headers,
+            ...(payload === undefined
+              ? {}
+              : { "content-type": "application/json", "content-length": Buffer.byteLength(payload) }),
+          },
+        },
+        resolve,
+      );
+      outgoing.on("timeout", () => outgoing.destroy(new Error("silent for 30 s")));
+      outgoing.on("error", (error) => reject(new Lost(error.message, { cause: error })));
+      outgoing.end(payload);
+    });
+  }
+}
+
+/** Cuts a stream's text into events. Comment lines are left out: they belong to no event. */
+export class Frames {
+  #rest = "";
+  readonly #onFrame: (frame: Frame) => void;
+
+  constructor(onFrame: (frame: Frame) => void) {
+    this.#onFrame = onFrame;
+  }
+
+  add(text: string): void {
+    this.#rest += text;
+    for (;;) {
+      const end = this.#rest.indexOf("\n\n");
+      if (end < 0) return;
+      const raw = this.#rest.slice(0, end + 2);
+      this.#rest = this.#rest.slice(end + 2);
+      this.#take(raw);
+    }
+  }
+
+  #take(raw: string): void {
+    const lines = raw.split("\n").filter((line) => line !== "" && !line.startsWith(":"));
+    const field = (name: string) =>
+      lines
+        .find((line) => line.startsWith(`${name}:`))
+        ?.slice(name.length + 1)
+        .trimStart();
+    const id = field("id");
+    if (lines.length === 0) return;
+    this.#onFrame({
+      raw: `${lines.join("\n")}\n\n`,
+      id: id === undefined ? Number.NaN : Number(id),
+      event: field("event") ?? "message",
+    });
+  }
+}

@@ -1,0 +1,248 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { finishedTasks, nothingIsRepeated, oneRunAtATime, type Finished } from "./checkers/repeats.ts";
+import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "./checkers/stored.ts";
+import { Client } from "./client.ts";
+import { Effects } from "./effects.ts";
+import { Ledger, type Violation } from "./ledger.ts";
+import { Load } from "./load.ts";
+import { Life, type Setup } from "./process.ts";
+import { Dice } from "./random.ts";
+import { snapshot } from "./snapshot.ts";
+import { verify } from "./verify.ts";
+
+export interface ChaosOptions {
+  readonly kills: number;
+  readonly seed: number;
+  /** Ends after the kill that comes later than this. */
+  readonly seconds?: number;
+  readonly threads?: number;
+  readonly clients?: number;
+  /** Longest time under load before a kill, milliseconds. */
+  readonly longest?: number;
+  readonly plant?: string;
+  readonly say?: (line: string) => void;
+}
+
+export interface Outcome {
+  readonly seed: number;
+  readonly kills: number;
+  readonly operations: number;
+  readonly runs: number;
+  readonly events: number;
+  readonly violations: readonly Violation[];
+  /** The data directory, kept when something was found. */
+  readonly directory: string | undefined;
+}
+
+/** Milliseconds that a start may take, and that work may take to come to rest. */
+const BOOT = 20_000;
+
+const FAILPOINTS = [
+  "commit.before",
+  "commit.after",
+  "ack.before",
+  "ack.after",
+  "recovery.before",
+  "recovery.thread",
+];
+
+/** Kills a server under load again and again, and holds what it says afterwards against what it had promised. */
+export async function runChaos(options: ChaosOptions): Promise<Outcome> {
+  const directory = mkdtempSync(join(tmpdir(), "heddle-chaos-"));
+  const driver = new Driver(options, directory);
+  await driver.run();
+  const violations = driver.violations;
+  if (violations.length === 0) rmSync(directory, { recursive: true, force: true });
+  return {
+    seed: options.seed,
+    kills: driver.ledger.kills.length,
+    operations: driver.operations,
+    runs: driver.ledger.runs.size,
+    events: driver.events(),
+    violations,
+    directory: violations.length === 0 ? undefined : directory,
+  };
+}
+
+class Driver {
+  readonly ledger = new Ledger();
+  readonly violations: Violation[] = [];
+  operations = 0;
+  readonly #options: ChaosOptions;
+  readonly #dice: Dice;
+  readonly #directory: string;
+  readonly #effects: Effects;
+  readonly #finished = new Map<string, Finished>();
+  readonly #seen = new Set<string>();
+
+  constructor(options: ChaosOptions, directory: string) {
+    this.#options = options;
+    this.#dice = new Dice(options.seed);
+    this.#directory = directory;
+    this.#effects = new Effects(join(directory, "effects.jsonl"));
+  }
+
+  events(): number {
+    let count = 0;
+    for (const { streams } of this.ledger.runs.values()) {
+      for (const { frames } of streams) count += frames.length;
+    }
+    return count;
+  }
+
+  async run(): Promise<void> {
+    const { kills, seconds = Number.POSITIVE_INFINITY } = this.#options;
+    while (this.ledger.kills.length < kills && this.ledger.now() < seconds * 1000) {
+      await this.#cycle();
+      if (this.violations.length > 0) return;
+    }
+    await this.#last();
+  }
+
+  /** Start, look, load, kill, look. */
+  async #cycle(): Promise<void> {
+    const self = this.#dice.chance(0.25)
+      ? { place: this.#dice.pick(FAILPOINTS), count: this.#dice.between(1, 150) }
+      : undefined;
+    const life = this.#start(self);
+    const first = this.ledger.kills.length === 0;
+    if (!first && this.#dice.chance(0.1)) {
+      // In the middle of starting or recovering, wherever that is just now.
+      await Promise.race([sleep(this.#dice.between(100, 900)), life.gone]);
+      return this.#killed(life, "while starting");
+    }
+    const port = await life.ready(BOOT);
+    if (port === undefined) {
+      if (self !== undefined && life.ended === "SIGKILL")
+        return this.#killed(life, `at ${self.place}, while starting`);
+      this.#found({
+        invariant: "boot",
+        message:
+          life.ended === undefined
+            ? `no /ok within ${BOOT} ms`
+            : `the server ended with ${life.ended} while starting`,
+        evidence: life.stderr,
+      });
+      return life.kill();
+    }
+    const client = new Client(port);
+    const quiet = this.#dice.chance(0.7);
+    if (quiet && !first) {
+      await this.#verify(client, life, false);
+      if (self !== undefined && life.ended === "SIGKILL")
+        return this.#killed(life, `at ${self.place}, while looked at`);
+      if (this.violations.length > 0) return this.#killed(life, "after a violation");
+    }
+    const load = new Load(client, this.ledger, this.#dice, this.#options.threads ?? 50, (violation) => {
+      if (self === undefined) this.#found(violation);
+    });
+    load.start(this.#options.clients ?? 24);
+    const how = await Promise.race([
+      sleep(this.#dice.between(50, this.#options.longest ?? 3000)).then(() => "killed"),
+      life.gone,
+    ]);
+    load.expectCut();
+    if (how !== "killed" && (self === undefined || how !== "SIGKILL")) {
+      this.#found({
+        invariant: "crash",
+        message: `the server ended by itself (${how})`,
+        evidence: life.stderr,
+      });
+    }
+    await life.kill();
+    await load.stop();
+    client.close();
+    this.operations += load.operations;
+    return this.#killed(life, how === "killed" ? "under load" : `at ${self?.place}, under load`);
+  }
+
+  #start(dieAt: Setup["dieAt"]): Life {
+    const { plant } = this.#options;
+    return new Life({
+      data: join(this.#directory, "data"),
+      effects: join(this.#directory, "effects.jsonl"),
+      ...(plant === undefined ? {} : { plant }),
+      ...(dieAt === undefined ? {} : { dieAt }),
+    });
+  }
+
+  /** Looks at what the dead server has left behind. */
+  async #killed(life: Life, how: string): Promise<void> {
+    await life.kill();
+    this.ledger.killed();
+    const count = this.#effects.read();
+    const whole = this.ledger.kills.length % 20 === 0;
+    const known = [...this.ledger.threads.keys()];
+    const only = whole ? undefined : new Set(known.slice(-2 * (this.#options.threads ?? 50)));
+    const stored = await snapshot(join(this.#directory, "data"), join(this.#directory, "copy"), only);
+    for (const violation of [
+      ...eventsAreContiguous(stored),
+      ...stateIsTheFold(stored),
+      ...indexesAgree(stored),
+    ]) {
+      this.#found(violation);
+    }
+    for (const one of finishedTasks(stored, this.#effects.all)) {
+      const key = `${one.run} ${one.task}`;
+      if (!this.#finished.has(key)) this.#finished.set(key, one);
+    }
+    this.#checkEffects();
+    this.#options.say?.(
+      `kill ${this.ledger.kills.length} ${how}: ${this.ledger.runs.size} runs acknowledged, ${count} nodes begun, ` +
+        `${stored.threads.length} threads looked through, ${this.violations.length} violations`,
+    );
+  }
+
+  #checkEffects(): void {
+    for (const violation of nothingIsRepeated(this.#finished.values(), this.#effects.all))
+      this.#found(violation);
+    for (const violation of oneRunAtATime(this.#effects.all)) this.#found(violation);
+  }
+
+  /** Looks at a server that has come back. When it died meanwhile, by a failpoint of its own, nothing counts. */
+  async #verify(client: Client, life: Life, all: boolean): Promise<void> {
+    const violations: Violation[] = [];
+    const found = (violation: Violation) => violations.push(violation);
+    try {
+      await verify({ client, ledger: this.ledger, dice: this.#dice, found, all });
+    } catch (error) {
+      await Promise.race([life.gone, sleep(500)]);
+      if (life.ended === undefined) {
+        found({ invariant: "connection", message: `while looking: ${String(error)}`, evidence: life.stderr });
+      }
+    }
+    if (life.ended === undefined) for (const violation of violations) this.#found(violation);
+    else if (life.ended !== "SIGKILL") {
+      this.#found({
+        invariant: "crash",
+        message: `the server ended by itself (${life.ended})`,
+        evidence: life.stderr,
+      });
+    }
+  }
+
+  /** One more start, with nobody to disturb it: everything that was ever promised is looked at. */
+  async #last(): Promise<void> {
+    const life = this.#start(undefined);
+    const port = await life.ready(BOOT);
+    if (port === undefined) {
+      this.#found({ invariant: "boot", message: "the last start did not come up", evidence: life.stderr });
+      return life.kill();
+    }
+    const client = new Client(port);
+    await this.#verify(client, life, true);
+    this.#effects.read();
+    this.#checkEffects();
+    client.close();
+    await life.kill();
+  }
+
+  readonly #found = (violation: Violation): void => {
+    if (this.#seen.has(violation.message)) return;
+    this.#seen.add(violation.message);
+    this.violations.push(violation);
+  };
+}

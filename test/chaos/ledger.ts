@@ -1,0 +1,139 @@
+import type { Frame } from "./client.ts";
+
+/** What a reader got of a run's stream. */
+export interface StreamEntry {
+  readonly modes: readonly string[];
+  readonly frames: Frame[];
+  /** `open`: still being read. */
+  how: "open" | "end" | "cut";
+}
+
+/** A run that the server acknowledged: it gave its id with a 2xx. */
+export interface RunEntry {
+  readonly thread: string;
+  readonly run: string;
+  readonly what: string;
+  /** When the request was sent, in the ledger's time. */
+  readonly sent: number;
+  readonly acknowledged: number;
+  /** When its end was first seen; from then on nobody may stop it or take it back. */
+  ended: number | undefined;
+  /** The terminal status first seen. */
+  status: string | undefined;
+  /** Entries of the state's log that a whole answer showed as this run's work. */
+  readonly shown: Set<string>;
+  readonly streams: StreamEntry[];
+}
+
+/** A request that may stop or take back the runs in flight on a thread between its sending and its answer. */
+export interface Disturbance {
+  readonly thread: string;
+  readonly action: "interrupt" | "rollback";
+  /** One run, or undefined for all that are in flight. */
+  readonly run: string | undefined;
+  readonly sent: number;
+  /** When the answer came, or the server was dead: later it cannot have been admitted. */
+  until: number;
+}
+
+/** One breach of an invariant, with what shows it. */
+export interface Violation {
+  readonly invariant: string;
+  readonly message: string;
+  readonly evidence: unknown;
+}
+
+/** Attempts that a run has before it is given up. */
+const ATTEMPTS = 3;
+
+/** What the driver knows to have been promised. It lives outside the server, so no crash of that can touch it. */
+export class Ledger {
+  readonly threads = new Map<string, { readonly acknowledged: number }>();
+  readonly runs = new Map<string, RunEntry>();
+  readonly #disturbances = new Map<string, Disturbance[]>();
+  /** When the server was killed. */
+  readonly kills: number[] = [];
+  readonly #began = performance.now();
+
+  now(): number {
+    return performance.now() - this.#began;
+  }
+
+  acknowledge(thread: string, run: string, what: string, sent: number): RunEntry {
+    const known = this.runs.get(run);
+    if (known !== undefined) return known;
+    const entry: RunEntry = {
+      thread,
+      run,
+      what,
+      sent,
+      acknowledged: this.now(),
+      ended: undefined,
+      status: undefined,
+      shown: new Set(),
+      streams: [],
+    };
+    this.runs.set(run, entry);
+    return entry;
+  }
+
+  disturb(thread: string, action: "interrupt" | "rollback", run?: string): Disturbance {
+    const disturbance: Disturbance = {
+      thread,
+      action,
+      run,
+      sent: this.now(),
+      until: Number.POSITIVE_INFINITY,
+    };
+    const known = this.#disturbances.get(thread);
+    if (known === undefined) this.#disturbances.set(thread, [disturbance]);
+    else known.push(disturbance);
+    return disturbance;
+  }
+
+  /** The server is dead: what it had not admitted by now it never will. */
+  killed(): void {
+    const now = this.now();
+    this.kills.push(now);
+    for (const disturbances of this.#disturbances.values()) {
+      for (const disturbance of disturbances) {
+        if (disturbance.until === Number.POSITIVE_INFINITY) disturbance.until = now;
+      }
+    }
+  }
+
+  runsOf(thread: string): RunEntry[] {
+    return [...this.runs.values()].filter((entry) => entry.thread === thread);
+  }
+
+  /** May this run have been taken back, so that nothing of it has to be there any more? */
+  mayVanish(entry: RunEntry): boolean {
+    return this.#disturbed(entry, ["rollback"]);
+  }
+
+  /** May this run have been stopped before it was through? */
+  mayBeCut(entry: RunEntry): boolean {
+    return this.#disturbed(entry, ["rollback", "interrupt"]);
+  }
+
+  /**
+   * May this run have failed? Its nodes cannot; but a resume may come when nothing waits for it any more, and a run that
+   * was caught by as many kills as it may have attempts is given up.
+   */
+  mayFail(entry: RunEntry): boolean {
+    if (entry.what === "resume") return true;
+    const end = entry.ended ?? Number.POSITIVE_INFINITY;
+    return this.kills.filter((kill) => kill >= entry.sent && kill <= end).length >= ATTEMPTS;
+  }
+
+  #disturbed(entry: RunEntry, actions: readonly string[]): boolean {
+    const end = entry.ended ?? Number.POSITIVE_INFINITY;
+    return (this.#disturbances.get(entry.thread) ?? []).some(
+      (d) =>
+        (d.run === undefined || d.run === entry.run) &&
+        actions.includes(d.action) &&
+        d.sent <= end &&
+        entry.sent <= d.until,
+    );
+  }
+}

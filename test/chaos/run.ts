@@ -1,0 +1,41 @@
+/**
+ * `npm run chaos -- --kills N [--seconds S] [--seed X] [--threads N] [--clients N] [--longest MS] [--plant NAME]`: kills a
+ * server under load N times. Ends with 1 when an invariant was breached; with a planted fault it has to.
+ */
+import { parseArgs } from "node:util";
+import { runChaos } from "./driver.ts";
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: "string", default: "20" },
+    seconds: { type: "string" },
+    seed: { type: "string" },
+    threads: { type: "string", default: "50" },
+    clients: { type: "string", default: "24" },
+    longest: { type: "string", default: "3000" },
+    plant: { type: "string" },
+  },
+});
+const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
+process.stdout.write(`seed ${seed}\n`);
+const outcome = await runChaos({
+  kills: Number(values.kills),
+  seed,
+  threads: Number(values.threads),
+  clients: Number(values.clients),
+  longest: Number(values.longest),
+  ...(values.seconds === undefined ? {} : { seconds: Number(values.seconds) }),
+  ...(values.plant === undefined ? {} : { plant: values.plant }),
+  say: (line) => process.stdout.write(`${line}\n`),
+});
+for (const { invariant, message, evidence } of outcome.violations) {
+  process.stdout.write(
+    `\n${invariant}: ${message}\n${JSON.stringify(evidence, undefined, 1)?.slice(0, 4000)}\n`,
+  );
+}
+process.stdout.write(
+  `\nseed ${seed}: ${outcome.kills} kills, ${outcome.operations} operations, ${outcome.runs} runs acknowledged, ` +
+    `${outcome.events} events received, ${outcome.violations.length} violations` +
+    `${outcome.directory === undefined ? "" : `; kept: ${outcome.directory}`}\n`,
+);
+process.exit(outcome.violations.length === 0 ? 0 : 1);

@@ -1,0 +1,28 @@
+/** The server under chaos: Heddle as it is, on a real directory, with the faults that the driver asks for. */
+import { createApp } from "../../src/app.ts";
+import type { Failpoints } from "../../src/ports/failpoints.ts";
+import { chaos } from "./graphs.ts";
+import { plantedStorage } from "./plant.ts";
+import type { Setup } from "./process.ts";
+
+const setup = JSON.parse(process.env["HEDDLE_CHAOS"] ?? "{}") as Setup;
+
+/** Kills the process when it comes by a place for the n-th time: no handler, no flush, no goodbye. */
+function dying({ place, count }: NonNullable<Setup["dieAt"]>): Failpoints {
+  let left = count;
+  return {
+    hit: (here) => {
+      if (here === place && --left === 0) process.kill(process.pid, "SIGKILL");
+    },
+  };
+}
+
+const app = await createApp({
+  graphs: { chaos },
+  storage: await plantedStorage(setup.data, setup.plant),
+  host: "127.0.0.1",
+  port: 0,
+  ...(setup.dieAt === undefined ? {} : { failpoints: dying(setup.dieAt) }),
+});
+process.send?.({ port: app.address.port });
+process.on("disconnect", () => process.exit(0));

@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  everythingRests,
+  GONE,
+  nothingIsLost,
+  type RunNow,
+  type ThreadNow,
+} from "./checkers/acknowledged.ts";
+import { idsGrow, resumeIsExact } from "./checkers/streams.ts";
+import { Lost, type Client, type Frame, type StreamEnd } from "./client.ts";
+import type { Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
+import { TERMINAL } from "./load.ts";
+import type { Dice } from "./random.ts";
+
+/** Milliseconds in which work that nobody disturbs has to be over. */
+const REST = 15_000;
+/** Streams that are read at once. */
+const TOGETHER = 16;
+/** Of the streams that came to their end undisturbed, the share that is replayed. */
+const SAMPLE = 0.2;
+
+export interface Verification {
+  readonly client: Client;
+  readonly ledger: Ledger;
+  readonly dice: Dice;
+  readonly found: (violation: Violation) => void;
+  /** Everything that was ever acknowledged, or only what may have changed since the last time. */
+  readonly all: boolean;
+}
+
+/** Asks a server that has come back for everything that was acknowledged: I1, I3, and the streams: I4, I5. */
+export async function verify(verification: Verification): Promise<void> {
+  const { client, ledger, found, all } = verification;
+  const doubtful = [...ledger.runs.values()].filter((entry) => all || entry.status === undefined);
+  const names = all ? [...ledger.threads.keys()] : [...ledger.threads.keys()].slice(-100);
+  const threads = new Set([...names, ...doubtful.map((entry) => entry.thread)]);
+
+  // Resuming comes first: a reader comes back as soon as it can, while the run goes on.
+  const resuming = resumeStreams(verification, doubtful);
+  await allRest(client, [...threads]);
+  const resumed = await resuming;
+
+  const runs: RunNow[] = [];
+  const states: ThreadNow[] = [];
+  for (const thread of threads) {
+    const statuses = await runStatuses(client, thread);
+    for (const entry of ledger.runsOf(thread)) runs.push({ entry, status: statuses.get(entry.run) });
+    states.push(await threadNow(client, thread));
+  }
+  for (const violation of [...nothingIsLost(ledger, runs, states), ...everythingRests(runs, states, REST)]) {
+    found(violation);
+  }
+  for (const { entry, status } of runs) {
+    if (status !== undefined && !TERMINAL.has(status)) continue;
+    entry.status ??= status ?? GONE;
+    entry.ended ??= ledger.now();
+  }
+  const there = new Set(runs.filter((now) => now.status !== undefined).map((now) => now.entry.run));
+  await compareStreams(verification, doubtful, resumed, there);
+}
+
+async function allRest(client: Client, threads: readonly string[]): Promise<void> {
+  const deadline = performance.now() + REST;
+  let busy = [...threads];
+  while (busy.length > 0 && performance.now() < deadline) {
+    const still: string[] = [];
+    for (const thread of busy) {
+      const { json } = await client.json("GET", `/threads/${thread}`);
+      if ((json as { status?: string } | undefined)?.status === "busy") still.push(thread);
+    }
+    busy = still;
+    if (busy.length > 0) await sleep(50);
+  }
+}
+
+async function runStatuses(client: Client, thread: string): Promise<Map<string, string>> {
+  const statuses = new Map<string, string>();
+  for (let offset = 0; ; offset += 500) {
+    const { status, json } = await client.json("GET", `/threads/${thread}/runs?limit=500&offset=${offset}`);
+    const page = status === 200 ? (json as { run_id: string; status: string }[]) : [];
+    for (const run of page) statuses.set(run.run_id, run.status);
+    if (page.length < 500) return statuses;
+  }
+}
+
+async function threadNow(client: Client, thread: string): Promise<ThreadNow> {
+  const got = await client.json("GET", `/threads/${thread}`);
+  if (got.status !== 200) return { thread, status: undefined, log: [] };
+  const { json } = await client.json("GET", `/threads/${thread}/state`);
+  const log = (json as { values?: { log?: unknown } } | undefined)?.values?.log;
+  return {
+    thread,
+    status: (got.json as { status: string }).status,
+    log: Array.isArray(log) ? log.map(String) : [],
+  };
+}
+
+interface Resumed {
+  readonly entry: RunEntry;
+  readonly modes: readonly string[];
+  readonly before: readonly Frame[];
+  readonly after: readonly Frame[];
+}
+
+/** Reads on where a kill has cut a reader off, with the id of the last event that it got. */
+async function resumeStreams(
+  { client, found }: Verification,
+  entries: readonly RunEntry[],
+): Promise<Resumed[]> {
+  const cut = entries.flatMap((entry) =>
+    entry.streams.filter((stream) => stream.how === "cut").map((stream) => ({ entry, stream })),
+  );
+  return together(cut, async ({ entry, stream }) => {
+    const { frames: after, ended } = await read(client, entry, stream.modes, stream.frames.at(-1)?.id ?? -1);
+    if (!ended) {
+      found({
+        invariant: "I3",
+        message: `run ${entry.run}: a resumed stream did not come to its end within ${REST} ms`,
+        evidence: { thread: entry.thread, before: stream.frames.length, after: after.length },
+      });
+    }
+    return { entry, modes: stream.modes, before: stream.frames, after };
+  });
+}
+
+/** Holds what readers got against a replay from the start: of the resumed ones, and of some that were never cut. */
+async function compareStreams(
+  { client, dice, found }: Verification,
+  entries: readonly RunEntry[],
+  resumed: readonly Resumed[],
+  there: ReadonlySet<string>,
+): Promise<void> {
+  await together(resumed, async ({ entry, modes, before, after }) => {
+    if (!there.has(entry.run)) return;
+    const { frames: replay } = await read(client, entry, modes, -1);
+    for (const violation of [
+      ...idsGrow(entry.run, replay, true),
+      ...resumeIsExact(entry.run, before, after, replay),
+    ]) {
+      found(violation);
+    }
+    // What was cut once is whole now, and is not resumed a second time.
+    for (const stream of entry.streams) {
+      if (stream.frames !== before) continue;
+      stream.frames.push(...after);
+      stream.how = "end";
+    }
+  });
+  const whole = entries.flatMap((entry) =>
+    entry.streams.filter((stream) => stream.how === "end").map((stream) => ({ entry, stream })),
+  );
+  const some = whole.filter(({ entry }) => there.has(entry.run) && dice.chance(SAMPLE));
+  await together(some, async ({ entry, stream }) => {
+    const { frames: replay } = await read(client, entry, stream.modes, -1);
+    // From somewhere in the middle too, cut or not.
+    const at = replay.length === 0 ? -1 : dice.between(0, replay.length - 1);
+    const { frames: rest } = await read(client, entry, stream.modes, replay[at]?.id ?? -1);
+    for (const violation of [
+      ...resumeIsExact(entry.run, stream.frames, [], replay),
+      ...resumeIsExact(entry.run, replay.slice(0, at + 1), rest, replay),
+    ]) {
+      found(violation);
+    }
+  });
+}
+
+async function read(
+  client: Client,
+  entry: RunEntry,
+  modes: StreamEntry["modes"],
+  after: number,
+): Promise<{ frames: Frame[]; ended: boolean }> {
+  const frames: Frame[] = [];
+  const query = modes.map((mode) => `stream_mode=${mode}`).join("&");
+  const end: StreamEnd | undefined = await Promise.race([
+    client.stream(
+      "GET",
+      `/threads/${entry.thread}/runs/${entry.run}/stream?${query}`,
+      undefined,
+      { "last-event-id": String(after) },
+      () => {},
+      (frame) => frames.push(frame),
+    ),
+    sleep(REST, undefined, { ref: false }),
+  ]);
+  if (end?.how === "cut") throw new Lost(end.error ?? "a stream was cut");
+  return { frames, ended: end !== undefined };
+}
+
+/** Does something for each of a list, a few at a time. */
+async function together<T, R>(list: readonly T[], each: (one: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const left = list.values();
+  await Promise.all(
+    Array.from({ length: TOGETHER }, async () => {
+      for (const one of left) results.push(await each(one));
+    }),
+  );
+  return results;
+}
