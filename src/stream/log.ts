@@ -70,6 +70,8 @@ export class Log {
   /** In order of ids: what is on its way to storage. */
   #pending: Entry[] = [];
   #closing = false;
+  /** Chunks are seen before they are stored. */
+  #early: boolean;
   #shown = false;
   #visible = Number.POSITIVE_INFINITY;
   #waiters: Waiter[] = [];
@@ -81,6 +83,7 @@ export class Log {
     this.run = run;
     this.#deps = deps;
     this.#owner = owner;
+    this.#early = deps.sync === "memory";
     this.#tail = new Tail(deps.limits.tail);
   }
 
@@ -121,11 +124,13 @@ export class Log {
 
   open(epoch: number, first: number): Sink {
     this.#sink?.kill();
-    // In memory they have been shown already, and no one will settle them any more.
-    for (const entry of this.#pending) entry.stored = true;
-    // What an older attempt has in flight is not shown from memory any more: whether it got stored is told by the
-    // journal, once the first chunk of this attempt is stored (writes take effect in order).
-    this.#pending = [];
+    // What an older attempt has in flight is not followed any more: whether it got stored is told by the journal once
+    // the first chunk of this attempt is stored (writes take effect in order), which therefore is seen only then.
+    if (this.#pending.length > 0) {
+      for (const entry of this.#pending) entry.stored = true;
+      this.#pending = [];
+      this.#early = false;
+    }
     this.#version++;
     if (this.#state === "waiting") {
       this.#visible = first;
@@ -145,7 +150,7 @@ export class Log {
   /** Takes a chunk that has been sealed; it is seen once it and all before it are stored. */
   expect(entry: Entry): void {
     this.#pending.push(entry);
-    if (this.#deps.sync === "memory") {
+    if (this.#early) {
       this.#show(entry);
       this.#wake();
     }
@@ -153,19 +158,22 @@ export class Log {
 
   settle(entry: Entry): void {
     entry.stored = true;
-    const memory = this.#deps.sync === "memory";
     let done = 0;
     for (; done < this.#pending.length; done++) {
       const head = this.#pending[done] as Entry;
       if (!head.stored) break;
-      if (!memory) this.#show(head);
+      this.#show(head);
     }
     if (done === 0) return;
-    if (done === this.#pending.length) this.#pending.length = 0;
+    if (done === this.#pending.length) this.#pending = [];
     else this.#pending.splice(0, done);
-    if (memory) this.#tail.trim();
+    if (this.#deps.sync === "memory") {
+      this.#early = true;
+      for (const next of this.#pending) this.#show(next);
+      this.#tail.trim();
+    }
     if (this.#closing && this.#pending.length === 0) this.#end();
-    else if (!memory) this.#wake();
+    else this.#wake();
   }
 
   close(): void {
@@ -205,6 +213,7 @@ export class Log {
   }
 
   #show(entry: Entry): void {
+    if (this.#shown && entry.chunk.first < this.#visible) return;
     // Between the attempts lies what only storage knows; a tail has no gaps.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();
     this.#shown = true;

@@ -391,3 +391,108 @@ test("what a log keeps in memory is bounded; a slow reader gets the rest from st
   expect(slow.events.at(-1)).toEqual({ id: 500, event: "custom", data: "live" });
   expect(gate.reads).toBe(reads);
 });
+
+describe("where storage and memory meet", () => {
+  const small = (sync: "os" | "memory" = "os") =>
+    createHub({
+      journal: gate.journal,
+      scheduler,
+      logger: lines,
+      sync,
+      limits: { chunkFacts: 1, tail: { weight: 1e6, facts: 1 } },
+    });
+
+  test("what storage has, but the writer has not been told of, is not shown", async () => {
+    hub = small();
+    const reader = follow();
+    const sink = open();
+    for (let i = 0; i < 2; i++) sink.emit(custom(i));
+    await scheduler.settle();
+    gate.held = true;
+    sink.emit(custom("in flight"));
+    await scheduler.settle();
+    expect(await reader.read()).toBe("wait");
+    expect(reader.ids).toEqual([0, 1]);
+    expect(gate.reads).toBeGreaterThan(0);
+    gate.release();
+    await scheduler.settle();
+    await reader.read();
+    expect(reader.ids).toEqual([0, 1, 2]);
+  });
+
+  test("a read that began before an attempt was shown is made again", async () => {
+    const reader = follow();
+    gate.heldReads = true;
+    const reading = reader.read(1);
+    await scheduler.settle();
+    const sink = open(10);
+    sink.emit(custom("first"));
+    await scheduler.settle();
+    gate.releaseReads();
+    await reading;
+    expect(reader.ids).toEqual([10]);
+  });
+
+  test("what left memory while a read was on its way is read from storage", async () => {
+    hub = small("memory");
+    const first = open();
+    first.emit(custom("old"));
+    await scheduler.settle();
+    const sink = open(100);
+    gate.held = true;
+    gate.early = false;
+    sink.emit(custom(0));
+    await scheduler.settle();
+    const reader = follow(0);
+    gate.heldReads = true;
+    const reading = reader.read(1);
+    await scheduler.settle();
+    gate.held = false;
+    gate.release();
+    for (let i = 1; i < 5; i++) {
+      sink.emit(custom(i));
+      await scheduler.settle();
+    }
+    gate.releaseReads();
+    await reading;
+    await reader.read();
+    expect(reader.ids).toEqual([100, 101, 102, 103, 104]);
+  });
+
+  test("an older attempt's writes that are stored after the newer one was opened are not missed", async () => {
+    gate.held = true;
+    gate.early = false;
+    const older = open();
+    older.emit(custom("in flight"));
+    await scheduler.settle();
+    older.abandon();
+    const reader = follow(-1, runRecord({ event_mark: 1000 }));
+    const newer = open(1);
+    expect(await reader.read()).toBe("wait");
+    gate.held = false;
+    gate.release();
+    newer.emit(custom("new"));
+    await scheduler.settle();
+    await reader.read();
+    expect(reader.events.map(({ data }) => data)).toEqual(["in flight", "new"]);
+  });
+
+  test("an attempt that was cut off in flight does not keep memory from being let go", async () => {
+    hub = small("memory");
+    const older = open();
+    gate.held = true;
+    older.emit(custom(0));
+    await scheduler.settle();
+    const newer = open(1);
+    gate.held = false;
+    gate.release();
+    for (let i = 1; i < 20; i++) {
+      newer.emit(custom(i));
+      await scheduler.settle();
+    }
+    const reader = follow();
+    await reader.read();
+    expect(reader.ids).toHaveLength(20);
+    expect(gate.reads).toBeGreaterThan(0);
+  });
+});

@@ -128,19 +128,31 @@ export function runRecord(over: Partial<RunRecord> = {}): RunRecord {
 export class GatedJournal {
   readonly journal: Journal;
   held = false;
+  /** What is held is stored already (the telling is late), or not even that. */
+  early = true;
   #waiting: (() => void)[] = [];
   #broken = false;
+  /** Answers to reads of events are made, but told late. */
+  heldReads = false;
+  #reads: (() => void)[] = [];
   reads = 0;
-  /** How many chunks were asked for at once, at most. */
-  publishes: EventChunk[] = [];
+  readonly publishes: EventChunk[] = [];
 
   constructor(inner: Journal) {
+    const gone = () => new ServiceError("storage.unavailable", "gone");
     const pass = async (write: () => Promise<void>): Promise<void> => {
-      if (this.#broken) throw new ServiceError("storage.unavailable", "gone");
-      const written = write();
-      written.catch(() => undefined);
-      if (this.held) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-      if (this.#broken) throw new ServiceError("storage.unavailable", "gone");
+      if (this.#broken) throw gone();
+      // Once one is held, those after it are too: writes take effect in order.
+      if (!this.held && this.#waiting.length === 0) return write();
+      let written = this.early ? write() : undefined;
+      written?.catch(() => undefined);
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(() => {
+          if (!this.#broken) written ??= write();
+          resolve();
+        });
+      });
+      if (this.#broken) throw gone();
       return written;
     };
     this.journal = new Proxy(inner, {
@@ -153,9 +165,11 @@ export class GatedJournal {
         }
         if (name === "append") return (append: Append) => pass(() => target.append(append));
         if (name === "events") {
-          return (...args: Parameters<Journal["events"]>) => {
+          return async (...args: Parameters<Journal["events"]>) => {
             this.reads++;
-            return target.events(...args);
+            const answer = await target.events(...args);
+            if (this.heldReads) await new Promise<void>((resolve) => this.#reads.push(resolve));
+            return answer;
           };
         }
         const member: unknown = Reflect.get(target, name, target);
@@ -170,7 +184,18 @@ export class GatedJournal {
 
   /** Lets the oldest `count` writes be told. */
   release(count = Number.POSITIVE_INFINITY): void {
-    for (const resolve of this.#waiting.splice(0, count)) resolve();
+    for (const go of this.#waiting.splice(0, count)) go();
+  }
+
+  releaseReads(): void {
+    this.heldReads = false;
+    for (const go of this.#reads.splice(0)) go();
+  }
+
+  /** The process dies: what is held is never told, and is stored only if it was early. */
+  crash(): void {
+    this.#waiting = [];
+    this.held = false;
   }
 
   break(): void {
@@ -203,6 +228,12 @@ export class Writer {
       thread: this.thread,
       ...over,
     });
+  }
+
+  /** Another process takes over: it knows what is stored. */
+  async reload(): Promise<void> {
+    const stored = await this.#journal.thread(KEY);
+    if (stored !== undefined) this.thread = stored;
   }
 
   /** Makes the thread and a run's record; an attempt begins. */
@@ -251,13 +282,17 @@ export function memoryJournal(): Journal & { readonly states: Map<string, JsonOb
     },
     async append({ key, thread, runs: changed = [], events }) {
       threads.set(key.thread, thread);
-      for (const run of changed) runs.set(run.run_id, run);
+      for (const run of changed) runs.set(`${key.thread} ${run.run_id}`, run);
       if (events !== undefined) keep(events);
     },
     thread: (key) => threads.get(key.thread),
-    run: (_key, run) => Promise.resolve(runs.get(run)),
+    run: (key, run) => Promise.resolve(runs.get(`${key.thread} ${run}`)),
     events: async (_key, run, after, limit) =>
       (chunks.get(run) ?? []).filter((chunk) => endOf(chunk) > after + 1).slice(0, limit),
+    nextEvent: async (_key, run) => {
+      const last = chunks.get(run)?.at(-1);
+      return last === undefined ? 0 : endOf(last);
+    },
     checkpoint: (_key, ns, id) => (states.has(id) ? ({ id, ns } as Checkpoint) : undefined),
     values: async (_key, checkpoint) => states.get(checkpoint.id) ?? {},
   };

@@ -1,0 +1,83 @@
+import type { ByteStream, Socket } from "../../src/ports/transport.ts";
+
+/** A peer of a streamed answer that takes `room` bytes, and then nothing until it drains. */
+export class Peer implements ByteStream {
+  readonly writes: string[] = [];
+  room: number;
+  state: "open" | "ended" | "closed" = "open";
+  #drain: () => void = () => undefined;
+
+  constructor(room = Number.POSITIVE_INFINITY) {
+    this.room = room;
+  }
+
+  get text(): string {
+    return this.writes.join("");
+  }
+
+  write(piece: Uint8Array | string): boolean {
+    if (this.state !== "open") return true;
+    if (this.room <= 0) throw new TypeError("written to while the peer does not keep up");
+    this.writes.push(typeof piece === "string" ? piece : Buffer.from(piece).toString());
+    this.room -= piece.length;
+    return this.room > 0;
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drain = listener;
+  }
+
+  drain(room: number): void {
+    this.room = room;
+    this.#drain();
+  }
+
+  end(): void {
+    if (this.state === "open") this.state = "ended";
+  }
+
+  close(): void {
+    if (this.state === "open") this.state = "closed";
+  }
+}
+
+/** A WebSocket's peer that takes `room` messages, and then nothing until it drains. */
+export class FakeSocket implements Socket {
+  readonly messages: string[] = [];
+  closed: readonly [code: number, reason: string] | undefined;
+  #room: number;
+  #drain: () => void = () => undefined;
+  #close: () => void = () => undefined;
+
+  constructor(room = Number.POSITIVE_INFINITY) {
+    this.#room = room;
+  }
+
+  send(message: Uint8Array | string): boolean {
+    if (this.closed !== undefined) return true;
+    if (this.#room <= 0) throw new TypeError("sent to while the peer does not keep up");
+    this.messages.push(String(message));
+    return --this.#room > 0;
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drain = listener;
+  }
+
+  drain(room: number): void {
+    this.#room = room;
+    this.#drain();
+  }
+
+  onMessage(): void {}
+
+  onClose(listener: () => void): void {
+    this.#close = listener;
+  }
+
+  close(code: number, reason: string): void {
+    if (this.closed !== undefined) return;
+    this.closed = [code, reason];
+    this.#close();
+  }
+}

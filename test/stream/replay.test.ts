@@ -1,0 +1,218 @@
+import { describe, expect, test } from "vitest";
+import type { Fact } from "../../src/model/event.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { Sink } from "../../src/ports/sink.ts";
+import { createHub, type Hub, type HubDeps } from "../../src/stream/hub.ts";
+import { Collector, type Event } from "./reading.ts";
+import { GatedJournal, HeldScheduler, KEY, Lines, memoryJournal, RUN, runRecord, Writer } from "./support.ts";
+
+/** Even numbers below `n`, from a seed (mulberry32). */
+function dice(seed: number): (n: number) => number {
+  let a = seed;
+  return (n) => {
+    a = (a + 0x6d2b79f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) % n;
+  };
+}
+
+/** One life of a run, played at random: facts, takes, publishes, new attempts, readers that come, read and leave. */
+class Life {
+  readonly roll: (n: number) => number;
+  readonly scheduler = new HeldScheduler();
+  readonly inner = memoryJournal();
+  readonly gate = new GatedJournal(this.inner);
+  hub: Hub;
+  readonly #memory: boolean;
+  readonly #limits: HubDeps["limits"];
+  readonly writer: Writer;
+  readonly readers: { after: number; collector: Collector }[] = [];
+  #attempt = 1;
+  #message = -1;
+  #checkpoint = 0;
+  #commits: Promise<void>[] = [];
+  sink: Sink;
+
+  constructor(seed: number) {
+    this.roll = dice(seed);
+    this.#memory = this.roll(3) === 0;
+    this.gate.early = this.roll(2) === 0;
+    this.#limits = {
+      chunkFacts: 1 + this.roll(6),
+      tail: { weight: 1 << 20, facts: 1 + this.roll(30) },
+    };
+    const { journal } = this.gate;
+    this.hub = this.#makeHub();
+    this.writer = new Writer(journal);
+    if (this.roll(2) === 0) this.follow();
+    this.sink = this.hub.open(KEY, RUN, 1, 0);
+  }
+
+  #makeHub(): Hub {
+    const sync = this.#memory ? "memory" : "os";
+    const { scheduler } = this;
+    const { journal } = this.gate;
+    return createHub({ journal, scheduler, logger: new Lines(), limits: this.#limits ?? {}, sync });
+  }
+
+  async begin(): Promise<void> {
+    await this.writer.start();
+    this.sink.emit({ t: "start", attempt: 1 });
+  }
+
+  async act(): Promise<void> {
+    const what = this.roll(20);
+    if (what < 8) this.emit();
+    else if (what < 10) this.scheduler.turn();
+    else if (what < 11) await this.scheduler.settle();
+    else if (what < 12) this.gate.held = this.roll(2) === 0;
+    else if (what < 14) this.gate.release(1 + this.roll(3));
+    else if (what < 15) this.#commits.push(this.writer.commit(this.sink));
+    else if (what < 16) this.follow();
+    else if (what < 19) await this.read();
+    else if (this.roll(8) === 0) this.again();
+    else if (this.roll(8) === 0) await this.restart();
+  }
+
+  emit(): void {
+    for (let count = this.roll(5); count >= 0; count--) {
+      const [fact, values] = this.#fact();
+      const id = this.sink.emit(fact, values);
+      if (fact.t === "message") this.#message = id;
+    }
+  }
+
+  #fact(): readonly [Fact, JsonObject?] {
+    switch (this.roll(8)) {
+      case 0: {
+        const id = `c${this.#checkpoint++}`;
+        const values = { id, n: this.roll(100) };
+        this.inner.states.set(id, values);
+        const fact: Fact = { t: "checkpoint", id, ns: "", step: 1, input: this.roll(5) === 0 };
+        return this.roll(2) === 0 ? [fact, values] : [fact];
+      }
+      case 1:
+        return [{ t: "message", id: `m${this.roll(1e6)}`, name: null, ns: "", meta: { n: this.roll(100) } }];
+      case 2:
+        return [{ t: "result", id: "t", name: "node", ns: "", update: this.roll(100), interrupts: [] }];
+      case 3:
+        return [{ t: "custom", ns: "", data: "x".repeat(this.roll(50)) }];
+      default:
+        if (this.#message >= 0) return [{ t: "token", m: this.#message, text: `w${this.roll(100)} ` }];
+        return [{ t: "custom", ns: this.roll(3) === 0 ? "sub:1" : "", data: { n: this.roll(1000) } }];
+    }
+  }
+
+  follow(): void {
+    const highest = Math.max(-1, ...this.readers.flatMap(({ collector }) => collector.ids));
+    const after = this.roll(highest + 2) - 1;
+    const run = runRecord({ event_mark: 1e9 });
+    this.readers.push({ after, collector: new Collector(this.hub.follow(KEY, run, { after })) });
+  }
+
+  async read(): Promise<void> {
+    const reader = this.readers[this.roll(this.readers.length + 1)];
+    if (reader === undefined) return;
+    // A read begins, the world goes on, and only then is the answer there.
+    const reading = reader.collector.read(1 + this.roll(6));
+    if (this.roll(2) === 0) {
+      this.emit();
+      this.scheduler.turn();
+      this.gate.release(this.roll(3));
+    }
+    await reading;
+    if (this.roll(4) === 0) reader.collector.reader.rest();
+    if (this.roll(10) === 0) this.#comeAgain(reader);
+  }
+
+  /** A reader goes away, and comes again with the last id that it has. */
+  #comeAgain(reader: { after: number; collector: Collector }): void {
+    const { events } = reader.collector;
+    const last = events.at(-1)?.id ?? reader.after;
+    reader.collector.reader.close();
+    reader.collector = new Collector(this.hub.follow(KEY, runRecord({ event_mark: 1e9 }), { after: last }));
+    reader.collector.events.push(...events);
+  }
+
+  /** The process dies; in the next one readers may be there before the attempt is opened. */
+  async restart(): Promise<void> {
+    // What was seen before it was stored would be gone: that is what `memory` means.
+    if (this.#memory && !this.gate.early) return;
+    this.gate.crash();
+    this.#commits = [];
+    this.sink = this.hub.open(KEY, RUN, 1, 1e6);
+    this.hub = this.#makeHub();
+    for (const reader of this.readers) this.#comeAgain(reader);
+    await this.writer.reload();
+    for (let i = this.roll(4); i > 0; i--) await this.read();
+    const first = (await this.inner.nextEvent(KEY, RUN)) + this.roll(3) * 10;
+    this.#attemptAt(first);
+  }
+
+  /** A new attempt, while the older one's last writes may still be in flight. */
+  again(): void {
+    const older = this.sink;
+    this.#attemptAt(this.sink.next + this.roll(3) * 10);
+    older.emit({ t: "custom", ns: "", data: "never seen" });
+  }
+
+  #attemptAt(first: number): void {
+    this.sink = this.hub.open(KEY, RUN, 1, first);
+    this.#message = -1;
+    this.sink.emit({ t: "start", attempt: ++this.#attempt });
+  }
+
+  async finish(): Promise<Event[]> {
+    this.gate.held = false;
+    await this.scheduler.settle();
+    this.gate.release();
+    await this.scheduler.settle();
+    await Promise.all(this.#commits);
+    const run = runRecord();
+    await this.writer.finish(this.sink, run);
+    await this.scheduler.settle();
+    for (const { collector } of this.readers) expect(await collector.read()).toBe("end");
+    const ended = runRecord({ status: "success", next_event: this.sink.next });
+    // What storage alone says: nothing of it comes from this hub's memory.
+    const fresh = createHub({ journal: this.inner, scheduler: this.scheduler, logger: new Lines() });
+    const whole = new Collector(fresh.follow(KEY, ended, { after: -1 }));
+    expect(await whole.read()).toBe("end");
+    return whole.events;
+  }
+}
+
+const SEEDS = 400;
+
+describe("whoever comes when and reads how fast gets exactly the events after its id", () => {
+  test.each(Array.from({ length: SEEDS / 50 }, (_, i) => i * 50))("seeds from %i on", async (from) => {
+    for (let seed = from; seed < from + 50; seed++) {
+      const life = new Life(seed);
+      await life.begin();
+      const steps = 20 + life.roll(150);
+      for (let i = 0; i < steps; i++) await life.act();
+      const whole = await life.finish();
+      expect(whole.length, `seed ${seed} has events`).toBeGreaterThan(0);
+      for (const { after, collector } of life.readers) {
+        const due = whole.filter(({ id }) => id > after);
+        expect(collector.events, `seed ${seed}, after ${after}`).toEqual(due);
+      }
+      for (const { collector } of life.readers) collector.reader.close();
+      expect(life.hub.counts, `seed ${seed}`).toEqual({ logs: 0, readers: 0 });
+      expect(life.scheduler.timers, `seed ${seed}`).toBe(0);
+    }
+  });
+});
+
+test("replay from every index of an ended run is the tail of the whole", async () => {
+  const life = new Life(7);
+  await life.begin();
+  for (let i = 0; i < 100; i++) life.emit();
+  const whole = await life.finish();
+  const run = runRecord({ status: "success", next_event: life.sink.next });
+  for (let after = -1; after < life.sink.next; after++) {
+    const reader = new Collector(life.hub.follow(KEY, run, { after }));
+    expect(await reader.read()).toBe("end");
+    expect(reader.events).toEqual(whole.filter(({ id }) => id > after));
+  }
+});
