@@ -1,86 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { Checkpoint } from "../../src/model/checkpoint.ts";
-import type { Fact } from "../../src/model/event.ts";
-import type { RunRecord } from "../../src/model/run.ts";
-import { newThread } from "../../src/model/thread.ts";
 import { everythingRests, nothingIsLost } from "./checkers/acknowledged.ts";
 import { finishedTasks, nothingIsRepeated, oneRunAtATime } from "./checkers/repeats.ts";
-import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "./checkers/stored.ts";
-import { idsGrow, resumeIsExact } from "./checkers/streams.ts";
+import { resumeIsExact } from "./checkers/streams.ts";
 import { Frames, type Frame } from "./client.ts";
-import type { Effect } from "./effects.ts";
 import { Ledger } from "./ledger.ts";
-import type { Snapshot, StoredCheckpoint, StoredRun, StoredThread } from "./snapshot.ts";
-
-const key = { tenant: "_", thread: "t" };
-
-const frame = (id: number, data = "{}", event = id === 0 ? "metadata" : "updates"): Frame => ({
-  raw: `event: ${event}\ndata: ${data}\nid: ${id}\n\n`,
-  id,
-  event,
-});
-
-const effect = (run: string, task: string, node = "plan"): Effect => ({
-  thread: "t",
-  run,
-  node,
-  task,
-  attempt: 1,
-  pid: 1,
-});
-
-function checkpoint(
-  id: string,
-  parent: string | null,
-  log: string[],
-  more: Partial<Checkpoint> = {},
-): StoredCheckpoint {
-  return {
-    checkpoint: {
-      id,
-      parent,
-      ns: "",
-      step: 0,
-      source: "loop",
-      created_at: 0,
-      run_id: "r",
-      metadata: {},
-      writes: null,
-      next: [],
-      engine: null,
-      graph: "",
-      channels: {},
-      ...more,
-    },
-    values: { log },
-    writes: [],
-  };
-}
-
-const custom: Fact = { t: "custom", ns: "", data: 1 };
-
-function storedRun(status: RunRecord["status"], firsts: readonly number[], next: number): StoredRun {
-  const record = { run_id: "r", status, next_event: next } as RunRecord;
-  return {
-    record,
-    single: record,
-    nextEvent: next,
-    chunks: firsts.map((first) => ({ run_id: "r", first, facts: [custom, custom] })),
-  };
-}
-
-function stored(thread: Partial<StoredThread>, unsettled: readonly string[] = []): Snapshot {
-  const record = {
-    ...newThread("t", 0, {}),
-    checkpoint: thread.checkpoints?.[0]?.checkpoint.id ?? null,
-  };
-  return {
-    complete: true,
-    threads: [{ key, record, checkpoints: [], whole: true, runs: [], ...thread }],
-    unsettled,
-    damage: [],
-  };
-}
+import { checkpoint, effect, frame, stored } from "./made-up.ts";
 
 function oneRun() {
   const ledger = new Ledger();
@@ -197,28 +121,6 @@ describe("I3: everything comes to rest", () => {
   });
 });
 
-describe("I4: ids", () => {
-  test("stored chunks that follow one another are in order", () => {
-    expect(eventsAreContiguous(stored({ runs: [storedRun("success", [0, 2, 4], 6)] }))).toEqual([]);
-  });
-
-  test.each([
-    ["a gap", [0, 4], 6],
-    ["a repeat", [0, 2, 2], 4],
-    ["a missing start", [2], 4],
-    ["a missing end", [0], 4],
-  ])("%s is found", (_, firsts, next) => {
-    expect(eventsAreContiguous(stored({ runs: [storedRun("success", firsts, next)] }))).not.toEqual([]);
-  });
-
-  test("ids on the wire that grow are in order, others are found", () => {
-    expect(idsGrow("r", [frame(0), frame(2), frame(3)], true)).toEqual([]);
-    expect(idsGrow("r", [frame(0), frame(2), frame(2)], true)).toHaveLength(1);
-    expect(idsGrow("r", [frame(1)], true)).toHaveLength(1);
-    expect(idsGrow("r", [{ ...frame(0), id: Number.NaN }], false)).toHaveLength(1);
-  });
-});
-
 describe("I5: resuming is exact", () => {
   const replay = [frame(0), frame(1), frame(2), frame(3)];
 
@@ -234,65 +136,6 @@ describe("I5: resuming is exact", () => {
     ["one too many", replay.slice(0, 2), [...replay.slice(2), frame(4)], "a replay does not have it"],
   ])("an event %s is found", (_, before, after, message) => {
     expect(resumeIsExact("r", before, after, replay)[0]?.message).toContain(message);
-  });
-});
-
-describe("I6: the state is the fold of what was written", () => {
-  const writes = { left: { log: ["l"] }, right: { log: ["r"] } };
-
-  test("parallel nodes may have written in either order", () => {
-    const first = checkpoint("a", null, []);
-    for (const log of [
-      ["l", "r"],
-      ["r", "l"],
-    ]) {
-      const checkpoints = [checkpoint("b", "a", log, { writes }), first];
-      expect(stateIsTheFold(stored({ checkpoints }))).toEqual([]);
-    }
-  });
-
-  test.each([
-    ["lost", ["l"]],
-    ["doubled", ["l", "r", "r"]],
-    ["foreign", ["l", "r", "x"]],
-  ])("a %s entry is found", (_, log) => {
-    const checkpoints = [checkpoint("b", "a", log, { writes }), checkpoint("a", null, [])];
-    expect(stateIsTheFold(stored({ checkpoints }))).toMatchObject([{ invariant: "I6" }]);
-  });
-
-  test("a thread that does not rest at its newest checkpoint, and one without its parent, are found", () => {
-    const checkpoints = [checkpoint("b", "gone", [])];
-    const record = { ...newThread("t", 0, {}), checkpoint: "other" };
-    expect(stateIsTheFold(stored({ checkpoints, record }))).toHaveLength(2);
-  });
-
-  test("what the journal itself finds is passed on", () => {
-    const damage = [{ key, what: "append 7 is missing" }];
-    const [found] = stateIsTheFold({ ...stored({}), damage });
-    expect(found?.message).toBe("thread t: append 7 is missing");
-  });
-});
-
-describe("I7: indexes say what records say", () => {
-  const busy = { ...newThread("t", 0, {}), active: "r" };
-  const runs = [storedRun("pending", [], 0)];
-
-  test("a thread with a run in progress is in the index of unfinished work", () => {
-    expect(indexesAgree(stored({ record: busy, runs }, ["t"]))).toEqual([]);
-    expect(indexesAgree(stored({ record: busy, runs }))).toMatchObject([{ invariant: "I7" }]);
-  });
-
-  test("a thread at rest is not", () => {
-    expect(indexesAgree(stored({}, ["t"]))).toHaveLength(1);
-  });
-
-  test("an unfinished run that its thread does not know is found", () => {
-    expect(indexesAgree(stored({ runs }))).toHaveLength(1);
-  });
-
-  test("a thread without a record, and a record without its thread in the index, are found", () => {
-    expect(indexesAgree(stored({ record: undefined }))).toHaveLength(1);
-    expect(indexesAgree(stored({}, ["ghost"]))).toHaveLength(1);
   });
 });
 

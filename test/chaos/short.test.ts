@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { runChaos, type Outcome } from "./driver.ts";
+
+/** What was found, in a form that a failed test shows in full. */
+const told = (outcome: Outcome) =>
+  outcome.violations.map(({ invariant, message }) => `${invariant}: ${message} (seed ${outcome.seed})`);
+
+test("four kills under load: nothing acknowledged is lost, nothing is repeated, every stream goes on", async () => {
+  const outcome = await runChaos({ kills: 4, seed: 20_261, threads: 20, clients: 12, longest: 1500 });
+  expect(told(outcome)).toEqual([]);
+  expect(outcome.runs).toBeGreaterThan(50);
+  expect(outcome.events).toBeGreaterThan(1000);
+}, 40_000);
+
+test("a server that answers before its batch is on its way is found out", async () => {
+  const outcome = await runChaos({
+    kills: 6,
+    seed: 7,
+    threads: 20,
+    clients: 12,
+    longest: 800,
+    plant: "ack-early",
+  });
+  expect(outcome.violations.map(({ invariant }) => invariant)).toContain("I1");
+}, 40_000);
