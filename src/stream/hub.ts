@@ -4,7 +4,8 @@ import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { Sink, Sinks } from "../ports/sink.ts";
-import { defaultLimits, Log, type LogDeps, type LogLimits, type LogOwner, type StreamSync } from "./log.ts";
+import { defaultLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt.ts";
+import { Log, type LogOwner } from "./log.ts";
 import { type Reader, RunReader } from "./reader.ts";
 import { RunSource } from "./source.ts";
 

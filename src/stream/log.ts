@@ -1,43 +1,8 @@
-import { type EventChunk, type Fact, width } from "../model/event.ts";
-import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { Journal } from "../ports/journal.ts";
-import type { Logger } from "../ports/logger.ts";
-import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
+import { AttemptSink, type Chunks, type LogDeps } from "./attempt.ts";
 import type { RunSource } from "./source.ts";
-import { Entry, Tail, type TailLimits } from "./tail.ts";
-import { weigh } from "./weight.ts";
-
-/**
- * When readers see a fact. `os`: once it would survive the end of the process. `memory`: as soon as its chunk is on its
- * way to storage; after a crash a reader may have seen what the log no longer has. `commit`: once it would survive a
- * power cut; the journal has no synced publish yet, so until then it is as `os`.
- */
-export type StreamSync = "commit" | "os" | "memory";
-
-export interface LogLimits {
-  /** Facts in one chunk. A chunk is also what a reader takes in one piece. */
-  readonly chunkFacts: number;
-  /** Estimated bytes in one chunk. */
-  readonly chunkWeight: number;
-  /** What a log keeps in memory of what is stored. */
-  readonly tail: TailLimits;
-}
-
-export const defaultLimits: LogLimits = {
-  chunkFacts: 512,
-  chunkWeight: 256 * 1024,
-  tail: { weight: 1024 * 1024, facts: 4096 },
-};
-
-export interface LogDeps {
-  readonly journal: Journal;
-  readonly scheduler: Scheduler;
-  readonly logger: Logger;
-  readonly sync: StreamSync;
-  readonly limits: LogLimits;
-}
+import { type Entry, Tail } from "./tail.ts";
 
 /** Someone who waits for a log to change. */
 export interface Waiter {
@@ -57,7 +22,7 @@ export interface LogOwner {
 export type LogState = "waiting" | "live" | "ended" | "broken";
 
 /** The live log of one run: what is on its way to storage, and the newest of what is stored. */
-export class Log {
+export class Log implements Chunks {
   readonly key: ThreadKey;
   readonly run: string;
   /** What rendering knows of the run; made by the first reader, who brings the record. */
@@ -66,7 +31,7 @@ export class Log {
   readonly #owner: LogOwner;
   readonly #tail: Tail;
   #state: LogState = "waiting";
-  #sink: LogSink | undefined;
+  #sink: AttemptSink | undefined;
   /** In order of ids: what is on its way to storage. */
   #pending: Entry[] = [];
   #closing = false;
@@ -138,7 +103,7 @@ export class Log {
     }
     this.#state = "live";
     // An id that a reader may have seen (with `sync: "memory"`, before it was stored) is never given twice.
-    this.#sink = new LogSink(this, this.#deps, epoch, Math.max(first, this.#visible));
+    this.#sink = new AttemptSink(this, this.#deps, epoch, Math.max(first, this.#visible));
     return this.#sink;
   }
 
@@ -224,8 +189,9 @@ export class Log {
   #end(): void {
     this.#state = "ended";
     this.#sink?.kill();
-    this.#owner.changed(this);
+    // Readers that keep up end here and now; most logs are then held by no one.
     this.#wake();
+    this.#owner.changed(this);
   }
 
   #wake(): void {
@@ -241,140 +207,5 @@ export class Log {
         this.#deps.logger.error("a stream reader failed", { run: this.run, error: String(cause) });
       }
     }
-  }
-}
-
-/** The writing end for one attempt. */
-class LogSink implements Sink {
-  readonly #log: Log;
-  readonly #deps: LogDeps;
-  readonly #epoch: number;
-  /** False once a newer attempt, or the end of the log, has cut it off. */
-  #alive = true;
-  /** False from `close` on: what is on its way is still followed to its end. */
-  #open = true;
-  #next: number;
-  /** The open chunk. */
-  #first: number;
-  #facts: Fact[] = [];
-  #states: Map<number, JsonObject> | undefined;
-  #weight = 0;
-  #scheduled = false;
-  #inFlight = 0;
-  /** Chunks that were handed over, in the order of the takes. */
-  #taken: Entry[] = [];
-
-  constructor(log: Log, deps: LogDeps, epoch: number, first: number) {
-    this.#log = log;
-    this.#deps = deps;
-    this.#epoch = epoch;
-    this.#next = first;
-    this.#first = first;
-  }
-
-  get next(): number {
-    return this.#next;
-  }
-
-  emit(fact: Fact, values?: JsonObject): number {
-    if (!this.#open) return -1;
-    const id = this.#next;
-    const weight = weigh(fact, values);
-    const { chunkFacts, chunkWeight } = this.#deps.limits;
-    // A full chunk goes its way at once, also while another is in flight: the journal keeps the order of the calls.
-    const full = this.#facts.length >= chunkFacts || this.#weight + weight > chunkWeight;
-    if (full && this.#facts.length > 0) this.#publish();
-    if (values !== undefined) (this.#states ??= new Map()).set(this.#facts.length, values);
-    this.#facts.push(fact);
-    this.#weight += weight;
-    this.#next = id + width(fact);
-    if (!this.#scheduled && this.#inFlight === 0) {
-      this.#scheduled = true;
-      this.#deps.scheduler.soon(this.#flush);
-    }
-    return id;
-  }
-
-  take(): EventChunk | undefined {
-    if (this.#facts.length === 0) return undefined;
-    const entry = this.#seal();
-    this.#taken.push(entry);
-    this.#log.expect(entry);
-    return entry.chunk;
-  }
-
-  stored(chunk: EventChunk): void {
-    const at = this.#taken.findIndex((entry) => entry.chunk === chunk);
-    if (at < 0) return;
-    const [entry] = this.#taken.splice(at, 1);
-    if (this.#alive && entry !== undefined) this.#log.settle(entry);
-  }
-
-  lost(chunk: EventChunk): void {
-    if (this.#alive && this.#taken.some((entry) => entry.chunk === chunk)) this.#log.break();
-  }
-
-  close(): void {
-    if (!this.#open) return;
-    // The record has said how many events the run has: what was emitted since belongs to no one.
-    this.#drop();
-    this.#open = false;
-    this.#log.close();
-  }
-
-  abandon(): void {
-    if (this.#alive) this.#log.break();
-  }
-
-  /** A newer attempt, or the end. */
-  kill(): void {
-    this.#alive = false;
-    this.#open = false;
-    this.#drop();
-    this.#taken = [];
-  }
-
-  #drop(): void {
-    this.#facts = [];
-    this.#states = undefined;
-    this.#weight = 0;
-  }
-
-  #seal(): Entry {
-    const chunk: EventChunk = { run_id: this.#log.run, first: this.#first, facts: this.#facts };
-    const entry = new Entry(chunk, this.#next, this.#weight, this.#states);
-    this.#first = this.#next;
-    this.#drop();
-    return entry;
-  }
-
-  readonly #flush = (): void => {
-    this.#scheduled = false;
-    if (this.#facts.length > 0 && this.#inFlight === 0) this.#publish();
-  };
-
-  #publish(): void {
-    const entry = this.#seal();
-    this.#inFlight++;
-    // Called before readers may see it: with `memory` they see it in this same turn.
-    const stored = this.#deps.journal.publish(this.#log.key, this.#epoch, entry.chunk);
-    this.#log.expect(entry);
-    stored.then(
-      () => {
-        this.#inFlight--;
-        if (!this.#alive) return;
-        this.#log.settle(entry);
-        if (this.#facts.length > 0 && this.#inFlight === 0) this.#publish();
-      },
-      (cause: unknown) => {
-        this.#inFlight--;
-        if (!this.#alive) return;
-        this.#deps.logger.warn("a run's events could not be stored", {
-          run: this.#log.run,
-          error: String(cause),
-        });
-        this.#log.break();
-      },
-    );
   }
 }

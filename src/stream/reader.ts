@@ -48,6 +48,8 @@ export class RunReader implements Reader {
   /** Storage has been read to its end since the log last changed. */
   #dry = false;
   #closed = false;
+  /** The log will tell. */
+  #armed = false;
   #listener: () => void = () => undefined;
 
   constructor(journal: Journal, source: RunSource, log: Log | undefined, after: number) {
@@ -68,6 +70,7 @@ export class RunReader implements Reader {
 
   ready(): void {
     this.#dry = false;
+    this.#armed = false;
     this.#listener();
   }
 
@@ -122,7 +125,9 @@ export class RunReader implements Reader {
   }
 
   #wait(log: Log): "wait" {
-    log.wait(this);
+    // Asked again without news, it still is told but once.
+    if (!this.#armed) log.wait(this);
+    this.#armed = true;
     return "wait";
   }
 

@@ -86,11 +86,11 @@ describe("chunks", () => {
 
   test("a chunk is bounded in facts and in bytes, and a full one does not wait", () => {
     const sink = open();
-    for (let i = 0; i < 1100; i++) sink.emit(custom(i));
-    expect(gate.publishes.map(({ facts }) => facts.length)).toEqual([512, 512]);
+    for (let i = 0; i < 600; i++) sink.emit(custom(i));
+    expect(gate.publishes.map(({ facts }) => facts.length)).toEqual([256, 256]);
     const large = "x".repeat(100_000);
     for (let i = 0; i < 6; i++) sink.emit(custom(large));
-    expect(gate.publishes.slice(2).map(({ facts }) => facts.length)).toEqual([78, 2]);
+    expect(gate.publishes.slice(2).map(({ facts }) => facts.length)).toEqual([90, 2]);
   });
 
   test("what take fetches is not published", async () => {
@@ -157,7 +157,7 @@ describe("visibility", () => {
     const reader = hub.follow(KEY, runRecord(), { after: -1 });
     let told = 0;
     reader.onReady(() => told++);
-    expect(reader.next()).toBe("wait");
+    for (let i = 0; i < 3; i++) expect(reader.next()).toBe("wait");
     for (let i = 0; i < 50; i++) sink.emit(custom(i));
     await scheduler.settle();
     expect(told).toBe(1);
@@ -231,6 +231,18 @@ describe("the end", () => {
     expect(reader.ids).toEqual([0]);
     reader.reader.close();
     expect(hub.counts.logs).toBe(0);
+  });
+
+  test("a log whose readers have all read its end is let go at once", async () => {
+    const sink = open();
+    const reader = hub.follow(KEY, runRecord(), { after: -1 });
+    reader.onReady(() => {
+      if (reader.next() === "end") reader.close();
+    });
+    expect(reader.next()).toBe("wait");
+    await writer.finish(sink);
+    expect(hub.counts).toEqual({ logs: 0, readers: 0 });
+    expect(scheduler.timers).toBe(0);
   });
 
   test("an ended log is kept for its readers, and let go after a minute", async () => {
@@ -392,16 +404,13 @@ test("what a log keeps in memory is bounded; a slow reader gets the rest from st
   expect(gate.reads).toBe(reads);
 });
 
-describe("where storage and memory meet", () => {
-  const small = (sync: "os" | "memory" = "os") =>
-    createHub({
-      journal: gate.journal,
-      scheduler,
-      logger: lines,
-      sync,
-      limits: { chunkFacts: 1, tail: { weight: 1e6, facts: 1 } },
-    });
+/** A hub whose logs keep but one fact in memory. */
+function small(sync: "os" | "memory" = "os"): Hub {
+  const limits = { chunkFacts: 1, tail: { weight: 1e6, facts: 1 } };
+  return createHub({ journal: gate.journal, scheduler, logger: lines, sync, limits });
+}
 
+describe("where storage and memory meet", () => {
   test("what storage has, but the writer has not been told of, is not shown", async () => {
     hub = small();
     const reader = follow();

@@ -3,7 +3,7 @@ import type { Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub, type HubDeps } from "../../src/stream/hub.ts";
-import { Collector, type Event } from "./reading.ts";
+import { Collector } from "./reading.ts";
 import { GatedJournal, HeldScheduler, KEY, Lines, memoryJournal, RUN, runRecord, Writer } from "./support.ts";
 
 /** Even numbers below `n`, from a seed (mulberry32). */
@@ -71,8 +71,12 @@ class Life {
     else if (what < 15) this.#commits.push(this.writer.commit(this.sink));
     else if (what < 16) this.follow();
     else if (what < 19) await this.read();
-    else if (this.roll(8) === 0) this.again();
-    else if (this.roll(8) === 0) await this.restart();
+    else await this.rarely(this.roll(64));
+  }
+
+  async rarely(what: number): Promise<void> {
+    if (what < 8) this.again();
+    else if (what < 16) await this.restart();
   }
 
   emit(): void {
@@ -163,22 +167,23 @@ class Life {
     this.sink.emit({ t: "start", attempt: ++this.#attempt });
   }
 
-  async finish(): Promise<Event[]> {
+  /** The run ends, and every reader reads on until it pauses. */
+  async finish(): Promise<void> {
     this.gate.held = false;
     await this.scheduler.settle();
     this.gate.release();
     await this.scheduler.settle();
     await Promise.all(this.#commits);
-    const run = runRecord();
-    await this.writer.finish(this.sink, run);
+    await this.writer.finish(this.sink);
     await this.scheduler.settle();
-    for (const { collector } of this.readers) expect(await collector.read()).toBe("end");
+    for (const { collector } of this.readers) await collector.read();
+  }
+
+  /** What storage alone says: nothing of it comes from this hub's memory. */
+  stored(after = -1): Collector {
     const ended = runRecord({ status: "success", next_event: this.sink.next });
-    // What storage alone says: nothing of it comes from this hub's memory.
     const fresh = createHub({ journal: this.inner, scheduler: this.scheduler, logger: new Lines() });
-    const whole = new Collector(fresh.follow(KEY, ended, { after: -1 }));
-    expect(await whole.read()).toBe("end");
-    return whole.events;
+    return new Collector(fresh.follow(KEY, ended, { after }));
   }
 }
 
@@ -191,10 +196,14 @@ describe("whoever comes when and reads how fast gets exactly the events after it
       await life.begin();
       const steps = 20 + life.roll(150);
       for (let i = 0; i < steps; i++) await life.act();
-      const whole = await life.finish();
+      await life.finish();
+      const stored = life.stored();
+      expect(await stored.read()).toBe("end");
+      const whole = stored.events;
       expect(whole.length, `seed ${seed} has events`).toBeGreaterThan(0);
       for (const { after, collector } of life.readers) {
         const due = whole.filter(({ id }) => id > after);
+        expect(collector.pause, `seed ${seed}, after ${after}`).toBe("end");
         expect(collector.events, `seed ${seed}, after ${after}`).toEqual(due);
       }
       for (const { collector } of life.readers) collector.reader.close();
@@ -208,11 +217,12 @@ test("replay from every index of an ended run is the tail of the whole", async (
   const life = new Life(7);
   await life.begin();
   for (let i = 0; i < 100; i++) life.emit();
-  const whole = await life.finish();
-  const run = runRecord({ status: "success", next_event: life.sink.next });
+  await life.finish();
+  const whole = life.stored();
+  await whole.read();
   for (let after = -1; after < life.sink.next; after++) {
-    const reader = new Collector(life.hub.follow(KEY, run, { after }));
+    const reader = life.stored(after);
     expect(await reader.read()).toBe("end");
-    expect(reader.events).toEqual(whole.filter(({ id }) => id > after));
+    expect(reader.events).toEqual(whole.events.filter(({ id }) => id > after));
   }
 });

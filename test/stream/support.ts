@@ -121,6 +121,8 @@ export function runRecord(over: Partial<RunRecord> = {}): RunRecord {
   };
 }
 
+const gone = () => new ServiceError("storage.unavailable", "gone");
+
 /**
  * Passes everything to a journal, but tells the writer only when it is told to: what is in flight stays there. After
  * `break` every write fails, as when the storage is gone.
@@ -139,7 +141,6 @@ export class GatedJournal {
   readonly publishes: EventChunk[] = [];
 
   constructor(inner: Journal) {
-    const gone = () => new ServiceError("storage.unavailable", "gone");
     const pass = async (write: () => Promise<void>): Promise<void> => {
       if (this.#broken) throw gone();
       // Once one is held, those after it are too: writes take effect in order.

@@ -33,10 +33,8 @@ async function events(reader: Reader, modes: readonly StreamMode[], subgraphs = 
   return collector.events.map(({ id, event, data }) => [id, event, data]);
 }
 
-async function text(reader: Reader, view: View<Uint8Array>): Promise<string> {
-  const got = await reader.next();
-  if (typeof got === "string") throw new TypeError(got);
-  return Buffer.from(await render(got, view)).toString();
+async function text(reader: Reader, as: View<Uint8Array>): Promise<string> {
+  return Buffer.from(await render(await segmentOf(reader), as)).toString();
 }
 
 const interrupt: Interrupt = {
@@ -250,18 +248,19 @@ describe("subgraphs", () => {
   });
 });
 
-describe("sharing", () => {
-  const segmentOf = async (reader: Reader): Promise<Segment> => {
-    const got = await reader.next();
-    if (typeof got === "string") throw new TypeError(got);
-    return got;
-  };
+async function segmentOf(reader: Reader): Promise<Segment> {
+  const got = await reader.next();
+  if (typeof got === "string") throw new TypeError(got);
+  return got;
+}
 
+const view = () => viewOf(["custom", "values"], false, sse);
+
+describe("sharing", () => {
   test("readers of the same view get the very same bytes; other views, or a place inside the chunk, their own", async () => {
     const first = await live([[{ t: "custom", ns: "", data: 1 }], [{ t: "custom", ns: "", data: 2 }]]);
     const second = hub.follow(KEY, runRecord(), { after: -1 });
     const inside = hub.follow(KEY, runRecord(), { after: 0 });
-    const view = () => viewOf(["custom", "values"], false, sse);
     const bytes = await render(await segmentOf(first), view());
     expect(await render(await segmentOf(second), viewOf(["values", "custom"], false, sse))).toBe(bytes);
     const rest = await render(await segmentOf(inside), view());
@@ -281,18 +280,18 @@ describe("sharing", () => {
     const first = await live([[checkpoint("c1")]]);
     const second = hub.follow(KEY, runRecord(), { after: -1 });
     const segments = [await segmentOf(first), await segmentOf(second)] as const;
-    const view = viewOf(["values"], false, sse);
+    const own = viewOf(["values"], false, sse);
     const values = journal.values.bind(journal);
     let reads = 0;
     journal.values = () => {
       reads++;
       return Promise.reject(new Error("not now"));
     };
-    const failing = segments.map((segment) => render(segment, view));
+    const failing = segments.map((segment) => render(segment, own));
     for (const promise of failing) await expect(promise).rejects.toThrow("not now");
     expect(reads).toBe(1);
     journal.values = values;
-    const again = await Promise.all(segments.map((segment) => render(segment, view)));
+    const again = await Promise.all(segments.map((segment) => render(segment, own)));
     expect(again[0]).toBe(again[1]);
     expect(Buffer.from(again[0] ?? "").toString()).toContain('{"a":1}');
   });
