@@ -13,6 +13,7 @@ export type ErrorCode =
   | "run.not_found"
   | "run.conflict"
   | "assistant.not_found"
+  | "assistant.exists"
   | "graph.not_found"
   | "graph.invalid"
   | "graph.recursion"
@@ -29,6 +30,7 @@ export type ErrorCode =
   | "storage.version"
   | "storage.unavailable"
   | "server.draining"
+  | "server.address"
   | "unsupported";
 
 /** One field that failed validation: `at` is its path in the body (`input.messages[0]`), `message` what is wrong. */

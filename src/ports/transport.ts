@@ -1,3 +1,5 @@
+import type { Scheduler } from "./scheduler.ts";
+
 /** A request as the wire gave it. Header names are lower-case. */
 export interface HttpRequest {
   readonly method: string;
@@ -33,8 +35,8 @@ export interface ByteStream {
 /** The answer to one request: exactly one of `send` and `open` MUST be called, once. */
 export interface Reply {
   send(status: number, headers: Headers, body?: Uint8Array | string): void;
-  /** Sends status and headers at once. */
-  open(status: number, headers: Headers): ByteStream;
+  /** Sends status, headers and a first piece at once. `first` MUST NOT be empty: uWebSockets sends no headers before a body. */
+  open(status: number, headers: Headers, first: Uint8Array | string): ByteStream;
   /** Registers the one listener that is told when the peer goes away before the answer has ended. */
   onAbort(listener: () => void): void;
   readonly aborted: boolean;
@@ -68,6 +70,8 @@ export interface TransportOptions {
   readonly port: number;
   /** Bytes a request body may have. */
   readonly maxBody: number;
+  /** For pings, and for peers that are too slow. */
+  readonly scheduler: Scheduler;
 }
 
 /**

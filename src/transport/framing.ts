@@ -1,0 +1,59 @@
+/**
+ * Reads the headers that say where a request ends and whom it is for. A peer before us that reads them differently could
+ * be made to see one request where we see two, so whatever can be read in two ways is refused.
+ */
+export class Framing {
+  /** The announced length; -1 where none is, as with chunked encoding. */
+  length = -1;
+  chunked = false;
+  #hosts = 0;
+  #lengths = 0;
+  #codings = 0;
+  #odd = false;
+
+  /** Takes one header, its name in lower case. */
+  note(name: string, value: string): void {
+    switch (name.length) {
+      case 4:
+        if (name === "host") this.#hosts++;
+        return;
+      case 14:
+        if (name !== "content-length") return;
+        this.#lengths++;
+        if (isLength(value)) this.length = Number(value);
+        else this.#odd = true;
+        return;
+      case 17:
+        if (name !== "transfer-encoding") return;
+        this.#codings++;
+        this.chunked = true;
+        if (value.toLowerCase() !== "chunked") this.#odd = true;
+        return;
+      default:
+    }
+  }
+
+  /** Why the request has to be refused and its connection closed; undefined when it is in order. */
+  get refusal(): string | undefined {
+    if (this.#hosts !== 1) return "a request needs exactly one Host header";
+    if (this.#lengths > 1) return "a request must not have two Content-Length headers";
+    if (this.#lengths + this.#codings > 1) return "the length of the body is given twice";
+    return this.#odd ? "the length of the body cannot be read" : undefined;
+  }
+
+  get hasBody(): boolean {
+    return this.chunked || this.length > 0;
+  }
+}
+
+function isLength(value: string): boolean {
+  if (value.length === 0 || value.length > 15) return false;
+  for (let i = 0; i < value.length; i++) {
+    const code = value.charCodeAt(i);
+    if (code < 48 || code > 57) return false;
+  }
+  return true;
+}
+
+/** The body of a refusal. */
+export const refusalBody = (detail: string): string => JSON.stringify({ detail });

@@ -1,0 +1,14 @@
+/** Bytes of one WebSocket message, and of what may wait for a WebSocket's peer. */
+export const MAX_MESSAGE = 1024 * 1024;
+
+/** Seconds after which a WebSocket whose peer answers no ping is closed. */
+export const SOCKET_IDLE = 60;
+
+/** Bytes that a stream takes although it has said that its peer does not keep up; then the connection is cut. */
+export const MAX_HELD = 1024 * 1024;
+
+/** Milliseconds for a whole head, and between two requests of one connection. */
+export const HEAD_TIME = 10_000;
+
+/** Slowest upload, in bytes a second. */
+export const MIN_UPLOAD = 16 * 1024;

@@ -1,0 +1,178 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
+import { Body } from "./body.ts";
+import { Framing } from "./framing.ts";
+import { MAX_HELD } from "./limits.ts";
+
+/** A request's head; all there is of a handshake. */
+export class NodeHead implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly framing = new Framing();
+  readonly #raw: IncomingMessage;
+
+  constructor(raw: IncomingMessage) {
+    this.#raw = raw;
+    this.method = raw.method ?? "";
+    const url = raw.url ?? "";
+    const mark = url.indexOf("?");
+    this.path = mark < 0 ? url : url.slice(0, mark);
+    this.query = mark < 0 ? "" : url.slice(mark + 1);
+    const { rawHeaders } = raw;
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      this.framing.note((rawHeaders[i] as string).toLowerCase(), rawHeaders[i + 1] as string);
+    }
+  }
+
+  /** Why the request has to be refused; undefined when it is in order. */
+  get refusal(): string | undefined {
+    return this.framing.refusal ?? (this.path.startsWith("/") ? undefined : "the target is not a path");
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#raw.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  }
+
+  body(): Promise<Uint8Array> {
+    return Promise.resolve(new Uint8Array(0));
+  }
+}
+
+/** One request and its answer. */
+export class NodeExchange implements HttpRequest, Reply {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  aborted = false;
+  readonly #head: NodeHead;
+  readonly #response: ServerResponse;
+  readonly #body: Body;
+  #answered = false;
+  #stream: NodeStream | undefined;
+  #onAbort: (() => void) | undefined;
+
+  /** `onBody` is told of a body that has yet to come. */
+  constructor(
+    head: NodeHead,
+    raw: IncomingMessage,
+    response: ServerResponse,
+    maxBody: number,
+    onBody: (body: Body, raw: IncomingMessage) => void,
+  ) {
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.#head = head;
+    this.#response = response;
+    const { framing } = head;
+    const body = new Body(maxBody, framing.length, framing.hasBody);
+    this.#body = body;
+    response.on("close", () => this.#closed());
+    // Writing to a peer that has just gone is not an error worth more than the abort that follows.
+    response.on("error", () => undefined);
+    if (!framing.hasBody) return;
+    raw.on("error", () => undefined);
+    if (body.refused) return;
+    raw.on("data", (piece: Buffer) => {
+      body.push(piece);
+      if (body.refused) raw.pause();
+    });
+    raw.on("end", () => body.finish());
+    onBody(body, raw);
+  }
+
+  header(name: string): string | undefined {
+    return this.#head.header(name);
+  }
+
+  body(): Promise<Uint8Array> {
+    return this.#body.read();
+  }
+
+  onAbort(listener: () => void): void {
+    this.#onAbort = listener;
+  }
+
+  send(status: number, headers: Headers, body?: Uint8Array | string): void {
+    if (!this.#answer()) return;
+    const response = this.#response;
+    response.statusCode = status;
+    for (const name in headers) response.setHeader(name, headers[name] as string);
+    // What still comes of the body is not read: the connection cannot be used again.
+    if (this.#body.refused) response.setHeader("connection", "close");
+    if (this.method === "HEAD" && body !== undefined) {
+      response.setHeader("content-length", Buffer.byteLength(body));
+    }
+    response.end(body);
+  }
+
+  open(status: number, headers: Headers, first: Uint8Array | string): ByteStream {
+    const stream = new NodeStream(this.#response);
+    if (!this.#answer()) {
+      stream.over = true;
+      return stream;
+    }
+    this.#response.writeHead(status, headers);
+    if (this.method === "HEAD") {
+      stream.end();
+      return stream;
+    }
+    this.#stream = stream;
+    stream.write(first);
+    return stream;
+  }
+
+  #answer(): boolean {
+    if (this.#answered) throw new TypeError("the request has been answered already");
+    this.#answered = true;
+    return !this.aborted;
+  }
+
+  #closed(): void {
+    const over = this.#stream?.over ?? false;
+    if (this.#response.writableFinished) return;
+    this.aborted = true;
+    if (this.#stream !== undefined) this.#stream.over = true;
+    this.#body.cut();
+    // A connection that we have cut ourselves is no news.
+    if (!over) this.#onAbort?.();
+  }
+}
+
+class NodeStream implements ByteStream {
+  over = false;
+  readonly #response: ServerResponse;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  write(piece: Uint8Array | string): boolean {
+    if (this.over) return false;
+    if (piece.length === 0) return !this.#response.writableNeedDrain;
+    const taken = this.#response.write(piece);
+    if (!taken && this.#response.writableLength > MAX_HELD + piece.length) this.close();
+    return taken;
+  }
+
+  onDrain(listener: () => void): void {
+    this.#response.removeAllListeners("drain");
+    this.#response.on("drain", () => {
+      if (!this.over) listener();
+    });
+  }
+
+  end(piece?: Uint8Array | string): void {
+    if (this.over) return;
+    this.over = true;
+    this.#response.end(piece);
+  }
+
+  close(): void {
+    if (this.over) return;
+    this.over = true;
+    this.#response.destroy();
+  }
+}

@@ -1,0 +1,72 @@
+import type { WebSocket } from "ws";
+import type { Socket } from "../ports/transport.ts";
+import { MAX_MESSAGE } from "./limits.ts";
+
+/** Bytes that may wait for the peer before we say that it does not keep up. */
+const HIGH = 64 * 1024;
+
+const nothing = () => undefined;
+
+export class NodeSocket implements Socket {
+  /** The peer has been heard since the last ping. */
+  alive = true;
+  readonly #raw: WebSocket;
+  #blocked = false;
+  #onDrain: () => void = nothing;
+  #onMessage: (message: Uint8Array | string) => void = nothing;
+  #onClose: () => void = nothing;
+
+  constructor(raw: WebSocket) {
+    this.#raw = raw;
+    raw.on("message", (data: Buffer, isBinary) => {
+      this.alive = true;
+      this.#onMessage(isBinary ? data : data.toString());
+    });
+    raw.on("pong", () => (this.alive = true));
+    // A close always follows.
+    raw.on("error", nothing);
+    raw.on("close", () => this.#onClose());
+  }
+
+  send(message: Uint8Array | string): boolean {
+    const raw = this.#raw;
+    if (raw.readyState !== raw.OPEN) return false;
+    if (raw.bufferedAmount > MAX_MESSAGE) {
+      raw.terminate();
+      return false;
+    }
+    raw.send(message, this.#sent);
+    if (raw.bufferedAmount <= HIGH) return true;
+    this.#blocked = true;
+    return false;
+  }
+
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+  }
+
+  onMessage(listener: (message: Uint8Array | string) => void): void {
+    this.#onMessage = listener;
+  }
+
+  onClose(listener: () => void): void {
+    this.#onClose = listener;
+  }
+
+  close(code: number, reason: string): void {
+    this.#raw.close(code, reason);
+  }
+
+  /** Asks the peer for a sign of life; one that gave none since the last time is cut off. */
+  ping(): void {
+    if (!this.alive) return this.#raw.terminate();
+    this.alive = false;
+    this.#raw.ping();
+  }
+
+  readonly #sent = (): void => {
+    if (!this.#blocked || this.#raw.bufferedAmount > 0) return;
+    this.#blocked = false;
+    this.#onDrain();
+  };
+}

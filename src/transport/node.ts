@@ -1,0 +1,125 @@
+import { createServer, STATUS_CODES, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { WebSocketServer } from "ws";
+import { ServiceError } from "../model/errors.ts";
+import type { Cancel } from "../ports/scheduler.ts";
+import type { Handlers, Headers, OpenTransport, Transport, TransportOptions } from "../ports/transport.ts";
+import { refusalBody } from "./framing.ts";
+import { HEAD_TIME, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
+import { NodeExchange, NodeHead } from "./node-exchange.ts";
+import { NodeSocket } from "./node-socket.ts";
+import { Uploads } from "./uploads.ts";
+
+/** Milliseconds in which a connection must move at least a byte, either way: streams beat far more often. */
+const SILENCE = 60_000;
+
+/** Serves with what Node brings: for platforms that uWebSockets has no binary for. */
+export const openNode: OpenTransport = async (handlers, options) => {
+  const server = createServer({
+    headersTimeout: HEAD_TIME,
+    connectionsCheckingInterval: 2_000,
+    keepAliveTimeout: HEAD_TIME,
+    // Slow bodies are cut off by what moves, not by a total: a large one on a thin line is no fault.
+    requestTimeout: 0,
+    maxHeaderSize: 16 * 1024,
+    // A missing Host is answered below, together with a doubled one.
+    requireHostHeader: false,
+    noDelay: true,
+  });
+  server.timeout = SILENCE;
+  const uploads = new Uploads(options.scheduler);
+  server.on("request", (raw, response) => {
+    const head = new NodeHead(raw);
+    const { refusal } = head;
+    if (refusal !== undefined) {
+      response.writeHead(400, { "content-type": "application/json", connection: "close" });
+      response.end(refusalBody(refusal));
+      return;
+    }
+    const exchange = new NodeExchange(head, raw, response, options.maxBody, (body, incoming) =>
+      uploads.add(body, () => incoming.destroy()),
+    );
+    handlers.request(exchange, exchange);
+  });
+  const sockets = serveSockets(server, handlers, options);
+  await listen(server, options);
+  const { port } = server.address() as AddressInfo;
+  let closed: Promise<void> | undefined;
+  const stopListening = () => {
+    closed ??= new Promise((resolve) => server.close(() => resolve()));
+  };
+  return {
+    kind: "node",
+    address: { host: options.host, port },
+    stopListening,
+    async close() {
+      stopListening();
+      uploads.stop();
+      sockets.stop();
+      server.closeAllConnections();
+      await closed;
+    },
+  } satisfies Transport;
+};
+
+function listen(server: Server, { host, port }: TransportOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause: NodeJS.ErrnoException) => {
+      const why = cause.code ?? cause.message;
+      reject(new ServiceError("server.address", `Cannot listen at ${host}:${port} (${why})`, { cause }));
+    });
+    server.listen({ host, port }, resolve);
+  });
+}
+
+function serveSockets(server: Server, handlers: Handlers, { scheduler }: TransportOptions) {
+  const protocols = new WeakMap<IncomingMessage, string>();
+  const open = new Set<NodeSocket>();
+  const wss = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE,
+    perMessageDeflate: false,
+    handleProtocols: (_, request) => protocols.get(request) ?? false,
+  });
+  server.on("upgrade", (raw, duplex, rest) => {
+    duplex.on("error", () => undefined);
+    const head = new NodeHead(raw);
+    const refusal =
+      head.refusal ??
+      (raw.headers.upgrade?.toLowerCase() === "websocket"
+        ? undefined
+        : "only a WebSocket can be upgraded to");
+    if (refusal !== undefined) {
+      return refuse(duplex, 400, { "content-type": "application/json" }, refusalBody(refusal));
+    }
+    const upgrade = handlers.upgrade(head);
+    if (upgrade.kind === "refuse") return refuse(duplex, upgrade.status, upgrade.headers, upgrade.body);
+    if (upgrade.protocol !== undefined) protocols.set(raw, upgrade.protocol);
+    wss.handleUpgrade(raw, duplex, rest, (ws) => {
+      const socket = new NodeSocket(ws);
+      open.add(socket);
+      ws.on("close", () => open.delete(socket));
+      upgrade.open(socket);
+    });
+  });
+  let cancel: Cancel;
+  const ping = () => {
+    for (const socket of open) socket.ping();
+    cancel = scheduler.after((SOCKET_IDLE * 1000) / 2, ping);
+  };
+  cancel = scheduler.after((SOCKET_IDLE * 1000) / 2, ping);
+  return {
+    stop() {
+      cancel();
+      for (const ws of wss.clients) ws.terminate();
+      wss.close();
+    },
+  };
+}
+
+function refuse(duplex: Duplex, status: number, headers: Headers, body: string): void {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\n`;
+  for (const name in headers) head += `${name}: ${headers[name] as string}\r\n`;
+  duplex.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}

@@ -1,0 +1,34 @@
+import { ServiceError } from "../model/errors.ts";
+import type { OpenTransport, Transport } from "../ports/transport.ts";
+import { loadUws } from "./uws.ts";
+
+export interface ChosenTransport {
+  readonly kind: Transport["kind"];
+  /** Which build it is, or why it is not the other one: for the log and for people. */
+  readonly why: string;
+}
+
+/**
+ * Chooses a transport: uWebSockets where it has a binary, else what Node brings. `kind` insists on one.
+ * @throws ServiceError `unsupported` when uWebSockets is insisted on and has no binary here
+ */
+export async function openTransport(kind?: Transport["kind"]): Promise<OpenTransport & ChosenTransport> {
+  if (kind === "node") return viaNode("asked for");
+  try {
+    const { open, name } = await loadUws();
+    const choice: ChosenTransport = { kind: "uws", why: name };
+    return Object.assign<OpenTransport, ChosenTransport>((...args) => open(...args), choice);
+  } catch (cause) {
+    const why = `no uWebSockets for Node ${process.version} on ${process.platform} ${process.arch}`;
+    if (kind === "uws") {
+      throw new ServiceError("unsupported", `There is ${why}; choose the transport "node"`, { cause });
+    }
+    return viaNode(why);
+  }
+}
+
+async function viaNode(why: string): Promise<OpenTransport & ChosenTransport> {
+  const { openNode } = await import("./node.ts");
+  const choice: ChosenTransport = { kind: "node", why };
+  return Object.assign<OpenTransport, ChosenTransport>((...args) => openNode(...args), choice);
+}

@@ -1,0 +1,131 @@
+import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
+import { Body } from "./body.ts";
+import { Framing } from "./framing.ts";
+import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
+import { UwsStream } from "./uws-stream.ts";
+
+/** A request's head, read at once; all there is of a handshake. */
+export class UwsHead implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly framing = new Framing();
+  /** Names and values by turns: most requests are asked for few of theirs, so no map is built. */
+  readonly #headers: string[] = [];
+
+  constructor(raw: RawRequest) {
+    this.method = raw.getCaseSensitiveMethod();
+    this.path = raw.getUrl();
+    this.query = raw.getQuery() ?? "";
+    // All of them, since a repeated one shows in no other way.
+    raw.forEach((name, value) => {
+      this.#headers.push(name, value);
+      this.framing.note(name, value);
+    });
+  }
+
+  header(name: string): string | undefined {
+    const headers = this.#headers;
+    for (let i = 0; i < headers.length; i += 2) {
+      if (headers[i] === name) return headers[i + 1];
+    }
+    return undefined;
+  }
+
+  body(): Promise<Uint8Array> {
+    return Promise.resolve(new Uint8Array(0));
+  }
+}
+
+/** One request and its answer. */
+export class UwsExchange implements HttpRequest, Reply {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  aborted = false;
+  readonly #head: UwsHead;
+  readonly #raw: RawResponse;
+  readonly #body: Body;
+  #answered = false;
+  #stream: UwsStream | undefined;
+  #onAbort: (() => void) | undefined;
+
+  constructor(head: UwsHead, raw: RawResponse, maxBody: number) {
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.#head = head;
+    this.#raw = raw;
+    const { framing } = head;
+    const body = new Body(maxBody, framing.length, framing.hasBody);
+    this.#body = body;
+    raw.onAborted(() => this.#abort());
+    if (!framing.hasBody) return;
+    raw.onData((piece, last) => {
+      // The piece is emptied when this returns.
+      if (!body.refused) body.push(Buffer.from(new Uint8Array(piece)));
+      if (last) body.finish();
+    });
+  }
+
+  header(name: string): string | undefined {
+    return this.#head.header(name);
+  }
+
+  body(): Promise<Uint8Array> {
+    return this.#body.read();
+  }
+
+  onAbort(listener: () => void): void {
+    this.#onAbort = listener;
+  }
+
+  send(status: number, headers: Headers, body?: Uint8Array | string): void {
+    if (!this.#answer()) return;
+    const raw = this.#raw;
+    const last = this.#body.refused;
+    raw.cork(() => {
+      writeHead(raw, status, headers);
+      if (this.method === "HEAD") {
+        // Written by hand: given a length (even `undefined`), `endWithoutBody` waits for that many bytes.
+        if (body !== undefined) raw.writeHeader("content-length", String(Buffer.byteLength(body)));
+        raw.endWithoutBody();
+      } else if (body === undefined && (status === 204 || status === 304)) raw.endWithoutBody();
+      else raw.end(body, last);
+    });
+  }
+
+  open(status: number, headers: Headers, first: Uint8Array | string): ByteStream {
+    const stream = new UwsStream(this.#raw);
+    if (!this.#answer()) {
+      stream.gone();
+      return stream;
+    }
+    if (this.method === "HEAD") {
+      stream.gone();
+      this.#raw.cork(() => {
+        writeHead(this.#raw, status, headers);
+        this.#raw.endWithoutBody();
+      });
+      return stream;
+    }
+    this.#stream = stream;
+    stream.start(() => writeHead(this.#raw, status, headers), first);
+    return stream;
+  }
+
+  #answer(): boolean {
+    if (this.#answered) throw new TypeError("the request has been answered already");
+    this.#answered = true;
+    return !this.aborted;
+  }
+
+  #abort(): void {
+    const over = this.#stream?.over ?? false;
+    this.aborted = true;
+    this.#stream?.gone();
+    this.#body.cut();
+    // A connection that we have cut ourselves is no news.
+    if (!over) this.#onAbort?.();
+  }
+}

@@ -1,0 +1,50 @@
+import type { Headers } from "../ports/transport.ts";
+
+/** What is used here of uWebSockets' response. It MUST NOT be touched after its end or its abort: it throws, or worse. */
+export interface RawResponse {
+  writeStatus(status: string): unknown;
+  writeHeader(name: string, value: string): unknown;
+  write(piece: Uint8Array | string): boolean;
+  end(body?: Uint8Array | string, closeConnection?: boolean): unknown;
+  endWithoutBody(): unknown;
+  close(): unknown;
+  cork(task: () => void): unknown;
+  onAborted(listener: () => void): unknown;
+  onData(listener: (piece: ArrayBuffer, last: boolean) => void): unknown;
+  onWritable(listener: (offset: number) => boolean): unknown;
+}
+
+/** What is used here of uWebSockets' request, which is gone when the callback returns. */
+export interface RawRequest {
+  getCaseSensitiveMethod(): string;
+  getUrl(): string;
+  getQuery(): string | undefined;
+  forEach(take: (name: string, value: string) => void): void;
+}
+
+const STATUS: Readonly<Record<number, string>> = {
+  101: "101 Switching Protocols",
+  200: "200 OK",
+  201: "201 Created",
+  202: "202 Accepted",
+  204: "204 No Content",
+  304: "304 Not Modified",
+  400: "400 Bad Request",
+  401: "401 Unauthorized",
+  403: "403 Forbidden",
+  404: "404 Not Found",
+  409: "409 Conflict",
+  413: "413 Payload Too Large",
+  422: "422 Unprocessable Content",
+  426: "426 Upgrade Required",
+  429: "429 Too Many Requests",
+  500: "500 Internal Server Error",
+  503: "503 Service Unavailable",
+};
+
+const statusLine = (status: number): string => STATUS[status] ?? `${status} Status`;
+
+export function writeHead(raw: RawResponse, status: number, headers: Headers): void {
+  raw.writeStatus(statusLine(status));
+  for (const name in headers) raw.writeHeader(name, headers[name] as string);
+}

@@ -1,0 +1,128 @@
+import type { ByteStream } from "../ports/transport.ts";
+import { MAX_HELD } from "./limits.ts";
+import type { RawResponse } from "./uws-raw.ts";
+
+/** What is sent first of a piece, to learn whether the peer has caught up. */
+const PROBE = 512;
+
+const nothing = () => undefined;
+
+/**
+ * A response in chunks. Three habits of uWebSockets shape it. What the kernel does not take is kept by uWebSockets, and once
+ * a listener for writability is set, it is only sent on when something is written or uncorked. That listener is called
+ * when there is room in the kernel, not when all is gone: only the next write tells. And without that listener a
+ * stream that was slow once is killed by a timer, however well it went since.
+ */
+export class UwsStream implements ByteStream {
+  over = false;
+  readonly #raw: RawResponse;
+  #onDrain: () => void = nothing;
+  /** We have said that the peer does not keep up, and not yet that it does. */
+  #blocked = false;
+  /** The kernel has room, but uWebSockets may still hold something. */
+  #unsure = false;
+  /** Taken, but not yet given to uWebSockets. */
+  #held: Uint8Array | undefined;
+  #piece: Uint8Array | string = "";
+  #taken = true;
+
+  constructor(raw: RawResponse) {
+    this.#raw = raw;
+  }
+
+  start(head: () => void, first: Uint8Array | string): void {
+    this.#raw.onWritable(() => this.#writable());
+    this.#raw.cork(() => {
+      head();
+      this.#taken = this.#raw.write(first);
+    });
+    this.#blocked = !this.#taken;
+  }
+
+  write(piece: Uint8Array | string): boolean {
+    if (this.over) return false;
+    if (piece.length === 0) return !this.#blocked;
+    if (this.#blocked) {
+      this.#hold(piece);
+      return false;
+    }
+    const taken = this.#unsure ? this.#probe(bytes(piece)) : this.#put(piece);
+    this.#blocked = !taken;
+    return taken;
+  }
+
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+  }
+
+  end(piece?: Uint8Array | string): void {
+    if (this.over) return;
+    if (this.#held !== undefined && piece !== undefined) this.#hold(piece);
+    if (this.over) return;
+    this.over = true;
+    const last = this.#held ?? piece;
+    this.#raw.cork(() => this.#raw.end(last));
+  }
+
+  close(): void {
+    if (this.over) return;
+    this.over = true;
+    this.#raw.close();
+  }
+
+  /** The peer went away: the response must not be touched any more. */
+  gone(): void {
+    this.over = true;
+    this.#held = undefined;
+  }
+
+  #writable(): true {
+    if (this.over) return true;
+    const held = this.#held;
+    if (held !== undefined) {
+      this.#held = undefined;
+      if (!this.#probe(held)) return true;
+    } else {
+      // Sends on what uWebSockets holds, without telling whether that was all.
+      this.#raw.cork(nothing);
+      this.#unsure = true;
+    }
+    if (this.#blocked) {
+      this.#blocked = false;
+      this.#onDrain();
+    }
+    return true;
+  }
+
+  /** Writes a little first: while uWebSockets still holds something, the rest would only add to that. */
+  #probe(piece: Uint8Array): boolean {
+    this.#unsure = false;
+    if (piece.length <= PROBE) return this.#put(piece);
+    const taken = this.#put(piece.subarray(0, PROBE));
+    const rest = piece.subarray(PROBE);
+    if (taken) return this.#put(rest);
+    this.#held = rest;
+    return false;
+  }
+
+  #put(piece: Uint8Array | string): boolean {
+    this.#piece = piece;
+    this.#raw.cork(this.#write);
+    this.#piece = "";
+    return this.#taken;
+  }
+
+  readonly #write = (): void => {
+    this.#taken = this.#raw.write(this.#piece);
+  };
+
+  #hold(piece: Uint8Array | string): void {
+    const more = bytes(piece);
+    const held = this.#held === undefined ? more : Buffer.concat([this.#held, more]);
+    this.#held = held;
+    if (held.length > MAX_HELD) this.close();
+  }
+}
+
+const bytes = (piece: Uint8Array | string): Uint8Array =>
+  typeof piece === "string" ? Buffer.from(piece) : piece;

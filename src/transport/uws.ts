@@ -1,0 +1,141 @@
+import { isIPv6 } from "node:net";
+import type * as Uws from "uWebSockets.js";
+import { ServiceError } from "../model/errors.ts";
+import type { Handlers, OpenTransport, Transport, Upgrade } from "../ports/transport.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import { refusalBody } from "./framing.ts";
+import { MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
+import { UwsExchange, UwsHead } from "./uws-exchange.ts";
+import { writeHead, type RawResponse } from "./uws-raw.ts";
+import { UwsSocket } from "./uws-socket.ts";
+
+type Accept = Extract<Upgrade, { kind: "accept" }>;
+
+interface SocketData {
+  readonly accept: Accept;
+  socket?: UwsSocket;
+}
+
+/** `LIBUS_LISTEN_EXCLUSIVE_PORT`. */
+const EXCLUSIVE = 1;
+
+export interface LoadedUws {
+  readonly open: OpenTransport;
+  /** Which of the two builds it is. */
+  readonly name: string;
+}
+
+/** Loads the first build of uWebSockets that has a binary for this Node and platform. @throws AggregateError */
+export async function loadUws(): Promise<LoadedUws> {
+  const causes: unknown[] = [];
+  const builds = [
+    ["uWebSockets.js", () => import("uWebSockets.js")],
+    ["uWebSockets.js-next", () => import("uWebSockets.js-next")],
+  ] as const;
+  for (const [name, load] of builds) {
+    try {
+      const uws = (await load()) as typeof Uws;
+      return { name, open: (handlers, options) => openUws(uws, handlers, options) };
+    } catch (cause) {
+      causes.push(cause);
+    }
+  }
+  throw new AggregateError(causes, "uWebSockets has no binary for this version of Node and this platform");
+}
+
+const openUws = async (
+  uws: typeof Uws,
+  handlers: Handlers,
+  { host, port, maxBody, scheduler }: Parameters<OpenTransport>[1],
+): Promise<Transport> => {
+  const app = uws.App();
+  app.ws<SocketData>("/*", {
+    maxPayloadLength: MAX_MESSAGE,
+    maxBackpressure: MAX_MESSAGE,
+    closeOnBackpressureLimit: true,
+    idleTimeout: SOCKET_IDLE,
+    sendPingsAutomatically: true,
+    compression: uws.DISABLED,
+    upgrade(raw, request, context) {
+      const head = new UwsHead(request);
+      const { refusal } = head.framing;
+      if (refusal !== undefined) return refuse(raw, refusal, scheduler);
+      const key = head.header("sec-websocket-key") ?? "";
+      const version = head.header("sec-websocket-version");
+      if (head.header("upgrade")?.toLowerCase() !== "websocket" || version !== "13") {
+        return refuse(raw, "this is no WebSocket handshake of version 13", scheduler);
+      }
+      const upgrade = handlers.upgrade(head);
+      if (upgrade.kind === "refuse") {
+        raw.cork(() => {
+          writeHead(raw, upgrade.status, upgrade.headers);
+          raw.end(upgrade.body, true);
+        });
+        return;
+      }
+      raw.upgrade<SocketData>({ accept: upgrade }, key, upgrade.protocol ?? "", "", context);
+    },
+    open(ws) {
+      const data = ws.getUserData();
+      data.socket = new UwsSocket(ws, scheduler);
+      data.accept.open(data.socket);
+    },
+    message: (ws, message, isBinary) => ws.getUserData().socket?.received(message, isBinary),
+    drain: (ws) => ws.getUserData().socket?.drained(),
+    close: (ws) => ws.getUserData().socket?.closed(),
+  });
+  app.any("/*", (raw, request) => {
+    const head = new UwsHead(request);
+    const { refusal } = head.framing;
+    if (refusal !== undefined) return refuse(raw, refusal, scheduler);
+    const exchange = new UwsExchange(head, raw, maxBody);
+    handlers.request(exchange, exchange);
+  });
+
+  const listening = await new Promise<Uws.us_listen_socket | false>((resolve) => {
+    // Exclusive: else a second server on the same port would take every other connection. The types do not know
+    // that a host may stand before the options.
+    const listen = app.listen.bind(app) as unknown as (
+      host: string,
+      port: number,
+      options: number,
+      done: (socket: Uws.us_listen_socket | false) => void,
+    ) => void;
+    listen(host, port, EXCLUSIVE, resolve);
+  });
+  if (listening === false) {
+    const where = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+    throw new ServiceError("server.address", `Cannot listen at ${where}; is the port taken, or not allowed?`);
+  }
+  let open = true;
+  const stopListening = () => {
+    if (open) uws.us_listen_socket_close(listening);
+    open = false;
+  };
+  return {
+    kind: "uws",
+    address: { host, port: uws.us_socket_local_port(listening) },
+    stopListening,
+    async close() {
+      stopListening();
+      app.close();
+    },
+  };
+};
+
+/**
+ * Refuses a request whose end is in doubt. Answered in a later turn: were it answered at once, uWebSockets would go on to
+ * what it takes for the next request of the same packet, whatever we say about closing; a request on which
+ * another one follows before it is answered, it cuts off.
+ */
+function refuse(raw: RawResponse, detail: string, scheduler: Scheduler): void {
+  let gone = false;
+  raw.onAborted(() => (gone = true));
+  scheduler.soon(() => {
+    if (gone) return;
+    raw.cork(() => {
+      writeHead(raw, 400, { "content-type": "application/json" });
+      raw.end(refusalBody(detail), true);
+    });
+  });
+}

@@ -1,0 +1,137 @@
+import { expect, test } from "vitest";
+import { echo, JSON_TYPE, MAX_BODY, signal, url, type Rig } from "../transport/rig.ts";
+import { parse } from "../transport/wire.ts";
+
+export function requestContract({ serve, dial }: Rig): void {
+  test.each(["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])("%s", async (method) => {
+    const transport = await serve(echo);
+    const answer = await fetch(url(transport, "/a%20b/c?x=%20&y"), {
+      method,
+      headers: { "X-Test": "v" },
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toBe("application/json");
+    expect(await answer.json()).toMatchObject({
+      method,
+      path: "/a%20b/c",
+      query: "x=%20&y",
+      header: "v",
+      length: 0,
+    });
+  });
+
+  test("HEAD: the head of the answer with its length, and no body", async () => {
+    const transport = await serve((_, reply) => reply.send(200, JSON_TYPE, "12345"));
+    const one = await dial(transport);
+    one.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+    const head = parse(await one.until((text) => text.includes("\r\n\r\n")));
+    expect(head.headers.get("content-length")).toBe("5");
+    expect(head.body).toBe("");
+    one.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    expect((await one.rest()).endsWith("\r\n\r\n12345")).toBe(true);
+  });
+
+  test("headers and query can be read after an await", async () => {
+    const transport = await serve((request, reply) => {
+      setImmediate(() => reply.send(200, {}, `${request.query} ${request.header("x-test")}`));
+    });
+    const answer = await fetch(url(transport, "/?a=1"), { headers: { "x-test": "later" } });
+    expect(await answer.text()).toBe("a=1 later");
+  });
+
+  test("a body in chunks comes whole", async () => {
+    const transport = await serve(echo);
+    const one = await dial(transport);
+    one.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+    one.send("4\r\ndefg\r\n0\r\n\r\n");
+    const answer = parse(await one.until((text) => text.includes("}")));
+    expect(JSON.parse(answer.body)).toMatchObject({ length: 7, text: "abcdefg" });
+  });
+
+  test("a body that comes before it is asked for is kept", async () => {
+    const transport = await serve((request, reply) => {
+      setTimeout(() => echo(request, reply), 20);
+    });
+    const answer = await fetch(url(transport), { method: "POST", body: "early" });
+    expect(await answer.json()).toMatchObject({ text: "early" });
+  });
+
+  test("a body exactly at the limit is taken", async () => {
+    const transport = await serve(echo);
+    const answer = await fetch(url(transport), { method: "POST", body: "a".repeat(MAX_BODY) });
+    expect(await answer.json()).toMatchObject({ length: MAX_BODY });
+  });
+
+  test("a body announced above the limit is refused at once, and the connection closed", async () => {
+    const transport = await serve(echo);
+    const one = await dial(transport);
+    one.send(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${MAX_BODY + 1}\r\n\r\n`);
+    const answer = parse(await one.rest());
+    expect(answer.status).toBe(413);
+    expect(JSON.parse(answer.body)).toEqual({ code: "body.too_large" });
+  });
+
+  test("a chunked body that grows above the limit is refused, and the connection closed", async () => {
+    const transport = await serve(echo);
+    const one = await dial(transport);
+    one.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    one.send(`${(MAX_BODY + 1).toString(16)}\r\n${"a".repeat(MAX_BODY + 1)}\r\n`);
+    expect(parse(await one.rest()).status).toBe(413);
+  });
+
+  test("a peer that leaves in the middle of its body: the body fails, the abort is told", async () => {
+    const told: string[] = [];
+    const [aborted, failed, arrived] = [signal(), signal(), signal()];
+    const transport = await serve((request, reply) => {
+      reply.onAbort(() => {
+        told.push("abort");
+        aborted.fire();
+      });
+      request.body().catch((cause: { code: string }) => {
+        told.push(cause.code);
+        failed.fire();
+      });
+      arrived.fire();
+    });
+    const one = await dial(transport);
+    one.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+    await arrived.promise;
+    one.destroy();
+    await Promise.all([aborted.promise, failed.promise]);
+    expect(told.sort()).toEqual(["abort", "body.malformed"]);
+  });
+
+  test("many requests on one connection, in order", async () => {
+    const transport = await serve(echo);
+    const one = await dial(transport);
+    for (let i = 0; i < 20; i++) {
+      one.send(`POST /${i} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`);
+      await one.until((text) => text.includes(`"path":"/${i}"`));
+    }
+    expect(one.text.split("HTTP/1.1 200").length).toBe(21);
+  });
+
+  test("pipelined requests are answered in order, or the connection is closed", async () => {
+    const transport = await serve((request, reply) => {
+      // The first one is slower.
+      setTimeout(() => reply.send(200, {}, `<${request.path}>`), request.path === "/1" ? 30 : 0);
+    });
+    const one = await dial(transport);
+    one.send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
+    const text = await one.until((got) => got.includes("</2>"));
+    const seen = [...text.matchAll(/<(\/\d)>/g)].map((match) => match[1]);
+    expect([["/1", "/2"], []]).toContainEqual(seen);
+  });
+
+  test("an empty answer: 204 without a length, 202 with length 0", async () => {
+    const transport = await serve((request, reply) => reply.send(Number(request.path.slice(1)), {}));
+    const one = await dial(transport);
+    one.send("GET /204 HTTP/1.1\r\nHost: x\r\n\r\n");
+    const first = parse(await one.until((text) => text.endsWith("\r\n\r\n")));
+    expect([first.status, first.headers.get("content-length")]).toEqual([204, undefined]);
+    const two = await dial(transport);
+    two.send("GET /202 HTTP/1.1\r\nHost: x\r\n\r\n");
+    const second = parse(await two.until((text) => text.endsWith("\r\n\r\n")));
+    expect([second.status, second.headers.get("content-length")]).toEqual([202, "0"]);
+  });
+}

@@ -1,0 +1,44 @@
+import { describe, expect, test } from "vitest";
+import type { OpenTransport } from "../../src/ports/transport.ts";
+import { echo, refuseUpgrades, rig, scheduler, url } from "../transport/rig.ts";
+import { framingContract } from "./transport-framing.ts";
+import { requestContract } from "./transport-requests.ts";
+import { socketContract } from "./transport-sockets.ts";
+import { streamContract } from "./transport-streams.ts";
+
+/** What every transport must do; run by each one. */
+export function transportContract(kind: string, open: OpenTransport): void {
+  describe(`transport ${kind}`, () => {
+    const made = rig(open);
+    const { serve } = made;
+    describe("requests", () => {
+      requestContract(made);
+    });
+    describe("requests that can be read in two ways", () => {
+      framingContract(made);
+    });
+    describe("streams", () => {
+      streamContract(made);
+    });
+    describe("WebSockets", () => {
+      socketContract(made);
+    });
+
+    test("a port that is taken is refused with a message", async () => {
+      const { address } = await serve(echo);
+      const options = { host: "127.0.0.1", port: address.port, maxBody: 1, scheduler };
+      const second = open({ request: echo, upgrade: refuseUpgrades }, options);
+      await expect(second).rejects.toMatchObject({ code: "server.address" });
+    });
+
+    test("two in one process share nothing", async () => {
+      const one = await serve((_, reply) => reply.send(200, {}, "one"));
+      const two = await serve((_, reply) => reply.send(200, {}, "two"));
+      expect(await (await fetch(url(one))).text()).toBe("one");
+      await one.close();
+      await one.close();
+      expect(await (await fetch(url(two))).text()).toBe("two");
+      await expect(fetch(url(one))).rejects.toThrow("fetch failed");
+    });
+  });
+}

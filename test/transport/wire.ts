@@ -1,0 +1,86 @@
+import { connect, type Socket } from "node:net";
+
+/** One connection spoken to byte by byte. */
+export class Wire {
+  readonly socket: Socket;
+  #text = "";
+  #wake: () => void = () => undefined;
+  closed = false;
+
+  private constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on("data", (piece: Buffer) => {
+      this.#text += piece.toString("latin1");
+      this.#wake();
+    });
+    socket.on("error", () => undefined);
+    socket.on("close", () => {
+      this.closed = true;
+      this.#wake();
+    });
+  }
+
+  static open(port: number): Promise<Wire> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+      socket.once("error", reject);
+      socket.once("connect", () => resolve(new Wire(socket)));
+    });
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  send(text: string): this {
+    this.socket.write(text, "latin1");
+    return this;
+  }
+
+  /** Resolves with all that came, once `there` holds or the connection is closed. */
+  async until(there: (text: string) => boolean): Promise<string> {
+    while (!there(this.#text) && !this.closed) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.#text;
+  }
+
+  /** All that comes until the connection closes. */
+  rest(): Promise<string> {
+    return this.until(() => false);
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+}
+
+/** Status, headers and the body of an answer with chunked encoding or a length. */
+export function parse(text: string): { status: number; headers: Map<string, string>; body: string } {
+  const end = text.indexOf("\r\n\r\n");
+  const [line = "", ...fields] = text.slice(0, end).split("\r\n");
+  const headers = new Map(
+    fields.map((field) => {
+      const colon = field.indexOf(":");
+      return [field.slice(0, colon).toLowerCase(), field.slice(colon + 1).trim()] as const;
+    }),
+  );
+  const raw = text.slice(end + 4);
+  const body = headers.get("transfer-encoding") === "chunked" ? dechunk(raw) : raw;
+  return { status: Number(line.split(" ")[1]), headers, body };
+}
+
+function dechunk(raw: string): string {
+  let body = "";
+  for (let at = 0; at < raw.length;) {
+    const line = raw.indexOf("\r\n", at);
+    if (line < 0) break;
+    const size = Number.parseInt(raw.slice(at, line), 16);
+    if (!(size > 0)) break;
+    body += raw.slice(line + 2, line + 2 + size);
+    at = line + 2 + size + 2;
+  }
+  return body;
+}
