@@ -13,7 +13,7 @@ import {
   HeldScheduler,
   KEY,
   Lines,
-  memoryJournal,
+  slowJournal,
   RUN,
   runRecord,
   Writer,
@@ -28,7 +28,7 @@ const run: RunRecord = runRecord({ event_mark: 1000 });
 
 beforeEach(async () => {
   scheduler = new HeldScheduler();
-  gate = new GatedJournal(memoryJournal());
+  gate = new GatedJournal(slowJournal());
   hub = createHub({ journal: gate.journal, scheduler, logger: new Lines() });
   writer = new Writer(gate.journal);
   await writer.start(run);

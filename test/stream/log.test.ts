@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { Fact } from "../../src/model/event.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { Collector } from "./reading.ts";
-import { GatedJournal, HeldScheduler, KEY, Lines, memoryJournal, RUN, runRecord, Writer } from "./support.ts";
+import { GatedJournal, HeldScheduler, KEY, Lines, slowJournal, RUN, runRecord, Writer } from "./support.ts";
 
 const custom = (data: unknown): Fact => ({ t: "custom", ns: "", data });
 const message: Fact = { t: "message", id: "m1", name: null, ns: "", meta: {} };
@@ -15,7 +15,7 @@ let lines: Lines;
 
 beforeEach(async () => {
   scheduler = new HeldScheduler();
-  gate = new GatedJournal(memoryJournal());
+  gate = new GatedJournal(slowJournal());
   lines = new Lines();
   hub = createHub({ journal: gate.journal, scheduler, logger: lines });
   writer = new Writer(gate.journal);

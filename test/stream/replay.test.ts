@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub, type HubDeps } from "../../src/stream/hub.ts";
 import { Collector } from "./reading.ts";
-import { GatedJournal, HeldScheduler, KEY, Lines, memoryJournal, RUN, runRecord, Writer } from "./support.ts";
+import { GatedJournal, HeldScheduler, KEY, Lines, slowJournal, RUN, runRecord, Writer } from "./support.ts";
 
 /** Even numbers below `n`, from a seed (mulberry32). */
 function dice(seed: number): (n: number) => number {
@@ -17,11 +17,14 @@ function dice(seed: number): (n: number) => number {
   };
 }
 
+/** States that facts refer to. */
+const STATES = 20;
+
 /** One life of a run, played at random: facts, takes, publishes, new attempts, readers that come, read and leave. */
 class Life {
   readonly roll: (n: number) => number;
   readonly scheduler = new HeldScheduler();
-  readonly inner = memoryJournal();
+  readonly inner = slowJournal();
   readonly gate = new GatedJournal(this.inner);
   hub: Hub;
   readonly #memory: boolean;
@@ -30,7 +33,7 @@ class Life {
   readonly readers: { after: number; collector: Collector }[] = [];
   #attempt = 1;
   #message = -1;
-  #checkpoint = 0;
+  #checkpoints: readonly string[] = [];
   #commits: Promise<void>[] = [];
   sink: Sink;
 
@@ -58,6 +61,9 @@ class Life {
 
   async begin(): Promise<void> {
     await this.writer.start();
+    this.#checkpoints = await this.writer.checkpoints(
+      Array.from({ length: STATES }, (_, place) => ({ place })),
+    );
     this.sink.emit({ t: "start", attempt: 1 });
   }
 
@@ -90,11 +96,10 @@ class Life {
   #fact(): readonly [Fact, JsonObject?] {
     switch (this.roll(8)) {
       case 0: {
-        const id = `c${this.#checkpoint++}`;
-        const values = { id, n: this.roll(100) };
-        this.inner.states.set(id, values);
+        const place = this.roll(STATES);
+        const id = this.#checkpoints[place] ?? "";
         const fact: Fact = { t: "checkpoint", id, ns: "", step: 1, input: this.roll(5) === 0 };
-        return this.roll(2) === 0 ? [fact, values] : [fact];
+        return this.roll(2) === 0 ? [fact, { place }] : [fact];
       }
       case 1:
         return [{ t: "message", id: `m${this.roll(1e6)}`, name: null, ns: "", meta: { n: this.roll(100) } }];

@@ -5,7 +5,7 @@ import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { sse, viewOf } from "../../src/stream/view.ts";
 import { Peer } from "./peers.ts";
-import { GatedJournal, HeldScheduler, KEY, Lines, memoryJournal, RUN, runRecord, Writer } from "./support.ts";
+import { GatedJournal, HeldScheduler, KEY, Lines, slowJournal, RUN, runRecord, Writer } from "./support.ts";
 
 let scheduler: HeldScheduler;
 let gate: GatedJournal;
@@ -16,7 +16,7 @@ let outcomes: string[];
 
 beforeEach(async () => {
   scheduler = new HeldScheduler();
-  gate = new GatedJournal(memoryJournal());
+  gate = new GatedJournal(slowJournal());
   hub = createHub({ journal: gate.journal, scheduler, logger: new Lines() });
   writer = new Writer(gate.journal);
   await writer.start();

@@ -1,6 +1,7 @@
-import type { Checkpoint } from "../../src/model/checkpoint.ts";
+import type { ChannelChange, Checkpoint, NewCheckpoint } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { endOf, type EventChunk } from "../../src/model/event.ts";
+import { uuid6 } from "../../src/model/ids.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
@@ -209,6 +210,26 @@ export class GatedJournal {
   }
 }
 
+function checkpointOf(n: number, state: JsonObject): NewCheckpoint {
+  const changes: Record<string, ChannelChange> = {};
+  for (const [channel, value] of Object.entries(state)) changes[channel] = { kind: "set", value };
+  return {
+    id: uuid6(n, 0, 0, new Uint8Array(6)),
+    parent: null,
+    ns: "",
+    step: 0,
+    source: "loop",
+    created_at: n,
+    run_id: RUN,
+    metadata: {},
+    writes: null,
+    next: [],
+    engine: null,
+    graph: "",
+    changes,
+  };
+}
+
 /** A thread's writer: what its actor does with a journal and a sink, without the actor. */
 export class Writer {
   readonly #journal: Journal;
@@ -237,6 +258,13 @@ export class Writer {
     if (stored !== undefined) this.thread = stored;
   }
 
+  /** Stores checkpoints of the run with these whole states; tells their ids. */
+  async checkpoints(states: readonly JsonObject[]): Promise<string[]> {
+    const checkpoints = states.map((state, i) => checkpointOf(this.thread.seq * 100 + i, state));
+    await this.append({ checkpoints });
+    return checkpoints.map(({ id }) => id);
+  }
+
   /** Makes the thread and a run's record; an attempt begins. */
   start(run: RunRecord = runRecord()): Promise<void> {
     return this.append({ kind: "started", runs: [run] }, this.thread.epoch + 1);
@@ -263,11 +291,11 @@ export class Writer {
 }
 
 /** A stand-in for the parts of a journal that streams use, while each answer is a promise, as a slow storage gives. */
-export function memoryJournal(): Journal & { readonly states: Map<string, JsonObject> } {
+export function slowJournal(): Journal {
   const chunks = new Map<string, EventChunk[]>();
   const runs = new Map<string, RunRecord>();
   const threads = new Map<string, ThreadRecord>();
-  const states = new Map<string, JsonObject>();
+  const states = new Map<string, NewCheckpoint>();
   const keep = (chunk: EventChunk) => {
     const list = chunks.get(chunk.run_id) ?? [];
     chunks.set(chunk.run_id, list);
@@ -281,7 +309,8 @@ export function memoryJournal(): Journal & { readonly states: Map<string, JsonOb
     async publish(_key, _epoch, chunk) {
       keep(chunk);
     },
-    async append({ key, thread, runs: changed = [], events }) {
+    async append({ key, thread, runs: changed = [], checkpoints = [], events }) {
+      for (const checkpoint of checkpoints) states.set(checkpoint.id, checkpoint);
       threads.set(key.thread, thread);
       for (const run of changed) runs.set(`${key.thread} ${run.run_id}`, run);
       if (events !== undefined) keep(events);
@@ -295,7 +324,10 @@ export function memoryJournal(): Journal & { readonly states: Map<string, JsonOb
       return last === undefined ? 0 : endOf(last);
     },
     checkpoint: (_key, ns, id) => (states.has(id) ? ({ id, ns } as Checkpoint) : undefined),
-    values: async (_key, checkpoint) => states.get(checkpoint.id) ?? {},
+    values: async (_key, { id }) => {
+      const changes = Object.entries(states.get(id)?.changes ?? {});
+      return Object.fromEntries(changes.map(([name, to]) => [name, to.kind === "set" ? to.value : null]));
+    },
   };
-  return Object.assign(journal as Journal, { states });
+  return journal as Journal;
 }

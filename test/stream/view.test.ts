@@ -2,21 +2,24 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { Fact } from "../../src/model/event.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { StreamMode } from "../../src/model/run.ts";
+import type { Journal } from "../../src/ports/journal.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import type { Reader } from "../../src/stream/reader.ts";
 import { render, type Segment, sse, type View, viewOf } from "../../src/stream/view.ts";
 import { Collector } from "./reading.ts";
-import { HeldScheduler, KEY, Lines, memoryJournal, RUN, runRecord, Writer } from "./support.ts";
+import { HeldScheduler, KEY, Lines, slowJournal, RUN, runRecord, Writer } from "./support.ts";
 
 let scheduler: HeldScheduler;
-let journal: ReturnType<typeof memoryJournal>;
+let journal: Journal;
+let writer: Writer;
 let hub: Hub;
 
 beforeEach(async () => {
   scheduler = new HeldScheduler();
-  journal = memoryJournal();
+  journal = slowJournal();
   hub = createHub({ journal, scheduler, logger: new Lines() });
-  await new Writer(journal).start();
+  writer = new Writer(journal);
+  await writer.start();
 });
 
 /** The facts as one chunk, read live. */
@@ -72,8 +75,8 @@ test("the bytes of a server-sent event stream", async () => {
 
 describe("values", () => {
   test("are read from storage where the live state is gone", async () => {
-    journal.states.set("c1", { from: "storage" });
-    const reader = await live([[checkpoint("c1")], [checkpoint("forgotten")]]);
+    const [id = ""] = await writer.checkpoints([{ from: "storage" }]);
+    const reader = await live([[checkpoint(id)], [checkpoint("1ef00000-0000-6000-8000-000000000000")]]);
     expect(await events(reader, ["values"])).toEqual([[0, "values", { from: "storage" }]]);
   });
 
@@ -87,8 +90,8 @@ describe("values", () => {
   });
 
   test("of a breakpoint carry an empty list", async () => {
-    journal.states.set("c1", { a: 2 });
-    const pause: Fact = { t: "interrupt", ns: "", checkpoint: "c1", interrupts: [] };
+    const [id = ""] = await writer.checkpoints([{ a: 2 }]);
+    const pause: Fact = { t: "interrupt", ns: "", checkpoint: id, interrupts: [] };
     expect(await events(await live([[pause]]), ["values"])).toEqual([
       [1, "values", { a: 2, __interrupt__: [] }],
     ]);
@@ -276,8 +279,8 @@ describe("sharing", () => {
   });
 
   test("what has to be read is read once for all, and a failure is not kept", async () => {
-    journal.states.set("c1", { a: 1 });
-    const first = await live([[checkpoint("c1")]]);
+    const [id = ""] = await writer.checkpoints([{ a: 1 }]);
+    const first = await live([[checkpoint(id)]]);
     const second = hub.follow(KEY, runRecord(), { after: -1 });
     const segments = [await segmentOf(first), await segmentOf(second)] as const;
     const own = viewOf(["values"], false, sse);
