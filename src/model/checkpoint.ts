@@ -73,10 +73,14 @@ export interface TaskWrites {
   readonly checkpoint: string;
   readonly task: string;
   readonly name: string;
-  /** Present when the task has finished: what it returned, in the engine's own normal form. */
-  readonly result?: { readonly value: unknown };
+  /**
+   * Present when the task has finished: its update (null where it returned none), and where it led beside its fixed
+   * edges, in the engine's own form.
+   */
+  readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
+  /** The ones that wait for an answer. */
   readonly interrupts: readonly Interrupt[];
-  /** Answers to its interrupts, in order. */
+  /** Answers to its interrupts, in the order in which the node asks, in the engine's own form. */
   readonly resumes: readonly unknown[];
   readonly steps: JsonObject;
   readonly error: PlainError | null;

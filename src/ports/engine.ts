@@ -45,7 +45,12 @@ export interface Step {
 export type TaskOutcome =
   | { readonly kind: "returned"; readonly value: unknown }
   | { readonly kind: "interrupted"; readonly interrupts: readonly Interrupt[] }
-  | { readonly kind: "failed"; readonly error: PlainError };
+  | {
+      readonly kind: "failed";
+      readonly error: PlainError;
+      /** It failed because answers were refused: the questions that wait (again), and the answers' places in `resumes`. */
+      readonly refused?: { readonly interrupts: readonly Interrupt[]; readonly places: readonly number[] };
+    };
 
 /** What a task left, after the engine has read its outcome. */
 export interface Settled {
@@ -71,7 +76,7 @@ export interface NodeCall {
   readonly input: unknown;
   readonly config: JsonObject;
   readonly context: JsonObject;
-  /** Answers to the task's interrupts so far, in order. */
+  /** Answers to the task's interrupts so far, as its {@link TaskWrites} hold them. */
   readonly resumes: readonly unknown[];
   /** Its journaled steps so far. */
   readonly steps: JsonObject;

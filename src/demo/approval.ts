@@ -1,0 +1,48 @@
+import { END, graph, list, to, value, type Schema } from "../index.ts";
+
+interface Verdict {
+  readonly ok: boolean;
+  readonly note?: string;
+}
+
+/** Any Standard Schema would do (zod, valibot, arktype); this one is written out, to need no package. */
+const verdict: Schema<unknown, Verdict> = {
+  "~standard": {
+    version: 1,
+    vendor: "demo",
+    validate(answer) {
+      const { ok, note } = (answer ?? {}) as { ok?: unknown; note?: unknown };
+      if (typeof ok !== "boolean") {
+        return { issues: [{ message: "must be true (send it) or false", path: ["ok"] }] };
+      }
+      return { value: typeof note === "string" ? { ok, note } : { ok } };
+    },
+  },
+};
+
+/** Writes a draft, asks a human about it, and sends it, writes it anew (refused with a note) or lets it be. */
+export default graph({
+  name: "approval",
+  state: {
+    topic: value("a letter"),
+    draft: value<string>(),
+    sent: value(false),
+    log: list<string>(),
+  },
+  nodes: {
+    write: async (state) => ({
+      draft: `Draft ${state.log.length + 1}: ${state.topic}`,
+      sent: false,
+      log: [`wrote about ${state.topic}`],
+    }),
+    review: async (state, ctx) => {
+      const question = { question: "Send it? Answer with ok, and a note if not.", draft: state.draft };
+      const { ok, note } = await ctx.interrupt(question, { schema: verdict });
+      if (ok) return to("send", { log: ["approved"] });
+      if (note === undefined) return to(END, { log: ["refused"] });
+      return to("write", { topic: `${state.topic} (${note})`, log: ["sent back"] });
+    },
+    send: async () => ({ sent: true, log: ["sent"] }),
+  },
+  edges: { start: "write", write: "review" },
+});

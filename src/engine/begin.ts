@@ -1,0 +1,290 @@
+import type { NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { Interrupts } from "../model/interrupt.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Command } from "../model/run.ts";
+import type { Emission, Step } from "../ports/engine.ts";
+import { START } from "../graph/definition.ts";
+import { answersById, asAnswer, interruptId, refusal, taskNs } from "../graph/interrupts.ts";
+import { send } from "../graph/moves.ts";
+import { keysOf, readEdge, readMove, readUpdate } from "../graph/returned.ts";
+import { applyUpdates, planTasks, pull, push, startTask, Triggers, type Move } from "../graph/superstep.ts";
+import { commitStep } from "./commit.ts";
+import { NO_TASK, ROOT, type Frame } from "./frame.ts";
+
+/**
+ * The first step of an attempt: applies the input, the command or the answers, or goes on from where the thread stands.
+ * @throws ServiceError `resume.*`, `state.invalid`
+ */
+export function begin(frame: Frame): Step {
+  if (frame.continued) return goOn(frame, { rerun: new Set(), announce: false });
+  const { command, input } = frame.run.kwargs;
+  if (command !== null && resumes(command)) return answer(frame, command);
+  if (command !== null && (isGiven(command.update) || isGiven(command.goto))) return direct(frame, command);
+  if (isGiven(input)) return takeInput(frame, input);
+  const { head } = frame;
+  if (head === null) {
+    return frame.failed({
+      error: "EmptyInputError",
+      message: "The thread has nothing to go on with: its first run needs an input",
+    });
+  }
+  if (isFork(frame)) return fork(frame);
+  return goOn(frame, { rerun: new Set(head.next.map((task) => task.id)), announce: true });
+}
+
+const isGiven = (value: unknown) => value !== null && value !== undefined;
+
+/** A null in the place of an answer is one only when the command asks for nothing else. */
+export function resumes(command: Command): boolean {
+  if (!Object.hasOwn(command, "resume") || command.resume === undefined) return false;
+  return command.resume !== null || (!isGiven(command.update) && !isGiven(command.goto));
+}
+
+/** Does the run start from a checkpoint that it names, instead of the latest one? */
+function isFork({ run, head }: Frame): boolean {
+  return head !== null && run.kwargs.config.configurable["checkpoint_id"] === head.id;
+}
+
+// --- input ---
+
+function takeInput(frame: Frame, input: unknown): Step {
+  const { rules } = frame.definition;
+  if (!isObject(input)) {
+    throw new ServiceError("state.invalid", `input must be an object of state keys: ${keysOf(rules)}`);
+  }
+  const keys = Object.keys(input);
+  if (keys.length > 0 && !keys.some((key) => rules.has(key))) {
+    throw new ServiceError(
+      "state.invalid",
+      `input has no key of the state (${keysOf(rules)}); it has ${keys.join(", ")}`,
+    );
+  }
+  const made = frame.checkpoint("input", { [START]: input }, (checkpoint, step) => [
+    startTask({ ns: ROOT, checkpoint, step }),
+  ]);
+  return start(frame, input, [made], [frame.announce(true)]);
+}
+
+/** Runs the hidden first task: it writes the input, and its edge names the first nodes. */
+function start(
+  frame: Frame,
+  input: JsonObject,
+  checkpoints: readonly NewCheckpoint[],
+  emissions: Emission[],
+): Step {
+  const { definition } = frame;
+  const task = frame.head?.next[0];
+  if (task === undefined) throw new TypeError("The input's checkpoint has no task");
+  // Keys that the state lacks are left out: clients may send more than the graph reads.
+  const known = Object.fromEntries(Object.entries(input).filter(([key]) => definition.rules.has(key)));
+  const { update, untracked } = readUpdate(definition, known, "input", task.id);
+  if (untracked !== null) frame.loose.set(task.id, untracked);
+  const goto = readEdge(definition, START, () => {
+    const applied = applyUpdates(definition, frame.values, [update]);
+    frame.fresh = { task: task.id, applied };
+    return frame.withLoose(applied.values, untracked ?? {});
+  });
+  const made = frame.commit([{ task, update, goto }], null);
+  emissions.push(frame.announce(false));
+  return frame.plan({ tasks: made.next, emissions, checkpoints: [...checkpoints, made], after: [] });
+}
+
+// --- commands ---
+
+function readTargets(frame: Frame, goto: Command["goto"]): readonly Move[] {
+  if (!isGiven(goto)) return [];
+  return (Array.isArray(goto) ? (goto as readonly unknown[]) : [goto]).map((target) =>
+    readMove(
+      frame.definition,
+      isObject(target) ? send(String(target["node"]), target["input"]) : target,
+      "command.goto",
+    ),
+  );
+}
+
+function readCommandUpdate(frame: Frame, update: unknown) {
+  if (!isGiven(update)) return { update: null, untracked: null };
+  let fields = update;
+  if (Array.isArray(update)) {
+    for (const pair of update as readonly unknown[]) {
+      if (!Array.isArray(pair) || pair.length !== 2 || typeof pair[0] !== "string") {
+        throw new ServiceError(
+          "state.invalid",
+          "command.update must be an object, or pairs of key and value",
+        );
+      }
+    }
+    fields = Object.fromEntries(update as readonly (readonly [string, unknown])[]);
+  }
+  return readUpdate(frame.definition, fields, "command.update", frame.run.run_id);
+}
+
+/** An update and targets from outside: a checkpoint of their own, beside what waited to run. */
+function direct(frame: Frame, command: Command): Step {
+  const { update, untracked } = readCommandUpdate(frame, command.update);
+  const moves = readTargets(frame, command.goto);
+  const waiting = frame.head?.next ?? [];
+  frame.patch(update);
+  frame.untracked = { ...frame.untracked, ...untracked };
+  const made = frame.checkpoint("input", null, (checkpoint, step) => {
+    const triggers = new Triggers();
+    for (const task of waiting) {
+      if (task.input !== undefined) triggers.sends.push({ node: task.name, input: task.input.value });
+      else for (const trigger of task.triggers) triggers.pull(task.name, trigger);
+    }
+    for (const move of moves) triggers.go(move);
+    return planTasks({ ns: ROOT, checkpoint, step }, triggers.pulls, triggers.sends);
+  });
+  return frame.plan({ tasks: made.next, emissions: [frame.announce(false)], checkpoints: [made] });
+}
+
+// --- answers ---
+
+/** The interrupts of the step that wait, by task. */
+export function pendingOf(frame: Frame): Interrupts {
+  const pending: Record<string, TaskWrites["interrupts"]> = {};
+  for (const { id } of frame.tasks.values()) {
+    const { interrupts = [] } = frame.left.get(id) ?? {};
+    if (interrupts.length > 0) pending[id] = interrupts;
+  }
+  return pending;
+}
+
+function answer(frame: Frame, command: Command): Step {
+  const { head, run } = frame;
+  const waiting = (head?.next ?? []).flatMap((task) => {
+    const writes = frame.left.get(task.id);
+    return writes === undefined ? [] : [{ task, writes }];
+  });
+  const given = waiting.some(({ writes }) => writes.resumes.some((one) => asAnswer(one)?.run === run.run_id));
+  // An earlier attempt has stored them, and all that was to be told with them.
+  if (given && run.attempt > 1) return goOn(frame, { rerun: new Set(), announce: false });
+  const pending = waiting.flatMap(({ writes }) => writes.interrupts.map(({ id }) => id));
+  const refused = refusal(command.resume, pending);
+  if (refused !== null) throw new ServiceError(refused.code, refused.message);
+  const byId = answersById(command.resume) ?? new Map([[pending[0] as string, command.resume]]);
+  const stored: TaskWrites[] = [];
+  const rerun = new Set<string>();
+  for (const { task, writes } of waiting) {
+    const { interrupts } = writes;
+    const answered = interrupts.filter(({ id }) => byId.has(id));
+    if (answered.length === 0) continue;
+    const resumed = [...writes.resumes];
+    for (const { id } of answered) {
+      const place = placeOf(task, id, resumed.length + interrupts.length);
+      while (resumed.length < place) resumed.push(null);
+      resumed[place] = { value: byId.get(id), run: run.run_id };
+    }
+    const rest = interrupts.filter(({ id }) => !byId.has(id));
+    stored.push({ ...writes, interrupts: rest, resumes: resumed, error: null });
+    rerun.add(task.id);
+  }
+  const { update } = readCommandUpdate(frame, command.update);
+  const goto = readTargets(frame, command.goto);
+  if (update !== null || goto.length > 0) stored.push(noTask(head?.id ?? "", update, goto));
+  for (const writes of stored) frame.left.set(writes.task, writes);
+  return goOn(frame, { rerun, announce: true, writes: stored });
+}
+
+/** Which of the task's questions has this id. */
+function placeOf(task: PlannedTask, id: string, most: number): number {
+  const ns = taskNs(ROOT, task.name, task.id);
+  for (let place = 0; place < most; place++) if (interruptId(ns, place) === id) return place;
+  throw new ServiceError("resume.invalid", `Interrupt ${id} is not one of node "${task.name}"`);
+}
+
+/** What came with an answer, kept until the step commits: it belongs to no task. */
+function noTask(checkpoint: string, update: JsonObject | null, goto: readonly Move[]): TaskWrites {
+  return {
+    ns: ROOT,
+    checkpoint,
+    task: NO_TASK,
+    name: "__input__",
+    result: { value: update, goto },
+    interrupts: [],
+    resumes: [],
+    steps: {},
+    error: null,
+  };
+}
+
+// --- going on ---
+
+interface Going {
+  /** Tasks that run although they wait at an interrupt. */
+  readonly rerun: ReadonlySet<string>;
+  /** Are readers to be told of the checkpoint once more? */
+  readonly announce: boolean;
+  readonly writes?: readonly TaskWrites[];
+}
+
+/** Runs what is left to run of the latest checkpoint's step. */
+function goOn(frame: Frame, { rerun, announce, writes = [] }: Going): Step {
+  const { head, definition } = frame;
+  if (head === null) throw new TypeError("There is no checkpoint to go on from");
+  if (head.next[0]?.name === START) {
+    const input = head.writes?.[START];
+    return start(frame, isObject(input) ? input : {}, [], []);
+  }
+  for (const { name } of head.next) {
+    if (definition.nodes.has(name)) continue;
+    return frame.failed({
+      error: "GraphChangedError",
+      message: `The thread is to go on with the node "${name}", which its graph no longer has; give it an input`,
+    });
+  }
+  const all = [...head.next, ...extras(frame, head.id)];
+  const tasks = all.filter(({ id }) => {
+    const left = frame.left.get(id);
+    if (left === undefined || rerun.has(id)) return left?.result === undefined;
+    return left.result === undefined && left.interrupts.length === 0;
+  });
+  const emissions = announce ? [frame.announce(false)] : [];
+  if (tasks.length > 0 || all.length === 0) return frame.plan({ tasks, all, emissions, writes });
+  // All have ended, or wait: the step can be closed at once.
+  frame.tasks = new Map(all.map((task) => [task.id, task]));
+  const closed = commitStep(frame);
+  return {
+    ...closed,
+    writes: [...writes, ...closed.writes],
+    emissions: [...emissions, ...closed.emissions],
+  };
+}
+
+/** Applies the update that came with an answer; the tasks that its targets add to the step. */
+function extras(frame: Frame, checkpoint: string): readonly PlannedTask[] {
+  const writes = frame.left.get(NO_TASK);
+  if (writes?.result === undefined || frame.head === null) return [];
+  const { value, goto = [] } = writes.result;
+  frame.patch(isObject(value) ? value : null);
+  const site = { ns: ROOT, checkpoint, step: frame.step };
+  const planned = new Set(frame.head.next.map((task) => task.name));
+  let pushes = frame.head.next.filter((task) => task.input !== undefined).length;
+  const added: PlannedTask[] = [];
+  for (const move of goto as readonly Move[]) {
+    if (typeof move !== "string") added.push(push(site, move.node, pushes++, move.input));
+    else if (frame.definition.nodes.has(move) && !planned.has(move)) {
+      planned.add(move);
+      added.push(pull(site, move, [`branch:to:${move}`]));
+    }
+  }
+  return added;
+}
+
+/** Runs a step once more, from its checkpoint: what its tasks left there belongs to the other branch. */
+function fork(frame: Frame): Step {
+  const stale = [...frame.left.values()];
+  frame.left = new Map();
+  const blank = stale.map(({ ns, checkpoint, task, name }) => ({
+    ns,
+    checkpoint,
+    task,
+    name,
+    interrupts: [],
+    resumes: [],
+    steps: {},
+    error: null,
+  }));
+  return goOn(frame, { rerun: new Set(), announce: true, writes: blank });
+}

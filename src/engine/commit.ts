@@ -1,0 +1,71 @@
+import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import { plainError, type PlainError } from "../model/errors.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+import type { Emission, Step } from "../ports/engine.ts";
+import { inOrder } from "../graph/superstep.ts";
+import { leftOf, ROOT, type Frame } from "./frame.ts";
+
+/** All tasks of the step have ended or wait: closes the step, or pauses at it. */
+export function commitStep(frame: Frame): Step {
+  const done: { readonly task: PlannedTask; readonly writes: TaskWrites }[] = [];
+  const waiting: Record<string, readonly Interrupt[]> = {};
+  for (const task of frame.tasks.values()) {
+    const writes = frame.left.get(task.id);
+    if (writes?.result !== undefined) done.push({ task, writes });
+    else if (writes !== undefined && writes.interrupts.length > 0) waiting[task.id] = writes.interrupts;
+    else throw new TypeError(`The task ${task.id} of "${task.name}" has not ended`);
+  }
+  for (const _ in waiting) return pause(frame, waiting);
+  if (done.length > 1) done.sort((a, b) => inOrder(a.task, b.task));
+  const lefts = done.map(({ task, writes }) => leftOf(task, writes));
+  const after = lefts.map((left) => left.task.name);
+  const updates: Record<string, unknown> = {};
+  const counts = new Map<string, unknown[]>();
+  for (const { task, update } of lefts) {
+    const several = counts.get(task.name);
+    if (several === undefined) counts.set(task.name, [update]);
+    else several.push(update);
+  }
+  // A node that ran several times has a list of updates.
+  for (const [name, list] of counts) updates[name] = list.length === 1 ? list[0] : list;
+  let made;
+  try {
+    made = frame.commit(lefts, updates);
+  } catch (thrown) {
+    return frame.failed(errorOf(thrown));
+  }
+  return frame.plan({
+    tasks: made.next,
+    emissions: [frame.announce(false)],
+    checkpoints: [made],
+    after,
+  });
+}
+
+/** The step stays open: what its finished tasks left is kept beside its checkpoint. */
+function pause(frame: Frame, waiting: { readonly [task: string]: readonly Interrupt[] }): Step {
+  const emissions: Emission[] = [frame.pauseFact(Object.values(waiting).flat())];
+  for (const { id, name } of frame.tasks.values()) {
+    const interrupts = waiting[id];
+    if (interrupts !== undefined && frame.ran.has(id)) {
+      emissions.push({ fact: { t: "result", id, name, ns: ROOT, interrupts } });
+    }
+  }
+  return {
+    checkpoints: [],
+    writes: [],
+    emissions,
+    values: frame.values,
+    plan: { kind: "paused", interrupts: waiting },
+  };
+}
+
+/** An error as clients know it: what is wrong with an update bears the name that LangGraph gives it. */
+export function errorOf(thrown: unknown, node?: string): PlainError {
+  // By name: a graph file may have loaded its own copy of the class.
+  if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return plainError(thrown);
+  return {
+    error: "InvalidUpdateError",
+    message: node === undefined ? thrown.message : `Node "${node}": ${thrown.message}`,
+  };
+}

@@ -1,0 +1,41 @@
+import { toStorable } from "../../model/json.ts";
+import type { Channel, Rule } from "../channel.ts";
+import { parse, validate, type Schema } from "../schema.ts";
+import { only } from "./single.ts";
+
+const set: Rule["update"] = (_current, writes, key) => {
+  const value = only(writes, key);
+  return { value, change: { kind: "set", value } };
+};
+
+/** A key that holds the last value written. Two writes in one superstep are an error. */
+export function value<T>(): Channel<T | undefined, T>;
+export function value<T>(initial: T): Channel<T, T>;
+export function value<T>(initial?: T): Channel<T | undefined, T> {
+  return {
+    "~channel": {},
+    kind: "value",
+    life: "kept",
+    initial: initial === undefined ? undefined : toStorable(initial, "initial"),
+    read: toStorable,
+    update: set,
+  };
+}
+
+/** A last-value key whose writes `schema` checks; its default, if it has one, is the initial value. */
+export function checked(schema: Schema, key: string): Channel {
+  const absent = validate(schema, undefined, key);
+  return {
+    "~channel": {},
+    kind: "value",
+    life: "kept",
+    initial: absent.ok && absent.value !== undefined ? toStorable(absent.value, key) : undefined,
+    read: (write, at) => toStorable(parse(schema, write, at), at),
+    update: set,
+  };
+}
+
+/** How a declared value is read: by its schema, or as it is. */
+export function reader(schema: Schema | undefined): Rule["read"] {
+  return schema === undefined ? toStorable : (write, at) => toStorable(parse(schema, write, at), at);
+}

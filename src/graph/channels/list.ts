@@ -1,0 +1,31 @@
+import { ServiceError } from "../../model/errors.ts";
+import { toStorable } from "../../model/json.ts";
+import type { Channel } from "../channel.ts";
+
+/** A list: what a node returns is appended, in the order of the tasks. */
+export function list<V>(): Channel<readonly V[], readonly V[]> {
+  return {
+    "~channel": {},
+    kind: "list",
+    life: "kept",
+    initial: Object.freeze([]),
+    read(write, at) {
+      if (!Array.isArray(write)) {
+        throw new ServiceError("state.invalid", `${at} must be an array: its items are appended`);
+      }
+      return toStorable(write, at);
+    },
+    update: (current, writes) => append(current, writes as readonly (readonly unknown[])[]),
+  };
+}
+
+/** A new list with the items at its end; the old one is untouched, and their items are shared. */
+function append(current: unknown, writes: readonly (readonly unknown[])[]) {
+  const old: readonly unknown[] = Array.isArray(current) ? current : [];
+  const items = writes.length === 1 ? (writes[0] ?? []) : writes.flat();
+  if (items.length === 0) return undefined;
+  return {
+    value: Object.freeze(old.concat(items)),
+    change: { kind: "append", keep: old.length, items } as const,
+  };
+}

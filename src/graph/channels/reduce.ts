@@ -1,0 +1,39 @@
+import { toStorable } from "../../model/json.ts";
+import type { Channel } from "../channel.ts";
+import { isSchema, validate, type Schema } from "../schema.ts";
+import { reader } from "./last-value.ts";
+
+/**
+ * A key whose writes are folded into its value, in the order of the tasks. `fold` MUST be pure: it may be called more than
+ * once for one write, and MUST NOT change what it is given.
+ *
+ * With a schema, writes are checked by it, its default is where the fold starts, and without one the first write becomes the
+ * value. Otherwise `initial` is where it starts.
+ */
+export function reduce<V, I = V>(
+  schema: Schema<I, V>,
+  fold: (value: NoInfer<V>, update: NoInfer<V>) => NoInfer<V>,
+): Channel<V, I>;
+export function reduce<V, U = V>(initial: V, fold: (value: V, update: U) => V): Channel<V, U>;
+export function reduce(start: unknown, fold: (value: never, update: never) => unknown): Channel {
+  const apply = fold as (value: unknown, update: unknown) => unknown;
+  const schema = isSchema(start) ? start : undefined;
+  return {
+    "~channel": {},
+    kind: "reduce",
+    life: "kept",
+    initial: schema === undefined ? toStorable(start, "initial") : initialOf(schema),
+    read: reader(schema),
+    update(current, writes, key) {
+      let value = current;
+      for (const write of writes) value = value === undefined ? write : apply(value, write);
+      const stored = toStorable(value, key);
+      return { value: stored, change: { kind: "set", value: stored } };
+    },
+  };
+}
+
+function initialOf(schema: Schema): unknown {
+  const absent = validate(schema, undefined, "initial");
+  return absent.ok && absent.value !== undefined ? toStorable(absent.value, "initial") : undefined;
+}

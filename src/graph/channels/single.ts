@@ -1,0 +1,16 @@
+import { ServiceError } from "../../model/errors.ts";
+
+/**
+ * The only write of a superstep.
+ * @throws ServiceError `state.concurrent_update` when there are several: nothing says which of them should win
+ */
+export function only(writes: readonly unknown[], key: string): unknown {
+  if (writes.length > 1) {
+    throw new ServiceError(
+      "state.concurrent_update",
+      `${writes.length} tasks of one step wrote "${key}", which holds one value; ` +
+        `write it in one node, or declare it with list() or reduce()`,
+    );
+  }
+  return writes[0];
+}

@@ -1,0 +1,71 @@
+import { hex32 } from "../model/ids.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+import { isObject } from "../model/json.ts";
+
+/** An answer to an interrupt, with the run that gave it; null in the place of one that has not been answered. */
+export interface Answer {
+  readonly value: unknown;
+  readonly run: string;
+}
+
+const ID = /^[0-9a-f]{32}$/;
+
+/** The namespace of a task: `node:task`, below the graph's own. */
+export function taskNs(ns: string, name: string, task: string): string {
+  return `${ns === "" ? "" : `${ns}|`}${name}:${task}`;
+}
+
+/** The n-th question of a task: its id is the same on every replay. */
+export function interruptId(taskNamespace: string, index: number): string {
+  return hex32(`${taskNamespace}|${index}`);
+}
+
+export function toInterrupt(taskNamespace: string, index: number, value: unknown): Interrupt {
+  const id = interruptId(taskNamespace, index);
+  return { value, id, resumable: true, ns: taskNamespace.split("|"), when: "during" };
+}
+
+/** The stored form of an answer, read back. */
+export function asAnswer(stored: unknown): Answer | null {
+  return isObject(stored) && Object.hasOwn(stored, "value") ? (stored as unknown as Answer) : null;
+}
+
+/** A resume that answers by id: an object with nothing but ids for keys. Everything else is one plain answer. */
+export function answersById(resume: unknown): ReadonlyMap<string, unknown> | undefined {
+  if (!isObject(resume)) return undefined;
+  const keys = Object.keys(resume);
+  return keys.length > 0 && keys.every((key) => ID.test(key)) ? new Map(Object.entries(resume)) : undefined;
+}
+
+/** Why a resume cannot be taken, given the ids that wait; null when it can. */
+export function refusal(
+  resume: unknown,
+  pending: readonly string[],
+): { readonly code: "resume.ambiguous" | "resume.invalid"; readonly message: string } | null {
+  if (pending.length === 0) {
+    return {
+      code: "resume.invalid",
+      message:
+        "Nothing waits for an answer; go on from a breakpoint or an error with input null and no resume",
+    };
+  }
+  const byId = answersById(resume);
+  if (byId === undefined) {
+    if (pending.length === 1) return null;
+    return {
+      code: "resume.ambiguous",
+      message:
+        `${pending.length} interrupts wait for an answer (${pending.join(", ")}); ` +
+        `say which one is meant: resume must be an object of answers by interrupt id`,
+    };
+  }
+  for (const id of byId.keys()) {
+    if (!pending.includes(id)) {
+      return {
+        code: "resume.invalid",
+        message: `No interrupt ${id} waits for an answer; waiting: ${pending.join(", ")}`,
+      };
+    }
+  }
+  return null;
+}

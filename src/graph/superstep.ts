@@ -1,0 +1,227 @@
+import type { ChannelChange, PlannedTask } from "../model/checkpoint.ts";
+import { uuid5 } from "../model/ids.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import { START, type Definition } from "./definition.ts";
+import { END } from "./moves.ts";
+
+/** Where a task leads, in a form that can be stored: a node, or a node with an input of its own. */
+export type Move = string | { readonly node: string; readonly input: unknown };
+
+/** What a finished task left. */
+export interface Left {
+  readonly task: PlannedTask;
+  readonly update: JsonObject | null;
+  /** Where it led beside its fixed edges. */
+  readonly goto: readonly Move[];
+}
+
+/** The nodes that have arrived at each join that is not complete, by the node that waits. */
+export type Joins = { readonly [node: string]: readonly string[] };
+
+export interface Applied {
+  readonly values: JsonObject;
+  readonly changes: { readonly [channel: string]: ChannelChange };
+}
+
+export const PULL = "__pregel_pull";
+export const PUSH = "__pregel_push";
+
+/** The value of a key, never something inherited from `Object.prototype`. */
+export function own(values: JsonObject, key: string): unknown {
+  return Object.hasOwn(values, key) ? values[key] : undefined;
+}
+
+/** The order in which the writes of a step are applied: by path, never by time of completion. */
+export function inOrder(a: PlannedTask, b: PlannedTask): number {
+  for (let i = 0; i < Math.min(a.path.length, b.path.length); i++) {
+    const [x, y] = [a.path[i], b.path[i]];
+    if (x === y) continue;
+    if (typeof x === "number" && typeof y === "number") return x - y;
+    return String(x) < String(y) ? -1 : 1;
+  }
+  return a.path.length - b.path.length;
+}
+
+/**
+ * What the updates of one superstep, in task order and in normal form, make of the state. The old state is untouched; only
+ * what changes is new.
+ * @throws ServiceError `state.concurrent_update`, `state.invalid`, or what a reducer throws
+ */
+export function applyUpdates(
+  { rules }: Definition,
+  values: JsonObject,
+  updates: readonly (JsonObject | null)[],
+): Applied {
+  const writes = new Map<string, unknown[]>();
+  for (const update of updates) {
+    for (const key in update) {
+      const list = writes.get(key);
+      if (list === undefined) writes.set(key, [update[key]]);
+      else list.push(update[key]);
+    }
+  }
+  const changes: Record<string, ChannelChange> = {};
+  let next: Record<string, unknown> | undefined;
+  for (const [key, list] of writes) {
+    const changed = rules.get(key)?.update(own(values, key), list, key);
+    if (changed === undefined) continue;
+    next ??= { ...values };
+    next[key] = changed.value;
+    changes[key] = changed.change;
+  }
+  return { values: next === undefined ? values : Object.freeze(next), changes };
+}
+
+/** Takes out what lived for the one step that has ended, unless the step wrote it again. */
+export function clearBrief({ rules }: Definition, before: JsonObject, applied: Applied): Applied {
+  let cleared: Applied | undefined;
+  for (const [key, rule] of rules) {
+    if (rule.life !== "step" || !Object.hasOwn(before, key) || Object.hasOwn(applied.changes, key)) continue;
+    const { [key]: _, ...values }: JsonObject = (cleared ?? applied).values;
+    cleared = { values, changes: { ...(cleared ?? applied).changes, [key]: { kind: "clear" } } };
+  }
+  return cleared === undefined ? applied : { ...cleared, values: Object.freeze(cleared.values) };
+}
+
+/** The values that keys have before their first write, for those that `values` lacks. */
+export function initialValues({ rules }: Definition, values: JsonObject): Applied | undefined {
+  const changes: Record<string, ChannelChange> = {};
+  let next: Record<string, unknown> | undefined;
+  for (const [key, rule] of rules) {
+    if (rule.initial === undefined || rule.life === "never" || Object.hasOwn(values, key)) continue;
+    next ??= { ...values };
+    next[key] = rule.initial;
+    changes[key] =
+      rule.kind === "list" || rule.kind === "messages"
+        ? { kind: "append", keep: 0, items: [] }
+        : { kind: "set", value: rule.initial };
+  }
+  return next && { values: Object.freeze(next), changes };
+}
+
+/** Two changes of the state, one after the other, as one. */
+export function joinChanges(first: Applied["changes"], then: Applied["changes"]): Applied["changes"] {
+  const joined: Record<string, ChannelChange> = { ...first };
+  for (const key of Object.keys(then)) {
+    const [before, after] = [joined[key], then[key] as ChannelChange];
+    joined[key] =
+      before?.kind === "append" && after.kind === "append" && after.keep >= before.keep
+        ? {
+            kind: "append",
+            keep: before.keep,
+            items: [...before.items.slice(0, after.keep - before.keep), ...after.items],
+          }
+        : after;
+  }
+  return joined;
+}
+
+/** Where tasks are planned from. */
+export interface Site {
+  readonly ns: string;
+  readonly checkpoint: string;
+  /** The step in which the tasks will run. */
+  readonly step: number;
+}
+
+/** The same after a restart: what a task left is found again by its id. */
+export function taskId(
+  { ns, checkpoint, step }: Site,
+  name: string,
+  kind: string,
+  part: string | number,
+): string {
+  return uuid5(JSON.stringify([ns, step, name, kind, part]), checkpoint);
+}
+
+export function pull(site: Site, name: string, triggers: readonly string[]): PlannedTask {
+  return { id: taskId(site, name, PULL, triggers[0] ?? ""), name, path: [PULL, name], triggers };
+}
+
+export function push(site: Site, name: string, index: number, input: unknown): PlannedTask {
+  const id = taskId(site, name, PUSH, index);
+  return { id, name, path: [PUSH, index], triggers: [PUSH], input: { value: input } };
+}
+
+/** The tasks, in order, that `triggers` (by node) and `sends` bring about. */
+export function planTasks(
+  site: Site,
+  triggers: ReadonlyMap<string, readonly string[]>,
+  sends: readonly { readonly node: string; readonly input: unknown }[],
+): readonly PlannedTask[] {
+  const tasks: PlannedTask[] = [];
+  // By code units, as everywhere: the order must not depend on a locale.
+  const names = triggers.size > 1 ? [...triggers.keys()].sort() : triggers.keys();
+  for (const name of names) tasks.push(pull(site, name, triggers.get(name) ?? []));
+  for (const [index, { node, input }] of sends.entries()) tasks.push(push(site, node, index, input));
+  return tasks;
+}
+
+/** Collects what triggers a next step. */
+export class Triggers {
+  readonly pulls = new Map<string, readonly string[]>();
+  readonly sends: { readonly node: string; readonly input: unknown }[] = [];
+
+  go(move: Move): void {
+    if (typeof move !== "string") this.sends.push(move);
+    else if (move !== END) this.pull(move, `branch:to:${move}`);
+  }
+
+  pull(node: string, trigger: string): void {
+    const triggers = this.pulls.get(node);
+    if (triggers === undefined) this.pulls.set(node, [trigger]);
+    else if (!triggers.includes(trigger)) this.pulls.set(node, [...triggers, trigger].sort());
+  }
+}
+
+/** What runs after a step whose tasks left this, in task order, and who still waits at joins. */
+export function planNext(
+  definition: Definition,
+  site: Site,
+  lefts: readonly Left[],
+  joins: Joins,
+): { readonly next: readonly PlannedTask[]; readonly joins: Joins } {
+  const triggers = new Triggers();
+  for (const { task, goto } of lefts) {
+    const edge = definition.edges.get(task.name);
+    if (edge?.kind === "always") for (const target of edge.targets) triggers.go(target);
+    for (const move of goto) triggers.go(move);
+  }
+  const waiting = arrive(definition, lefts, joins, triggers);
+  return { next: planTasks(site, triggers.pulls, triggers.sends), joins: waiting };
+}
+
+function arrive(definition: Definition, lefts: readonly Left[], joins: Joins, triggers: Triggers): Joins {
+  let waiting = joins;
+  for (const node of definition.joins) {
+    const arrivals = new Set(waiting[node.name]);
+    const before = arrivals.size;
+    for (const { task } of lefts) if (node.after.includes(task.name)) arrivals.add(task.name);
+    if (arrivals.size === before) continue;
+    const { [node.name]: _, ...others } = waiting;
+    if (arrivals.size === node.after.length) {
+      triggers.pull(node.name, `join:${node.after.join("+")}:${node.name}`);
+      waiting = others;
+    } else {
+      waiting = { ...others, [node.name]: [...arrivals].sort() };
+    }
+  }
+  return waiting;
+}
+
+/** The task that takes the input: hidden, its result is the input. */
+export function startTask(site: Site): PlannedTask {
+  return pull(site, START, [START]);
+}
+
+/** Does a breakpoint name one of these nodes? */
+export function breaksAt(points: readonly string[] | "*" | null, names: Iterable<string>): boolean {
+  if (points === null) return false;
+  for (const name of names) if (name !== START && (points === "*" || points.includes(name))) return true;
+  return false;
+}
+
+/** Reads what {@link Joins} were stored as. */
+export function readJoins(stored: unknown): Joins {
+  return isObject(stored) ? (stored as Joins) : {};
+}

@@ -1,0 +1,15 @@
+// --- graphs ---
+export { graph, type GraphDef } from "./graph/graph.ts";
+export { value } from "./graph/channels/last-value.ts";
+export { list } from "./graph/channels/list.ts";
+export { messages } from "./graph/channels/messages.ts";
+export { ephemeral, untracked } from "./graph/channels/passing.ts";
+export { reduce } from "./graph/channels/reduce.ts";
+export { branch, END, send, to, type Send, type To } from "./graph/moves.ts";
+export type { Channel, State, Update } from "./graph/channel.ts";
+export type { Ctx, Log, MessageInit, MessageWriter } from "./graph/context.ts";
+export type { Schema } from "./graph/schema.ts";
+export type { Message, MessageLike, ToolCall, Usage } from "./graph/message.ts";
+
+// --- errors ---
+export { ServiceError, type ErrorCode } from "./model/errors.ts";

@@ -1,0 +1,215 @@
+import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import { plainError, type PlainError } from "../../src/model/errors.ts";
+import type { Fact } from "../../src/model/event.ts";
+import { width } from "../../src/model/event.ts";
+import { uuid6 } from "../../src/model/ids.ts";
+import { pendingInterrupts } from "./pending.ts";
+import type { Interrupts } from "../../src/model/interrupt.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
+import type { Execution, Plan, Position, Step } from "../../src/ports/engine.ts";
+import type { Logger } from "../../src/ports/logger.ts";
+import { GraphRegistry } from "../../src/graph/registry.ts";
+import { nativeEngine } from "../../src/engine/native.ts";
+import { localHost } from "../../src/engine/host.ts";
+
+const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+const random = { bytes: (count: number) => new Uint8Array(count).fill(7), float: () => 0.5 };
+
+export const runId = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
+
+export interface Ended {
+  readonly plan: Plan;
+  readonly error: PlainError | null;
+  readonly values: JsonObject;
+  readonly facts: readonly Fact[];
+  /** Facts in short: `task:a`, `result:a`, `checkpoint:0`, ... */
+  readonly trace: readonly string[];
+  readonly checkpoints: readonly NewCheckpoint[];
+}
+
+/** A thread without actors or storage: the loop that a run's actor drives, its records kept in memory as they would be stored. */
+export class Thread {
+  readonly registry = new GraphRegistry();
+  readonly engine = nativeEngine(this.registry);
+  readonly host = localHost(this.registry, { logger: quiet, random });
+  readonly checkpoints: NewCheckpoint[] = [];
+  readonly writes = new Map<string, TaskWrites>();
+  /** The checkpoint that the next run starts from. */
+  head: NewCheckpoint | null = null;
+  /** What the engine said the state was. */
+  values: JsonObject = {};
+  #ids = 0;
+  #runs = 0;
+
+  constructor(graph: unknown) {
+    this.registry.add("g", graph);
+  }
+
+  /** The state as a cold read would give it: folded from the changes of the stored checkpoints. */
+  stored(head: NewCheckpoint | null = this.head): JsonObject {
+    if (head === null) return {};
+    const parent = this.checkpoints.find((one) => one.id === head.parent) ?? null;
+    const values: Record<string, unknown> = { ...this.stored(parent) };
+    for (const [key, change] of Object.entries(head.changes)) applyChange(values, key, change);
+    return values;
+  }
+
+  get interrupts(): Interrupts {
+    return pendingInterrupts(this.writesAt(this.head));
+  }
+
+  writesAt(head: NewCheckpoint | null): readonly TaskWrites[] {
+    return [...this.writes.values()].filter((one) => one.checkpoint === head?.id);
+  }
+
+  record(kwargs: Partial<RunKwargs>, attempt = 1, id = runId(++this.#runs)): RunRecord {
+    const configurable = { run_id: id, graph_id: "g", user_id: "", checkpoint_id: null };
+    return {
+      run_id: id,
+      thread_id: "11111111-0000-7000-8000-000000000000",
+      assistant_id: "22222222-0000-5000-8000-000000000000",
+      graph_id: "g",
+      created_at: 0,
+      updated_at: 0,
+      metadata: {},
+      status: "pending",
+      kwargs: {
+        input: null,
+        command: null,
+        context: {},
+        webhook: null,
+        temporary: false,
+        stream_mode: ["values"],
+        feedback_keys: null,
+        interrupt_before: null,
+        interrupt_after: null,
+        subgraphs: false,
+        resumable: false,
+        durability: "async",
+        ...kwargs,
+        config: {
+          metadata: { created_by: "system" },
+          ...kwargs.config,
+          configurable: { ...configurable, ...kwargs.config?.configurable },
+        },
+      },
+      multitask_strategy: "reject",
+      order: 0,
+      attempt,
+      cancel: null,
+      started_at: null,
+      ended_at: null,
+      error: null,
+      seq_base: 0,
+      next_event: 0,
+      event_mark: 0,
+      boot: null,
+      base_checkpoint: this.head?.id ?? null,
+    };
+  }
+
+  open(run: RunRecord, position: Partial<Position> = {}): Execution {
+    const at = { head: this.head, values: this.stored(), writes: this.writesAt(this.head), ...position };
+    return this.engine.open(run, structuredClone(at), {
+      now: () => 1_000 + this.#ids,
+      checkpointId: (step) => uuid6(1_000, ++this.#ids, step, random.bytes(6)),
+    });
+  }
+
+  keep(step: Pick<Step, "checkpoints" | "writes">): void {
+    for (const made of step.checkpoints) {
+      this.checkpoints.push(structuredClone(made));
+      this.head = made;
+    }
+    for (const writes of step.writes)
+      this.writes.set(`${writes.checkpoint} ${writes.task}`, structuredClone(writes));
+  }
+
+  /** Runs to the end of the run; `stopAfter` tasks it is cut off as by a crash, with what is stored kept. */
+  async run(
+    kwargs: Partial<RunKwargs>,
+    options: { readonly record?: RunRecord; readonly stopAfter?: number; readonly reverse?: boolean } = {},
+  ): Promise<Ended> {
+    const record = options.record ?? this.record(kwargs);
+    const facts: Fact[] = [];
+    const made: NewCheckpoint[] = [];
+    let next = 0;
+    const emit = (fact: Fact) => {
+      facts.push(structuredClone(fact));
+      const id = next;
+      next += width(fact);
+      return id;
+    };
+    let error: PlainError | null = null;
+    let plan: Plan = { kind: "done" };
+    let settledTasks = 0;
+    let signal = new AbortController().signal;
+    try {
+      const execution = this.open(record);
+      let step = await execution.begin();
+      for (;;) {
+        this.keep(step);
+        made.push(...step.checkpoints);
+        for (const { fact } of step.emissions) emit(fact);
+        this.values = step.values;
+        plan = step.plan;
+        if (plan.kind === "failed") error = plan.error;
+        if (plan.kind !== "tasks") break;
+        const ran = plan.tasks.map(async ({ id }) => {
+          const call = execution.call(id);
+          let { steps } = call;
+          const outcome = await this.host.run(structuredClone(call), {
+            emit,
+            signal,
+            record: async (key, value) => {
+              steps = { ...steps, [key]: value };
+            },
+          });
+          return { id, outcome, steps };
+        });
+        const order = options.reverse ? [...ran].reverse() : ran;
+        for (const one of order) {
+          const { id, outcome, steps } = await one;
+          const settled = execution.settle(id, outcome);
+          this.keep({
+            checkpoints: [],
+            writes: [{ ...settled.writes, steps: { ...settled.writes.steps, ...steps } }],
+          });
+          for (const { fact } of settled.emissions) emit(fact);
+          if (settled.kind === "failed") error ??= settled.error ?? plainError("failed");
+          if (++settledTasks === options.stopAfter) throw new Error("cut off");
+        }
+        if (error !== null) break;
+        step = await execution.apply();
+      }
+    } catch (thrown) {
+      error ??= plainError(thrown);
+    }
+    return { plan, error, values: this.values, facts, trace: facts.map(short), checkpoints: made };
+  }
+}
+
+function applyChange(values: Record<string, unknown>, key: string, change: ChannelChange): void {
+  if (change.kind === "set") values[key] = change.value;
+  else if (change.kind === "clear") delete values[key];
+  else values[key] = [...((values[key] ?? []) as unknown[]).slice(0, change.keep), ...change.items];
+}
+
+function short(fact: Fact): string {
+  switch (fact.t) {
+    case "checkpoint":
+      return `checkpoint:${fact.step}${fact.input ? "(input)" : ""}`;
+    case "task":
+    case "result":
+      return `${fact.t}:${fact.name}`;
+    case "interrupt":
+      return `interrupt:${fact.interrupts.length}`;
+    case "token":
+      return `token:${fact.text}`;
+    case "complete":
+      return `complete:${String(fact.message["type"])}${fact.streamed ? "(streamed)" : ""}`;
+    default:
+      return fact.t;
+  }
+}

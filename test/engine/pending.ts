@@ -1,0 +1,9 @@
+import type { TaskWrites } from "../../src/model/checkpoint.ts";
+import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
+
+/** What waits for an answer, as the thread's record holds it. */
+export function pendingInterrupts(writes: readonly TaskWrites[]): Interrupts {
+  const pending: Record<string, readonly Interrupt[]> = {};
+  for (const { task, interrupts } of writes) if (interrupts.length > 0) pending[task] = interrupts;
+  return pending;
+}
