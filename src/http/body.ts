@@ -1,0 +1,60 @@
+import { ServiceError } from "../model/errors.ts";
+import { isObject, MAX_DEPTH } from "../model/json.ts";
+import type { HttpRequest } from "../ports/transport.ts";
+import { invalidField } from "./errors.ts";
+
+/** A JSON object from outside, its members not looked at yet. */
+export type RawBody = Record<string, unknown>;
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** From this size on a body is looked through before it is parsed: deep nesting would stop the server for seconds. */
+const LARGE = 64 * 1024;
+
+/**
+ * Reads a body that holds a JSON object, whatever its content type says; an empty one is `{}`. A member that is null is as
+ * good as missing: some clients send one for the other.
+ * @throws ServiceError `body.malformed`, `body.too_large`, `validation.failed`
+ */
+export async function readObject(request: HttpRequest): Promise<RawBody> {
+  const body = parseJson(await request.body());
+  if (!isObject(body)) throw invalidField("body", "must be a JSON object");
+  const members = body as RawBody;
+  for (const name of Object.keys(members)) {
+    if (members[name] === null) members[name] = undefined;
+  }
+  return members;
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  if (bytes.length === 0) return {};
+  if (bytes.length > LARGE && isTooDeep(bytes)) {
+    throw invalidField("body", `is nested deeper than ${MAX_DEPTH} levels`);
+  }
+  try {
+    return JSON.parse(decoder.decode(bytes));
+  } catch (cause) {
+    throw new ServiceError("body.malformed", "Malformed JSON in request body", { cause });
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+function isTooDeep(bytes: Uint8Array): boolean {
+  let depth = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i];
+    if (byte === QUOTE) {
+      for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++;
+    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      // The body itself is a level above what it holds.
+      if (++depth > MAX_DEPTH + 1) return true;
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
+  }
+  return false;
+}

@@ -1,0 +1,74 @@
+import { parseUuid } from "../model/ids.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
+import { readObject, type RawBody } from "./body.ts";
+import { invalidField, JSON_HEADERS } from "./errors.ts";
+import { Query } from "./query.ts";
+
+/** One request on its way through a route. */
+export class Call {
+  readonly request: HttpRequest;
+  readonly reply: Reply;
+  readonly tenant: string;
+  readonly #params: readonly string[];
+  #query: Query | undefined;
+  #answered = false;
+
+  constructor(request: HttpRequest, reply: Reply, tenant: string, params: readonly string[]) {
+    this.request = request;
+    this.reply = reply;
+    this.tenant = tenant;
+    this.#params = params;
+  }
+
+  get answered(): boolean {
+    return this.#answered;
+  }
+
+  get isHead(): boolean {
+    return this.request.method === "HEAD";
+  }
+
+  get query(): Query {
+    return (this.#query ??= new Query(this.request.query));
+  }
+
+  body(): Promise<RawBody> {
+    return readObject(this.request);
+  }
+
+  /** The n-th part of the path that stands for any. */
+  param(n: number): string {
+    return this.#params[n] ?? "";
+  }
+
+  /** The thread that the path names. @throws ServiceError `validation.failed` */
+  thread(): ThreadKey {
+    return { tenant: this.tenant, thread: this.#uuid(0, "thread_id") };
+  }
+
+  /** The run that the path names. @throws ServiceError `validation.failed` */
+  run(): string {
+    return this.#uuid(1, "run_id");
+  }
+
+  #uuid(n: number, name: string): string {
+    const id = parseUuid(this.#params[n]);
+    if (id === undefined) throw invalidField(name, "must be a UUID");
+    return id;
+  }
+
+  json(body: unknown, headers: Headers = JSON_HEADERS): void {
+    this.send(200, headers, JSON.stringify(body));
+  }
+
+  send(status: number, headers: Headers, body?: string): void {
+    this.#answered = true;
+    this.reply.send(status, headers, body);
+  }
+
+  open(headers: Headers, first: string): ByteStream {
+    this.#answered = true;
+    return this.reply.open(200, headers, first);
+  }
+}

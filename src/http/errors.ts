@@ -1,0 +1,69 @@
+import { type ErrorCode, type FieldError, ServiceError } from "../model/errors.ts";
+import type { Headers } from "../ports/transport.ts";
+
+/** What each code is on the wire. The only place that knows statuses of failures. */
+const STATUS: Readonly<Record<ErrorCode, number>> = {
+  "validation.failed": 422,
+  "body.malformed": 400,
+  "body.too_large": 413,
+  "route.not_found": 404,
+  "thread.not_found": 404,
+  "thread.exists": 409,
+  "thread.busy": 409,
+  "run.not_found": 404,
+  "run.conflict": 409,
+  "assistant.not_found": 404,
+  "assistant.exists": 409,
+  "graph.not_found": 404,
+  "graph.invalid": 422,
+  "graph.recursion": 422,
+  "checkpoint.not_found": 404,
+  "resume.ambiguous": 422,
+  "resume.invalid": 422,
+  "state.invalid": 422,
+  "state.concurrent_update": 422,
+  "value.unstorable": 422,
+  "journal.fenced": 503,
+  "journal.conflict": 503,
+  "journal.damaged": 500,
+  "storage.locked": 503,
+  "storage.version": 500,
+  "storage.unavailable": 503,
+  "server.draining": 503,
+  "server.address": 500,
+  unsupported: 422,
+};
+
+export const JSON_HEADERS: Headers = { "content-type": "application/json" };
+/** What passes soon: clients that know the header wait, others come again by themselves. */
+const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
+
+export interface Failure {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+/** A failure as the wire shows it. Never a stack, and of what is not ours not even the message. */
+export function failureOf(cause: unknown): Failure {
+  if (!(cause instanceof ServiceError)) {
+    return { status: 500, headers: JSON_HEADERS, body: '{"detail":"Internal server error"}' };
+  }
+  const status = STATUS[cause.code];
+  const { code, message, fields } = cause;
+  const errors = fields.length > 0 ? { errors: fields } : {};
+  return {
+    status,
+    headers: status === 503 ? RETRY_HEADERS : JSON_HEADERS,
+    body: JSON.stringify({ detail: message, code, ...errors }),
+  };
+}
+
+/** The failure of one field or more, the first of them in the message. */
+export function invalid(fields: readonly FieldError[]): ServiceError {
+  const [first] = fields;
+  const message = first === undefined ? "The request is not valid" : `${first.at} ${first.message}`;
+  return new ServiceError("validation.failed", message, { fields });
+}
+
+export const invalidField = (at: string, message: string): ServiceError => invalid([{ at, message }]);

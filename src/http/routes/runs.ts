@@ -1,0 +1,89 @@
+import type { RunStatus } from "../../model/run.ts";
+import type { RunsPage } from "../../service/runs.ts";
+import type { HttpDeps } from "../deps.ts";
+import { invalidField, JSON_HEADERS } from "../errors.ts";
+import type { Route } from "../router.ts";
+import { LIMITS, OFFSETS } from "../schemas.ts";
+import { runPath, startRun } from "../start.ts";
+import { refuseUnservedQuery } from "../unserved.ts";
+import { pick } from "./assistants.ts";
+
+const STATUSES = [
+  "pending",
+  "running",
+  "success",
+  "error",
+  "timeout",
+  "interrupted",
+] as const satisfies RunStatus[];
+const ACTIONS = ["interrupt", "rollback"] as const;
+
+const FIELDS: ReadonlySet<string> = new Set([
+  "run_id",
+  "thread_id",
+  "assistant_id",
+  "created_at",
+  "updated_at",
+  "metadata",
+  "status",
+  "kwargs",
+  "multitask_strategy",
+]);
+
+export function runRoutes(deps: HttpDeps): readonly Route[] {
+  const { runs } = deps.service;
+  return [
+    {
+      method: "POST",
+      path: "/threads/:thread_id/runs",
+      async handle(call) {
+        const { run, key } = await startRun(deps, call);
+        // As it was admitted: that it may be running by now is for those who ask.
+        const shown = { ...runs.show(key, run), status: "pending" };
+        call.json(shown, { ...JSON_HEADERS, "content-location": runPath(run) });
+      },
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/runs",
+      async handle(call) {
+        const key = call.thread();
+        const { query } = call;
+        refuseUnservedQuery(query, "runs");
+        const select = query.list("select");
+        const odd = select.find((field) => !FIELDS.has(field));
+        if (odd !== undefined) throw invalidField("select", `"${odd.slice(0, 100)}" is no field of a run`);
+        const status = query.choice("status", STATUSES);
+        const page: RunsPage = {
+          limit: query.integer("limit", LIMITS),
+          offset: query.integer("offset", OFFSETS),
+          ...(status !== undefined && { status }),
+        };
+        const found = await runs.list(key, page);
+        call.json(found.map((run) => pick(runs.show(key, run), select)));
+      },
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/runs/:run_id",
+      async handle(call) {
+        const key = call.thread();
+        call.json(runs.show(key, await runs.find(key, call.run())));
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/runs/:run_id/cancel",
+      async handle(call) {
+        const key = call.thread();
+        const id = call.run();
+        refuseUnservedQuery(call.query, "cancel");
+        const wait = call.query.flag("wait") ?? false;
+        const action = call.query.choice("action", ACTIONS) ?? "interrupt";
+        await runs.cancel(key, id, action, wait);
+        if (!wait) return call.send(202, {});
+        call.send(204, { location: `/threads/${key.thread}/runs/${id}/join` });
+      },
+    },
+  ];
+}

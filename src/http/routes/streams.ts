@@ -1,0 +1,92 @@
+import { HEARTBEAT } from "../../codec/sse.ts";
+import type { RunRecord, StreamMode } from "../../model/run.ts";
+import { sse, type View, viewOf } from "../../stream/view.ts";
+import type { Call } from "../call.ts";
+import type { HttpDeps } from "../deps.ts";
+import { invalidField } from "../errors.ts";
+import type { Route } from "../router.ts";
+import { streamModes } from "../schemas.ts";
+import { pumpSse } from "../sse.ts";
+import { type Modes, onDisconnect, runPath, startRun, type Started } from "../start.ts";
+import { refuseUnrendered, refuseUnservedQuery } from "../unserved.ts";
+
+const SSE_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+} as const;
+
+export function streamRoutes(deps: HttpDeps): readonly Route[] {
+  const { service, scheduler, logger } = deps;
+  const views = new Views();
+
+  function answer(call: Call, started: Started, modes: Modes, after: number): void {
+    const { key, run } = started;
+    const path = runPath(run);
+    const headers = { ...SSE_HEADERS, "content-location": path, location: `${path}/stream` };
+    if (call.isHead) return call.send(200, headers);
+    const view = views.of(modes, run.kwargs.subgraphs);
+    const reader = service.runs.follow(key, run, after);
+    // A comment, so that the head goes out at once.
+    const stream = call.open(headers, HEARTBEAT);
+    onDisconnect(deps, call, started, pumpSse(reader, stream, { view, scheduler, logger }));
+  }
+
+  return [
+    {
+      method: "POST",
+      path: "/threads/:thread_id/runs/stream",
+      async handle(call) {
+        const started = await startRun(deps, call);
+        answer(call, started, started.run.kwargs.stream_mode, -1);
+      },
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/runs/:run_id/stream",
+      async handle(call) {
+        const key = call.thread();
+        const id = call.run();
+        const { query } = call;
+        refuseUnservedQuery(query, "stream");
+        const asked = modesOf(query.list("stream_mode"));
+        const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
+        const run: RunRecord = await service.runs.find(key, id);
+        const modes = asked ?? run.kwargs.stream_mode;
+        answer(call, { key, run, cancelOnDisconnect }, modes, afterOf(call.request.header("last-event-id")));
+      },
+    },
+  ];
+}
+
+/** The id to go on after. Anything that is no id means from the start: better twice than a silent gap. */
+function afterOf(header: string | undefined): number {
+  return header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : -1;
+}
+
+function modesOf(names: readonly string[]): Modes | undefined {
+  if (names.length === 0) return undefined;
+  const modes = names.map((name): StreamMode => {
+    const found = streamModes.find((mode) => mode === name);
+    if (found !== undefined) return found;
+    throw invalidField("stream_mode", `"${name.slice(0, 40)}" must be one of ${streamModes.join(", ")}`);
+  });
+  refuseUnrendered(modes);
+  return modes;
+}
+
+/** Views made so far: few differ, and making one costs more than finding it. */
+class Views {
+  readonly #made = new Map<string, View<Uint8Array>>();
+
+  of(modes: Modes, subgraphs: boolean): View<Uint8Array> {
+    const key = modes.length === 1 && !subgraphs ? (modes[0] as string) : `${modes.join()} ${subgraphs}`;
+    let view = this.#made.get(key);
+    if (view === undefined) {
+      view = viewOf(modes, subgraphs, sse);
+      // Lists may repeat modes without end.
+      if (this.#made.size < 256) this.#made.set(key, view);
+    }
+    return view;
+  }
+}

@@ -1,0 +1,55 @@
+import type { RunRecord } from "../../model/run.ts";
+import { plainError } from "../../model/errors.ts";
+import type { Call } from "../call.ts";
+import type { HttpDeps } from "../deps.ts";
+import { JSON_HEADERS } from "../errors.ts";
+import { Keepalive } from "../keepalive.ts";
+import type { Route } from "../router.ts";
+import { onDisconnect, runPath, startRun, type Started } from "../start.ts";
+
+export function waitRoutes(deps: HttpDeps): readonly Route[] {
+  const keepalive = new Keepalive(deps.scheduler);
+  const { service, logger } = deps;
+
+  /** Answers with the run's outcome. The head goes out at once: a client may hold back other requests until it has it. */
+  async function answer(call: Call, started: Started): Promise<void> {
+    const { key, run } = started;
+    const headers = headersFor(run);
+    if (call.isHead) return call.send(200, headers);
+    const stream = call.open(headers, "\n");
+    keepalive.add(stream);
+    onDisconnect(deps, call, started, () => keepalive.remove(stream));
+    try {
+      stream.end(JSON.stringify(await service.runs.result(key, run.run_id)));
+    } catch (cause) {
+      logger.error("a run's outcome could not be told", { run: run.run_id, error: String(cause) });
+      stream.end(JSON.stringify({ __error__: plainError(cause) }));
+    } finally {
+      keepalive.remove(stream);
+    }
+  }
+
+  return [
+    {
+      method: "POST",
+      path: "/threads/:thread_id/runs/wait",
+      handle: async (call) => answer(call, await startRun(deps, call)),
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/runs/:run_id/join",
+      async handle(call) {
+        const key = call.thread();
+        const id = call.run();
+        const cancelOnDisconnect = call.query.flag("cancel_on_disconnect") ?? false;
+        const run = await service.runs.find(key, id);
+        await answer(call, { key, run, cancelOnDisconnect });
+      },
+    },
+  ];
+}
+
+function headersFor(run: RunRecord) {
+  const path = runPath(run);
+  return { ...JSON_HEADERS, "content-location": path, location: `${path}/join` };
+}

@@ -1,0 +1,105 @@
+import { Type } from "typebox";
+import type { StreamMode } from "../model/run.ts";
+import { shape } from "./validate.ts";
+
+const MODES = {
+  values: true,
+  updates: true,
+  messages: true,
+  "messages-tuple": true,
+  custom: true,
+  debug: true,
+  tasks: true,
+  checkpoints: true,
+  events: true,
+} as const satisfies Record<StreamMode, true>;
+
+export const streamModes = Object.keys(MODES) as StreamMode[];
+
+const ifExists = Type.Enum(["raise", "do_nothing"]);
+const object = Type.Record(Type.String(), Type.Unknown());
+const breakpoints = Type.Union([Type.Literal("*"), Type.Array(Type.String(), { maxItems: 1000 })]);
+const streamMode = Type.Enum(streamModes);
+const send = Type.Object({ node: Type.String(), input: Type.Unknown() });
+const target = Type.Union([Type.String(), send]);
+
+/** Most entries of a list may have, and where pages may begin. */
+export const LIMITS = { least: 1, most: 1000, initial: 10 } as const;
+export const OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
+
+export const threadCreate = shape(
+  Type.Object({
+    thread_id: Type.Optional(Type.String({ format: "uuid" })),
+    metadata: Type.Optional(object),
+    if_exists: Type.Optional(ifExists),
+  }),
+);
+
+export const runCreate = shape(
+  Type.Object({
+    assistant_id: Type.String(),
+    input: Type.Optional(Type.Unknown()),
+    command: Type.Optional(
+      Type.Object({
+        resume: Type.Optional(Type.Unknown()),
+        update: Type.Optional(Type.Unknown()),
+        goto: Type.Optional(Type.Union([Type.String(), send, Type.Array(target), Type.Null()])),
+      }),
+    ),
+    metadata: Type.Optional(object),
+    config: Type.Optional(
+      Type.Object({
+        tags: Type.Optional(Type.Array(Type.String())),
+        recursion_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+        configurable: Type.Optional(object),
+      }),
+    ),
+    context: Type.Optional(object),
+    stream_mode: Type.Optional(Type.Union([streamMode, Type.Array(streamMode, { maxItems: 100 })])),
+    stream_subgraphs: Type.Optional(Type.Boolean()),
+    stream_resumable: Type.Optional(Type.Boolean()),
+    interrupt_before: Type.Optional(breakpoints),
+    interrupt_after: Type.Optional(breakpoints),
+    multitask_strategy: Type.Optional(Type.Enum(["reject", "enqueue", "interrupt", "rollback"])),
+    on_disconnect: Type.Optional(Type.Enum(["cancel", "continue"])),
+    on_completion: Type.Optional(Type.Enum(["delete", "keep"])),
+    durability: Type.Optional(Type.Enum(["sync", "async", "exit"])),
+    checkpoint_during: Type.Optional(Type.Boolean()),
+  }),
+);
+
+export const assistantCreate = shape(
+  Type.Object({
+    graph_id: Type.String(),
+    assistant_id: Type.Optional(Type.String({ format: "uuid" })),
+    name: Type.Optional(Type.String({ maxLength: 1000 })),
+    description: Type.Optional(Type.String({ maxLength: 100_000 })),
+    config: Type.Optional(object),
+    context: Type.Optional(object),
+    metadata: Type.Optional(object),
+    if_exists: Type.Optional(ifExists),
+  }),
+);
+
+export const assistantFields = [
+  "assistant_id",
+  "graph_id",
+  "name",
+  "description",
+  "config",
+  "context",
+  "created_at",
+  "updated_at",
+  "metadata",
+  "version",
+] as const;
+
+export const assistantSearch = shape(
+  Type.Object({
+    graph_id: Type.Optional(Type.String()),
+    metadata: Type.Optional(object),
+    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+    select: Type.Optional(Type.Array(Type.Enum(assistantFields), { maxItems: 100 })),
+  }),
+);

@@ -1,0 +1,53 @@
+import type { RunRecord, StreamMode } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { RunRequest } from "../service/kwargs.ts";
+import type { Call } from "./call.ts";
+import type { HttpDeps } from "./deps.ts";
+import { runCreate } from "./schemas.ts";
+import { refuseUnrendered, refuseUnserved, refuseUnservedQuery } from "./unserved.ts";
+
+export interface Started {
+  readonly key: ThreadKey;
+  readonly run: RunRecord;
+  /** What the client wants to become of the run when it goes away. */
+  readonly cancelOnDisconnect: boolean;
+}
+
+/** Reads a request for a run on a thread and starts it: the same for all ways to look at its outcome. */
+export async function startRun({ service }: HttpDeps, call: Call): Promise<Started> {
+  const key = call.thread();
+  refuseUnservedQuery(call.query, "create");
+  const body = await call.body();
+  refuseUnserved(body, "run");
+  const request = runCreate.parse(body) as ReturnType<typeof runCreate.parse> & RunRequest;
+  refuseUnrendered(request.stream_mode);
+  const run = await service.runs.start(key, request);
+  return { key, run, cancelOnDisconnect: request.on_disconnect === "cancel" };
+}
+
+/** Where a run is, relative: some clients refuse another origin. */
+export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;
+
+/** Tells the run's end to come when the peer goes away, also when it has gone by now. */
+export function onDisconnect(
+  { service, logger }: HttpDeps,
+  call: Call,
+  { key, run, cancelOnDisconnect }: Started,
+  left: () => void,
+): void {
+  const gone = () => {
+    left();
+    if (!cancelOnDisconnect) return;
+    service.runs.cancel(key, run.run_id, "interrupt", false).catch((cause: unknown) => {
+      logger.warn("a run whose client left could not be cancelled", {
+        run: run.run_id,
+        error: String(cause),
+      });
+    });
+  };
+  if (call.reply.aborted) gone();
+  else call.reply.onAbort(gone);
+}
+
+/** A filter of stream modes as the run's own list is one. */
+export type Modes = readonly StreamMode[];

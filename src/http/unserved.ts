@@ -1,0 +1,76 @@
+import { isObject } from "../model/json.ts";
+import type { StreamMode } from "../model/run.ts";
+import { table } from "../stream/modes.ts";
+import type { RawBody } from "./body.ts";
+import { invalidField } from "./errors.ts";
+import type { Query } from "./query.ts";
+
+/** Known fields that are not served yet, and what may stand in them because it asks for nothing. */
+type Unserved = { readonly [field: string]: (value: unknown) => boolean };
+
+const never = () => false;
+const only =
+  (...values: readonly unknown[]) =>
+  (value: unknown) =>
+    values.includes(value);
+const empty = (value: unknown) => Array.isArray(value) && value.length === 0;
+
+const bodies = {
+  thread: { supersteps: empty, ttl: never },
+  run: {
+    after_seconds: only(0),
+    webhook: never,
+    checkpoint: never,
+    checkpoint_id: never,
+    if_not_exists: only("reject"),
+    feedback_keys: empty,
+    langsmith_tracer: never,
+    strict_resume: only(false),
+  },
+  configurable: { checkpoint_id: never, checkpoint_ns: only(""), checkpoint_map: never },
+  search: { name: never, sort_by: only("created_at"), sort_order: only("desc") },
+} as const satisfies { readonly [body: string]: Unserved };
+
+const queries = {
+  state: { subgraphs: ["false", "0", "no", ""] },
+  runs: { metadata: [] },
+  create: { namespace: [] },
+  stream: { namespace: [], checkpoint_id: [] },
+  cancel: { reason: [] },
+} as const satisfies { readonly [query: string]: { readonly [field: string]: readonly string[] } };
+
+/** Refuses what would otherwise be ignored, and so be taken for served. @throws ServiceError `validation.failed` */
+export function refuseUnserved(body: RawBody, kind: keyof typeof bodies): void {
+  refuse(body, bodies[kind], "");
+  if (kind !== "run" || !isObject(body["config"])) return;
+  const { configurable } = body["config"];
+  if (isObject(configurable)) refuse(configurable, bodies.configurable, "config.configurable.");
+}
+
+function refuse(object: { readonly [name: string]: unknown }, unserved: Unserved, under: string): void {
+  for (const field in unserved) {
+    const value = Object.hasOwn(object, field) ? object[field] : undefined;
+    if (value === undefined || value === null || unserved[field]?.(value)) continue;
+    throw invalidField(`${under}${field}`, "is not served yet");
+  }
+}
+
+/** The same for a query. */
+export function refuseUnservedQuery(query: Query, kind: keyof typeof queries): void {
+  const unserved: { readonly [field: string]: readonly string[] } = queries[kind];
+  for (const field in unserved) {
+    const value = query.text(field);
+    if (value === undefined || unserved[field]?.includes(value.toLowerCase())) continue;
+    throw invalidField(field, "is not served yet");
+  }
+}
+
+/** Stream modes that have something to show. */
+const rendered: ReadonlySet<string> = new Set(Object.values(table).flatMap((slots) => Object.keys(slots)));
+
+/** @throws ServiceError `validation.failed` */
+export function refuseUnrendered(modes: StreamMode | readonly StreamMode[] | undefined): void {
+  const list = typeof modes === "string" ? [modes] : (modes ?? []);
+  const unknown = list.find((mode) => !rendered.has(mode));
+  if (unknown !== undefined) throw invalidField("stream_mode", `"${unknown}" is not served yet`);
+}

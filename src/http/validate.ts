@@ -1,0 +1,82 @@
+import type { Static, TSchema } from "typebox";
+import { Compile, type Validator } from "typebox/compile";
+import type { FieldError } from "../model/errors.ts";
+import type { RawBody } from "./body.ts";
+import { invalid } from "./errors.ts";
+
+/** A schema, compiled once, and what a body is after it has passed. */
+export interface Shape<T> {
+  readonly schema: TSchema;
+  /** @throws ServiceError `validation.failed` naming each field that is wrong */
+  parse(body: RawBody): T;
+}
+
+export function shape<const S extends TSchema>(schema: S): Shape<Static<S>> {
+  let compiled: Validator | undefined;
+  return {
+    schema,
+    parse(body) {
+      // At the first use: a server that has just started has better things to do.
+      compiled ??= Compile(schema as TSchema);
+      if (compiled.Check(body)) return body as Static<S>;
+      throw invalid(fieldErrors(compiled.Errors(body)));
+    },
+  };
+}
+
+interface SchemaError {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly params: object;
+  readonly message: string;
+}
+
+/** Fields told of in one answer. */
+const MOST = 20;
+
+function fieldErrors(errors: readonly SchemaError[]): readonly FieldError[] {
+  const found = new Map<string, string[]>();
+  for (const error of errors) {
+    // That none of several schemas fits says less than what each of them wanted.
+    if (error.keyword === "anyOf" && errors.length > 1) continue;
+    for (const [at, message] of told(error)) {
+      const messages = found.get(at);
+      if (messages === undefined) found.set(at, [message]);
+      else if (!messages.includes(message)) messages.push(message);
+    }
+  }
+  return [...found].slice(0, MOST).map(([at, messages]) => ({ at, message: messages.join(", or ") }));
+}
+
+function told({ keyword, instancePath, params, message }: SchemaError): (readonly [string, string])[] {
+  const at = pathOf(instancePath);
+  switch (keyword) {
+    case "required": {
+      const { requiredProperties } = params as { requiredProperties: readonly string[] };
+      return requiredProperties.map((name) => [at === "" ? name : `${at}.${name}`, "is required"] as const);
+    }
+    case "enum": {
+      const { allowedValues } = params as { allowedValues: readonly unknown[] };
+      return [[at, `must be one of ${allowedValues.join(", ")}`]];
+    }
+    case "const": {
+      const { allowedValue } = params as { allowedValue: unknown };
+      return [[at, `must be ${JSON.stringify(allowedValue)}`]];
+    }
+    case "format":
+      return [[at, `must be a ${(params as { format: string }).format.toUpperCase()}`]];
+    default:
+      return [[at, message]];
+  }
+}
+
+/** A JSON pointer as people write it: `config.tags[0]`. */
+function pathOf(pointer: string): string {
+  let path = "";
+  for (const part of pointer.split("/").slice(1)) {
+    const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (/^\d+$/.test(name)) path += `[${name}]`;
+    else path += path === "" ? name : `.${name}`;
+  }
+  return path;
+}

@@ -1,0 +1,140 @@
+import type { AssistantRecord } from "../model/assistant.ts";
+import type { Checkpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import { type ThreadRecord, threadStatus } from "../model/thread.ts";
+import { toIso } from "../model/time.ts";
+
+/** Stored records as the wire shows them. */
+
+export function assistantOf(assistant: AssistantRecord): JsonObject {
+  return {
+    assistant_id: assistant.assistant_id,
+    graph_id: assistant.graph_id,
+    version: assistant.version,
+    name: assistant.name,
+    description: assistant.description,
+    config: assistant.config,
+    context: assistant.context,
+    metadata: assistant.metadata,
+    created_at: toIso(assistant.created_at),
+    updated_at: toIso(assistant.updated_at),
+  };
+}
+
+/** `values`: the state, null for a thread that has none yet. */
+export function threadOf(thread: ThreadRecord, values: JsonObject | null): JsonObject {
+  const status = threadStatus(thread);
+  return {
+    thread_id: thread.thread_id,
+    created_at: toIso(thread.created_at),
+    updated_at: toIso(thread.updated_at),
+    state_updated_at: toIso(thread.state_updated_at),
+    metadata: thread.metadata,
+    status,
+    config: thread.config,
+    values,
+    interrupts: thread.interrupts,
+    ...(status === "error" && thread.error !== null && { error: thread.error }),
+  };
+}
+
+export function runOf(run: RunRecord, isRunning: boolean): JsonObject {
+  return {
+    run_id: run.run_id,
+    thread_id: run.thread_id,
+    assistant_id: run.assistant_id,
+    created_at: toIso(run.created_at),
+    updated_at: toIso(run.updated_at),
+    metadata: run.metadata,
+    status: isRunning && run.status === "pending" ? "running" : run.status,
+    kwargs: run.kwargs,
+    multitask_strategy: run.multitask_strategy,
+  };
+}
+
+/** The state of a thread that has not run yet: clients take the missing checkpoint for "no history". */
+export const emptyState: JsonObject = {
+  values: {},
+  next: [],
+  tasks: [],
+  metadata: {},
+  created_at: null,
+  checkpoint: null,
+  parent_checkpoint: null,
+  interrupts: [],
+  checkpoint_id: null,
+  parent_checkpoint_id: null,
+};
+
+export interface StateParts {
+  readonly thread: string;
+  readonly checkpoint: Checkpoint;
+  readonly values: JsonObject;
+  readonly writes: readonly TaskWrites[];
+  /** Show what the nodes wrote in the metadata: it may be as large as the state. */
+  readonly withWrites: boolean;
+}
+
+export function stateOf({ thread, checkpoint, values, writes, withWrites }: StateParts): JsonObject {
+  const { id, ns, parent } = checkpoint;
+  const left = new Map(writes.map((task) => [task.task, task]));
+  return {
+    values,
+    // A task that has finished waits for its siblings: it does not run again.
+    next: checkpoint.next.filter((task) => left.get(task.id)?.result === undefined).map(({ name }) => name),
+    tasks: checkpoint.next.map((task) => taskOf(task, left.get(task.id))),
+    metadata: metadataOf(thread, checkpoint, withWrites),
+    created_at: toIso(checkpoint.created_at),
+    checkpoint: checkpointOf(thread, ns, id),
+    parent_checkpoint: parent === null ? null : checkpointOf(thread, ns, parent),
+    interrupts: pendingInterrupts(checkpoint, writes),
+    checkpoint_id: id,
+    parent_checkpoint_id: parent,
+  };
+}
+
+function checkpointOf(thread: string, ns: string, id: string): JsonObject {
+  return { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: null };
+}
+
+function metadataOf(thread: string, checkpoint: Checkpoint, withWrites: boolean): JsonObject {
+  return {
+    user_id: "",
+    ...checkpoint.metadata,
+    source: checkpoint.source,
+    step: checkpoint.step,
+    parents: checkpoint.metadata["parents"] ?? {},
+    ...(withWrites && { writes: checkpoint.writes }),
+    run_id: checkpoint.run_id,
+    thread_id: thread,
+  };
+}
+
+function taskOf(task: PlannedTask, left: TaskWrites | undefined): JsonObject {
+  const { error } = left ?? { error: null };
+  return {
+    id: task.id,
+    name: task.name,
+    path: task.path,
+    // JSON text: clients parse it to an error of that name.
+    error: (error ?? null) === null ? null : JSON.stringify({ name: error?.error, message: error?.message }),
+    interrupts: left === undefined || left.result !== undefined ? [] : left.interrupts,
+    checkpoint: null,
+    state: null,
+    result: null,
+  };
+}
+
+/** The interrupts that wait for an answer at a checkpoint, in the order of its tasks. */
+export function pendingInterrupts(
+  checkpoint: Checkpoint,
+  writes: readonly TaskWrites[],
+): readonly Interrupt[] {
+  const left = new Map(writes.map((task) => [task.task, task]));
+  return checkpoint.next.flatMap(({ id }) => {
+    const task = left.get(id);
+    return task === undefined || task.result !== undefined ? [] : task.interrupts;
+  });
+}

@@ -1,0 +1,54 @@
+import type { Checkpoint } from "../model/checkpoint.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Journal } from "../ports/journal.ts";
+import { pendingInterrupts } from "./records.ts";
+
+/** Checkpoints looked through at a time, when later runs have gone on. */
+const PAGE = 100;
+
+/**
+ * What a run that has ended has to show: its last state; with `__interrupt__` where it paused, an empty list at a
+ * breakpoint; `__error__` where it failed. Never null: clients look for these keys without asking what it is.
+ * `run`: undefined for one that was rolled back, of which the thread's state is all that is left.
+ */
+export async function resultOf(
+  journal: Journal,
+  key: ThreadKey,
+  run: RunRecord | undefined,
+): Promise<JsonObject> {
+  if (run?.status === "error" || run?.status === "timeout") {
+    const { error, message } = run.error ?? { error: "Error", message: `The run ended with ${run.status}` };
+    return { __error__: { error, message } };
+  }
+  const checkpoint = await lastOf(journal, key, run);
+  if (checkpoint === undefined) return {};
+  const values = await journal.values(key, checkpoint);
+  if (run?.status !== "success" || checkpoint.next.length === 0) return values;
+  const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
+  return { ...values, __interrupt__: pendingInterrupts(checkpoint, writes) };
+}
+
+/** The run's last checkpoint; where it made none, the one that it started from. */
+async function lastOf(
+  journal: Journal,
+  key: ThreadKey,
+  run: RunRecord | undefined,
+): Promise<Checkpoint | undefined> {
+  const thread = await journal.thread(key);
+  if (thread?.checkpoint === undefined || thread.checkpoint === null) return undefined;
+  const latest = await journal.checkpoint(key, "", thread.checkpoint);
+  if (run === undefined || latest === undefined || latest.run_id === run.run_id) return latest;
+  const base = run.base_checkpoint;
+  if (base === latest.id) return latest;
+  let before: string | undefined;
+  for (;;) {
+    const page = await journal.history(key, { ns: "", limit: PAGE, ...(before !== undefined && { before }) });
+    for (const checkpoint of page) {
+      if (checkpoint.run_id === run.run_id || checkpoint.id === base) return checkpoint;
+    }
+    before = page.at(-1)?.id;
+    if (before === undefined || (base !== null && before < base)) return undefined;
+  }
+}

@@ -1,0 +1,104 @@
+import type { ThreadSystem } from "../../actors/port.ts";
+import { ServiceError } from "../model/errors.ts";
+import { uuid7 } from "../model/ids.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { CancelAction, RunRecord, RunStatus } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Random } from "../ports/random.ts";
+import type { Hub } from "../stream/hub.ts";
+import type { Reader } from "../stream/reader.ts";
+import type { Assistants } from "./assistants.ts";
+import { draftOf, type RunRequest } from "./kwargs.ts";
+import { runOf } from "./records.ts";
+import { resultOf } from "./result.ts";
+import { threadAt } from "./threads.ts";
+
+export interface RunsPage {
+  readonly limit: number;
+  readonly offset: number;
+  readonly status?: RunStatus;
+}
+
+export interface Runs {
+  /**
+   * Starts a run, or puts it in the queue. Resolves once it is stored.
+   * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `run.conflict`, `resume.*`,
+   *   `server.draining`, `storage.unavailable`
+   */
+  start(key: ThreadKey, request: RunRequest): Promise<RunRecord>;
+  /** @throws ServiceError `run.not_found`, `thread.not_found` */
+  find(key: ThreadKey, run: string): Promise<RunRecord>;
+  /** A run's record as the wire shows it now. */
+  show(key: ThreadKey, run: RunRecord): JsonObject;
+  /** Newest first. @throws ServiceError `thread.not_found` */
+  list(key: ThreadKey, page: RunsPage): Promise<readonly RunRecord[]>;
+  /** Waits for the run's end and resolves with what it has to show, also of a run that is unknown by then. */
+  result(key: ThreadKey, run: string): Promise<JsonObject>;
+  /**
+   * Asks for the run's end; with `wait`, resolves once it has ended. A run that has ended already is left as it is.
+   * @throws ServiceError `run.not_found`, `thread.not_found`
+   */
+  cancel(key: ThreadKey, run: string, action: CancelAction, wait: boolean): Promise<void>;
+  /** Reads the run's events above `after`; -1: from the start. The reader MUST be closed. */
+  follow(key: ThreadKey, run: RunRecord, after: number): Reader;
+}
+
+interface Deps {
+  readonly system: ThreadSystem;
+  readonly journal: Journal;
+  readonly hub: Hub;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly assistants: Assistants;
+}
+
+export function createRuns({ system, journal, hub, clock, random, assistants }: Deps): Runs {
+  async function find(key: ThreadKey, id: string): Promise<RunRecord> {
+    const run = await journal.run(key, id);
+    if (run !== undefined) return run;
+    await threadAt(journal, key);
+    throw new ServiceError("run.not_found", "Run not found");
+  }
+
+  const isRunning = (key: ThreadKey, run: RunRecord) =>
+    run.status === "pending" && system.isRunning(key, run.run_id);
+
+  return {
+    async start(key, request) {
+      const assistant = await assistants.resolve(key.tenant, request.assistant_id);
+      const thread = await threadAt(journal, key);
+      const id = uuid7(clock.now(), random.bytes(16));
+      return system.admit(key, draftOf(id, request, assistant, thread));
+    },
+
+    find,
+
+    show: (key, run) => runOf(run, isRunning(key, run)),
+
+    async list(key, { limit, offset, status }) {
+      const { active } = await threadAt(journal, key);
+      if (status === "running") {
+        const run = active === null || offset > 0 || limit === 0 ? undefined : await journal.run(key, active);
+        return run !== undefined && isRunning(key, run) ? [run] : [];
+      }
+      if (status === "pending") {
+        // The one that runs is stored as pending too, and must not take a place on a page.
+        const stored = await journal.runs(key, { status, offset: 0, limit: offset + limit + 1 });
+        return stored.filter((run) => !isRunning(key, run)).slice(offset, offset + limit);
+      }
+      return journal.runs(key, { limit, offset, ...(status !== undefined && { status }) });
+    },
+
+    result: async (key, id) => resultOf(journal, key, await system.settled(key, id)),
+
+    async cancel(key, id, action, wait) {
+      await find(key, id);
+      await system.cancel(key, id, action);
+      if (wait) await system.settled(key, id);
+    },
+
+    follow: (key, run, after) => hub.follow(key, run, { after }),
+  };
+}

@@ -1,0 +1,36 @@
+import type { ThreadSystem } from "../../actors/port.ts";
+import type { Catalog } from "../ports/catalog.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Engine } from "../ports/engine.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Random } from "../ports/random.ts";
+import type { Hub } from "../stream/hub.ts";
+import { createAssistants, type Assistants } from "./assistants.ts";
+import { createRuns, type Runs } from "./runs.ts";
+import { createThreads, type Threads } from "./threads.ts";
+
+export interface ServiceDeps {
+  readonly system: ThreadSystem;
+  readonly journal: Journal;
+  readonly catalog: Catalog;
+  readonly engine: Engine;
+  readonly hub: Hub;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** The contract as functions, whatever face asks. Reads go to the journal, never through an actor: they wake nobody. */
+export interface Service {
+  readonly threads: Threads;
+  readonly runs: Runs;
+  readonly assistants: Assistants;
+}
+
+export function createService(deps: ServiceDeps): Service {
+  const assistants = createAssistants(deps);
+  return {
+    assistants,
+    threads: createThreads(deps),
+    runs: createRuns({ ...deps, assistants }),
+  };
+}

@@ -1,0 +1,89 @@
+import type { ThreadSystem } from "../../actors/port.ts";
+import type { Checkpoint } from "../model/checkpoint.ts";
+import { ServiceError } from "../model/errors.ts";
+import { uuid7 } from "../model/ids.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Random } from "../ports/random.ts";
+import { emptyState, stateOf, threadOf } from "./records.ts";
+import { storableObject } from "./storable.ts";
+
+export interface NewThread {
+  /** A UUID in lower case. */
+  readonly thread_id?: string;
+  readonly metadata?: JsonObject;
+  /** What to do when the id is taken: `raise` (default) throws `thread.exists`, `do_nothing` answers what is there. */
+  readonly if_exists?: "raise" | "do_nothing";
+}
+
+/** What of a state is wanted. */
+export interface StateSelection {
+  /** Only these keys of the state are read; undefined: all of them. */
+  readonly keys?: readonly string[];
+  /** With what the nodes wrote, in the metadata. */
+  readonly writes: boolean;
+}
+
+export interface Threads {
+  /** @throws ServiceError `thread.exists`, `validation.failed`, `server.draining`, `storage.unavailable` */
+  create(tenant: string, asked: NewThread): Promise<JsonObject>;
+  /** The thread with its state. @throws ServiceError `thread.not_found` */
+  get(key: ThreadKey): Promise<JsonObject>;
+  /** The latest state, also of a thread that has none yet. @throws ServiceError `thread.not_found` */
+  state(key: ThreadKey, selection: StateSelection): Promise<JsonObject>;
+}
+
+interface Deps {
+  readonly system: ThreadSystem;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export function createThreads({ system, journal, clock, random }: Deps): Threads {
+  async function valuesOf(key: ThreadKey, thread: ThreadRecord): Promise<JsonObject | null> {
+    if (thread.checkpoint === null) return null;
+    return journal.values(key, await checkpointAt(journal, key, thread.checkpoint));
+  }
+
+  return {
+    async create(tenant, asked) {
+      const thread = asked.thread_id ?? uuid7(clock.now(), random.bytes(16));
+      const key = { tenant, thread };
+      const metadata = storableObject(asked.metadata, "metadata");
+      const record = await system.create(key, { metadata, if_exists: asked.if_exists ?? "raise" });
+      return threadOf(record, await valuesOf(key, record));
+    },
+
+    async get(key) {
+      const record = await threadAt(journal, key);
+      return threadOf(record, await valuesOf(key, record));
+    },
+
+    async state(key, { keys, writes: withWrites }) {
+      const record = await threadAt(journal, key);
+      if (record.checkpoint === null) return emptyState;
+      const checkpoint = await checkpointAt(journal, key, record.checkpoint);
+      const wanted = keys?.filter((name) => Object.hasOwn(checkpoint.channels, name));
+      const values = wanted?.length === 0 ? {} : await journal.values(key, checkpoint, wanted);
+      const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
+      return stateOf({ thread: key.thread, checkpoint, values, writes, withWrites });
+    },
+  };
+}
+
+/** @throws ServiceError `thread.not_found` */
+export async function threadAt(journal: Journal, key: ThreadKey): Promise<ThreadRecord> {
+  const record = await journal.thread(key);
+  if (record !== undefined) return record;
+  throw new ServiceError("thread.not_found", `Thread with ID ${key.thread} not found`);
+}
+
+/** A root checkpoint that a record names. @throws ServiceError `journal.damaged` when it is missing */
+export async function checkpointAt(journal: Journal, key: ThreadKey, id: string): Promise<Checkpoint> {
+  const checkpoint = await journal.checkpoint(key, "", id);
+  if (checkpoint !== undefined) return checkpoint;
+  throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${key.thread} is missing`);
+}
