@@ -40,6 +40,8 @@ export type TaskEvent =
   | { readonly type: "DONE" }
   | { readonly type: "INTERRUPTED" }
   | { readonly type: "FAILED" }
+  /** It failed, and may try again after so many milliseconds. */
+  | { readonly type: "RETRY"; readonly delay: number }
   | { readonly type: "CANCEL" };
 
 export type TaskKind = "done" | "interrupted" | "failed" | "cancelled";

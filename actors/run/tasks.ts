@@ -5,7 +5,9 @@ import type { Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Emission, Execution, NodeCall, Settled, TaskOutcome } from "../../src/ports/engine.ts";
 import type { NodeIo } from "../../src/ports/host.ts";
+import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Cell } from "../thread/cell.ts";
+import { retryAfter } from "./retry.ts";
 
 /** The attempt to which the bodies belong. */
 export interface TaskOwner {
@@ -23,8 +25,11 @@ export interface TaskOwner {
 
 /** A node body that runs. */
 interface Live {
+  readonly call: NodeCall;
   readonly controller: AbortController;
+  readonly self: AnyActorRef;
   steps: JsonObject;
+  timer: Cancel | null;
 }
 
 const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;
@@ -48,49 +53,64 @@ export class Tasks {
       self.send({ type: "FAILED" });
       return;
     }
-    const live: Live = { controller: new AbortController(), steps: call.steps };
+    // What an earlier try has journaled is not run again.
+    const steps = { ...call.steps, ...this.#attempt.writes.get(task)?.steps };
+    const live: Live = { call, controller: new AbortController(), self, steps, timer: null };
     this.#live.set(task, live);
     const io: NodeIo = {
       emit: (fact: Fact) => (this.#live.get(task) === live ? this.#attempt.emit(fact) : -1),
-      record: (step, value) => this.#record(call, live, step, value),
+      record: (step, value) => this.#record(live, step, value),
       signal: live.controller.signal,
     };
-    cell.deps.host.run(call, io).then(
-      (outcome) => this.#ended(task, live, outcome, self),
+    if (call.timeout !== null) {
+      live.timer = cell.deps.scheduler.after(call.timeout, () => this.#timedOut(live));
+    }
+    cell.deps.host.run({ ...call, steps }, io).then(
+      (outcome) => this.#ended(live, outcome),
       // The host promises never to reject; if it does all the same, the run must still end.
-      (thrown: unknown) => this.#ended(task, live, { kind: "failed", error: plainError(thrown) }, self),
+      (thrown: unknown) => this.#ended(live, { kind: "failed", error: plainError(thrown) }),
     );
   }
 
-  #ended(task: string, live: Live, outcome: TaskOutcome, self: AnyActorRef): void {
-    if (this.#live.get(task) !== live) return;
-    this.#live.delete(task);
+  /** The body is not waited for: what it does from here on reaches nothing. */
+  #timedOut(live: Live): void {
+    const { node, timeout } = live.call;
+    const message = `Node "${node}" took longer than ${timeout} ms`;
+    this.#ended(live, { kind: "failed", error: { error: "NodeTimeoutError", message } });
+    live.controller.abort(new DOMException(message, "TimeoutError"));
+  }
+
+  #ended(live: Live, outcome: TaskOutcome): void {
+    const { call, self } = live;
+    if (this.#live.get(call.task) !== live) return;
+    this.#live.delete(call.task);
+    live.timer?.();
     const attempt = this.#attempt;
     if (!attempt.alive) return;
     // It was asked to stop and threw: it has stopped. Its error is not the run's.
-    if (outcome.kind === "failed" && live.controller.signal.aborted) {
-      self.send({ type: "FAILED" });
-      return;
-    }
+    if (outcome.kind === "failed" && live.controller.signal.aborted) return self.send({ type: "FAILED" });
+    const delay = retryAfter(call, outcome, attempt.cell.deps.random.float());
+    if (delay !== null) return self.send({ type: "RETRY", delay });
     let settled: Settled;
     try {
-      settled = attempt.execution.settle(task, outcome);
+      settled = attempt.execution.settle(call.task, outcome);
     } catch (thrown) {
       attempt.fail(plainError(thrown));
-      self.send({ type: "FAILED" });
-      return;
+      return self.send({ type: "FAILED" });
     }
     const { writes, kind, emissions, error } = settled;
     attempt.stage({ ...writes, steps: { ...writes.steps, ...live.steps } }, emissions);
     if (kind === "failed") attempt.fail(error ?? { error: "Error", message: "the task failed" });
-    // Siblings still run: what this one did is kept even if they, or the server, fail.
-    if (this.#live.size > 0) attempt.flushSoon();
+    // Siblings may still run: what this one did is kept even if they, or the server, fail. After the last one the step's
+    // own append takes it along.
+    attempt.flushSoon();
     self.send({ type: answers[kind] });
   }
 
   /** Stores a `ctx.step` record with the task's other leavings. */
-  #record(call: NodeCall, live: Live, step: string, value: unknown): Promise<void> {
+  #record(live: Live, step: string, value: unknown): Promise<void> {
     const attempt = this.#attempt;
+    const { call } = live;
     if (this.#live.get(call.task) !== live || attempt.head === null) return Promise.resolve();
     live.steps = { ...live.steps, [step]: value };
     const before = attempt.writes.get(call.task);
@@ -116,6 +136,7 @@ export class Tasks {
 
   revoke(): void {
     this.abort("The attempt is over");
+    for (const { timer } of this.#live.values()) timer?.();
     this.#live.clear();
   }
 }

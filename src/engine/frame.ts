@@ -62,6 +62,8 @@ export class Frame {
   left = new Map<string, TaskWrites>();
   /** The tasks that this attempt has run. */
   readonly ran = new Set<string>();
+  /** How often each task of the step has been called. */
+  readonly tries = new Map<string, number>();
   /** What tasks wrote to keys that are never stored, by task. */
   readonly loose = new Map<string, JsonObject>();
   /** The state with the one task's update in it, when an edge has already asked for it. */
@@ -146,6 +148,7 @@ export class Frame {
     this.head = head;
     this.left = new Map();
     this.ran.clear();
+    this.tries.clear();
     this.fresh = undefined;
     const made = { ...head, changes: joinChanges(this.#pending, changes) };
     this.#pending = {};

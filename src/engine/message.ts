@@ -84,7 +84,7 @@ export function messageMaker(call: NodeCall, io: NodeIo, check: () => void): Mes
   let count = 0;
   const begin = (init: MessageInit = {}): MessageWriter => {
     check();
-    ids ??= streamedIds(call.task, call.attempt);
+    ids ??= streamedIds(call.task, call.attempt, call.try);
     return new StreamedMessage(io, call, streamedId(ids, count++), init);
   };
   const from: MessageMaker["from"] = async (source, init) => {

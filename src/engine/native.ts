@@ -68,7 +68,7 @@ class NativeExecution implements Execution {
   }
 
   call(task: string): NodeCall {
-    const { run, left, step, definition } = this.#frame;
+    const { run, left, step, definition, tries } = this.#frame;
     const planned = this.#task(task);
     const { name } = planned;
     const node = definition.nodes.get(name);
@@ -78,6 +78,8 @@ class NativeExecution implements Execution {
     }
     const writes = left.get(task);
     this.#frame.ran.add(task);
+    const next = (tries.get(task) ?? 0) + 1;
+    tries.set(task, next);
     return {
       graph: run.graph_id,
       node: name,
@@ -88,6 +90,9 @@ class NativeExecution implements Execution {
       tenant: DEFAULT_TENANT,
       assistant: run.assistant_id,
       attempt: run.attempt,
+      try: next,
+      tries: node?.retry ?? 1,
+      timeout: node?.timeout ?? null,
       step,
       input,
       config: run.kwargs.config,
@@ -184,13 +189,13 @@ class NativeExecution implements Execution {
 
   /** Tells of the messages in an update that are new to the state. */
   #complete(task: PlannedTask, update: JsonObject | null, emissions: Emission[]): void {
-    const { definition, values, run } = this.#frame;
+    const { definition, values, run, tries } = this.#frame;
     let ids: string | undefined;
     for (const key in update) {
       const rule = definition.rules.get(key);
       if (rule?.holds === undefined) continue;
       for (const message of update[key] as readonly (Message | RemoveMessage)[]) {
-        ids ??= streamedIds(task.id, run.attempt);
+        ids ??= streamedIds(task.id, run.attempt, tries.get(task.id) ?? 1);
         const streamed = isStreamed(ids, message.id);
         if (!streamed && message.type !== "remove" && rule.holds(own(values, key), message.id)) continue;
         const shown = message as unknown as JsonObject;

@@ -3,9 +3,9 @@ import { uuid5 } from "../model/ids.ts";
 /** The part that the ids of all messages streamed by one attempt of a task share; their number is the rest. */
 const SHARED = 28;
 
-/** Where the ids of an attempt's streamed messages come from. */
-export function streamedIds(task: string, attempt: number): string {
-  return uuid5(`message:${attempt}`, task);
+/** Where the ids of the messages come from that one try of a task streams. */
+export function streamedIds(task: string, attempt: number, attemptTry: number): string {
+  return uuid5(`message:${attempt}:${attemptTry}`, task);
 }
 
 /** The id of the n-th message: known before its first token, and the same on a replay. */

@@ -71,6 +71,12 @@ export interface NodeCall {
   readonly tenant: string;
   readonly assistant: string;
   readonly attempt: number;
+  /** Which try of this attempt it is, from 1: `call` counts them. */
+  readonly try: number;
+  /** How many tries the node may have. */
+  readonly tries: number;
+  /** Milliseconds that one try may take, or null. */
+  readonly timeout: number | null;
   readonly step: number;
   /** The state, or what a `send` brought. Shared: MUST NOT be changed. */
   readonly input: unknown;
@@ -97,6 +103,7 @@ export interface Execution {
    * @throws ServiceError `resume.*`, `state.invalid`
    */
   begin(): Eventually<Step>;
+  /** What the task's next try is given. Called once for each try. */
   call(task: string): NodeCall;
   /** Reads a task's outcome. An invalid return (unknown key, unstorable value) makes it `failed`, naming the path. */
   settle(task: string, outcome: TaskOutcome): Settled;
