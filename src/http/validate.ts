@@ -45,8 +45,14 @@ function fieldErrors(errors: readonly SchemaError[]): readonly FieldError[] {
       else if (!messages.includes(message)) messages.push(message);
     }
   }
-  return [...found].slice(0, MOST).map(([at, messages]) => ({ at, message: messages.join(", or ") }));
+  // Where one of several schemas fits but for a part, that part is what is wrong.
+  const names = [...found.keys()];
+  const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
+  return deepest.slice(0, MOST).map(([at, messages]) => ({ at, message: messages.join(", or ") }));
 }
+
+const isWithin = (path: string, outer: string) =>
+  path.length > outer.length && path.startsWith(outer) && /^[.[]/.test(path.slice(outer.length));
 
 function told({ keyword, instancePath, params, message }: SchemaError): (readonly [string, string])[] {
   const at = pathOf(instancePath);

@@ -1,0 +1,230 @@
+import { createHandler } from "../../src/http/handler.ts";
+import type { AssistantRecord } from "../../src/model/assistant.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { RunRecord } from "../../src/model/run.ts";
+import type { ThreadKey } from "../../src/model/thread.ts";
+import type { Logger } from "../../src/ports/logger.ts";
+import type { Scheduler } from "../../src/ports/scheduler.ts";
+import type { ByteStream, Headers, HttpRequest, Reply } from "../../src/ports/transport.ts";
+import { defaultAssistant } from "../../src/service/assistants.ts";
+import { draftOf, type RunRequest } from "../../src/service/kwargs.ts";
+import { runOf } from "../../src/service/records.ts";
+import type { Service } from "../../src/service/service.ts";
+import { newThread } from "../../src/model/thread.ts";
+import type { Pause, Reader } from "../../src/stream/reader.ts";
+
+export const THREAD = "01a1f8d4-0000-7000-8000-000000000001";
+export const RUN = "01a1f8d4-0000-7000-8000-000000000002";
+const NOW = Date.UTC(2026, 10, 20, 12, 0, 0, 5);
+
+/** An answer as it was given, or as far as it has been given. */
+export class Answer implements Reply, ByteStream {
+  status = 0;
+  headers: Headers = {};
+  text = "";
+  ended = false;
+  cut = false;
+  streamed = false;
+  aborted = false;
+  #onAbort: () => void = () => undefined;
+  #wake: () => void = () => undefined;
+
+  send(status: number, headers: Headers, body: Uint8Array | string = ""): void {
+    if (this.status !== 0) throw new TypeError("answered twice");
+    this.status = status;
+    this.headers = headers;
+    this.text = String(body);
+    this.ended = true;
+    this.#wake();
+  }
+
+  open(status: number, headers: Headers, first: Uint8Array | string): ByteStream {
+    if (this.status !== 0) throw new TypeError("answered twice");
+    this.status = status;
+    this.headers = headers;
+    this.streamed = true;
+    this.write(first);
+    return this;
+  }
+
+  write(piece: Uint8Array | string): boolean {
+    this.text += Buffer.from(piece as Uint8Array).toString();
+    this.#wake();
+    return true;
+  }
+
+  onDrain(): void {}
+
+  end(piece: Uint8Array | string = ""): void {
+    this.ended = true;
+    this.write(piece);
+  }
+
+  close(): void {
+    this.cut = true;
+    this.#wake();
+  }
+
+  onAbort(listener: () => void): void {
+    this.#onAbort = listener;
+  }
+
+  /** The peer goes away. */
+  abort(): void {
+    this.aborted = true;
+    this.#onAbort();
+  }
+
+  get json(): JsonObject {
+    return JSON.parse(this.text) as JsonObject;
+  }
+
+  async until(there: (answer: this) => boolean): Promise<this> {
+    while (!there(this)) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this;
+  }
+}
+
+/** Timers that go off when they are told to. */
+export class Timers implements Scheduler {
+  #due: { readonly at: number; readonly task: () => void }[] = [];
+  #now = 0;
+
+  soon(task: () => void): void {
+    this.after(0, task);
+  }
+
+  after(ms: number, task: () => void): () => void {
+    const timer = { at: this.#now + ms, task };
+    this.#due.push(timer);
+    return () => {
+      this.#due = this.#due.filter((other) => other !== timer);
+    };
+  }
+
+  get pending(): number {
+    return this.#due.length;
+  }
+
+  advance(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const next = this.#due.toSorted((a, b) => a.at - b.at).find(({ at }) => at <= end);
+      if (next === undefined) break;
+      this.#due = this.#due.filter((timer) => timer !== next);
+      this.#now = next.at;
+      next.task();
+    }
+    this.#now = end;
+  }
+}
+
+export const agent: AssistantRecord = defaultAssistant("agent", NOW);
+
+export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunRecord {
+  return {
+    ...draftOf(RUN, request, agent, newThread(THREAD, NOW, {})),
+    thread_id: THREAD,
+    created_at: NOW,
+    updated_at: NOW,
+    status: "pending",
+    order: 1,
+    attempt: 0,
+    cancel: null,
+    started_at: null,
+    ended_at: null,
+    error: null,
+    seq_base: 0,
+    next_event: 0,
+    event_mark: 0,
+    boot: null,
+    base_checkpoint: null,
+  };
+}
+
+/** A reader that has nothing to read, and says where it was asked to begin. */
+class EmptyReader implements Reader {
+  readonly cursor = -1;
+  readonly #pause: Pause;
+
+  constructor(pause: Pause) {
+    this.#pause = pause;
+  }
+
+  next(): Pause {
+    return this.#pause;
+  }
+
+  onReady(): void {}
+  rest(): void {}
+  close(): void {}
+}
+
+export interface Asked {
+  readonly what: string;
+  readonly args: readonly unknown[];
+}
+
+/** The protocol over a service that only notes what it is asked for. */
+export function protocol(
+  overrides: { readonly [room in keyof Service]?: Partial<Service[room]> } = {},
+  pause: Pause = "end",
+) {
+  const asked: Asked[] = [];
+  const logged: string[] = [];
+  const timers = new Timers();
+  const note = (what: string, ...args: unknown[]) => void asked.push({ what, args });
+  const service: Service = {
+    threads: {
+      create: async (...args) => (note("threads.create", ...args), { thread_id: THREAD }),
+      get: async (...args) => (note("threads.get", ...args), { thread_id: THREAD }),
+      state: async (...args) => (note("threads.state", ...args), { values: {} }),
+      ...overrides.threads,
+    },
+    runs: {
+      start: async (key: ThreadKey, request) => (note("runs.start", key, request), runRecord(request)),
+      find: async (...args) => (note("runs.find", ...args), runRecord()),
+      show: (_, run) => runOf(run, true),
+      list: async (...args) => (note("runs.list", ...args), [runRecord()]),
+      result: async (...args) => (note("runs.result", ...args), { done: true }),
+      cancel: async (...args) => note("runs.cancel", ...args),
+      follow: (...args) => (note("runs.follow", ...args), new EmptyReader(pause)),
+      ...overrides.runs,
+    },
+    assistants: {
+      get: (...args) => (note("assistants.get", ...args), agent),
+      resolve: (...args) => (note("assistants.resolve", ...args), agent),
+      create: async (...args) => (note("assistants.create", ...args), agent),
+      search: async (...args) => (note("assistants.search", ...args), { assistants: [agent] }),
+      ...overrides.assistants,
+    },
+  };
+  const log = (message: string, fields: unknown) => void logged.push(`${message} ${JSON.stringify(fields)}`);
+  const logger: Logger = { debug: log, info: log, warn: log, error: log };
+  const handler = createHandler({ service, scheduler: timers, logger, version: "0.0.0" });
+
+  /** Sends a request and hands out its answer at once, as far as it has come. */
+  function begin(method: string, url: string, body?: unknown, headers: Headers = {}): Answer {
+    const [path = "", query = ""] = url.split("?");
+    const bytes = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
+    const request: HttpRequest = {
+      method,
+      path,
+      query,
+      header: (name) => headers[name],
+      body: async () => Buffer.from(bytes),
+    };
+    const answer = new Answer();
+    handler(request, answer);
+    return answer;
+  }
+
+  const ask = (...args: Parameters<typeof begin>): Promise<Answer> =>
+    begin(...args).until((answer) => answer.ended || answer.cut);
+
+  return { ask, begin, asked, logged, timers };
+}
