@@ -8,8 +8,8 @@ export interface ClockRig {
 }
 
 /** What every clock must do. */
-export function clockContract(name: string, make: () => ClockRig): void {
-  describe(`clock: ${name}`, () => {
+export function clockContract(kind: string, make: () => ClockRig): void {
+  describe(`clock: ${kind}`, () => {
     test("wall time is whole milliseconds", () => {
       const { clock } = make();
       expect(Number.isSafeInteger(clock.now())).toBe(true);

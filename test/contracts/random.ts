@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Random } from "../../src/ports/random.ts";
 
 /** What every source of randomness must do. */
-export function randomContract(name: string, make: () => Random): void {
-  describe(`random: ${name}`, () => {
+export function randomContract(kind: string, make: () => Random): void {
+  describe(`random: ${kind}`, () => {
     test.each([0, 1, 16, 63, 64])("gives exactly %d bytes", (count) => {
       expect(make().bytes(count)).toHaveLength(count);
     });
@@ -32,7 +32,7 @@ export function randomContract(name: string, make: () => Random): void {
 
     test("every value of a byte comes up about as often", () => {
       const random = make();
-      const counts = new Array<number>(256).fill(0);
+      const counts = Array.from({ length: 256 }, () => 0);
       for (let i = 0; i < 4_000; i++)
         for (const byte of random.bytes(64)) counts[byte] = (counts[byte] ?? 0) + 1;
       // 1,000 expected each, with a deviation of 32: six of them either way.
@@ -42,7 +42,7 @@ export function randomContract(name: string, make: () => Random): void {
 
     test("floats are from 0 to below 1, evenly", () => {
       const random = make();
-      const tenths = new Array<number>(10).fill(0);
+      const tenths = Array.from({ length: 10 }, () => 0);
       for (let i = 0; i < 10_000; i++) {
         const float = random.float();
         expect(float >= 0 && float < 1).toBe(true);

@@ -10,8 +10,8 @@ export interface SchedulerRig {
 }
 
 /** What every scheduler must do. */
-export function schedulerContract(name: string, make: () => SchedulerRig): void {
-  describe(`scheduler: ${name}`, () => {
+export function schedulerContract(kind: string, make: () => SchedulerRig): void {
+  describe(`scheduler: ${kind}`, () => {
     test("soon: after the current turn and its promise callbacks", async () => {
       const { scheduler, pass } = make();
       const order: string[] = [];
