@@ -47,7 +47,7 @@ function pause(frame: Frame, waiting: { readonly [task: string]: readonly Interr
   const emissions: Emission[] = [frame.pauseFact(Object.values(waiting).flat())];
   for (const { id, name } of frame.tasks.values()) {
     const interrupts = waiting[id];
-    if (interrupts !== undefined && frame.ran.has(id)) {
+    if (interrupts !== undefined && frame.tries.has(id)) {
       emissions.push({ fact: { t: "result", id, name, ns: ROOT, interrupts } });
     }
   }

@@ -60,9 +60,7 @@ export class Frame {
   /** The step's tasks, by id. */
   tasks = new Map<string, PlannedTask>();
   left = new Map<string, TaskWrites>();
-  /** The tasks that this attempt has run. */
-  readonly ran = new Set<string>();
-  /** How often each task of the step has been called. */
+  /** How often this attempt has called each task of the step. */
   readonly tries = new Map<string, number>();
   /** What tasks wrote to keys that are never stored, by task. */
   readonly loose = new Map<string, JsonObject>();
@@ -147,7 +145,6 @@ export class Frame {
     };
     this.head = head;
     this.left = new Map();
-    this.ran.clear();
     this.tries.clear();
     this.fresh = undefined;
     const made = { ...head, changes: joinChanges(this.#pending, changes) };

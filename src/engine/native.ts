@@ -77,7 +77,6 @@ class NativeExecution implements Execution {
       input = parse(node.input, input, `the input of node "${name}"`);
     }
     const writes = left.get(task);
-    this.#frame.ran.add(task);
     const next = (tries.get(task) ?? 0) + 1;
     tries.set(task, next);
     return {
