@@ -31,6 +31,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "storage.unavailable": 503,
   "server.draining": 503,
   "server.address": 500,
+  "config.invalid": 500,
   unsupported: 422,
 };
 

@@ -31,6 +31,7 @@ export type ErrorCode =
   | "storage.unavailable"
   | "server.draining"
   | "server.address"
+  | "config.invalid"
   | "unsupported";
 
 /** One field that failed validation: `at` is its path in the body (`input.messages[0]`), `message` what is wrong. */
