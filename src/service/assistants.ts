@@ -46,20 +46,34 @@ interface Deps {
 }
 
 export function createAssistants({ catalog, engine, clock, random }: Deps): Assistants {
-  /** One for each graph; nothing of them is stored. */
-  const defaults = new Map<string, AssistantRecord>();
+  /** One for each graph, by its name and by its id; nothing of them is stored. */
+  const byGraph = new Map<string, AssistantRecord>();
+  const byId = new Map<string, AssistantRecord>();
   const started = clock.now();
-  for (const graph of engine.graphs()) {
-    const assistant = defaultAssistant(graph, started);
-    defaults.set(assistant.assistant_id, assistant);
+
+  function defaultOf(graph: string): AssistantRecord {
+    const known = byGraph.get(graph);
+    if (known !== undefined) return known;
+    const made = defaultAssistant(graph, started);
+    byGraph.set(graph, made);
+    byId.set(made.assistant_id, made);
+    return made;
   }
+
+  /** Graphs may come and go while the server runs. */
+  const defaults = () => engine.graphs().map(defaultOf);
+
   /** Creations under way under an id that the client chose: two of them must not both find it free. */
   const creating = new Map<string, Promise<unknown>>();
 
   function find(tenant: string, name: string): Eventually<AssistantRecord | undefined> {
-    const id = parseUuid(name) ?? (engine.has(name) ? defaultAssistantId(name) : undefined);
+    if (engine.has(name)) return defaultOf(name);
+    const id = parseUuid(name);
     if (id === undefined) return undefined;
-    return defaults.get(id) ?? catalog.assistant(tenant, id);
+    if (!byId.has(id)) defaults();
+    const system = byId.get(id);
+    if (system === undefined) return catalog.assistant(tenant, id);
+    return engine.has(system.graph_id) ? system : undefined;
   }
 
   async function store(tenant: string, id: string, asked: NewAssistant): Promise<AssistantRecord> {
@@ -90,7 +104,11 @@ export function createAssistants({ catalog, engine, clock, random }: Deps): Assi
       andThen(find(tenant, id), (found) => found ?? refuse("assistant.not_found", "Assistant not found")),
 
     resolve: (tenant, name) =>
-      andThen(find(tenant, name), (found) => found ?? refuse("assistant.not_found", noAssistant(name))),
+      andThen(find(tenant, name), (found) => {
+        if (found === undefined) refuse("assistant.not_found", noAssistant(name));
+        if (engine.has(found.graph_id)) return found;
+        return refuse("graph.not_found", `The assistant's graph "${found.graph_id}" is not there any more`);
+      }),
 
     async create(tenant, asked) {
       if (!engine.has(asked.graph_id)) {
@@ -125,7 +143,7 @@ export function createAssistants({ catalog, engine, clock, random }: Deps): Assi
           stored.length > 0 || offset === 0
             ? offset + stored.length
             : (await catalog.assistants(tenant, { ...query, limit: offset, offset: 0 })).length;
-        const matching = [...defaults.values()].filter((assistant) => matches(assistant, query));
+        const matching = defaults().filter((assistant) => matches(assistant, query));
         const skip = Math.max(0, offset - before);
         found.push(...matching.slice(skip, skip + limit + 1 - found.length));
       }
