@@ -74,3 +74,15 @@ function copyObject(value: object, at: string, above: object[]): unknown {
     above.pop();
   }
 }
+
+/** Is `part` contained in `whole`: objects member by member, arrays as sets, the rest when equal? What searches filter by. */
+export function contains(whole: unknown, part: unknown): boolean {
+  if (Array.isArray(part)) {
+    return Array.isArray(whole) && part.every((item) => whole.some((other) => contains(other, item)));
+  }
+  if (isObject(part)) {
+    if (!isObject(whole)) return false;
+    return Object.keys(part).every((key) => Object.hasOwn(whole, key) && contains(whole[key], part[key]));
+  }
+  return whole === part;
+}

@@ -1,7 +1,7 @@
 import type { AssistantRecord } from "../model/assistant.ts";
 import { ServiceError } from "../model/errors.ts";
 import { defaultAssistantId, parseUuid, uuid7 } from "../model/ids.ts";
-import { isObject, type JsonObject } from "../model/json.ts";
+import { contains, type JsonObject } from "../model/json.ts";
 import type { AssistantQuery, Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
@@ -171,18 +171,6 @@ export function defaultAssistant(graph: string, now: number): AssistantRecord {
 function matches(assistant: AssistantRecord, { graph_id, metadata }: AssistantQuery): boolean {
   if (graph_id !== undefined && assistant.graph_id !== graph_id) return false;
   return metadata === undefined || contains(assistant.metadata, metadata);
-}
-
-/** Is `part` contained in `whole`: objects member by member, arrays as sets, the rest when equal? */
-export function contains(whole: unknown, part: unknown): boolean {
-  if (Array.isArray(part)) {
-    return Array.isArray(whole) && part.every((item) => whole.some((other) => contains(other, item)));
-  }
-  if (isObject(part)) {
-    if (!isObject(whole)) return false;
-    return Object.keys(part).every((key) => Object.hasOwn(whole, key) && contains(whole[key], part[key]));
-  }
-  return whole === part;
 }
 
 function refuse(code: "assistant.not_found" | "graph.not_found", message: string): never {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Checkpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
+import { contains } from "../../src/model/json.ts";
 import { newThread } from "../../src/model/thread.ts";
 import { draftOf, type RunRequest } from "../../src/service/kwargs.ts";
 import { pendingInterrupts, runOf, stateOf, threadOf } from "../../src/service/records.ts";
@@ -283,5 +284,25 @@ describe("a state", () => {
       pendingInterrupts(checkpoint, [left("t1", { interrupts: [interrupt], result: { value: 1 } })]),
     ).toEqual([]);
     expect(pendingInterrupts(checkpoint, [left("gone", { interrupts: [interrupt] })])).toEqual([]);
+  });
+});
+
+describe("contained", () => {
+  const whole = { a: 1, b: { c: [1, 2, { d: null }], e: "x" } };
+  test.each([
+    [{}, true],
+    [{ a: 1 }, true],
+    [{ b: { e: "x" } }, true],
+    [{ b: { c: [2] } }, true],
+    [{ b: { c: [{ d: null }, 1] } }, true],
+    [{ b: { c: [] } }, true],
+    [{ a: 2 }, false],
+    [{ a: { a: 1 } }, false],
+    [{ z: undefined }, false],
+    [{ b: { c: [3] } }, false],
+    [{ b: { c: { 0: 1 } } }, false],
+    [{ constructor: {} }, false],
+  ])("%j: %s", (part, is) => {
+    expect(contains(whole, part)).toBe(is);
   });
 });

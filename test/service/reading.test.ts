@@ -1,0 +1,359 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { ThreadSystem } from "../../actors/system.ts";
+import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import { uuid6 } from "../../src/model/ids.ts";
+import type { Interrupt } from "../../src/model/interrupt.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { RunRecord } from "../../src/model/run.ts";
+import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
+import type { Engine } from "../../src/ports/engine.ts";
+import { noFailpoints } from "../../src/ports/failpoints.ts";
+import type { Append } from "../../src/ports/journal.ts";
+import { createService, type Service } from "../../src/service/service.ts";
+import type { Storage } from "../../src/storage/open.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import { createHub } from "../../src/stream/hub.ts";
+import { runRecord, THREAD, Timers } from "../http/support.ts";
+import { scheduler } from "../transport/rig.ts";
+
+const KEY: ThreadKey = { tenant: "_", thread: THREAD };
+const NOBODY: ThreadKey = { tenant: "_", thread: "01a1f8d4-0000-7000-8000-0000000000ff" };
+const run = (n: number, change: Partial<RunRecord> = {}): RunRecord => ({
+  ...runRecord(),
+  run_id: `01a1f8d4-0000-7000-8000-00000000010${n}`,
+  order: n,
+  status: "success",
+  ...change,
+});
+const checkpointId = (n: number) => uuid6(1_800_000_000_000 + n, 0, n, new Uint8Array(6));
+const interrupt: Interrupt = {
+  value: "ok?",
+  id: "a27f7ef7ab8dbf83180f29fe9b348864",
+  resumable: true,
+  ns: ["ask:t1"],
+  when: "during",
+};
+const waiting = { id: "t1", name: "ask", path: ["__pregel_pull", "ask"], triggers: [] };
+
+let storage: Storage;
+let service: Service;
+let thread: ThreadRecord;
+let now = 1_000;
+/** What the actors are taken to do. */
+let running: string | undefined;
+let settled: RunRecord | undefined;
+
+beforeEach(async () => {
+  const lines = () => undefined;
+  const logger = { debug: lines, info: lines, warn: lines, error: lines };
+  const clock = { now: () => now, mono: () => now };
+  storage = await openStorage({ kind: "memory" }, { scheduler, clock, failpoints: noFailpoints, logger });
+  running = undefined;
+  settled = undefined;
+  const system: ThreadSystem = {
+    create: () => Promise.reject(new Error("not here")),
+    admit: () => Promise.reject(new Error("not here")),
+    settled: async () => settled,
+    cancel: async () => undefined,
+    isRunning: (_, id) => id === running,
+    recover: async () => undefined,
+    drain: async () => undefined,
+    counts: { live: 0, busy: 0 },
+  };
+  const engine: Pick<Engine, "has" | "graphs"> = {
+    has: (name) => name === "agent" || name === "other",
+    graphs: () => ["agent", "other"],
+  };
+  const { journal, catalog } = storage;
+  let seed = 0;
+  service = createService({
+    system,
+    journal,
+    catalog,
+    engine: engine as Engine,
+    hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),
+    clock,
+    random: { bytes: (count) => new Uint8Array(count).fill(++seed), float: () => 0.5 },
+  });
+  thread = { ...newThread(THREAD, 1_000, {}), seq: 1 };
+  await storage.journal.append({
+    key: KEY,
+    fence: { epoch: 0, seq: 0 },
+    kind: "created",
+    durable: true,
+    thread,
+  });
+});
+
+afterEach(() => storage.close());
+
+async function append(change: Partial<ThreadRecord>, rest: Partial<Append> = {}): Promise<void> {
+  const fence = { epoch: thread.epoch, seq: thread.seq };
+  thread = { ...thread, ...change, seq: thread.seq + 1 };
+  await storage.journal.append({ key: KEY, fence, kind: "test", durable: true, thread, ...rest });
+}
+
+/** Stores a checkpoint of a run, the thread's latest from now on. */
+async function step(n: number, made: RunRecord, values: JsonObject, more: Partial<NewCheckpoint> = {}) {
+  const set = (value: unknown): ChannelChange => ({ kind: "set", value });
+  const checkpoint: NewCheckpoint = {
+    id: checkpointId(n),
+    parent: thread.checkpoint,
+    ns: "",
+    step: n,
+    source: "loop",
+    created_at: 1_000 + n,
+    run_id: made.run_id,
+    metadata: {},
+    writes: null,
+    next: [],
+    engine: null,
+    graph: "h",
+    changes: Object.fromEntries(Object.entries(values).map(([name, value]) => [name, set(value)])),
+    ...more,
+  };
+  await append({ checkpoint: checkpoint.id }, { checkpoints: [checkpoint], runs: [made] });
+}
+
+const left = (n: number, change: Partial<TaskWrites>): TaskWrites => ({
+  ns: "",
+  checkpoint: checkpointId(n),
+  task: "t1",
+  name: "ask",
+  interrupts: [],
+  resumes: [],
+  steps: {},
+  error: null,
+  ...change,
+});
+
+describe("the outcome of a run", () => {
+  const outcome = (record: RunRecord | undefined) => {
+    settled = record;
+    return service.runs.result(KEY, record?.run_id ?? run(9).run_id);
+  };
+
+  test("its last state", async () => {
+    await step(1, run(1), { a: 1, b: [1] });
+    expect(await outcome(run(1))).toEqual({ a: 1, b: [1] });
+  });
+
+  test("never null: no state yet, a run that is gone, a thread that is gone", async () => {
+    expect(await outcome(run(1))).toEqual({});
+    expect(await outcome(undefined)).toEqual({});
+    settled = undefined;
+    expect(await service.runs.result(NOBODY, run(1).run_id)).toEqual({});
+  });
+
+  test("paused at an interrupt: the state and what is asked", async () => {
+    await step(1, run(1), { a: 1 }, { next: [waiting] });
+    await append({ rest: "interrupted" }, { writes: [left(1, { interrupts: [interrupt] })] });
+    expect(await outcome(run(1))).toEqual({ a: 1, __interrupt__: [interrupt] });
+  });
+
+  test("paused at a breakpoint: an empty list", async () => {
+    await step(1, run(1), { a: 1 }, { next: [waiting] });
+    expect(await outcome(run(1))).toEqual({ a: 1, __interrupt__: [] });
+  });
+
+  test("cancelled on its way: the state so far, and no pause", async () => {
+    await step(1, run(1), { a: 1 }, { next: [waiting] });
+    expect(await outcome(run(1, { status: "interrupted" }))).toEqual({ a: 1 });
+  });
+
+  test.each(["error", "timeout"] as const)("%s: what went wrong", async (status) => {
+    await step(1, run(1), { a: 1 });
+    const error = { error: "TypeError", message: "kaboom" };
+    expect(await outcome(run(1, { status, error }))).toEqual({ __error__: error });
+    expect(await outcome(run(1, { status }))).toMatchObject({ __error__: { error: "Error" } });
+  });
+
+  test("later runs have gone on: still its own last state", async () => {
+    await step(1, run(1), { a: 1 });
+    await step(2, run(1), { a: 2 }, { next: [waiting] });
+    for (let n = 3; n < 250; n++) await step(n, run(2), { a: n });
+    expect(await outcome(run(1, { status: "interrupted" }))).toEqual({ a: 2 });
+    expect(await outcome(run(2))).toEqual({ a: 249 });
+  });
+
+  test("it made no checkpoint: the one that it started from", async () => {
+    await step(1, run(1), { a: 1 });
+    const idle = run(2, { base_checkpoint: checkpointId(1) });
+    expect(await outcome(idle)).toEqual({ a: 1 });
+    await step(2, run(3), { a: 3 });
+    expect(await outcome(idle)).toEqual({ a: 1 });
+  });
+
+  test("it made none and started from none: nothing, whatever came later", async () => {
+    await step(1, run(2), { a: 2 });
+    expect(await outcome(run(1))).toEqual({});
+  });
+});
+
+describe("threads", () => {
+  test("a thread shows its state, and null before it has one", async () => {
+    expect(await service.threads.get(KEY)).toMatchObject({ status: "idle", values: null });
+    await step(1, run(1), { a: 1 });
+    expect(await service.threads.get(KEY)).toMatchObject({ status: "idle", values: { a: 1 } });
+  });
+
+  test("a state before the first run is empty, not missing", async () => {
+    expect(await service.threads.state(KEY, { writes: true })).toMatchObject({
+      values: {},
+      next: [],
+      tasks: [],
+      checkpoint: null,
+      parent_checkpoint: null,
+    });
+  });
+
+  test("only the keys that are asked for", async () => {
+    await step(1, run(1), { a: 1, b: 2 });
+    const state = (keys: readonly string[]) => service.threads.state(KEY, { keys, writes: false });
+    expect(await state(["a"])).toMatchObject({ values: { a: 1 }, checkpoint_id: checkpointId(1) });
+    expect((await state(["a"]))["values"]).toEqual({ a: 1 });
+    expect((await state(["nope", "__proto__", "constructor"]))["values"]).toEqual({});
+    expect((await state([]))["values"]).toEqual({});
+  });
+
+  test.each(["get", "state"] as const)("%s of an unknown one", async (what) => {
+    const asked =
+      what === "get" ? service.threads.get(NOBODY) : service.threads.state(NOBODY, { writes: true });
+    await expect(asked).rejects.toMatchObject({
+      code: "thread.not_found",
+      message: `Thread with ID ${NOBODY.thread} not found`,
+    });
+  });
+});
+
+describe("runs", () => {
+  const ids = async (page: Parameters<Service["runs"]["list"]>[1]) =>
+    (await service.runs.list(KEY, page)).map(({ order }) => order);
+
+  test("newest first, in pages, by status", async () => {
+    const active = run(3, { status: "pending" });
+    const queued = [run(4, { status: "pending" }), run(5, { status: "pending" })];
+    await append(
+      { active: active.run_id, queue: queued.map(({ run_id }) => run_id) },
+      { runs: [run(1), run(2, { status: "error" }), active, ...queued] },
+    );
+    running = active.run_id;
+    expect(await ids({ limit: 10, offset: 0 })).toEqual([5, 4, 3, 2, 1]);
+    expect(await ids({ limit: 2, offset: 1 })).toEqual([4, 3]);
+    expect(await ids({ limit: 10, offset: 0, status: "error" })).toEqual([2]);
+    expect(await ids({ limit: 10, offset: 0, status: "running" })).toEqual([3]);
+    expect(await ids({ limit: 10, offset: 1, status: "running" })).toEqual([]);
+    expect(await ids({ limit: 10, offset: 0, status: "pending" })).toEqual([5, 4]);
+    expect(await ids({ limit: 1, offset: 1, status: "pending" })).toEqual([4]);
+    expect(service.runs.show(KEY, active)["status"]).toBe("running");
+    expect(service.runs.show(KEY, queued[0] as RunRecord)["status"]).toBe("pending");
+  });
+
+  test("an unknown run, an unknown thread", async () => {
+    await expect(service.runs.find(KEY, run(1).run_id)).rejects.toMatchObject({ code: "run.not_found" });
+    await expect(service.runs.find(NOBODY, run(1).run_id)).rejects.toMatchObject({
+      code: "thread.not_found",
+    });
+    await expect(service.runs.list(NOBODY, { limit: 1, offset: 0 })).rejects.toMatchObject({
+      code: "thread.not_found",
+    });
+    const asked = { assistant_id: "agent" };
+    await expect(service.runs.start(NOBODY, asked)).rejects.toMatchObject({ code: "thread.not_found" });
+    await expect(service.runs.start(KEY, { assistant_id: "nope" })).rejects.toMatchObject({
+      code: "assistant.not_found",
+      message:
+        'No assistant found for "nope". Make sure the assistant ID is for a valid assistant or a valid graph ID.',
+    });
+  });
+});
+
+describe("assistants", () => {
+  test("every graph has one, found by its name and by its id", async () => {
+    const byName = await service.assistants.resolve("_", "agent");
+    expect(byName).toMatchObject({
+      assistant_id: "fe096781-5601-53d2-b2f6-0d3403f7e9ca",
+      name: "agent",
+      config: {},
+      metadata: { created_by: "system" },
+    });
+    expect(await service.assistants.get("_", byName.assistant_id.toUpperCase())).toBe(byName);
+    await expect(async () => service.assistants.get("_", "nope")).rejects.toMatchObject({
+      code: "assistant.not_found",
+    });
+  });
+
+  test("a created one is found, by its tenant alone", async () => {
+    const made = await service.assistants.create("_", {
+      graph_id: "agent",
+      config: { configurable: { x: 1 } },
+    });
+    expect(made).toMatchObject({
+      name: "Untitled",
+      version: 1,
+      description: null,
+      context: {},
+      metadata: {},
+    });
+    expect(await service.assistants.get("_", made.assistant_id)).toEqual(made);
+    await expect(async () => service.assistants.get("other", made.assistant_id)).rejects.toMatchObject({
+      code: "assistant.not_found",
+    });
+  });
+
+  test("an unknown graph is refused", async () => {
+    await expect(service.assistants.create("_", { graph_id: "nope" })).rejects.toMatchObject({
+      code: "graph.not_found",
+    });
+  });
+
+  test("a taken id: refused, or answered as it is, and two at once never both make it", async () => {
+    const assistant_id = run(1).run_id;
+    const ask = (name: string, if_exists?: "do_nothing") =>
+      service.assistants.create("_", {
+        graph_id: "agent",
+        assistant_id,
+        name,
+        ...(if_exists && { if_exists }),
+      });
+    const raced = await Promise.allSettled([ask("one"), ask("two"), ask("three")]);
+    expect(raced.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+    expect(await ask("four", "do_nothing")).toMatchObject({ name: "one" });
+    const system = (await service.assistants.resolve("_", "agent")).assistant_id;
+    await expect(
+      service.assistants.create("_", { graph_id: "agent", assistant_id: system }),
+    ).rejects.toMatchObject({ code: "assistant.exists" });
+  });
+
+  test("pages: newest first, the default ones last, each exactly once", async () => {
+    for (let i = 0; i < 5; i++) {
+      now += 1_000;
+      await service.assistants.create("_", { graph_id: "agent", name: `a${i}`, metadata: { n: i } });
+    }
+    for (const limit of [1, 2, 3, 4, 5, 6, 7, 100]) {
+      const names: string[] = [];
+      for (let offset: number | undefined = 0; offset !== undefined;) {
+        const page: Awaited<ReturnType<Service["assistants"]["search"]>> = await service.assistants.search(
+          "_",
+          {
+            limit,
+            offset,
+          },
+        );
+        names.push(...page.assistants.map(({ name }) => name));
+        offset = page.next;
+      }
+      expect(names).toEqual(["a4", "a3", "a2", "a1", "a0", "agent", "other"]);
+    }
+  });
+
+  test("filters hold for the default ones too", async () => {
+    await service.assistants.create("_", { graph_id: "other", name: "mine", metadata: { tags: ["x", "y"] } });
+    const names = async (filter: object) =>
+      (await service.assistants.search("_", { limit: 10, offset: 0, ...filter })).assistants.map(
+        ({ name }) => name,
+      );
+    expect(await names({ graph_id: "other" })).toEqual(["mine", "other"]);
+    expect(await names({ metadata: { created_by: "system" } })).toEqual(["agent", "other"]);
+    expect(await names({ metadata: { created_by: "me" } })).toEqual([]);
+  });
+});
