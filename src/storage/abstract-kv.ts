@@ -1,0 +1,79 @@
+import type { AbstractLevel } from "abstract-level";
+import { ServiceError } from "../model/errors.ts";
+import type { Entry, Kv, Op, Range } from "./kv.ts";
+
+type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
+
+/** Entries fetched from a store at a time. */
+const PAGE = 512;
+
+/** What every store of the Level family does alike. How one is opened is the affair of its own file. */
+export abstract class AbstractKv<D extends Db> implements Kv {
+  protected db: D | undefined;
+
+  abstract open(): Promise<void>;
+
+  getSync(key: string): Buffer | undefined {
+    try {
+      return this.#opened().getSync(key);
+    } catch (cause) {
+      throw readError(cause);
+    }
+  }
+
+  async batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+    try {
+      await this.write(this.#opened(), ops, options);
+    } catch (cause) {
+      throw unavailable("a write failed", cause);
+    }
+  }
+
+  protected abstract write(db: D, ops: readonly Op[], options: { readonly sync: boolean }): Promise<void>;
+
+  async *entries(range: Range): AsyncGenerator<Entry> {
+    let iterator;
+    try {
+      iterator = this.#opened().iterator({ ...range });
+      for (;;) {
+        // A page may be short for reasons of its own (16 KiB fetched); only an empty one is the end.
+        const page = await iterator.nextv(PAGE);
+        if (page.length === 0) return;
+        yield* page;
+      }
+    } catch (cause) {
+      throw readError(cause);
+    } finally {
+      await iterator?.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    const { db } = this;
+    if (db === undefined) return;
+    await db.close();
+  }
+
+  #opened(): D {
+    if (this.db === undefined || this.db.status !== "open") throw unavailable("it is closed", undefined);
+    return this.db;
+  }
+}
+
+export function unavailable(what: string, cause: unknown): ServiceError {
+  if (cause instanceof ServiceError) return cause;
+  const reason = cause instanceof Error ? `${what} (${cause.message})` : what;
+  return new ServiceError("storage.unavailable", `The storage is not available: ${reason}`, { cause });
+}
+
+/** The store's own checksums failed, or it cannot be read at all. */
+function readError(cause: unknown): ServiceError {
+  if (cause instanceof ServiceError) return cause;
+  const { code } = cause as { code?: unknown };
+  if (code === "LEVEL_CORRUPTION") {
+    return new ServiceError("journal.damaged", `The storage holds a damaged block: ${String(cause)}`, {
+      cause,
+    });
+  }
+  return unavailable("a read failed", cause);
+}

@@ -1,0 +1,113 @@
+import type { AssistantRecord } from "../model/assistant.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { AssistantQuery, Catalog, CatalogChange, ThreadQuery } from "../ports/catalog.ts";
+import type { Committer } from "./committer.ts";
+import { seal, unseal } from "./envelope.ts";
+import {
+  assistantKey,
+  assistantOrderKey,
+  assistantOrderPrefix,
+  indexKey,
+  indexPrefix,
+  lastSegment,
+  within,
+} from "./keys.ts";
+import type { Kv, Op } from "./kv.ts";
+import { MARK } from "./records.ts";
+
+/** The catalog over a store of keys and values; the journal's appends keep its index of threads. */
+export class KvCatalog implements Catalog {
+  readonly #kv: Kv;
+  readonly #committer: Committer;
+
+  constructor(kv: Kv, committer: Committer) {
+    this.#kv = kv;
+    this.#committer = committer;
+  }
+
+  assistant(tenant: string, id: string): AssistantRecord | undefined {
+    const bytes = this.#kv.getSync(assistantKey(tenant, id));
+    return bytes && (unseal(bytes, { tenant, thread: "" }, `assistant ${id}`) as AssistantRecord);
+  }
+
+  async assistants(tenant: string, query: AssistantQuery): Promise<readonly AssistantRecord[]> {
+    const found: AssistantRecord[] = [];
+    if (query.limit < 1) return found;
+    let skip = query.offset;
+    for await (const [at] of this.#kv.entries({ ...within(assistantOrderPrefix(tenant)), reverse: true })) {
+      const record = this.assistant(tenant, lastSegment(at));
+      // A record that was put anew with another date stands in two places; one of them is right.
+      if (record === undefined || orderOf(tenant, record) !== at || !matches(record, query)) continue;
+      if (skip-- > 0) continue;
+      found.push(record);
+      if (found.length >= query.limit) break;
+    }
+    return found;
+  }
+
+  transact(tenant: string, changes: readonly CatalogChange[]): Promise<void> {
+    const { refusal } = this.#committer;
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const ops: Op[] = [];
+    try {
+      for (const change of changes) this.#apply(tenant, change, ops);
+    } catch (cause) {
+      return Promise.reject(cause);
+    }
+    if (ops.length === 0) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#committer.submit({ ops, durable: true, stored: resolve, failed: reject });
+    });
+  }
+
+  #apply(tenant: string, change: CatalogChange, ops: Op[]): void {
+    const id = change.kind === "assistant.put" ? change.assistant.assistant_id : change.assistant;
+    const before = this.assistant(tenant, id);
+    if (before !== undefined) ops.push({ key: orderOf(tenant, before), value: null });
+    if (change.kind === "assistant.delete") {
+      ops.push({ key: assistantKey(tenant, id), value: null });
+      return;
+    }
+    ops.push({ key: assistantKey(tenant, id), value: seal(change.assistant) });
+    ops.push({ key: orderOf(tenant, change.assistant), value: MARK });
+  }
+
+  async threads(tenant: string, { limit, after }: ThreadQuery): Promise<readonly ThreadKey[]> {
+    const found: ThreadKey[] = [];
+    if (limit < 1) return found;
+    const range = within(indexPrefix(tenant));
+    // The first possible key behind `after`.
+    const gte = after === undefined ? range.gte : `${indexKey({ tenant, thread: after })}!`;
+    for await (const [at] of this.#kv.entries({ gte, lt: range.lt, limit })) {
+      found.push({ tenant, thread: lastSegment(at) });
+    }
+    return found;
+  }
+}
+
+function orderOf(tenant: string, { created_at, assistant_id }: AssistantRecord): string {
+  return assistantOrderKey(tenant, Math.max(0, Math.trunc(created_at)), assistant_id);
+}
+
+function matches(record: AssistantRecord, { graph_id, metadata }: AssistantQuery): boolean {
+  if (graph_id !== undefined && record.graph_id !== graph_id) return false;
+  return metadata === undefined || contains(record.metadata, metadata);
+}
+
+/** Is every member of `part` in `whole`, objects compared member by member, all else for equality? */
+function contains(whole: unknown, part: unknown): boolean {
+  if (isObject(part)) {
+    return isObject(whole) && Object.entries(part).every(([name, value]) => has(whole, name, value));
+  }
+  if (Array.isArray(part)) {
+    return (
+      Array.isArray(whole) && part.length === whole.length && part.every((v, i) => contains(whole[i], v))
+    );
+  }
+  return Object.is(whole, part);
+}
+
+function has(whole: JsonObject, name: string, value: unknown): boolean {
+  return Object.hasOwn(whole, name) && contains(whole[name], value);
+}

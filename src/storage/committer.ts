@@ -1,0 +1,175 @@
+import type { ServiceError } from "../model/errors.ts";
+import type { Failpoints } from "../ports/failpoints.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import { unavailable } from "./abstract-kv.ts";
+import { heal } from "./healer.ts";
+import type { Kv, Op } from "./kv.ts";
+
+const MAX_OPS = 256;
+const MAX_BYTES = 1024 * 1024;
+
+/** Changes that are stored together or not at all. */
+export interface Write {
+  readonly ops: readonly Op[];
+  /** To survive a power cut: the batch that holds it is synced. Otherwise the end of the process. */
+  readonly durable: boolean;
+  stored(): void;
+  failed(error: ServiceError): void;
+}
+
+export interface CommitStats {
+  readonly batches: number;
+  readonly synced: number;
+  readonly ops: number;
+  readonly bytes: number;
+}
+
+export interface Watch {
+  /** A write failed. Told before anyone whose write it took. */
+  failed(): void;
+  /** The store is open again; what is in it has to be read anew. */
+  healed(): void;
+}
+
+export interface CommitterDeps {
+  readonly scheduler: Scheduler;
+  readonly failpoints: Failpoints;
+  readonly logger: Logger;
+}
+
+/**
+ * Gathers the writes of all threads: one queue, one order; while one batch is in flight, the next fills. A batch of
+ * streamed writes alone is not synced.
+ *
+ * When a write fails, nobody knows what is stored. All that waits is refused, and so is what comes, until the store has
+ * been closed and opened again: LevelDB's handle stays broken after a full disk.
+ */
+export class Committer {
+  readonly #kv: Kv;
+  readonly #deps: CommitterDeps;
+  readonly #watch: Watch;
+  #queue: Write[] = [];
+  #busy = false;
+  #broken: ServiceError | undefined;
+  #closing = false;
+  readonly #stop = new AbortController();
+  #healing: Promise<void> | undefined;
+  #idle: (() => void)[] = [];
+  #batches = 0;
+  #synced = 0;
+  #ops = 0;
+  #bytes = 0;
+
+  constructor(kv: Kv, deps: CommitterDeps, watch: Watch) {
+    this.#kv = kv;
+    this.#deps = deps;
+    this.#watch = watch;
+  }
+
+  get stats(): CommitStats {
+    return { batches: this.#batches, synced: this.#synced, ops: this.#ops, bytes: this.#bytes };
+  }
+
+  /** Why nothing can be written now. */
+  get refusal(): ServiceError | undefined {
+    if (this.#closing) return unavailable("it is being closed", undefined);
+    return this.#broken;
+  }
+
+  /** Takes a write. MUST NOT be called while there is a {@link refusal}. */
+  submit(write: Write): void {
+    this.#queue.push(write);
+    if (this.#busy) return;
+    this.#busy = true;
+    // Not at once: what the same turn goes on to write shares the batch.
+    this.#deps.scheduler.soon(this.#next);
+  }
+
+  /** Refuses what comes, and resolves once all that was taken is stored or refused. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#stop.abort();
+    await this.#healing;
+    if (this.#busy) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  readonly #next = (): void => {
+    void this.#commit();
+  };
+
+  async #commit(): Promise<void> {
+    const writes = this.#take();
+    const ops = writes.length === 1 ? (writes[0] as Write).ops : writes.flatMap((write) => write.ops);
+    const sync = writes.some((write) => write.durable);
+    try {
+      const { failpoints } = this.#deps;
+      const before = failpoints.hit("commit.before");
+      if (before !== undefined) await before;
+      await this.#kv.batch(ops, { sync });
+      const after = failpoints.hit("commit.after");
+      if (after !== undefined) await after;
+    } catch (cause) {
+      this.#fail(writes, unavailable("a write failed", cause));
+      return;
+    }
+    this.#batches++;
+    if (sync) this.#synced++;
+    this.#ops += ops.length;
+    for (const write of writes) write.stored();
+    if (this.#queue.length > 0) {
+      // After the callbacks of these writes: what they go on to write comes along.
+      this.#deps.scheduler.soon(this.#next);
+    } else this.#rest();
+  }
+
+  /** The next batch: as much as fits, at least one write, since a write cannot be torn. */
+  #take(): readonly Write[] {
+    let ops = 0;
+    let bytes = 0;
+    let count = 0;
+    for (const write of this.#queue) {
+      const size = sizeOf(write.ops);
+      if (count > 0 && (ops + write.ops.length > MAX_OPS || bytes + size > MAX_BYTES)) break;
+      ops += write.ops.length;
+      bytes += size;
+      count++;
+    }
+    this.#bytes += bytes;
+    if (count < this.#queue.length) return this.#queue.splice(0, count);
+    const all = this.#queue;
+    this.#queue = [];
+    return all;
+  }
+
+  #fail(writes: readonly Write[], error: ServiceError): void {
+    const { logger, scheduler } = this.#deps;
+    logger.error("a write to the storage failed; it will be opened again", { error: error.message });
+    this.#broken = error;
+    const refused = [...writes, ...this.#queue];
+    this.#queue = [];
+    this.#watch.failed();
+    for (const write of refused) write.failed(error);
+    this.#rest();
+    this.#healing = heal(this.#kv, scheduler, logger, this.#stop.signal).then((open) => {
+      this.#healing = undefined;
+      if (!open) return;
+      this.#broken = undefined;
+      this.#watch.healed();
+    });
+  }
+
+  #rest(): void {
+    this.#busy = false;
+    const idle = this.#idle;
+    this.#idle = [];
+    for (const told of idle) told();
+  }
+}
+
+/** Keys are ASCII. */
+function sizeOf(ops: readonly Op[]): number {
+  let bytes = 0;
+  for (const { key, value } of ops) bytes += key.length + (value === null ? 0 : value.length);
+  return bytes;
+}

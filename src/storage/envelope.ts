@@ -1,0 +1,43 @@
+import { crc32 } from "node:zlib";
+import { packValue, unpackValue } from "../codec/msgpack.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { ThreadKey } from "../model/thread.ts";
+
+/** Length and CRC-32 of what follows, both as 32 bits, little-endian: LevelDB may give back less than it was given. */
+const HEAD = 8;
+
+/** A value as it is stored. */
+export function seal(value: unknown): Buffer {
+  const bytes = packValue(value, HEAD);
+  bytes.writeUInt32LE(bytes.length - HEAD, 0);
+  bytes.writeUInt32LE(crc32(bytes.subarray(HEAD)), 4);
+  return bytes;
+}
+
+/** What is wrong with stored bytes, or undefined when they are what was written. */
+export function flaw(bytes: Buffer): string | undefined {
+  if (bytes.length < HEAD) return "its envelope is cut short";
+  const length = bytes.readUInt32LE(0);
+  if (length !== bytes.length - HEAD) return `it has ${bytes.length - HEAD} bytes in place of ${length}`;
+  if (crc32(bytes.subarray(HEAD)) !== bytes.readUInt32LE(4)) return "its checksum is wrong";
+  return undefined;
+}
+
+/**
+ * The value that {@link seal} wrote. `what` names it for people, e.g. `run 0199...`.
+ * @throws ServiceError `journal.damaged`
+ */
+export function unseal(bytes: Buffer, key: ThreadKey, what: string): unknown {
+  const found = flaw(bytes);
+  if (found !== undefined) throw damaged(key, `${what}: ${found}`);
+  try {
+    return unpackValue(bytes, HEAD);
+  } catch (cause) {
+    throw damaged(key, `${what}: it cannot be decoded`, cause);
+  }
+}
+
+export function damaged(key: ThreadKey, what: string, cause?: unknown): ServiceError {
+  const owner = key.thread === "" ? `The catalog of tenant ${key.tenant}` : `Thread ${key.thread}`;
+  return new ServiceError("journal.damaged", `${owner} is damaged: ${what}`, { cause });
+}

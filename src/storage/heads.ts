@@ -1,0 +1,112 @@
+import type { ChannelRef } from "../model/checkpoint.ts";
+import type { RunKwargs } from "../model/run.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import { unseal } from "./envelope.ts";
+import { headKey, threadPrefix } from "./keys.ts";
+import type { Kv, Op } from "./kv.ts";
+
+export type Refs = { readonly [channel: string]: ChannelRef };
+
+/** A thread as its next append will find it: what is stored, and what is on its way. */
+export interface Head {
+  readonly key: ThreadKey;
+  readonly prefix: string;
+  epoch: number;
+  seq: number;
+  /** Is the thread marked as having work? */
+  active: boolean;
+  /** The latest checkpoint of each namespace: what the next one is derived from. */
+  readonly latest: Map<string, { readonly id: string; readonly refs: Refs }>;
+  /** How far each span of a list has been written, by the prefix of its keys; what is not here has to be looked up. */
+  readonly tips: Map<string, number>;
+  /** What runs in work were created with, as stored: the same object again need not be written again. */
+  readonly kwargs: Map<string, RunKwargs>;
+  /** The id that follows the last event of each run written to since. */
+  readonly ends: Map<string, number>;
+  /** Appends on their way, oldest first. */
+  readonly flights: (readonly Op[])[];
+  /** Settles with the last of them. */
+  tail: Promise<void> | undefined;
+  released: boolean;
+}
+
+/** Tips remembered before they are looked up again. */
+const TIPS = 256;
+
+/** The heads of threads that are being written to. All others are read when they are needed. */
+export class Heads {
+  readonly #kv: Kv;
+  readonly #heads = new Map<string, Head>();
+
+  constructor(kv: Kv) {
+    this.#kv = kv;
+  }
+
+  get(key: ThreadKey): Head {
+    const prefix = threadPrefix(key);
+    const known = this.#heads.get(prefix);
+    if (known !== undefined) {
+      known.released = false;
+      return known;
+    }
+    const bytes = this.#kv.getSync(headKey(prefix));
+    const thread = bytes && (unseal(bytes, key, "its record") as ThreadRecord);
+    const head: Head = {
+      key,
+      prefix,
+      epoch: thread?.epoch ?? 0,
+      seq: thread?.seq ?? 0,
+      active: thread !== undefined && hasWork(thread),
+      latest: new Map(),
+      tips: new Map(),
+      kwargs: new Map(),
+      ends: new Map(),
+      flights: [],
+      tail: undefined,
+      released: false,
+    };
+    this.#heads.set(prefix, head);
+    return head;
+  }
+
+  /** The head if it is held. */
+  peek(prefix: string): Head | undefined {
+    return this.#heads.get(prefix);
+  }
+
+  release(key: ThreadKey): void {
+    const head = this.#heads.get(threadPrefix(key));
+    if (head === undefined) return;
+    head.released = true;
+    this.#drop(head);
+  }
+
+  /** An append of this thread has been stored. */
+  landed(head: Head): void {
+    head.flights.shift();
+    if (head.flights.length > 0) return;
+    head.tail = undefined;
+    if (head.tips.size > TIPS) head.tips.clear();
+    if (head.released) this.#drop(head);
+  }
+
+  /** The thread is deleted. */
+  forget(head: Head): void {
+    if (this.#heads.get(head.prefix) === head) this.#heads.delete(head.prefix);
+  }
+
+  /** Nobody knows any more what is stored. */
+  clear(): void {
+    this.#heads.clear();
+  }
+
+  #drop(head: Head): void {
+    // One that is cleared away and read anew is not the one that is let go.
+    if (head.flights.length === 0 && this.#heads.get(head.prefix) === head) this.#heads.delete(head.prefix);
+  }
+}
+
+/** Must a boot look at it? */
+export function hasWork(thread: ThreadRecord): boolean {
+  return thread.active !== null || thread.queue.length > 0;
+}

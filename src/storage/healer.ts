@@ -1,0 +1,45 @@
+import type { Logger } from "../ports/logger.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { Kv } from "./kv.ts";
+
+/** Milliseconds before the first try, and at most between two. */
+const FIRST = 50;
+const LONGEST = 2_000;
+
+/**
+ * Closes a store whose write failed and opens it again, trying until it works. It stays open for reading as long as a
+ * probe says that writing would fail again. Never rejects; false: it was told to stop.
+ */
+export async function heal(
+  kv: Kv,
+  scheduler: Scheduler,
+  logger: Logger,
+  stop: AbortSignal,
+): Promise<boolean> {
+  for (let ms = FIRST; ; ms = Math.min(ms * 2, LONGEST)) {
+    await pause(ms, scheduler, stop);
+    if (stop.aborted) return false;
+    try {
+      await kv.probe?.();
+      await kv.close();
+      await kv.open();
+      logger.info("the storage is open again");
+      return true;
+    } catch (cause) {
+      logger.warn("the storage is still not available", { error: String(cause) });
+    }
+  }
+}
+
+function pause(ms: number, scheduler: Scheduler, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      cancel();
+      stop.removeEventListener("abort", done);
+      resolve();
+    };
+    const cancel = scheduler.after(ms, done);
+    if (stop.aborted) done();
+    else stop.addEventListener("abort", done);
+  });
+}

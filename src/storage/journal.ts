@@ -1,0 +1,302 @@
+import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import { ServiceError } from "../model/errors.ts";
+import { endOf, type EventChunk } from "../model/event.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { Eventually } from "../ports/eventually.ts";
+import type { Append, Damage, Fence, HistoryQuery, Journal, RunsQuery } from "../ports/journal.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { Committer } from "./committer.ts";
+import { Draft } from "./draft.ts";
+import { unseal } from "./envelope.ts";
+import type { Head, Heads } from "./heads.ts";
+import {
+  ACTIVE,
+  activeKey,
+  checkpointKey,
+  checkpointPrefix,
+  headKey,
+  indexKey,
+  lastSegment,
+  orderPrefix,
+  parseMark,
+  sweepKey,
+  threadPrefix,
+  within,
+  writesMark,
+  writesPrefix,
+} from "./keys.ts";
+import type { Kv, Op } from "./kv.ts";
+import { EventReader, readValues } from "./reading.ts";
+import { MARK, readCheckpoint, readRun, readStoredRun } from "./records.ts";
+import type { Sweeper } from "./sweeper.ts";
+import { verify } from "./verify.ts";
+import { write, writeEvents } from "./writing.ts";
+
+/** The journal over a store of keys and values. */
+export class KvJournal implements Journal {
+  readonly #kv: Kv;
+  readonly #committer: Committer;
+  readonly #heads: Heads;
+  readonly #sweeper: Sweeper;
+  readonly #scheduler: Scheduler;
+
+  constructor(kv: Kv, committer: Committer, heads: Heads, sweeper: Sweeper, scheduler: Scheduler) {
+    this.#kv = kv;
+    this.#committer = committer;
+    this.#heads = heads;
+    this.#sweeper = sweeper;
+    this.#scheduler = scheduler;
+  }
+
+  // --- threads ---
+
+  thread(key: ThreadKey): ThreadRecord | undefined {
+    const bytes = this.#kv.getSync(headKey(threadPrefix(key)));
+    return bytes && (unseal(bytes, key, "its record") as ThreadRecord);
+  }
+
+  async *unsettled(): AsyncGenerator<ThreadKey> {
+    for await (const [mark] of this.#kv.entries(ACTIVE)) yield parseMark(mark).key;
+  }
+
+  // --- runs ---
+
+  run(key: ThreadKey, run: string): RunRecord | undefined {
+    if (this.#sweeper.has(key)) return undefined;
+    return readRun(this.#get, key, threadPrefix(key), run);
+  }
+
+  async runs(key: ThreadKey, { limit, offset, status }: RunsQuery): Promise<readonly RunRecord[]> {
+    const found: RunRecord[] = [];
+    if (limit < 1 || this.#sweeper.has(key)) return found;
+    const prefix = threadPrefix(key);
+    let skip = offset;
+    for await (const [order] of this.#kv.entries({ ...within(orderPrefix(prefix)), reverse: true })) {
+      const id = lastSegment(order);
+      if (status !== undefined && readStoredRun(this.#get, key, prefix, id)?.status !== status) continue;
+      if (skip-- > 0) continue;
+      const run = readRun(this.#get, key, prefix, id);
+      // Forgotten since the list was begun.
+      if (run === undefined) continue;
+      found.push(run);
+      if (found.length >= limit) break;
+    }
+    return found;
+  }
+
+  // --- checkpoints ---
+
+  checkpoint(key: ThreadKey, ns: string, id: string): Checkpoint | undefined {
+    if (this.#sweeper.has(key)) return undefined;
+    const bytes = this.#kv.getSync(checkpointKey(threadPrefix(key), ns, id));
+    return bytes && readCheckpoint(bytes, key, id);
+  }
+
+  async history(key: ThreadKey, { ns, limit, before }: HistoryQuery): Promise<readonly Checkpoint[]> {
+    const found: Checkpoint[] = [];
+    if (limit < 1 || this.#sweeper.has(key)) return found;
+    const prefix = threadPrefix(key);
+    const range = within(checkpointPrefix(prefix, ns));
+    const lt = before === undefined ? range.lt : checkpointKey(prefix, ns, before);
+    for await (const [at, bytes] of this.#kv.entries({ gte: range.gte, lt, reverse: true, limit })) {
+      found.push(readCheckpoint(bytes, key, lastSegment(at)));
+    }
+    return found;
+  }
+
+  values(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject> {
+    const source = { prefix: threadPrefix(key), key, ns: checkpoint.ns, get: this.#get };
+    // Deleted while it was being read: that is no damage.
+    const missing = (cause: unknown): never => {
+      const { id, ns } = checkpoint;
+      if (this.checkpoint(key, ns, id) !== undefined) throw cause;
+      throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} has been deleted`, { cause });
+    };
+    try {
+      const values = readValues(source, checkpoint, channels, this.#scheduler);
+      return values instanceof Promise ? values.catch(missing) : values;
+    } catch (cause) {
+      return missing(cause);
+    }
+  }
+
+  writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
+    const prefix = threadPrefix(key);
+    // Most checkpoints have none; finding that out by a range would cost a turn.
+    if (this.#sweeper.has(key) || this.#kv.getSync(writesMark(prefix, ns, checkpoint)) === undefined)
+      return [];
+    return this.#readWrites(key, writesPrefix(prefix, ns, checkpoint));
+  }
+
+  async #readWrites(key: ThreadKey, prefix: string): Promise<readonly TaskWrites[]> {
+    const found: TaskWrites[] = [];
+    for await (const [at, bytes] of this.#kv.entries(within(prefix))) {
+      found.push(unseal(bytes, key, `what task ${lastSegment(at)} left`) as TaskWrites);
+    }
+    return found;
+  }
+
+  // --- events ---
+
+  events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]> {
+    if (this.#sweeper.has(key, run)) return [];
+    return new EventReader(this.#kv, key, threadPrefix(key), run).from(
+      Math.max(0, after + 1),
+      Math.max(1, limit),
+    );
+  }
+
+  nextEvent(key: ThreadKey, run: string): Eventually<number> {
+    if (this.#sweeper.has(key, run)) return 0;
+    const prefix = threadPrefix(key);
+    return this.#heads.peek(prefix)?.ends.get(run) ?? new EventReader(this.#kv, key, prefix, run).next();
+  }
+
+  // --- writing ---
+
+  append(append: Append): Promise<void> {
+    try {
+      const head = this.#open(append.key);
+      const stale = judge(head, append.fence) ?? misnumbered(append);
+      if (stale !== undefined) return refuse(head, stale);
+      const draft = new Draft(head, this.#kv);
+      for (const run of append.runs ?? []) this.#refuseSwept(append.key, run.run_id);
+      const takeOver = write(draft, append);
+      takeOver();
+      const forgotten = append.forget ?? [];
+      for (const run of forgotten) this.#sweeper.hide(append.key, run);
+      const stored = this.#fly(head, draft.ops, append.durable);
+      if (forgotten.length === 0) return stored;
+      return stored.then(async () => {
+        for (const run of forgotten) await this.#sweeper.sweep(append.key, run);
+      });
+    } catch (cause) {
+      return Promise.reject(cause);
+    }
+  }
+
+  publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void> {
+    try {
+      const head = this.#open(key);
+      if (head.seq === 0 || head.epoch !== epoch) return Promise.reject(fenced(head, epoch));
+      this.#refuseSwept(key, chunk.run_id);
+      const draft = new Draft(head, this.#kv);
+      writeEvents(draft, chunk);
+      head.ends.set(chunk.run_id, endOf(chunk));
+      return this.#submit(draft.ops, false);
+    } catch (cause) {
+      return Promise.reject(cause);
+    }
+  }
+
+  release(key: ThreadKey): void {
+    this.#heads.release(key);
+  }
+
+  remove(key: ThreadKey, fence: Fence): Promise<void> {
+    try {
+      const head = this.#open(key);
+      const stale = judge(head, fence);
+      if (stale !== undefined) return refuse(head, stale);
+      if (head.seq === 0) return Promise.resolve();
+      this.#sweeper.hide(key, null);
+      const ops: Op[] = [headKey(head.prefix), indexKey(key), activeKey(key)].map((at) => ({
+        key: at,
+        value: null,
+      }));
+      ops.push({ key: sweepKey(key, null), value: MARK });
+      this.#heads.forget(head);
+      return this.#submit(ops, true).then(() => this.#sweeper.sweep(key, null));
+    } catch (cause) {
+      return Promise.reject(cause);
+    }
+  }
+
+  // --- care ---
+
+  verify(key?: ThreadKey): AsyncIterable<Damage> {
+    return verify(this.#kv, (of) => this.#sweeper.has(of), key);
+  }
+
+  readonly #get = (key: string): Buffer | undefined => this.#kv.getSync(key);
+
+  /** The head to write to. */
+  #open(key: ThreadKey): Head {
+    const { refusal } = this.#committer;
+    if (refusal !== undefined) throw refusal;
+    if (this.#sweeper.has(key)) {
+      throw new ServiceError("journal.conflict", `Thread ${key.thread} is still being deleted; try again`);
+    }
+    return this.#heads.get(key);
+  }
+
+  #refuseSwept(key: ThreadKey, run: string): void {
+    if (this.#sweeper.has(key, run)) {
+      throw new ServiceError("journal.conflict", `Run ${run} is still being taken back; try again`);
+    }
+  }
+
+  #fly(head: Head, ops: readonly Op[], durable: boolean): Promise<void> {
+    head.flights.push(ops);
+    const promise = new Promise<void>((resolve, reject) => {
+      this.#committer.submit({
+        ops,
+        durable,
+        stored: () => {
+          this.#heads.landed(head);
+          resolve();
+        },
+        failed: reject,
+      });
+    });
+    head.tail = promise;
+    return promise;
+  }
+
+  #submit(ops: readonly Op[], durable: boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#committer.submit({ ops, durable, stored: resolve, failed: reject });
+    });
+  }
+}
+
+function judge(head: Head, { epoch, seq }: Fence): ServiceError | undefined {
+  if (head.epoch !== epoch) return fenced(head, epoch);
+  if (head.seq !== seq) {
+    return new ServiceError(
+      "journal.conflict",
+      `Thread ${head.key.thread} is at append ${head.seq}, not at ${seq}: another writer was faster`,
+    );
+  }
+  return undefined;
+}
+
+function fenced(head: Head, epoch: number): ServiceError {
+  return new ServiceError(
+    "journal.fenced",
+    `Thread ${head.key.thread} is at epoch ${head.epoch}, not at ${epoch}: this writer was replaced`,
+  );
+}
+
+/** A record that does not fit its fence would make the next append's fence a lie. */
+function misnumbered({ key, fence, thread }: Append): ServiceError | undefined {
+  const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;
+  if (thread.seq === fence.seq + 1 && next && thread.thread_id === key.thread) return undefined;
+  return new ServiceError(
+    "journal.conflict",
+    `The record of thread ${key.thread} (append ${thread.seq}, epoch ${thread.epoch}) does not follow its fence ` +
+      `(append ${fence.seq}, epoch ${fence.epoch})`,
+  );
+}
+
+/**
+ * Judged now, told once what overtook it has been stored: whoever reads the thread after the refusal sees by whom.
+ */
+function refuse(head: Head, error: ServiceError): Promise<never> {
+  const fail = (): never => {
+    throw error;
+  };
+  return head.tail === undefined ? Promise.reject(error) : head.tail.then(fail, fail);
+}

@@ -1,0 +1,124 @@
+import type { ThreadKey } from "../model/thread.ts";
+import type { Range } from "./kv.ts";
+
+/**
+ * The only place where a key is spelled. A key is segments between slashes, the tenant's first; a thread's keys all begin
+ * with `<tenant>/t/<thread>/`. What the whole server owns begins with `!`, which no tenant can.
+ *
+ *   h                                 the thread
+ *   j/<seq>                           an append: contiguous from 1
+ *   r/<run>  k/<run>  o/<order>/<run> a run; what it was created with; its place in the order of admission
+ *   c/<ns>/<id>                       a checkpoint
+ *   b/<ns>/<channel>/<at>             a whole value
+ *   l/<ns>/<channel>/<at>/<start>     items of a list from `start` on
+ *   w/<ns>/<checkpoint>[/<task>]      what a task left; without a task: some did
+ *   e/<run>/<first>                   a chunk of events
+ */
+
+/** Characters that stand for themselves in a segment: all that the ids and names of well-meaning people consist of. */
+const PLAIN = /^[0-9A-Za-z_.:|-]*$/;
+const OTHER = /[^0-9A-Za-z_.:|-]/g;
+
+/**
+ * A string as one segment of a key. No two strings give the same one, and none reaches out of its place: everything else
+ * is written as `%` and its four hexadecimal digits, UTF-16 unit by unit, so that half a surrogate pair stays itself.
+ */
+export function segment(text: string): string {
+  return PLAIN.test(text)
+    ? text
+    : text.replace(OTHER, (unit) => `%${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** The string that {@link segment} wrote. */
+export function unsegment(text: string): string {
+  return text.includes("%")
+    ? text.replace(/%([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    : text;
+}
+
+/** A whole number from 0 to 2^53 that sorts as text: the count of its digits in base 36, then they. */
+export function ordinal(n: number): string {
+  const digits = n.toString(36);
+  return digits.length.toString(36) + digits;
+}
+
+export function parseOrdinal(text: string): number {
+  return Number.parseInt(text.slice(1), 36);
+}
+
+/** Every key that begins with `prefix`, which MUST end with a slash: `0` is the character after it. */
+export function within(prefix: string): { readonly gte: string; readonly lt: string } {
+  return { gte: prefix, lt: `${prefix.slice(0, -1)}0` };
+}
+
+/** What all keys of a thread begin with. */
+export function threadPrefix(key: ThreadKey): string {
+  return `${segment(key.tenant)}/t/${segment(key.thread)}/`;
+}
+
+/** The thread whose key this is, with the rest of the key; undefined for a key of no thread. */
+export function splitThread(key: string): { readonly key: ThreadKey; readonly rest: string } | undefined {
+  const [tenant, room, thread] = key.split("/", 3);
+  if (tenant === undefined || room !== "t" || thread === undefined) return undefined;
+  const rest = key.slice(tenant.length + thread.length + 4);
+  return { key: { tenant: unsegment(tenant), thread: unsegment(thread) }, rest };
+}
+
+// --- of a thread, by its prefix ---
+
+export const headKey = (p: string): string => `${p}h`;
+export const entryKey = (p: string, seq: number): string => `${p}j/${ordinal(seq)}`;
+export const runKey = (p: string, run: string): string => `${p}r/${segment(run)}`;
+export const kwargsKey = (p: string, run: string): string => `${p}k/${segment(run)}`;
+export const orderPrefix = (p: string): string => `${p}o/`;
+export const orderKey = (p: string, order: number, run: string): string =>
+  `${p}o/${ordinal(order)}/${segment(run)}`;
+export const checkpointPrefix = (p: string, ns: string): string => `${p}c/${segment(ns)}/`;
+export const checkpointKey = (p: string, ns: string, id: string): string =>
+  `${p}c/${segment(ns)}/${segment(id)}`;
+export const wholeKey = (p: string, ns: string, channel: string, at: number): string =>
+  `${p}b/${segment(ns)}/${segment(channel)}/${ordinal(at)}`;
+/** What the items of one span begin with; `start` as an ordinal follows. */
+export const spanPrefix = (p: string, ns: string, channel: string, at: number): string =>
+  `${p}l/${segment(ns)}/${segment(channel)}/${ordinal(at)}/`;
+export const writesMark = (p: string, ns: string, checkpoint: string): string =>
+  `${p}w/${segment(ns)}/${segment(checkpoint)}`;
+export const writesPrefix = (p: string, ns: string, checkpoint: string): string =>
+  `${writesMark(p, ns, checkpoint)}/`;
+export const eventsPrefix = (p: string, run: string): string => `${p}e/${segment(run)}/`;
+
+/** The last segment of a key. */
+export function lastSegment(key: string): string {
+  return unsegment(key.slice(key.lastIndexOf("/") + 1));
+}
+
+// --- of a tenant ---
+
+export const indexPrefix = (tenant: string): string => `${segment(tenant)}/i/`;
+export const indexKey = (key: ThreadKey): string => indexPrefix(key.tenant) + segment(key.thread);
+export const assistantKey = (tenant: string, id: string): string => `${segment(tenant)}/a/${segment(id)}`;
+export const assistantOrderPrefix = (tenant: string): string => `${segment(tenant)}/ao/`;
+export const assistantOrderKey = (tenant: string, created: number, id: string): string =>
+  `${assistantOrderPrefix(tenant)}${ordinal(created)}/${segment(id)}`;
+
+// --- of the server ---
+
+export const FORMAT_KEY = "!format";
+
+/** Threads with work, of all tenants side by side: what a boot reads. */
+export const ACTIVE = within("!active/");
+export const activeKey = (key: ThreadKey): string => `!active/${segment(key.tenant)}/${segment(key.thread)}`;
+
+/** What is deleted and has still to be swept: a thread's keys, or the events of one run. */
+export const SWEEPS = within("!sweep/");
+export const sweepKey = (key: ThreadKey, run: string | null): string =>
+  `!sweep/${segment(key.tenant)}/${segment(key.thread)}/${run === null ? "" : segment(run)}`;
+
+/** The thread, and the run if there is one, in a key of `!active/` or `!sweep/`. */
+export function parseMark(key: string): { readonly key: ThreadKey; readonly run: string | null } {
+  const [, tenant = "", thread = "", run = ""] = key.split("/").map(unsegment);
+  return { key: { tenant, thread }, run: run === "" ? null : run };
+}
+
+/** Everything there is. */
+export const ALL: Range = { gte: "", lt: "~" };

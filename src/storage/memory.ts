@@ -1,0 +1,19 @@
+import { MemoryLevel } from "memory-level";
+import { AbstractKv } from "./abstract-kv.ts";
+import type { Op } from "./kv.ts";
+
+type Db = MemoryLevel<string, Buffer>;
+
+/** Keeps everything in this process, for tests and for servers that may forget. A close and an open keep it. */
+export class MemoryKv extends AbstractKv<Db> {
+  async open(): Promise<void> {
+    this.db ??= new MemoryLevel<string, Buffer>({ keyEncoding: "utf8", valueEncoding: "buffer" });
+    await this.db.open();
+  }
+
+  protected write(db: Db, ops: readonly Op[]): Promise<void> {
+    return db.batch(
+      ops.map(({ key, value }) => (value === null ? { type: "del", key } : { type: "put", key, value })),
+    );
+  }
+}

@@ -1,0 +1,132 @@
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { ServiceError } from "../model/errors.ts";
+import type { Catalog } from "../ports/catalog.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Journal } from "../ports/journal.ts";
+import { KvCatalog } from "./catalog.ts";
+import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
+import { checkFormat, Marker } from "./format.ts";
+import { Heads } from "./heads.ts";
+import { KvJournal } from "./journal.ts";
+import type { Kv } from "./kv.ts";
+import { LevelKv, repairLevel } from "./level.ts";
+import { lockDirectory } from "./lock.ts";
+import { MemoryKv } from "./memory.ts";
+import { Sweeper } from "./sweeper.ts";
+
+export type StorageOptions =
+  | { readonly kind: "level"; readonly directory: string }
+  | { readonly kind: "memory" }
+  | { readonly kind: "kv"; readonly kv: Kv };
+
+export interface StorageDeps extends CommitterDeps {
+  readonly clock: Clock;
+}
+
+export interface Storage {
+  readonly journal: Journal;
+  readonly catalog: Catalog;
+  /** Counted since it was opened. */
+  stats(): CommitStats;
+  /** Stores what has been taken, refuses what comes, and lets go of the directory. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the storage.
+ * @throws ServiceError `storage.locked`, `storage.version`, `storage.unavailable`, `journal.damaged`
+ */
+export async function openStorage(options: StorageOptions, deps: StorageDeps): Promise<Storage> {
+  switch (options.kind) {
+    case "level":
+      return openDirectory(resolve(options.directory), deps);
+    case "memory":
+      return start(new MemoryKv(), "memory", false, deps);
+    case "kv":
+      return start(options.kv, "the given store", false, deps);
+    default:
+      return options satisfies never;
+  }
+}
+
+async function openDirectory(directory: string, deps: StorageDeps): Promise<Storage> {
+  makeDirectory(directory);
+  const lock = lockDirectory(directory);
+  try {
+    const marker = new Marker(directory);
+    const existing = marker.format !== undefined;
+    const kv = new LevelKv(databaseIn(directory), existing);
+    const storage = await start(kv, directory, existing, deps);
+    marker.write();
+    return {
+      ...storage,
+      close: async () => {
+        await storage.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps): Promise<Storage> {
+  await kv.open();
+  try {
+    await checkFormat(kv, where, marked);
+    const heads = new Heads(kv);
+    const resume = (): Promise<void> =>
+      sweeper.resume().catch((error: unknown) => {
+        deps.logger.warn("what is to be swept could not be read", { error: String(error) });
+      });
+    const committer = new Committer(kv, deps, {
+      failed: () => {
+        heads.clear();
+        sweeper.clear();
+      },
+      healed: () => void resume(),
+    });
+    const sweeper = new Sweeper(kv, committer, deps.logger);
+    await resume();
+    return {
+      journal: new KvJournal(kv, committer, heads, sweeper, deps.scheduler),
+      catalog: new KvCatalog(kv, committer),
+      stats: () => committer.stats,
+      close: async () => {
+        await committer.close();
+        await kv.close();
+      },
+    };
+  } catch (error) {
+    await kv.close();
+    throw error;
+  }
+}
+
+/** Rebuilds the database of a data directory from what is left of it. What it cannot bring back, `verify` names. */
+export async function repairStorage(directory: string): Promise<void> {
+  const lock = lockDirectory(resolve(directory));
+  try {
+    await repairLevel(databaseIn(resolve(directory)));
+  } finally {
+    lock.release();
+  }
+}
+
+function databaseIn(directory: string): string {
+  return join(directory, "level");
+}
+
+function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true });
+  } catch (cause) {
+    throw new ServiceError(
+      "storage.unavailable",
+      `The data directory ${directory} cannot be made: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,62 @@
+import type { Checkpoint, CheckpointHead, NewCheckpoint } from "../model/checkpoint.ts";
+import type { RunKwargs, RunRecord } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import { packRefs, unpackRefs, type StoredRefs } from "./channels.ts";
+import { damaged, seal, unseal } from "./envelope.ts";
+import type { Refs } from "./heads.ts";
+import { kwargsKey, runKey } from "./keys.ts";
+
+/** An append as the journal lists it: what was written under which number, so that a gap is seen, and can be taken back. */
+export interface JournalEntry {
+  readonly kind: string;
+  readonly epoch: number;
+  readonly runs?: readonly string[];
+  /** Namespace and id of each checkpoint made. */
+  readonly checkpoints?: readonly (readonly [ns: string, id: string])[];
+  /** Namespace, checkpoint and task of what tasks left. */
+  readonly writes?: readonly (readonly [ns: string, checkpoint: string, task: string])[];
+  readonly forgot?: readonly string[];
+}
+
+/** A run as it changes; what it was created with is stored once, under a key of its own. */
+export type StoredRun = Omit<RunRecord, "kwargs">;
+
+/** `at` names what it wrote, see `channels.ts`. */
+export type StoredCheckpoint = CheckpointHead & { readonly at: number; readonly channels: StoredRefs };
+
+/** The value of a key that says all by being there. */
+export const MARK: Buffer = seal(true);
+
+type Get = (key: string) => Buffer | undefined;
+
+/** Names for what one append writes: its number with room for this many checkpoints. */
+export const PER_APPEND = 4096;
+
+export function storedRun(run: RunRecord): StoredRun {
+  const { kwargs: _, ...rest } = run;
+  return rest;
+}
+
+export function readRun(get: Get, key: ThreadKey, prefix: string, run: string): RunRecord | undefined {
+  const stored = readStoredRun(get, key, prefix, run);
+  if (stored === undefined) return undefined;
+  const what = `what run ${run} was created with`;
+  const bytes = get(kwargsKey(prefix, run));
+  if (bytes === undefined) throw damaged(key, `${what} is missing`);
+  return { ...stored, kwargs: unseal(bytes, key, what) as RunKwargs };
+}
+
+export function readStoredRun(get: Get, key: ThreadKey, prefix: string, run: string): StoredRun | undefined {
+  const bytes = get(runKey(prefix, run));
+  return bytes && (unseal(bytes, key, `run ${run}`) as StoredRun);
+}
+
+export function storedCheckpoint(made: NewCheckpoint, at: number, refs: Refs): StoredCheckpoint {
+  const { changes: _, ...head } = made;
+  return { ...head, at, channels: packRefs(refs) };
+}
+
+export function readCheckpoint(bytes: Buffer, key: ThreadKey, id: string): Checkpoint {
+  const { at: _, channels, ...head } = unseal(bytes, key, `checkpoint ${id}`) as StoredCheckpoint;
+  return { ...head, channels: unpackRefs(channels) };
+}

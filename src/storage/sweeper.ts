@@ -1,0 +1,82 @@
+import type { ThreadKey } from "../model/thread.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Committer } from "./committer.ts";
+import { eventsPrefix, parseMark, SWEEPS, sweepKey, threadPrefix, within } from "./keys.ts";
+import type { Kv, Op } from "./kv.ts";
+
+/** Keys deleted at a time. */
+const PIECE = 200;
+
+/**
+ * Deletes what is too much for one batch: all keys of a removed thread, or the events of a forgotten run. The batch that
+ * removed it left a mark; until the mark is gone nothing of it is read, and after a crash the sweep is taken up again.
+ */
+export class Sweeper {
+  readonly #kv: Kv;
+  readonly #committer: Committer;
+  readonly #logger: Logger;
+  /** Keys of the marks. */
+  readonly #marks = new Set<string>();
+
+  constructor(kv: Kv, committer: Committer, logger: Logger) {
+    this.#kv = kv;
+    this.#committer = committer;
+    this.#logger = logger;
+  }
+
+  /** Is the thread, or this run's log, about to be deleted? */
+  has(key: ThreadKey, run: string | null = null): boolean {
+    if (this.#marks.size === 0) return false;
+    return this.#marks.has(sweepKey(key, null)) || (run !== null && this.#marks.has(sweepKey(key, run)));
+  }
+
+  /** From here on it is gone for every reader. Called with the append whose batch holds the mark. */
+  hide(key: ThreadKey, run: string | null): void {
+    this.#marks.add(sweepKey(key, run));
+  }
+
+  /** That append was refused: what is stored decides, see {@link resume}. */
+  clear(): void {
+    this.#marks.clear();
+  }
+
+  /** Takes up what an earlier process, or a failure, has left. */
+  async resume(): Promise<void> {
+    const found: { key: ThreadKey; run: string | null }[] = [];
+    for await (const [mark] of this.#kv.entries(SWEEPS)) {
+      this.#marks.add(mark);
+      found.push(parseMark(mark));
+    }
+    for (const { key, run } of found) {
+      this.sweep(key, run).catch((error: unknown) => {
+        this.#logger.warn("deleted data could not be swept; it is tried again later", {
+          error: String(error),
+        });
+      });
+    }
+  }
+
+  /** Deletes it. Resolves once it is done; rejects when the storage fails, the mark stays then. */
+  async sweep(key: ThreadKey, run: string | null): Promise<void> {
+    const prefix = threadPrefix(key);
+    let ops: Op[] = [];
+    for await (const [found] of this.#kv.entries(within(run === null ? prefix : eventsPrefix(prefix, run)))) {
+      ops.push({ key: found, value: null });
+      if (ops.length < PIECE) continue;
+      await this.#write(ops);
+      ops = [];
+    }
+    const mark = sweepKey(key, run);
+    ops.push({ key: mark, value: null });
+    await this.#write(ops);
+    this.#marks.delete(mark);
+  }
+
+  #write(ops: readonly Op[]): Promise<void> {
+    const { refusal } = this.#committer;
+    if (refusal !== undefined) return Promise.reject(refusal);
+    return new Promise((resolve, reject) => {
+      this.#committer.submit({ ops, durable: false, stored: resolve, failed: reject });
+    });
+  }
+}

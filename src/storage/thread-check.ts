@@ -1,0 +1,210 @@
+import { endOf, type Fact } from "../model/event.ts";
+import { isTerminal } from "../model/run.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { Damage } from "../ports/journal.ts";
+import { unpackRefs } from "./channels.ts";
+import { unseal } from "./envelope.ts";
+import { hasWork } from "./heads.ts";
+import { activeKey, headKey, indexKey, ordinal, parseOrdinal, segment, unsegment } from "./keys.ts";
+import type { Kv } from "./kv.ts";
+import type { StoredCheckpoint, StoredRun } from "./records.ts";
+
+interface Chunk {
+  readonly first: number;
+  readonly end: number;
+  readonly starts: boolean;
+}
+
+/** What is wrong with one thread: told of its keys in their order, it says at the end what does not fit together. */
+export class ThreadCheck {
+  readonly key: ThreadKey;
+  readonly #kv: Kv;
+  readonly #prefix: string;
+  readonly #found: string[] = [];
+  #thread: ThreadRecord | undefined;
+  #any = false;
+  readonly #appends: number[] = [];
+  readonly #runs = new Map<string, StoredRun>();
+  readonly #kwargs = new Set<string>();
+  readonly #ordered = new Set<string>();
+  readonly #checkpoints = new Map<string, Pick<StoredCheckpoint, "id" | "ns" | "parent" | "channels">>();
+  readonly #wholes = new Set<string>();
+  /** Length of each segment by its key. */
+  readonly #segments = new Map<string, number>();
+  readonly #left: string[] = [];
+  readonly #chunks = new Map<string, Chunk[]>();
+
+  constructor(kv: Kv, key: ThreadKey, prefix: string) {
+    this.#kv = kv;
+    this.key = key;
+    this.#prefix = prefix;
+  }
+
+  /** `rest` is the key behind the thread's prefix. */
+  add(rest: string, bytes: Buffer): void {
+    this.#any = true;
+    let value: unknown;
+    try {
+      value = unseal(bytes, this.key, rest);
+    } catch (error) {
+      this.#found.push(error instanceof Error ? error.message : String(error));
+      return;
+    }
+    const [room, first = "", second = ""] = rest.split("/");
+    const last = rest.slice(rest.lastIndexOf("/") + 1);
+    switch (room) {
+      case "h":
+        this.#thread = value as ThreadRecord;
+        break;
+      case "j":
+        this.#appends.push(parseOrdinal(first));
+        break;
+      case "r":
+        this.#runs.set(unsegment(first), value as StoredRun);
+        break;
+      case "k":
+        this.#kwargs.add(unsegment(first));
+        break;
+      case "o":
+        this.#ordered.add(unsegment(second));
+        break;
+      case "c": {
+        const { id, ns, parent, channels } = value as StoredCheckpoint;
+        this.#checkpoints.set(`${first}/${second}`, { id, ns, parent, channels });
+        break;
+      }
+      case "b":
+        this.#wholes.add(rest);
+        break;
+      case "l":
+        this.#segments.set(rest, Array.isArray(value) ? value.length : 0);
+        break;
+      case "w":
+        this.#left.push(`${first}/${second}`);
+        break;
+      case "e":
+        this.#addChunk(unsegment(first), parseOrdinal(last), value as Fact[]);
+        break;
+      default:
+        this.#found.push(`${rest} is unknown`);
+    }
+  }
+
+  #addChunk(run: string, first: number, facts: Fact[]): void {
+    const chunk = { first, end: endOf({ run_id: run, first, facts }), starts: facts[0]?.t === "start" };
+    const known = this.#chunks.get(run);
+    if (known === undefined) this.#chunks.set(run, [chunk]);
+    else known.push(chunk);
+  }
+
+  *end(): Generator<Damage> {
+    if (!this.#any) return;
+    this.#checkThread();
+    this.#checkRuns();
+    this.#checkCheckpoints();
+    for (const [run, chunks] of this.#chunks) this.#checkEvents(run, chunks);
+    for (const what of this.#found) yield { key: this.key, what };
+  }
+
+  #checkThread(): void {
+    let next = 1;
+    for (const seq of this.#appends) {
+      if (seq > next) this.#found.push(`appends ${next} to ${seq - 1} are missing`);
+      next = seq + 1;
+    }
+    const thread = this.#thread;
+    if (thread === undefined) {
+      this.#found.push("its record is missing");
+      return;
+    }
+    if (thread.seq >= next) this.#found.push(`appends ${next} to ${thread.seq} are missing`);
+    else if (thread.seq < next - 1)
+      this.#found.push(`its record is of append ${thread.seq}, there are ${next - 1}`);
+    if (thread.checkpoint !== null && !this.#checkpoints.has(`/${segment(thread.checkpoint)}`)) {
+      this.#found.push(`its latest checkpoint ${thread.checkpoint} is missing`);
+    }
+    for (const run of thread.active === null ? thread.queue : [thread.active, ...thread.queue]) {
+      if (!this.#runs.has(run)) this.#found.push(`run ${run}, which is to be done, is missing`);
+    }
+    this.#checkMarks();
+  }
+
+  /** Marks lie outside the thread's keys and may have changed since: only what two looks say counts. */
+  #checkMarks(): void {
+    const wrong = (): string | undefined => {
+      const bytes = this.#kv.getSync(headKey(this.#prefix));
+      if (bytes === undefined) return undefined;
+      const marked = this.#kv.getSync(activeKey(this.key)) !== undefined;
+      if (marked !== hasWork(unseal(bytes, this.key, "its record") as ThreadRecord)) {
+        return marked ? "it is marked as having work and has none" : "it has work and is not marked";
+      }
+      return this.#kv.getSync(indexKey(this.key)) === undefined
+        ? "it is not in the index of threads"
+        : undefined;
+    };
+    const first = wrong();
+    if (first !== undefined && wrong() === first) this.#found.push(first);
+  }
+
+  #checkRuns(): void {
+    for (const id of this.#runs.keys()) {
+      if (!this.#kwargs.has(id)) this.#found.push(`what run ${id} was created with is missing`);
+      if (!this.#ordered.has(id)) this.#found.push(`run ${id} is missing from the order of runs`);
+    }
+    for (const id of this.#ordered) {
+      if (!this.#runs.has(id)) this.#found.push(`run ${id} is in the order of runs and nowhere else`);
+    }
+  }
+
+  #checkCheckpoints(): void {
+    for (const [at, { id, ns, parent, channels }] of this.#checkpoints) {
+      if (parent !== null && !this.#checkpoints.has(`${segment(ns)}/${segment(parent)}`)) {
+        this.#found.push(`the parent ${parent} of checkpoint ${id} is missing`);
+      }
+      const [space] = at.split("/");
+      for (const [channel, ref] of Object.entries(unpackRefs(channels))) {
+        const missing =
+          ref.kind === "whole"
+            ? !this.#wholes.has(`b/${space}/${segment(channel)}/${ordinal(ref.at)}`)
+            : !this.#isWhole(`l/${space}/${segment(channel)}/`, ref.spans);
+        if (missing) this.#found.push(`the value of channel ${channel} at checkpoint ${id} is missing`);
+      }
+    }
+    for (const at of new Set(this.#left)) {
+      if (!this.#checkpoints.has(at))
+        this.#found.push(`tasks have left writes at checkpoint ${at}, which is missing`);
+    }
+  }
+
+  #isWhole(prefix: string, spans: readonly { readonly at: number; readonly end: number }[]): boolean {
+    let next = 0;
+    for (const { at, end } of spans) {
+      while (next < end) {
+        const length = this.#segments.get(`${prefix}${ordinal(at)}/${ordinal(next)}`) ?? 0;
+        if (length === 0) return false;
+        next = Math.min(end, next + length);
+      }
+    }
+    return true;
+  }
+
+  #checkEvents(run: string, chunks: readonly Chunk[]): void {
+    const record = this.#runs.get(run);
+    if (record === undefined) {
+      this.#found.push(`there are events of run ${run}, which is missing`);
+      return;
+    }
+    let next = 0;
+    for (const { first, end, starts } of chunks) {
+      // An attempt after a power cut begins above what may have been sent and was lost.
+      const jumps = starts && record.attempt > 1;
+      if (first < next) this.#found.push(`events ${first} to ${next - 1} of run ${run} are there twice`);
+      else if (first > next && !jumps)
+        this.#found.push(`events ${next} to ${first - 1} of run ${run} are missing`);
+      next = end;
+    }
+    if (isTerminal(record.status) && next < record.next_event) {
+      this.#found.push(`events ${next} to ${record.next_event - 1} of run ${run} are missing`);
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import type { NewCheckpoint } from "../model/checkpoint.ts";
+import { ServiceError } from "../model/errors.ts";
+import { endOf, type EventChunk } from "../model/event.ts";
+import { isTerminal, type RunRecord } from "../model/run.ts";
+import type { Append } from "../ports/journal.ts";
+import { derive, unpackRefs } from "./channels.ts";
+import type { Draft } from "./draft.ts";
+import { forgetRuns } from "./forgetting.ts";
+import { hasWork, type Refs } from "./heads.ts";
+import {
+  activeKey,
+  checkpointKey,
+  entryKey,
+  eventsPrefix,
+  headKey,
+  indexKey,
+  kwargsKey,
+  orderKey,
+  ordinal,
+  runKey,
+  segment,
+  writesMark,
+  writesPrefix,
+} from "./keys.ts";
+import {
+  MARK,
+  PER_APPEND,
+  storedCheckpoint,
+  storedRun,
+  type JournalEntry,
+  type StoredCheckpoint,
+} from "./records.ts";
+
+/**
+ * Lays down an append as operations, and returns what the head takes over once it is on its way. Throws when something
+ * in it cannot be stored; then nothing has changed.
+ */
+export function write(draft: Draft, append: Append): () => void {
+  const { head } = draft;
+  const { key, thread, runs = [], checkpoints = [], writes = [], events, forget = [] } = append;
+  // First, so that what the same append puts anew stays.
+  if (forget.length > 0) forgetRuns(draft, forget);
+  draft.put(headKey(head.prefix), thread);
+  draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
+  if (append.fence.seq === 0) draft.mark(indexKey(key), MARK);
+
+  const active = hasWork(thread);
+  if (active !== head.active) {
+    if (active) draft.mark(activeKey(key), MARK);
+    else draft.del(activeKey(key));
+  }
+  for (const run of runs) writeRun(draft, run, thread.seq);
+  const latest = writeCheckpoints(draft, checkpoints, thread.seq);
+  for (const left of writes) {
+    draft.mark(writesMark(head.prefix, left.ns, left.checkpoint), MARK);
+    draft.put(writesPrefix(head.prefix, left.ns, left.checkpoint) + segment(left.task), left);
+  }
+  if (events !== undefined) writeEvents(draft, events);
+
+  return () => {
+    head.epoch = thread.epoch;
+    head.seq = thread.seq;
+    head.active = active;
+    for (const run of runs) {
+      if (isTerminal(run.status)) head.kwargs.delete(run.run_id);
+      else head.kwargs.set(run.run_id, run.kwargs);
+    }
+    if (forget.length > 0) {
+      head.latest.clear();
+      head.tips.clear();
+      for (const run of forget) {
+        head.kwargs.delete(run);
+        head.ends.delete(run);
+      }
+    }
+    for (const [ns, made] of latest) head.latest.set(ns, made);
+    for (const [span, end] of draft.tips) head.tips.set(span, end);
+    if (events !== undefined) head.ends.set(events.run_id, endOf(events));
+    for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
+  };
+}
+
+function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): JournalEntry {
+  return {
+    kind,
+    epoch: thread.epoch,
+    ...(runs?.length && { runs: runs.map((run) => run.run_id) }),
+    ...(checkpoints?.length && { checkpoints: checkpoints.map(({ ns, id }) => [ns, id] as const) }),
+    ...(writes?.length && { writes: writes.map((w) => [w.ns, w.checkpoint, w.task] as const) }),
+    ...(forget?.length && { forgot: forget }),
+  };
+}
+
+function writeRun(draft: Draft, run: RunRecord, seq: number): void {
+  const { prefix, kwargs } = draft.head;
+  const known = kwargs.get(run.run_id);
+  if (known === undefined) {
+    const order = orderKey(prefix, run.order, run.run_id);
+    // The first append that names it: a rollback reads the journal from here on.
+    if (draft.get(order) === undefined) draft.put(order, seq);
+  }
+  // An input may be large, and a run is stored several times: what has not changed stays where it is.
+  if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
+  draft.put(runKey(prefix, run.run_id), storedRun(run));
+}
+
+type Made = { readonly id: string; readonly refs: Refs };
+
+function writeCheckpoints(draft: Draft, made: readonly NewCheckpoint[], seq: number): Map<string, Made> {
+  const latest = new Map<string, Made>();
+  if (made.length > PER_APPEND) {
+    throw new ServiceError("journal.conflict", `An append holds at most ${PER_APPEND} checkpoints`);
+  }
+  for (const [i, checkpoint] of made.entries()) {
+    const { ns, id, parent, changes } = checkpoint;
+    const at = seq * PER_APPEND + i;
+    const refs = derive(draft, ns, at, parent === null ? {} : parentRefs(draft, latest, ns, parent), changes);
+    draft.put(checkpointKey(draft.head.prefix, ns, id), storedCheckpoint(checkpoint, at, refs));
+    latest.set(ns, { id, refs });
+  }
+  return latest;
+}
+
+/** What the parent holds: nearly always it is the one before. */
+function parentRefs(draft: Draft, made: ReadonlyMap<string, Made>, ns: string, id: string): Refs {
+  const own = made.get(ns);
+  if (own?.id === id) return own.refs;
+  const latest = draft.head.latest.get(ns);
+  if (latest?.id === id) return latest.refs;
+  const stored = draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`);
+  if (stored === undefined) {
+    throw new ServiceError(
+      "journal.conflict",
+      `The parent ${id} of a new checkpoint is not stored in namespace "${ns}"`,
+    );
+  }
+  return unpackRefs((stored as StoredCheckpoint).channels);
+}
+
+/** A chunk is named by its first id: the reader finds the next one by where this one ends. */
+export function writeEvents(draft: Draft, chunk: EventChunk): void {
+  const { head } = draft;
+  const end = head.ends.get(chunk.run_id);
+  if (!Number.isSafeInteger(chunk.first) || chunk.first < (end ?? 0)) {
+    throw new ServiceError(
+      "journal.conflict",
+      `Events of run ${chunk.run_id} begin at ${chunk.first}, and those up to ${(end ?? 0) - 1} are stored`,
+    );
+  }
+  draft.put(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), chunk.facts);
+}
