@@ -1,0 +1,135 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, extname, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { ServiceError } from "./model/errors.ts";
+import { isObject, type JsonObject } from "./model/json.ts";
+
+/** Where a graph's definition is found. */
+export interface GraphFile {
+  /** Absolute. */
+  readonly file: string;
+  readonly name: string;
+}
+
+/** What a configuration file says; what it leaves open is absent. Keys that are not known are left alone. */
+export interface Config {
+  /** The file itself, absolute. */
+  readonly path: string;
+  readonly graphs: { readonly [name: string]: GraphFile };
+  /** Environment variables for the graphs. */
+  readonly env: { readonly [name: string]: string };
+  readonly maxBody?: number;
+  readonly sync?: (typeof SYNC)[number];
+}
+
+export const SYNC = ["commit", "os", "memory"] as const;
+
+/** The file in `directory` that is taken when none is named: Heddle's own before LangGraph's. */
+export function findConfig(directory: string): string {
+  for (const name of ["heddle.json", "langgraph.json"]) {
+    const path = join(directory, name);
+    if (existsSync(path)) return path;
+  }
+  throw new ServiceError(
+    "config.invalid",
+    `There is no heddle.json and no langgraph.json in ${directory}; name one with --config FILE`,
+  );
+}
+
+/**
+ * Reads a configuration file: `heddle.json`, or a `langgraph.json` as it is.
+ * @throws ServiceError `config.invalid`, naming the file and the key
+ */
+export function readConfig(file: string): Config {
+  const path = resolve(file);
+  const refuse: Refuse = (what, cause) => {
+    throw new ServiceError("config.invalid", `${path}: ${what}`, { cause });
+  };
+  const root = readJson(path, refuse);
+  const http = section(root, "http", refuse);
+  const streams = section(root, "streams", refuse);
+  const maxBody = http["max_body"];
+  if (maxBody !== undefined && !isBytes(maxBody))
+    refuse("http.max_body must be a whole number of bytes, 1 or more");
+  const sync = streams["sync"];
+  if (sync !== undefined && !isSync(sync)) refuse(`streams.sync must be one of ${SYNC.join(", ")}`);
+  return {
+    path,
+    graphs: readGraphs(root["graphs"], dirname(path), refuse),
+    env: readEnv(root["env"], dirname(path), refuse),
+    ...(maxBody === undefined ? {} : { maxBody }),
+    ...(sync === undefined ? {} : { sync }),
+  };
+}
+
+export const isBytes = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 1;
+
+export const isSync = (value: unknown): value is (typeof SYNC)[number] =>
+  (SYNC as readonly unknown[]).includes(value);
+
+type Refuse = (what: string, cause?: unknown) => never;
+
+function readJson(path: string, refuse: Refuse): JsonObject {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    return refuse("the file cannot be read", cause);
+  }
+  let root: unknown;
+  try {
+    root = JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch (cause) {
+    return refuse(`is not JSON: ${(cause as Error).message}`, cause);
+  }
+  return isObject(root) ? root : refuse("must hold a JSON object");
+}
+
+function section(root: JsonObject, key: string, refuse: Refuse): JsonObject {
+  const value = root[key] ?? {};
+  return isObject(value) ? value : refuse(`${key} must be an object`);
+}
+
+function readGraphs(value: unknown, base: string, refuse: Refuse): Config["graphs"] {
+  if (!isObject(value)) return refuse('graphs must be an object such as { "agent": "./agent.ts:default" }');
+  const graphs = Object.entries(value).map(([name, entry]) => {
+    // LangGraph also takes { "path": ..., "description": ... }.
+    const place = isObject(entry) ? entry["path"] : entry;
+    if (typeof place !== "string" || place === "") {
+      return refuse(`graphs.${name} must be "./file.ts:export"`);
+    }
+    return [name, readPlace(place, base, (what) => refuse(`graphs.${name} ${what}`))] as const;
+  });
+  return Object.fromEntries(graphs);
+}
+
+function readPlace(place: string, base: string, refuse: Refuse): GraphFile {
+  // The last colon, and not that of a Windows drive.
+  const colon = place.lastIndexOf(":");
+  const [path, name] = colon > 1 ? [place.slice(0, colon), place.slice(colon + 1)] : [place, "default"];
+  if (name === "") refuse(`names no export after the colon: "${place}"`);
+  if (extname(path) === ".py")
+    refuse(`is a Python file: "${path}"; Heddle runs JavaScript and TypeScript graphs`);
+  return { file: resolve(base, path), name };
+}
+
+function readEnv(value: unknown, base: string, refuse: Refuse): Config["env"] {
+  if (value === undefined || value === null) return {};
+  if (typeof value === "string") {
+    let text: string;
+    try {
+      text = readFileSync(resolve(base, value), "utf8");
+    } catch (cause) {
+      return refuse(`env names "${value}", which cannot be read`, cause);
+    }
+    return Object.fromEntries(Object.entries(parseEnv(text)).map(([name, set]) => [name, set ?? ""]));
+  }
+  if (!isObject(value)) return refuse("env must be the name of a .env file, or an object of strings");
+  return Object.fromEntries(
+    Object.entries(value).map(([name, set]) => {
+      if (typeof set !== "string") return refuse(`env.${name} must be a string`);
+      return [name, set];
+    }),
+  );
+}

@@ -1,0 +1,89 @@
+import type { Clock } from "./ports/clock.ts";
+import type { LogFields, Logger } from "./ports/logger.ts";
+
+const LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LEVELS)[number];
+
+export function isLogLevel(text: string): text is LogLevel {
+  return (LEVELS as readonly string[]).includes(text);
+}
+
+export interface LogOptions {
+  readonly clock: Clock;
+  /** Lines below it are left out. */
+  readonly level?: LogLevel;
+  /** For people instead of machines. */
+  readonly pretty?: boolean;
+  /** Gets each line with its end. */
+  readonly write: (line: string) => void;
+}
+
+type Print = (time: string, level: LogLevel, message: string, fields: LogFields | undefined) => string;
+
+/** One line for each message: JSON, or text for people. */
+export function createLogger({ clock, level = "info", pretty = false, write }: LogOptions): Logger {
+  const print: Print = pretty ? text : json;
+  const least = LEVELS.indexOf(level);
+  const at =
+    (own: LogLevel, rank: number) =>
+    (message: string, fields?: LogFields): void => {
+      if (rank < least) return;
+      try {
+        write(print(new Date(clock.now()).toISOString(), own, message, fields));
+      } catch {
+        // A field that cannot be printed, a log that cannot be written: not worth a run.
+      }
+    };
+  return { debug: at("debug", 0), info: at("info", 1), warn: at("warn", 2), error: at("error", 3) };
+}
+
+/** Without a reader, e.g. for tests. */
+export const silent: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+function json(time: string, level: LogLevel, message: string, fields: LogFields | undefined): string {
+  // First for the eye, and again last: a field cannot overwrite what the line says of itself.
+  const own = { time, level, message };
+  return `${encode({ ...own, ...fields, ...own })}\n`;
+}
+
+const COLOURS: Readonly<Record<LogLevel, string>> = {
+  debug: "\u001b[2m",
+  info: "\u001b[32m",
+  warn: "\u001b[33m",
+  error: "\u001b[31m",
+};
+const DIM = "\u001b[2m";
+const PLAIN = "\u001b[0m";
+
+function text(time: string, level: LogLevel, message: string, fields: LogFields | undefined): string {
+  const rest = Object.entries(fields ?? {}).map(([name, value]) => ` ${DIM}${name}=${PLAIN}${word(value)}`);
+  return `${DIM}${time.slice(11, 23)}${PLAIN} ${COLOURS[level]}${level.padEnd(5)}${PLAIN} ${line(message)}${rest.join("")}\n`;
+}
+
+function word(value: unknown): string {
+  return typeof value === "string" && /^[\w./:@-]+$/.test(value) ? value : line(encode(value));
+}
+
+/** Control characters could rewrite what the terminal shows. */
+const line = (message: string): string =>
+  message.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (c) => JSON.stringify(c).slice(1, -1).replace(c, "?"));
+
+function encode(value: unknown): string {
+  const above: unknown[] = [];
+  return (
+    JSON.stringify(value, function (this: unknown, _key, member: unknown) {
+      if (typeof member === "bigint") return member.toString();
+      if (member instanceof Error) return { name: member.name, message: member.message, stack: member.stack };
+      if (typeof member !== "object" || member === null) return member;
+      while (above.length > 0 && above.at(-1) !== this) above.pop();
+      if (above.includes(member)) return "[circular]";
+      above.push(member);
+      return member;
+    }) ?? "undefined"
+  );
+}

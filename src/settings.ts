@@ -1,0 +1,138 @@
+import { parseArgs } from "node:util";
+import { type Config, isBytes, isSync, SYNC } from "./config.ts";
+import { isLogLevel, type LogLevel } from "./log.ts";
+import { ServiceError } from "./model/errors.ts";
+
+/** What the command line and the environment say; what neither does is absent, and the file's to say. */
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  readonly data: string;
+  readonly level: LogLevel;
+  readonly config?: string;
+  readonly transport?: "uws" | "node";
+  readonly maxBody?: number;
+  readonly sync?: NonNullable<Config["sync"]>;
+}
+
+export type Invocation =
+  | { readonly command: "help" | "version" }
+  | { readonly command: "start"; readonly settings: Settings }
+  | { readonly command: "refused"; readonly why: string };
+
+export const HELP = `Usage: heddle start [options]
+
+Serves the graphs of a configuration file.
+
+  --config FILE        default: heddle.json, then langgraph.json, in this directory
+  --host HOST          default 127.0.0.1; another than loopback needs --insecure
+  --port PORT          default 2024; 0 takes any free one
+  --data DIR           where everything is kept; default .heddle
+  --transport KIND     uws or node; default: uws where it has a binary
+  --insecure           serve other machines although there is no key
+  --help, --version
+
+Each can be set in the environment instead: HEDDLE_CONFIG, HEDDLE_HOST (or HOST), HEDDLE_PORT (or PORT), HEDDLE_DATA,
+HEDDLE_TRANSPORT, HEDDLE_INSECURE=1; and HEDDLE_MAX_BODY (bytes), HEDDLE_STREAMS_SYNC (${SYNC.join(", ")}),
+HEDDLE_LOG (debug, info, warn, error). Flags win over the environment, the environment over the file.
+`;
+
+const OPTIONS = {
+  config: { type: "string" },
+  host: { type: "string" },
+  port: { type: "string" },
+  data: { type: "string" },
+  transport: { type: "string" },
+  insecure: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+} as const;
+
+type Env = { readonly [name: string]: string | undefined };
+
+/** Reads the command line (without the program's name) and the environment. */
+export function invocation(args: readonly string[], env: Env): Invocation {
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+    if (values.help === true || positionals[0] === "help") return { command: "help" };
+    if (values.version === true) return { command: "version" };
+    const [command, extra] = positionals;
+    if (command === undefined) return refused("name a command: heddle start");
+    if (command !== "start") return refused(`there is no command "${command}"; there is: start`);
+    if (extra !== undefined) return refused(`"${extra}" is one argument too many`);
+    return { command: "start", settings: settingsOf(values, env) };
+  } catch (cause) {
+    // The parser's own hint after the first sentence is about quoting that nobody needs.
+    if (cause instanceof ServiceError) return refused(cause.message);
+    return refused((cause as Error).message.split(". ")[0] ?? "");
+  }
+}
+
+const refused = (why: string): Invocation => ({ command: "refused", why });
+
+type Flags = { readonly [K in keyof typeof OPTIONS]?: string | boolean | undefined };
+
+/** A setting with the name under which it was given, for messages. */
+interface Given {
+  readonly name: string;
+  readonly value: string;
+}
+
+function settingsOf(flags: Flags, env: Env): Settings {
+  const given = (flag: keyof Flags | null, ...names: readonly string[]): Given | undefined => {
+    const value = flag === null ? undefined : flags[flag];
+    if (typeof value === "string") return { name: `--${flag}`, value };
+    const name = names.find((candidate) => (env[candidate] ?? "") !== "");
+    return name === undefined ? undefined : { name, value: env[name] ?? "" };
+  };
+  const host = given("host", "HEDDLE_HOST", "HOST");
+  const insecure = flags.insecure === true || env["HEDDLE_INSECURE"] === "1";
+  if (host !== undefined && !insecure && !isLoopback(host.value)) {
+    refuse(host, "would let other machines drive this server without a key; add --insecure if that is meant");
+  }
+  const config = given("config", "HEDDLE_CONFIG");
+  const transport = read(given("transport", "HEDDLE_TRANSPORT"), isTransport, "is not uws or node");
+  const sync = read(given(null, "HEDDLE_STREAMS_SYNC"), isSync, `is not one of ${SYNC.join(", ")}`);
+  const maxBody = number(
+    given(null, "HEDDLE_MAX_BODY"),
+    isBytes,
+    "is not a whole number of bytes, 1 or more",
+  );
+  return {
+    host: host?.value ?? "127.0.0.1",
+    port:
+      number(given("port", "HEDDLE_PORT", "PORT"), isPort, "is not a whole number from 0 to 65535") ?? 2024,
+    data: given("data", "HEDDLE_DATA")?.value ?? ".heddle",
+    level: read(given(null, "HEDDLE_LOG"), isLogLevel, "is not debug, info, warn or error") ?? "info",
+    ...(config === undefined ? {} : { config: config.value }),
+    ...(transport === undefined ? {} : { transport }),
+    ...(maxBody === undefined ? {} : { maxBody }),
+    ...(sync === undefined ? {} : { sync }),
+  };
+}
+
+function refuse({ name, value }: Given, what: string): never {
+  throw new ServiceError("config.invalid", `${name} "${value}" ${what}`);
+}
+
+function read<T extends string>(
+  given: Given | undefined,
+  is: (text: string) => text is T,
+  what: string,
+): T | undefined {
+  if (given === undefined || is(given.value)) return given?.value as T | undefined;
+  return refuse(given, what);
+}
+
+function number(given: Given | undefined, is: (value: number) => boolean, what: string): number | undefined {
+  if (given === undefined) return undefined;
+  const value = /^\d+$/.test(given.value) ? Number(given.value) : Number.NaN;
+  return is(value) ? value : refuse(given, what);
+}
+
+const isTransport = (text: string): text is "uws" | "node" => text === "uws" || text === "node";
+
+const isPort = (value: number): boolean => Number.isInteger(value) && value >= 0 && value <= 65_535;
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
