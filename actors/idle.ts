@@ -51,7 +51,9 @@ export class Idle {
     for (const [cell, since] of this.#since) {
       const rested = now - since;
       if (rested < this.#limits.idle) {
-        this.#timer = this.#scheduler.after(this.#limits.idle - rested, () => this.#sweep());
+        // Whole milliseconds: a fraction of one can be lost in the sum, and time would stand still.
+        const left = Math.ceil(this.#limits.idle - rested);
+        this.#timer = this.#scheduler.after(left, () => this.#sweep());
         return;
       }
       this.#letGo(cell);

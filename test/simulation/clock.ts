@@ -10,7 +10,7 @@ export class SimulatedClock implements Clock {
   }
 
   now(): number {
-    return this.#wall;
+    return Math.floor(this.#wall);
   }
 
   mono(): number {

@@ -77,7 +77,7 @@ export class SimulatedScheduler implements Scheduler {
     await this.settle();
     const until = this.#clock.mono() + ms;
     for (;;) {
-      const next = this.#next();
+      const next = this.next();
       if (next === undefined || next > until) break;
       this.#clock.advance(Math.max(0, next - this.#clock.mono()));
       await this.settle();
@@ -90,7 +90,7 @@ export class SimulatedScheduler implements Scheduler {
     await this.settle();
     const until = this.#clock.mono() + limit;
     for (;;) {
-      const next = this.#next();
+      const next = this.next();
       if (next === undefined) return true;
       if (next > until) return false;
       this.#clock.advance(Math.max(0, next - this.#clock.mono()));
@@ -110,7 +110,8 @@ export class SimulatedScheduler implements Scheduler {
     return count < 2 || this.#random === undefined ? 0 : this.#random.below(count);
   }
 
-  #next(): number | undefined {
+  /** When the next timer is due, by the monotonic clock. */
+  next(): number | undefined {
     let next: number | undefined;
     for (const { due } of this.#timers) if (next === undefined || due < next) next = due;
     return next;
@@ -118,7 +119,7 @@ export class SimulatedScheduler implements Scheduler {
 
   /** The timers that are due first, if they are due now. */
   #due(): Timer[] {
-    const next = this.#next();
+    const next = this.next();
     if (next === undefined || next > this.#clock.mono()) return [];
     return [...this.#timers].filter(({ due }) => due === next);
   }

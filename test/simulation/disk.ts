@@ -1,0 +1,131 @@
+import { ServiceError } from "../../src/model/errors.ts";
+import type { Entry, Kv, Op, Range } from "../../src/storage/kv.ts";
+import type { SimulatedRandom } from "./random.ts";
+import type { SimulatedScheduler } from "./scheduler.ts";
+
+/** `kill`: the process dies, what the system has taken stays. `power`: what was not synced may be gone too. */
+export type Crash = "kill" | "power";
+
+/** A bug to be found: writes are acknowledged before they are on their way. */
+export type Plant = "ack-early" | null;
+
+interface Batch {
+  readonly ops: readonly Op[];
+  readonly sync: boolean;
+}
+
+/** What outlives every server: the batches that reached the disk, in order. */
+export class Disk {
+  readonly plant: Plant;
+  readonly #random: SimulatedRandom;
+  #applied: Batch[] = [];
+  #values = new Map<string, Buffer>();
+  /** Batches up to here survive a power cut. */
+  #synced = 0;
+  #kv: DiskKv | undefined;
+
+  constructor(random: SimulatedRandom, plant: Plant) {
+    this.#random = random;
+    this.plant = plant;
+  }
+
+  get values(): ReadonlyMap<string, Buffer> {
+    return this.#values;
+  }
+
+  /** The store as one server sees it. */
+  mount(scheduler: SimulatedScheduler): Kv {
+    this.#kv = new DiskKv(this, scheduler, this.#random);
+    return this.#kv;
+  }
+
+  apply(batch: Batch): void {
+    this.#applied.push(batch);
+    this.#put(batch);
+    if (batch.sync) this.#synced = this.#applied.length;
+  }
+
+  #put({ ops }: Batch): void {
+    for (const { key, value } of ops) {
+      if (value === null) this.#values.delete(key);
+      else this.#values.set(key, value);
+    }
+  }
+
+  /** Ends the server that has it mounted, at whatever it was doing. */
+  crash(kind: Crash): void {
+    for (const batch of this.#kv?.die() ?? []) if (this.#random.chance(0.5)) this.apply(batch);
+    this.#kv = undefined;
+    if (kind === "kill") return;
+    // LevelDB's log is one file: what is lost is a tail.
+    const kept = this.#synced + this.#random.below(this.#applied.length - this.#synced + 1);
+    this.#applied = this.#applied.slice(0, kept);
+    this.#values = new Map();
+    for (const batch of this.#applied) this.#put(batch);
+  }
+}
+
+class DiskKv implements Kv {
+  readonly #disk: Disk;
+  readonly #scheduler: SimulatedScheduler;
+  readonly #random: SimulatedRandom;
+  #pending: Batch[] = [];
+  #dead = false;
+
+  constructor(disk: Disk, scheduler: SimulatedScheduler, random: SimulatedRandom) {
+    this.#disk = disk;
+    this.#scheduler = scheduler;
+    this.#random = random;
+  }
+
+  open(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  getSync(key: string): Buffer | undefined {
+    if (this.#dead) throw new ServiceError("storage.unavailable", "the server is dead");
+    return this.#disk.values.get(key);
+  }
+
+  batch(ops: readonly Op[], { sync }: { readonly sync: boolean }): Promise<void> {
+    const batch = { ops, sync };
+    this.#pending.push(batch);
+    const latency = sync ? 0.2 + this.#random.float() * 2 : 0.05;
+    const early = this.#disk.plant === "ack-early";
+    return new Promise((resolve) => {
+      const applies = () => {
+        // A dead server hears nothing any more.
+        if (this.#dead) return;
+        this.#pending = this.#pending.filter((one) => one !== batch);
+        this.#disk.apply(batch);
+        if (!early) resolve();
+      };
+      this.#scheduler.after(early ? 20 : latency, applies);
+      if (early) resolve();
+    });
+  }
+
+  async *entries({
+    gte,
+    lt,
+    reverse = false,
+    limit = Number.POSITIVE_INFINITY,
+  }: Range): AsyncGenerator<Entry> {
+    const keys = [...this.#disk.values.keys()].filter((key) => key >= gte && key < lt).sort();
+    if (reverse) keys.reverse();
+    const found = keys.slice(0, limit).map((key) => [key, this.#disk.values.get(key) as Buffer] as const);
+    for (const entry of found) {
+      if (this.#dead) return;
+      yield entry;
+    }
+  }
+
+  die(): readonly Batch[] {
+    this.#dead = true;
+    return this.#pending;
+  }
+}

@@ -1,0 +1,62 @@
+import { graph, list, messages, value } from "../../src/index.ts";
+
+/** What a simulated run is to do. */
+export interface Plan {
+  readonly run: string;
+  readonly tokens: number;
+  readonly ask: boolean;
+  readonly fails: boolean;
+  /** Does not listen when it is told to stop. */
+  readonly deaf: boolean;
+}
+
+/** Sleeps in simulated time; rejects when the signal fires. */
+export type Sleep = (signal: AbortSignal | null) => Promise<void>;
+
+const nothing: Plan = { run: "", tokens: 0, ask: false, fails: false, deaf: false };
+
+/** Steps one after another, side by side and joined; tokens, custom events, a journaled step, a human. */
+export function simulated(sleep: Sleep) {
+  return graph({
+    state: { log: list<string>(), talk: messages(), plan: value<Plan>(nothing) },
+    nodes: {
+      first: async ({ plan }, ctx) => {
+        const message = ctx.message();
+        for (let i = 0; i < plan.tokens; i++) {
+          message.write(`${i} `);
+          if (i % 3 === 0) await sleep(ctx.signal);
+        }
+        return { log: [`${plan.run} first`], talk: [message.end()] };
+      },
+      left: async ({ plan }, ctx) => {
+        const once = await ctx.step("once", () => plan.run);
+        await sleep(plan.deaf ? null : ctx.signal);
+        if (plan.fails) throw new Error("left was told to fail");
+        return { log: [`${once} left`] };
+      },
+      right: async ({ plan }, ctx) => {
+        await sleep(ctx.signal);
+        ctx.emit({ from: plan.run });
+        return { log: [`${plan.run} right`] };
+      },
+      join: {
+        after: ["left", "right"],
+        run: async ({ plan }) => ({ log: [`${plan.run} join`] }),
+      },
+      ask: async ({ plan }, ctx) => {
+        const answer = await ctx.interrupt({ for: plan.run });
+        return { log: [`${plan.run} heard ${JSON.stringify(answer)}`] };
+      },
+      last: async ({ plan }, ctx) => {
+        await sleep(ctx.signal);
+        return { log: [`${plan.run} last`] };
+      },
+    },
+    edges: {
+      start: "first",
+      first: ["left", "right"],
+      join: ({ plan }) => (plan.ask ? "ask" : "last"),
+      ask: "last",
+    },
+  });
+}

@@ -1,0 +1,104 @@
+import { isTerminal } from "../../src/model/run.ts";
+import type { ThreadKey } from "../../src/model/thread.ts";
+import type { NodeCall } from "../../src/ports/engine.ts";
+import type { Host } from "../../src/ports/host.ts";
+import type { Journal } from "../../src/ports/journal.ts";
+
+/** What the simulation has seen happen, over all crashes: it outlives every server. */
+export class Observed {
+  readonly violations: string[] = [];
+  readonly threads = new Set<string>();
+  /** Runs whose creation was acknowledged, by id. */
+  readonly admitted = new Map<string, ThreadKey>();
+  /** Runs that may be gone: a rollback was asked for that could reach them. */
+  readonly rollable = new Set<string>();
+  /** Threads on which a rollback was ever asked for: a run admitted meanwhile may be gone too. */
+  readonly rolled = new Set<string>();
+  /** Runs whose end is stored. */
+  readonly ended = new Set<string>();
+  /** Checkpoints from which a durable append has gone on: their tasks are done for good. */
+  readonly passed = new Set<string>();
+  /** task id -> the checkpoint that it runs from. */
+  readonly taskOf = new Map<string, string>();
+  /** thread -> the runs whose nodes have been executed there and whose end is not stored. */
+  readonly executing = new Map<string, Set<string>>();
+  executions = 0;
+  appends = 0;
+
+  violation(invariant: string, what: string): void {
+    this.violations.push(`${invariant}: ${what}`);
+  }
+
+  admit(key: ThreadKey, run: string): void {
+    this.admitted.set(run, key);
+  }
+
+  /** A run that may take back the others is asked for on a thread. */
+  rollback(thread: string): void {
+    for (const [run, key] of this.admitted) if (key.thread === thread) this.rollable.add(run);
+    this.rolled.add(thread);
+  }
+
+  /** No node body outlives its process. */
+  crash(): void {
+    this.executing.clear();
+  }
+
+  /** The journal, watched: a resolved durable append is a promise. */
+  journal(journal: Journal): Journal {
+    return new Proxy(journal, {
+      get: (target, name) => {
+        if (name === "append") {
+          return (append: Parameters<Journal["append"]>[0]) => {
+            for (const fact of append.events?.facts ?? []) {
+              if (fact.t === "task") this.taskOf.set(fact.id, fact.checkpoint);
+            }
+            return target.append(append).then(() => {
+              this.appends++;
+              for (const run of append.runs ?? []) {
+                if (isTerminal(run.status)) this.#end(append.key.thread, run.run_id);
+              }
+              for (const run of append.forget ?? []) this.#end(append.key.thread, run);
+              if (!append.durable) return;
+              for (const { parent } of append.checkpoints ?? []) if (parent !== null) this.passed.add(parent);
+            });
+          };
+        }
+        const member = Reflect.get(target, name) as unknown;
+        return typeof member === "function" ? member.bind(target) : member;
+      },
+    });
+  }
+
+  #end(thread: string, run: string): void {
+    this.ended.add(run);
+    this.executing.get(thread)?.delete(run);
+  }
+
+  /** The host, watched: I2 and I8 are about what node bodies see. */
+  host(host: Host): Host {
+    return {
+      close: () => host.close(),
+      run: (call, io) => {
+        this.#execute(call);
+        return host.run(call, io);
+      },
+    };
+  }
+
+  #execute(call: NodeCall): void {
+    this.executions++;
+    const from = this.taskOf.get(call.task);
+    if (from !== undefined && this.passed.has(from)) {
+      this.violation("I2", `${call.node} of run ${call.run} ran again after its step was stored`);
+    }
+    const running = this.executing.get(call.thread) ?? new Set();
+    this.executing.set(call.thread, running);
+    for (const other of running) {
+      if (other !== call.run && !this.ended.has(other)) {
+        this.violation("I8", `runs ${other} and ${call.run} of thread ${call.thread} ran at once`);
+      }
+    }
+    running.add(call.run);
+  }
+}

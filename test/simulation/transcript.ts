@@ -1,0 +1,89 @@
+import type { RunRecord } from "../../src/model/run.ts";
+import type { ThreadKey } from "../../src/model/thread.ts";
+import type { Hub } from "../../src/stream/hub.ts";
+import type { Reader } from "../../src/stream/reader.ts";
+import { frames, render, viewOf } from "../../src/stream/view.ts";
+import type { Crash } from "./disk.ts";
+
+const view = viewOf(["values", "updates", "messages-tuple", "custom"], false, frames);
+
+/** The events of a run, as a client has received them over all its reconnections. */
+export class Transcript {
+  readonly key: ThreadKey;
+  readonly run: string;
+  /** Event frames by id, in the order in which they came. */
+  readonly frames = new Map<number, string>();
+  readonly faults: string[] = [];
+  /** Frames that came before a power cut: what was not synced may be gone from the log. */
+  uncertain = 0;
+  ended = false;
+  #reader: Reader | undefined;
+  #left = 0;
+
+  constructor(key: ThreadKey, run: string) {
+    this.key = key;
+    this.run = run;
+  }
+
+  get last(): number {
+    return [...this.frames.keys()].at(-1) ?? -1;
+  }
+
+  /** Reads up to `pieces` pieces more, then lets go; a reader that is already there is asked to go on. */
+  read(hub: Hub, record: RunRecord, pieces: number): void {
+    this.#left = pieces;
+    if (this.#reader !== undefined) return;
+    const reader = hub.follow(this.key, record, { after: this.last });
+    this.#reader = reader;
+    const more = () => {
+      void this.#pull(reader).catch((thrown: unknown) => this.faults.push(String(thrown)));
+    };
+    reader.onReady(more);
+    more();
+  }
+
+  async #pull(reader: Reader): Promise<void> {
+    while (this.#reader === reader) {
+      const piece = await reader.next();
+      if (this.#reader !== reader || piece === "wait") return;
+      if (piece === "end") this.ended = true;
+      if (piece === "end" || piece === "cut") return this.#close();
+      this.#take(await render(piece, view));
+      if (--this.#left <= 0) return this.#close();
+    }
+  }
+
+  #take(texts: readonly string[]): void {
+    for (const text of texts) {
+      const id = Number((JSON.parse(text) as { id: string }).id);
+      if (id <= this.last) this.faults.push(`event ${id} came after event ${this.last}`);
+      const before = this.frames.get(id);
+      if (before !== undefined) this.faults.push(`event ${id} came twice`);
+      this.frames.set(id, text);
+    }
+  }
+
+  #close(): void {
+    this.#reader?.close();
+    this.#reader = undefined;
+  }
+
+  /** The server is gone. */
+  cut(kind: Crash): void {
+    this.#reader = undefined;
+    if (kind === "power") this.uncertain = this.frames.size;
+  }
+
+  /** All of the run's events as a new reader gets them. */
+  static async replay(hub: Hub, key: ThreadKey, record: RunRecord): Promise<Map<number, string>> {
+    const all = new Transcript(key, record.run_id);
+    const reader = hub.follow(key, record, { after: -1 });
+    for (;;) {
+      const piece = await reader.next();
+      if (piece === "wait" || piece === "end" || piece === "cut") break;
+      all.#take(await render(piece, view));
+    }
+    reader.close();
+    return all.frames;
+  }
+}
