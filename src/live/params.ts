@@ -1,5 +1,6 @@
 import { type FieldError, ServiceError } from "../model/errors.ts";
 import type { StreamMode } from "../model/run.ts";
+import { rendered } from "../stream/modes.ts";
 
 const MODES = {
   values: true,
@@ -13,7 +14,7 @@ const MODES = {
   events: true,
 } as const satisfies Record<StreamMode, true>;
 
-const allModes = Object.keys(MODES) as StreamMode[];
+const allModes = (Object.keys(MODES) as StreamMode[]).filter((mode) => rendered.has(mode));
 
 export interface MirrorParams {
   readonly after: number;
@@ -47,6 +48,7 @@ function modesOf(texts: readonly string[]): readonly StreamMode[] {
     if (!Object.hasOwn(MODES, name)) {
       throw refusal("stream_mode", `"${name.slice(0, 40)}" is unknown; choose from ${allModes.join(", ")}`);
     }
+    if (!rendered.has(name)) throw refusal("stream_mode", `"${name}" is not served yet`);
     return name as StreamMode;
   });
 }

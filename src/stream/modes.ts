@@ -149,6 +149,9 @@ export const table: ModeTable = {
 /** Events that every reader gets, whatever modes it asked for. */
 const control: ReadonlySet<string> = new Set(["metadata", "error"]);
 
+/** The slots that the table has something to show for: modes, and the control events. */
+export const rendered: ReadonlySet<string> = new Set(Object.values(table).flatMap((row) => Object.keys(row)));
+
 /** The renderers that a view needs of one kind of fact, by slot. */
 export type Row = readonly (SlotRenderer<Kind> | undefined)[];
 

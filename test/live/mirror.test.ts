@@ -13,7 +13,7 @@ import {
   HeldScheduler,
   KEY,
   Lines,
-  slowJournal,
+  journals,
   RUN,
   runRecord,
   Writer,
@@ -26,194 +26,197 @@ let writer: Writer;
 let sink: Sink;
 const run: RunRecord = runRecord({ event_mark: 1000 });
 
-beforeEach(async () => {
-  scheduler = new HeldScheduler();
-  gate = new GatedJournal(slowJournal());
-  hub = createHub({ journal: gate.journal, scheduler, logger: new Lines() });
-  writer = new Writer(gate.journal);
-  await writer.start(run);
-  sink = hub.open(KEY, RUN, 1, 0);
-});
-
-function request(path: string, query = ""): HttpRequest {
-  return { method: "GET", path, query, header: () => undefined, body: async () => new Uint8Array() };
-}
-
-const PATH = `/threads/${KEY.thread}/runs/${RUN}/stream`;
-
-const upgrade = (path: string, query = "") =>
-  createUpgrade({ journal: gate.journal, hub, scheduler, logger: new Lines() })(request(path, query));
-
-async function connect(query = "", socket = new FakeSocket(), path = PATH): Promise<FakeSocket> {
-  const answer = upgrade(path, query);
-  if (answer.kind !== "accept") throw new TypeError(answer.body);
-  answer.open(socket);
-  await scheduler.settle();
-  return socket;
-}
-
-const facts: readonly (readonly [Fact, Record<string, unknown>?])[] = [
-  [{ t: "start", attempt: 1 }],
-  [{ t: "checkpoint", id: "c", ns: "", step: 0, input: false }, { a: 'x\n"y"' }],
-  [{ t: "message", id: "m", name: "bot", ns: "", meta: { langgraph_node: "n" } }],
-  [{ t: "token", m: 4, text: "héllo" }],
-  [{ t: "custom", ns: "", data: { i: 1 } }],
-  [{ t: "custom", ns: "sub:1", data: { hidden: true } }],
-  [{ t: "result", id: "t", name: "n", ns: "", update: { a: 1 }, interrupts: [] }],
-  [{ t: "error", error: { error: "Error", message: "end" } }],
-];
-
-function emitAll(): void {
-  for (const [fact, values] of facts) sink.emit(fact, values);
-}
-
-/** What a client makes of server-sent events. */
-function parse(text: string): unknown[] {
-  return [...text.matchAll(/event: (.*)\ndata: (.*)\nid: (\d+)\n\n/g)].map(([, event, data, id]) => ({
-    id,
-    event,
-    data: JSON.parse(data ?? ""),
-  }));
-}
-
-test.each<[string, StreamMode[]]>([
-  ["values", ["values"]],
-  ["updates,custom", ["updates", "custom"]],
-  ["messages-tuple", ["messages-tuple"]],
-])("the mirror is the SSE, event for event: %s", async (query, modes) => {
-  const peer = new Peer();
-  pumpSse(hub.follow(KEY, run, { after: -1 }), peer, {
-    view: viewOf(modes, false, sse),
-    scheduler,
-    logger: new Lines(),
+describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
+  beforeEach(async () => {
+    scheduler = new HeldScheduler(patience);
+    gate = new GatedJournal(await openJournal());
+    hub = createHub({ journal: gate.journal, scheduler, logger: new Lines() });
+    writer = new Writer(gate.journal);
+    await writer.start(run);
+    sink = hub.open(KEY, RUN, 1, 0);
   });
-  const socket = await connect(`stream_mode=${query}`);
-  emitAll();
-  await writer.finish(sink, run);
-  await scheduler.settle();
-  expect(socket.messages.length).toBeGreaterThan(2);
-  expect(socket.messages.map((text) => JSON.parse(text))).toEqual(parse(peer.text));
-  expect(socket.closed).toEqual([1000, "The run has ended"]);
-});
 
-test("all modes where none is named, in the order of ids", async () => {
-  emitAll();
-  const socket = await connect();
-  const got = socket.messages.map((text) => JSON.parse(text) as { id: string; event: string });
-  expect(got.map(({ id, event }) => [id, event])).toEqual([
-    ["0", "metadata"],
-    ["1", "values"],
-    ["5", "messages"],
-    ["7", "custom"],
-    ["9", "updates"],
-    ["12", "error"],
-  ]);
-});
+  function request(path: string, query = ""): HttpRequest {
+    return { method: "GET", path, query, header: () => undefined, body: async () => new Uint8Array() };
+  }
 
-test.each([
-  ["last_event_id=-1", ["0", "5"]],
-  ["", ["0", "5"]],
-  ["last_event_id=0", ["5"]],
-  ["last_event_id=4", ["5"]],
-  ["last_event_id=5", []],
-  ["last_event_id=999999", ["0", "5"]],
-])("resumes: ?%s", async (query, ids) => {
-  for (const [fact, values] of facts.slice(0, 4)) sink.emit(fact, values);
-  await scheduler.settle();
-  const socket = await connect(`${query}&stream_mode=messages-tuple`);
-  expect(socket.messages.map((text) => (JSON.parse(text) as { id: string }).id)).toEqual(ids);
-});
+  const PATH = `/threads/${KEY.thread}/runs/${RUN}/stream`;
 
-test.each([
-  "stream_mode=values&stream_mode=custom",
-  "stream_mode=values,custom",
-  'stream_mode=["values","custom"]',
-  `stream_mode=${encodeURIComponent('["custom"]')}&stream_mode=values`,
-])("modes are named in any of three ways: ?%s", async (query) => {
-  emitAll();
-  const socket = await connect(query);
-  const names = socket.messages.map((text) => (JSON.parse(text) as { event: string }).event);
-  expect(names).toEqual(["metadata", "values", "custom", "error"]);
-});
+  const upgrade = (path: string, query = "") =>
+    createUpgrade({ journal: gate.journal, hub, scheduler, logger: new Lines() })(request(path, query));
 
-describe("a peer that does not keep up", () => {
-  test("gets the rest when it has drained", async () => {
-    const socket = await connect("", new FakeSocket(1));
-    emitAll();
+  async function connect(query = "", socket = new FakeSocket(), path = PATH): Promise<FakeSocket> {
+    const answer = upgrade(path, query);
+    if (answer.kind !== "accept") throw new TypeError(answer.body);
+    answer.open(socket);
     await scheduler.settle();
-    expect(socket.messages).toHaveLength(1);
+    return socket;
+  }
+
+  const facts: readonly (readonly [Fact, Record<string, unknown>?])[] = [
+    [{ t: "start", attempt: 1 }],
+    [{ t: "checkpoint", id: "c", ns: "", step: 0, input: false }, { a: 'x\n"y"' }],
+    [{ t: "message", id: "m", name: "bot", ns: "", meta: { langgraph_node: "n" } }],
+    [{ t: "token", m: 4, text: "héllo" }],
+    [{ t: "custom", ns: "", data: { i: 1 } }],
+    [{ t: "custom", ns: "sub:1", data: { hidden: true } }],
+    [{ t: "result", id: "t", name: "n", ns: "", update: { a: 1 }, interrupts: [] }],
+    [{ t: "error", error: { error: "Error", message: "end" } }],
+  ];
+
+  function emitAll(): void {
+    for (const [fact, values] of facts) sink.emit(fact, values);
+  }
+
+  /** What a client makes of server-sent events. */
+  function parse(text: string): unknown[] {
+    return [...text.matchAll(/event: (.*)\ndata: (.*)\nid: (\d+)\n\n/g)].map(([, event, data, id]) => ({
+      id,
+      event,
+      data: JSON.parse(data ?? ""),
+    }));
+  }
+
+  test.each<[string, StreamMode[]]>([
+    ["values", ["values"]],
+    ["updates,custom", ["updates", "custom"]],
+    ["messages-tuple", ["messages-tuple"]],
+  ])("the mirror is the SSE, event for event: %s", async (query, modes) => {
+    const peer = new Peer();
+    pumpSse(hub.follow(KEY, run, { after: -1 }), peer, {
+      view: viewOf(modes, false, sse),
+      scheduler,
+      logger: new Lines(),
+    });
+    const socket = await connect(`stream_mode=${query}`);
+    emitAll();
     await writer.finish(sink, run);
-    for (let i = 0; i < 10 && socket.closed === undefined; i++) socket.drain(1);
-    expect(socket.messages).toHaveLength(6);
-    expect(socket.closed?.[0]).toBe(1000);
+    await scheduler.settle();
+    expect(socket.messages.length).toBeGreaterThan(2);
+    expect(socket.messages.map((text) => JSON.parse(text))).toEqual(parse(peer.text));
+    expect(socket.closed).toEqual([1000, "The run has ended"]);
   });
 
-  test("is closed after ten seconds, with the reason", async () => {
-    const socket = await connect("", new FakeSocket(1));
+  test("all modes where none is named, in the order of ids", async () => {
     emitAll();
+    const socket = await connect();
+    const got = socket.messages.map((text) => JSON.parse(text) as { id: string; event: string });
+    expect(got.map(({ id, event }) => [id, event])).toEqual([
+      ["0", "metadata"],
+      ["1", "values"],
+      ["5", "messages"],
+      ["7", "custom"],
+      ["9", "updates"],
+      ["12", "error"],
+    ]);
+  });
+
+  test.each([
+    ["last_event_id=-1", ["0", "5"]],
+    ["", ["0", "5"]],
+    ["last_event_id=0", ["5"]],
+    ["last_event_id=4", ["5"]],
+    ["last_event_id=5", []],
+    ["last_event_id=999999", ["0", "5"]],
+  ])("resumes: ?%s", async (query, ids) => {
+    for (const [fact, values] of facts.slice(0, 4)) sink.emit(fact, values);
     await scheduler.settle();
-    await scheduler.pass(10_000);
-    expect(socket.closed?.[0]).toBe(1013);
-    expect(socket.closed?.[1]).toMatch(/last_event_id/);
-    expect(scheduler.timers).toBe(0);
+    const socket = await connect(`${query}&stream_mode=messages-tuple`);
+    expect(socket.messages.map((text) => (JSON.parse(text) as { id: string }).id)).toEqual(ids);
+  });
+
+  test.each([
+    "stream_mode=values&stream_mode=custom",
+    "stream_mode=values,custom",
+    'stream_mode=["values","custom"]',
+    `stream_mode=${encodeURIComponent('["custom"]')}&stream_mode=values`,
+  ])("modes are named in any of three ways: ?%s", async (query) => {
+    emitAll();
+    const socket = await connect(query);
+    const names = socket.messages.map((text) => (JSON.parse(text) as { event: string }).event);
+    expect(names).toEqual(["metadata", "values", "custom", "error"]);
+  });
+
+  describe("a peer that does not keep up", () => {
+    test("gets the rest when it has drained", async () => {
+      const socket = await connect("", new FakeSocket(1));
+      emitAll();
+      await scheduler.settle();
+      expect(socket.messages).toHaveLength(1);
+      await writer.finish(sink, run);
+      for (let i = 0; i < 10 && socket.closed === undefined; i++) socket.drain(1);
+      expect(socket.messages).toHaveLength(6);
+      expect(socket.closed?.[0]).toBe(1000);
+    });
+
+    test("is closed after ten seconds, with the reason", async () => {
+      const socket = await connect("", new FakeSocket(1));
+      emitAll();
+      await scheduler.settle();
+      await scheduler.pass(10_000);
+      expect(socket.closed?.[0]).toBe(1013);
+      expect(socket.closed?.[1]).toMatch(/last_event_id/);
+      expect(scheduler.timers).toBe(0);
+      expect(hub.counts.readers).toBe(0);
+    });
+  });
+
+  test("a log that is broken off tells the peer to come again", async () => {
+    const socket = await connect();
+    sink.abandon();
+    expect(socket.closed?.[0]).toBe(1012);
+  });
+
+  test("a peer that leaves lets go of all, also before its run was found", async () => {
+    const socket = await connect();
+    socket.close(1001, "");
+    expect(hub.counts.readers).toBe(0);
+    const answer = upgrade(PATH);
+    if (answer.kind !== "accept") throw new TypeError("refused");
+    const early = new FakeSocket();
+    answer.open(early);
+    early.close(1001, "");
+    await scheduler.settle();
     expect(hub.counts.readers).toBe(0);
   });
-});
 
-test("a log that is broken off tells the peer to come again", async () => {
-  const socket = await connect();
-  sink.abandon();
-  expect(socket.closed?.[0]).toBe(1012);
-});
+  describe("what cannot be served", () => {
+    test.each([
+      ["/threads/x/stream", ""],
+      ["/", ""],
+      [`${PATH}/more`, ""],
+    ])("an upgrade at %s is refused", (path) => {
+      const answer = upgrade(path);
+      expect(answer).toMatchObject({ kind: "refuse", status: 404 });
+      expect(answer.kind === "refuse" && JSON.parse(answer.body)).toHaveProperty("detail");
+    });
 
-test("a peer that leaves lets go of all, also before its run was found", async () => {
-  const socket = await connect();
-  socket.close(1001, "");
-  expect(hub.counts.readers).toBe(0);
-  const answer = upgrade(PATH);
-  if (answer.kind !== "accept") throw new TypeError("refused");
-  const early = new FakeSocket();
-  answer.open(early);
-  early.close(1001, "");
-  await scheduler.settle();
-  expect(hub.counts.readers).toBe(0);
-});
+    const none = "0199aaaa-0000-7000-8000-0000000000ff";
+    test.each([
+      [`/threads/${none}/runs/${RUN}/stream`, "", 4404, /^Thread .* not found$/],
+      [`/threads/${KEY.thread}/runs/${none}/stream`, "", 4404, /^Run .* not found$/],
+      [`/threads/nope/runs/${RUN}/stream`, "", 4422, /thread_id/],
+      [`/threads/${KEY.thread}/runs/..%2f/stream`, "", 4422, /run_id/],
+      [PATH, "stream_mode=nope", 4422, /stream_mode/],
+      [PATH, "stream_mode=metadata", 4422, /stream_mode/],
+      [PATH, "stream_mode=__proto__", 4422, /stream_mode/],
+      [PATH, "stream_mode=[1]", 4422, /stream_mode/],
+      [PATH, "stream_mode=[", 4422, /stream_mode/],
+      [PATH, `stream_mode=${"é".repeat(500)}`, 4422, /stream_mode/],
+      [PATH, "last_event_id=-2", 4422, /last_event_id/],
+      [PATH, "last_event_id=1e3", 4422, /last_event_id/],
+      [PATH, `x=${"y".repeat(5000)}`, 4422, /query/],
+    ])("%s ?%s closes with %i", async (path, query, code, reason) => {
+      const socket = await connect(query, new FakeSocket(), path);
+      expect(socket.closed?.[0]).toBe(code);
+      expect(socket.closed?.[1]).toMatch(reason);
+      expect(Buffer.byteLength(socket.closed?.[1] ?? "")).toBeLessThanOrEqual(123);
+    });
 
-describe("what cannot be served", () => {
-  test.each([
-    ["/threads/x/stream", ""],
-    ["/", ""],
-    [`${PATH}/more`, ""],
-  ])("an upgrade at %s is refused", (path) => {
-    const answer = upgrade(path);
-    expect(answer).toMatchObject({ kind: "refuse", status: 404 });
-    expect(answer.kind === "refuse" && JSON.parse(answer.body)).toHaveProperty("detail");
-  });
-
-  const none = "0199aaaa-0000-7000-8000-0000000000ff";
-  test.each([
-    [`/threads/${none}/runs/${RUN}/stream`, "", 4404, /^Thread .* not found$/],
-    [`/threads/${KEY.thread}/runs/${none}/stream`, "", 4404, /^Run .* not found$/],
-    [`/threads/nope/runs/${RUN}/stream`, "", 4422, /thread_id/],
-    [`/threads/${KEY.thread}/runs/..%2f/stream`, "", 4422, /run_id/],
-    [PATH, "stream_mode=nope", 4422, /stream_mode/],
-    [PATH, "stream_mode=__proto__", 4422, /stream_mode/],
-    [PATH, "stream_mode=[1]", 4422, /stream_mode/],
-    [PATH, "stream_mode=[", 4422, /stream_mode/],
-    [PATH, `stream_mode=${"é".repeat(500)}`, 4422, /stream_mode/],
-    [PATH, "last_event_id=-2", 4422, /last_event_id/],
-    [PATH, "last_event_id=1e3", 4422, /last_event_id/],
-    [PATH, `x=${"y".repeat(5000)}`, 4422, /query/],
-  ])("%s ?%s closes with %i", async (path, query, code, reason) => {
-    const socket = await connect(query, new FakeSocket(), path);
-    expect(socket.closed?.[0]).toBe(code);
-    expect(socket.closed?.[1]).toMatch(reason);
-    expect(Buffer.byteLength(socket.closed?.[1] ?? "")).toBeLessThanOrEqual(123);
-  });
-
-  test("who may not come in is told so by the caller's own refusal", () => {
-    const refusal = { kind: "refuse", status: 401, headers: {}, body: "{}" } as const;
-    const deps = { journal: gate.journal, hub, scheduler, logger: new Lines(), admit: () => refusal };
-    expect(createUpgrade(deps)(request(PATH))).toBe(refusal);
+    test("who may not come in is told so by the caller's own refusal", () => {
+      const refusal = { kind: "refuse", status: 401, headers: {}, body: "{}" } as const;
+      const deps = { journal: gate.journal, hub, scheduler, logger: new Lines(), admit: () => refusal };
+      expect(createUpgrade(deps)(request(PATH))).toBe(refusal);
+    });
   });
 });

@@ -1,14 +1,20 @@
 import type { ChannelChange, Checkpoint, NewCheckpoint } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { endOf, type EventChunk } from "../../src/model/event.ts";
+import { silent } from "../../src/log.ts";
 import { uuid6 } from "../../src/model/ids.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
+import type { Eventually } from "../../src/ports/eventually.ts";
 import type { Append, Journal } from "../../src/ports/journal.ts";
+import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import { systemClock } from "../../src/system/clock.ts";
+import { systemScheduler } from "../../src/system/scheduler.ts";
 
 export const KEY: ThreadKey = { tenant: "_", thread: "0199aaaa-0000-7000-8000-000000000001" };
 export const RUN = "0199aaaa-0000-7000-8000-00000000000a";
@@ -16,8 +22,14 @@ export const RUN = "0199aaaa-0000-7000-8000-00000000000a";
 /** Time and turns stand still until they are told to move. */
 export class HeldScheduler implements Scheduler {
   now = 0;
+  /** Turns without work after which all is taken to be still: a real storage has turns of its own. */
+  readonly #patience: number;
   #ready: (() => void)[] = [];
   #timers = new Set<{ at: number; task: () => void }>();
+
+  constructor(patience = 3) {
+    this.#patience = patience;
+  }
 
   soon(task: () => void): void {
     this.#ready.push(task);
@@ -42,7 +54,7 @@ export class HeldScheduler implements Scheduler {
 
   /** Turns and promise callbacks until nothing is left to do. */
   async settle(): Promise<void> {
-    for (let quiet = 0; quiet < 3; quiet++) {
+    for (let quiet = 0; quiet < this.#patience; quiet++) {
       if (this.#ready.length > 0) quiet = 0;
       this.turn();
       await new Promise((resolve) => setImmediate(resolve));
@@ -167,11 +179,10 @@ export class GatedJournal {
         }
         if (name === "append") return (append: Append) => pass(() => target.append(append));
         if (name === "events") {
-          return async (...args: Parameters<Journal["events"]>) => {
+          return (...args: Parameters<Journal["events"]>) => {
             this.reads++;
-            const answer = await target.events(...args);
-            if (this.heldReads) await new Promise<void>((resolve) => this.#reads.push(resolve));
-            return answer;
+            const answer = target.events(...args);
+            return this.heldReads ? this.#later(answer) : answer;
           };
         }
         const member: unknown = Reflect.get(target, name, target);
@@ -180,8 +191,10 @@ export class GatedJournal {
     });
   }
 
-  get waiting(): number {
-    return this.#waiting.length;
+  async #later<T>(answer: Eventually<T>): Promise<T> {
+    const value = await answer;
+    await new Promise<void>((resolve) => this.#reads.push(resolve));
+    return value;
   }
 
   /** Lets the oldest `count` writes be told. */
@@ -288,6 +301,17 @@ export class Writer {
     await this.commit(sink, { kind: "settled", runs: [ended] });
     sink.close();
   }
+}
+
+/** The journals that streams are tried over, and the turns that each takes to store. */
+export const journals = [
+  { name: "a slow journal", open: async () => slowJournal(), patience: 3 },
+  { name: "the storage", open: storageJournal, patience: 12 },
+] as const;
+
+async function storageJournal(): Promise<Journal> {
+  const deps = { scheduler: systemScheduler, clock: systemClock, failpoints: noFailpoints, logger: silent };
+  return (await openStorage({ kind: "memory" }, deps)).journal;
 }
 
 /** A stand-in for the parts of a journal that streams use, while each answer is a promise, as a slow storage gives. */
