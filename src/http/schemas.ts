@@ -81,7 +81,7 @@ export const assistantCreate = shape(
   }),
 );
 
-export const assistantFields = [
+const assistantFields = [
   "assistant_id",
   "graph_id",
   "name",

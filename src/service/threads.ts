@@ -82,7 +82,7 @@ export async function threadAt(journal: Journal, key: ThreadKey): Promise<Thread
 }
 
 /** A root checkpoint that a record names. @throws ServiceError `journal.damaged` when it is missing */
-export async function checkpointAt(journal: Journal, key: ThreadKey, id: string): Promise<Checkpoint> {
+async function checkpointAt(journal: Journal, key: ThreadKey, id: string): Promise<Checkpoint> {
   const checkpoint = await journal.checkpoint(key, "", id);
   if (checkpoint !== undefined) return checkpoint;
   throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${key.thread} is missing`);

@@ -143,6 +143,8 @@ export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunR
     event_mark: 0,
     boot: null,
     base_checkpoint: null,
+    base_writes: null,
+    base_writes: null,
   };
 }
 

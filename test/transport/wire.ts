@@ -3,14 +3,20 @@ import { connect, type Socket } from "node:net";
 /** One connection spoken to byte by byte. */
 export class Wire {
   readonly socket: Socket;
-  #text = "";
+  /** All that came, in pieces: joined only when it is looked at, since some of it is large. */
+  #pieces: string[] = [];
+  #tail = "";
+  bytes = 0;
   #wake: () => void = () => undefined;
   closed = false;
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.on("data", (piece: Buffer) => {
-      this.#text += piece.toString("latin1");
+      const text = piece.toString("latin1");
+      this.#pieces.push(text);
+      this.#tail = (this.#tail + text).slice(-64);
+      this.bytes += piece.length;
       this.#wake();
     });
     socket.on("error", () => undefined);
@@ -29,7 +35,8 @@ export class Wire {
   }
 
   get text(): string {
-    return this.#text;
+    if (this.#pieces.length > 1) this.#pieces = [this.#pieces.join("")];
+    return this.#pieces[0] ?? "";
   }
 
   send(text: string): this {
@@ -39,17 +46,33 @@ export class Wire {
 
   /** Resolves with all that came, once `there` holds or the connection is closed. */
   async until(there: (text: string) => boolean): Promise<string> {
-    while (!there(this.#text) && !this.closed) {
+    await this.#wait(() => there(this.text));
+    return this.text;
+  }
+
+  /** The same for what ends with a short text, however long it is. */
+  async untilEnd(end: string): Promise<string> {
+    await this.#wait(() => this.#tail.endsWith(end));
+    return this.text;
+  }
+
+  /** The same for a number of bytes. */
+  async untilBytes(count: number): Promise<string> {
+    await this.#wait(() => this.bytes >= count);
+    return this.text;
+  }
+
+  async #wait(there: () => boolean): Promise<void> {
+    while (!this.closed && !there()) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    return this.#text;
   }
 
   /** All that comes until the connection closes. */
   rest(): Promise<string> {
-    return this.until(() => false);
+    return this.#wait(() => false).then(() => this.text);
   }
 
   destroy(): void {
@@ -73,14 +96,14 @@ export function parse(text: string): { status: number; headers: Map<string, stri
 }
 
 function dechunk(raw: string): string {
-  let body = "";
+  const parts: string[] = [];
   for (let at = 0; at < raw.length;) {
     const line = raw.indexOf("\r\n", at);
     if (line < 0) break;
     const size = Number.parseInt(raw.slice(at, line), 16);
     if (!(size > 0)) break;
-    body += raw.slice(line + 2, line + 2 + size);
+    parts.push(raw.slice(line + 2, line + 2 + size));
     at = line + 2 + size + 2;
   }
-  return body;
+  return parts.join("");
 }
