@@ -144,7 +144,6 @@ export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunR
     boot: null,
     base_checkpoint: null,
     base_writes: null,
-    base_writes: null,
   };
 }
 
