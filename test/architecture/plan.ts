@@ -1,0 +1,113 @@
+/**
+ * The floor plan. A room (a folder, or one file on the top floor) may import from the rooms named behind it and from
+ * itself, nothing else: arrows run downwards only.
+ */
+export const floors: Readonly<Record<string, readonly string[]>> = {
+  "src/model": [],
+  "src/ports": ["src/model"],
+  "src/codec": ["src/model"],
+  "src/graph": ["src/model"],
+  "src/engine": ["src/graph", "src/ports", "src/model"],
+  "src/system": ["src/ports", "src/model"],
+  "src/storage": ["src/codec", "src/ports", "src/model"],
+  "src/transport": ["src/ports", "src/model"],
+  "src/stream": ["src/codec", "src/ports", "src/model"],
+  actors: ["src/graph", "src/ports", "src/model"],
+  "src/service": ["actors", "src/stream", "src/graph", "src/codec", "src/ports", "src/model"],
+  "src/http": ["src/service", "src/stream", "src/codec", "src/ports", "src/model"],
+  "src/live": ["src/service", "src/stream", "src/codec", "src/ports", "src/model"],
+  "src/config.ts": ["src/model"],
+  "src/log.ts": ["src/ports"],
+  "src/load.ts": ["src/config.ts", "src/ports", "src/model"],
+  "src/settings.ts": ["src/config.ts", "src/log.ts", "src/model"],
+  // The parts list: the only one that knows everyone.
+  "src/app.ts": [
+    "src/http",
+    "src/live",
+    "src/service",
+    "actors",
+    "src/stream",
+    "src/engine",
+    "src/storage",
+    "src/transport",
+    "src/system",
+    "src/graph",
+    "src/ports",
+    "src/model",
+    "src/config.ts",
+    "src/load.ts",
+    "src/log.ts",
+  ],
+  "src/cli.ts": [
+    "src/app.ts",
+    "src/config.ts",
+    "src/log.ts",
+    "src/settings.ts",
+    "src/system",
+    "src/ports",
+    "src/model",
+  ],
+  "src/index.ts": ["src/app.ts", "src/graph", "src/ports", "src/model"],
+  // What a user would write: through the front door alone.
+  "src/demo": ["src/index.ts"],
+};
+
+/** User code, in which time passes as it likes. */
+export const GUEST = "src/demo";
+
+/** Who may touch a package or a part of Node, by the start of the path. Swap the package, touch these files. */
+export const keepers: Readonly<Record<string, readonly string[]>> = {
+  "uWebSockets.js": ["src/transport/uws"],
+  "uWebSockets.js-next": ["src/transport/uws"],
+  ws: ["src/transport/node"],
+  "node:http": ["src/transport/node"],
+  "node:net": ["src/transport/"],
+  "node:stream": ["src/transport/node"],
+  level: ["src/storage/"],
+  "classic-level": ["src/storage/"],
+  "abstract-level": ["src/storage/"],
+  "memory-level": ["src/storage/"],
+  msgpackr: ["src/codec/msgpack.ts"],
+  typebox: ["src/http/"],
+  "typebox/compile": ["src/http/"],
+  xstate: ["actors/"],
+  "tsx/cjs/api": ["src/load.ts"],
+  "tsx/esm/api": ["src/load.ts"],
+  "node:module": ["src/load.ts", "src/app.ts"],
+  "node:crypto": ["src/model/ids.ts", "src/system/"],
+  "node:fs": ["src/storage/", "src/system/boot.ts", "src/config.ts", "src/load.ts"],
+  "node:fs/promises": ["src/storage/"],
+  "node:path": ["src/storage/", "src/config.ts", "src/load.ts"],
+  "node:url": ["src/load.ts"],
+  "node:util": ["src/config.ts", "src/settings.ts"],
+  "node:zlib": ["src/storage/"],
+};
+
+/** Where time and randomness come from. */
+export const ADAPTERS = "src/system/";
+
+/** What no one else may call, as it stands in code. A method of the same name on a port is not meant. */
+export const timeAndRandomness: readonly RegExp[] = [
+  /\bDate\s*\.\s*now\b/,
+  /\bnew\s+Date\s*(\(\s*\)|(?!\s*\())/,
+  /(?<![.\w]|new\s+)Date\s*\(/,
+  /\bMath\s*\.\s*random\b/,
+  /\bcrypto\s*\.\s*(random|getRandom)/,
+  /(?<![.\w])(randomUUID|randomBytes|randomInt|randomFill|randomFillSync|getRandomValues)\b/,
+  /(?<![.\w])(setTimeout|setInterval|setImmediate|queueMicrotask)\b(?!\s*[:?])/,
+  /\bprocess\s*\.\s*(nextTick|hrtime|uptime)\b/,
+  /(?<![.\w])performance\b(?!\s*:)/,
+  /\bAbortSignal\s*\.\s*timeout\b/,
+  /\bAtomics\s*\.\s*wait/,
+  /\bglobalThis\b/,
+];
+
+/** Modules that bring either. */
+export const timeModules: readonly string[] = ["node:timers", "node:timers/promises", "node:perf_hooks"];
+
+export const LONGEST = 300;
+
+/** What has to be known by all servers of a process, and why. */
+export const processWide: Readonly<Record<string, string>> = {
+  "src/storage/lock.ts": "LevelDB's own lock is dropped by a second open in the same process",
+};
