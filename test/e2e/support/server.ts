@@ -1,0 +1,33 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { type App, type AppOptions, createApp } from "../../../src/app.ts";
+import agent from "../../../src/demo/agent.ts";
+import approval from "../../../src/demo/approval.ts";
+import { createLogger } from "../../../src/log.ts";
+import { systemClock } from "../../../src/system/clock.ts";
+
+export interface Server extends App {
+  /** What was logged at level `warn` or above, for a test to look at. */
+  readonly complaints: readonly string[];
+}
+
+/**
+ * A real server in this process, on any free port and, unless told otherwise, in memory. It ends with the test, and
+ * serves the demo's graphs and those given.
+ */
+export async function serve(options: AppOptions = {}): Promise<Server> {
+  const complaints: string[] = [];
+  const logger = createLogger({ clock: systemClock, level: "warn", write: (line) => complaints.push(line) });
+  const app = await createApp({ logger, ...options, graphs: { agent, approval, ...options.graphs } });
+  onTestFinished(() => app.close(0));
+  return Object.assign(app, { complaints });
+}
+
+/** A directory that is gone after the test. */
+export async function directory(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), "heddle-"));
+  onTestFinished(() => rm(made, { recursive: true, force: true }));
+  return made;
+}
