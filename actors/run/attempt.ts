@@ -47,6 +47,9 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
   #staged: Staged = { checkpoints: [], writes: new Map(), emissions: [] };
   #flushing = false;
   #commits = 0;
+  /** What tasks had left where the run began, until it is noted in the run's record. */
+  #before: readonly TaskWrites[] | null = null;
+  #flushed: Promise<void> = Promise.resolve();
   #alive = true;
 
   constructor(cell: Cell, run: RunRecord, sink: Sink, epoch: number) {
@@ -85,6 +88,7 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
           const { clock } = this.cell.deps;
           this.head = position.head;
           this.values = position.values;
+          if (this.run.attempt === 1) this.#before = position.writes;
           this.writes = new Map(position.writes.map((writes) => [writes.task, writes]));
           this.#execution = this.cell.deps.engine.open(this.run, position, {
             now: () => clock.now(),
@@ -110,7 +114,10 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
 
   close(stop: CancelAction | null): void {
     this.#tasks.revoke();
+    if (stop === "rollback") this.#staged = { checkpoints: [], writes: new Map(), emissions: [] };
     close(this, stop);
+    // What a straggler stages now comes too late for the run's last append.
+    this.#alive = false;
   }
 
   /** Computes the next step. What the last one left goes to storage on the way. */
@@ -146,6 +153,8 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     if (head !== undefined) {
       this.head = head;
       this.writes = new Map();
+      // The step is closed: what its tasks left is in the checkpoint.
+      this.#staged.writes.clear();
     }
     for (const writes of step.writes) this.writes.set(writes.task, writes);
     this.values = step.values;
@@ -181,8 +190,10 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     this.flush("stepped", true).then(
       () => {
         this.#commits--;
+        // The run may have come to its end meanwhile.
+        if (!this.alive) return;
         const ahead = this.run.kwargs.durability === "sync" ? 0 : 1;
-        if (this.alive && this.#commits <= ahead) this.actor?.send({ type: "COMMITTED" });
+        if (this.#commits <= ahead) this.actor?.send({ type: "COMMITTED" });
       },
       // The cell has been given up with its actors; recovery takes the run up.
       () => undefined,
@@ -218,8 +229,9 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     if (!this.alive) return Promise.reject(gone());
     const { checkpoints, writes, events } = this.collect();
     const head = checkpoints.at(-1);
-    const change = { kind, durable, checkpoints, writes, ...(events && { events }) };
-    return this.cell
+    const runs = this.#noteBefore(writes);
+    const change = { kind, durable, checkpoints, writes, runs, ...(events && { events }) };
+    const stored = this.cell
       .write(change, (thread) =>
         head === undefined
           ? thread
@@ -228,6 +240,24 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
       .then(() => {
         if (events !== undefined) this.sink.stored(events);
       });
+    this.#flushed = stored.catch(() => undefined);
+    return stored;
+  }
+
+  /** Resolves once nothing of this attempt is on its way to storage. */
+  get flushed(): Promise<void> {
+    return this.#flushed;
+  }
+
+  /** What tasks had left is about to be overwritten: a rollback will want it back. */
+  #noteBefore(writes: readonly TaskWrites[]): readonly RunRecord[] {
+    const { run } = this;
+    if (this.#before === null || !writes.some(({ checkpoint }) => checkpoint === run.base_checkpoint))
+      return [];
+    const noted = { ...run, base_writes: this.#before };
+    this.#before = null;
+    this.cell.runs.set(this.id, noted);
+    return [noted];
   }
 
   /** Hands over everything staged, its facts in the log's next chunk. */

@@ -26,6 +26,8 @@ export interface Ending {
   readonly head: CheckpointHead | null;
   readonly values: JsonObject;
   readonly writes: ReadonlyMap<string, TaskWrites>;
+  /** Resolves once nothing of it is on its way to storage. */
+  readonly flushed: Promise<void>;
   collect(): {
     readonly checkpoints: readonly NewCheckpoint[];
     readonly writes: readonly TaskWrites[];
@@ -106,54 +108,63 @@ function settle(attempt: Ending, stop: CancelAction | null): void {
     );
 }
 
+/** How the thread stood before the run. */
+interface Standing {
+  readonly rest: RestState;
+  readonly interrupts: Interrupts;
+  /** What tasks had left there, where the run has changed it. */
+  readonly writes: readonly TaskWrites[];
+}
+
 /** The run is rolled back: forgotten with all that it did; the thread stands where it stood before. */
 function takeBack(attempt: Ending): void {
   const { cell, id, sink } = attempt;
-  const base = attempt.run.base_checkpoint;
-  const { seq_base } = attempt.run;
-  const store = (rest: Pick<Verdict, "rest" | "interrupts">) => {
+  const { seq_base, base_checkpoint } = attempt.run;
+  const store = async ({ rest, interrupts, writes }: Standing) => {
     const now = cell.deps.clock.now();
-    return cell
-      .write({ kind: "rolled back", durable: true, forget: [id] }, (thread) => ({
-        ...thread,
-        ...rest,
-        active: null,
-        error: null,
-        checkpoint: base,
-        // Its numbers stay taken: no id ever names two events.
-        next_event: seq_base + sink.next,
-        state_updated_at: now,
-      }))
-      .then(
-        () => {
-          cell.forget();
-          finish(attempt, { status: "interrupted", ...rest });
-          sink.close();
-          cell.owner.ended(cell, id, undefined);
-        },
-        () => undefined,
-      );
+    await cell.write({ kind: "rolled back", durable: true, forget: [id], writes }, (thread) => ({
+      ...thread,
+      rest,
+      interrupts,
+      active: null,
+      error: null,
+      checkpoint: base_checkpoint,
+      // Its numbers stay taken: no id ever names two events.
+      next_event: seq_base + sink.next,
+      state_updated_at: now,
+    }));
+    cell.forget();
+    finish(attempt, { status: "interrupted", rest });
+    sink.close();
+    cell.owner.ended(cell, id, undefined);
   };
-  let standing: Eventually<Pick<Verdict, "rest" | "interrupts">>;
-  try {
-    standing = restAt(cell, base);
-  } catch (thrown) {
-    return cell.giveUp(thrown);
-  }
-  Promise.resolve(andThen(standing, store)).catch((thrown: unknown) => cell.giveUp(thrown));
+  attempt.flushed
+    .then(() => standingBefore(cell, attempt.run))
+    .then(store)
+    .catch((thrown: unknown) => cell.giveUp(thrown));
 }
 
-/** How a thread rests whose latest checkpoint is `id`. */
-function restAt(cell: Cell, id: string | null): Eventually<Pick<Verdict, "rest" | "interrupts">> {
-  if (id === null) return { rest: "idle", interrupts: {} };
+function standingBefore(cell: Cell, run: RunRecord): Eventually<Standing> {
+  const base = run.base_checkpoint;
+  if (base === null) return { rest: "idle", interrupts: {}, writes: [] };
   const { journal } = cell.deps;
-  return andThen(journal.checkpoint(cell.key, "", id), (head) => {
-    if (head === undefined || head.next.length === 0) return { rest: "success" as const, interrupts: {} };
-    return andThen(journal.writes(cell.key, "", id), (writes) => ({
-      rest: "interrupted" as const,
-      interrupts: pending(writes),
-    }));
+  return andThen(journal.checkpoint(cell.key, "", base), (head) => {
+    if (head === undefined || head.next.length === 0) {
+      return { rest: "success" as const, interrupts: {}, writes: [] };
+    }
+    return andThen(journal.writes(cell.key, "", base), (left) => {
+      if (run.base_writes === null) {
+        return { rest: "interrupted" as const, interrupts: pending(left), writes: [] };
+      }
+      const before = new Map(run.base_writes.map((writes) => [writes.task, writes]));
+      const writes = left.map((now) => before.get(now.task) ?? blank(now));
+      return { rest: "interrupted" as const, interrupts: pending(writes), writes };
+    });
   });
+}
+/** A task that has left nothing. */
+function blank({ ns, checkpoint, task, name }: TaskWrites): TaskWrites {
+  return { ns, checkpoint, task, name, interrupts: [], resumes: [], steps: {}, error: null };
 }
 
 function finish(attempt: Ending, { status, rest }: Pick<Verdict, "status" | "rest">): void {

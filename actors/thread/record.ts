@@ -32,6 +32,7 @@ export function newRun(thread: ThreadRecord, draft: RunDraft, now: number): RunR
     event_mark: 0,
     boot: null,
     base_checkpoint: null,
+    base_writes: null,
   };
 }
 

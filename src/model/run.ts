@@ -1,3 +1,4 @@
+import type { TaskWrites } from "./checkpoint.ts";
 import type { PlainError } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -89,4 +90,6 @@ export interface RunRecord {
   readonly boot: string | null;
   /** The thread's checkpoint when the run first started: what a rollback returns to. */
   readonly base_checkpoint: string | null;
+  /** What tasks had left at that checkpoint before this run changed it there (by answering them); else null. */
+  readonly base_writes: readonly TaskWrites[] | null;
 }

@@ -166,10 +166,11 @@ export class KvJournal implements Journal {
       const takeOver = write(draft, append);
       takeOver();
       const forgotten = append.forget ?? [];
-      for (const run of forgotten) this.#sweeper.hide(append.key, run);
       const stored = this.#fly(head, draft.ops, append.durable);
       if (forgotten.length === 0) return stored;
       return stored.then(async () => {
+        // Not before: until it is stored, the run may yet survive a crash, and its readers with it.
+        for (const run of forgotten) this.#sweeper.hide(append.key, run);
         for (const run of forgotten) await this.#sweeper.sweep(append.key, run);
       });
     } catch (cause) {

@@ -106,6 +106,7 @@ export class Thread {
       event_mark: 0,
       boot: null,
       base_checkpoint: this.head?.id ?? null,
+      base_writes: null,
     };
   }
 

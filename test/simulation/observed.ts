@@ -16,8 +16,8 @@ export class Observed {
   readonly rolled = new Set<string>();
   /** Runs whose end is stored. */
   readonly ended = new Set<string>();
-  /** Checkpoints from which a durable append has gone on: their tasks are done for good. */
-  readonly passed = new Set<string>();
+  /** Checkpoints from which a durable append has gone on, and the run that did: their tasks are done for good. */
+  readonly passed = new Map<string, string>();
   /** task id -> the checkpoint that it runs from. */
   readonly taskOf = new Map<string, string>();
   /** thread -> the runs whose nodes have been executed there and whose end is not stored. */
@@ -58,9 +58,15 @@ export class Observed {
               for (const run of append.runs ?? []) {
                 if (isTerminal(run.status)) this.#end(append.key.thread, run.run_id);
               }
-              for (const run of append.forget ?? []) this.#end(append.key.thread, run);
+              for (const run of append.forget ?? []) {
+                this.#end(append.key.thread, run);
+                // Taken back: what it had passed is open again.
+                for (const [checkpoint, by] of this.passed) if (by === run) this.passed.delete(checkpoint);
+              }
               if (!append.durable) return;
-              for (const { parent } of append.checkpoints ?? []) if (parent !== null) this.passed.add(parent);
+              for (const { parent, run_id } of append.checkpoints ?? []) {
+                if (parent !== null) this.passed.set(parent, run_id ?? "");
+              }
             });
           };
         }

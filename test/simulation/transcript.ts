@@ -36,7 +36,10 @@ export class Transcript {
     const reader = hub.follow(this.key, record, { after: this.last });
     this.#reader = reader;
     const more = () => {
-      void this.#pull(reader).catch((thrown: unknown) => this.faults.push(String(thrown)));
+      void this.#pull(reader).catch((thrown: unknown) => {
+        // A dead server's reader has nothing to tell.
+        if (this.#reader === reader) this.faults.push(String(thrown));
+      });
     };
     reader.onReady(more);
     more();

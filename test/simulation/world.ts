@@ -72,7 +72,7 @@ export class World {
       await this.#boot();
       const steps = 20 + this.random.below(400);
       for (let step = 0; step < steps; step++) {
-        if (this.random.chance(0.15)) this.#client();
+        if (this.random.chance(0.15)) this.#ask();
         await this.#step(2);
       }
       if (life < this.#crashes) this.#crash(this.random.chance(0.4) ? "power" : "kill");
@@ -156,6 +156,15 @@ export class World {
   }
 
   // --- clients ---
+
+  #ask(): void {
+    try {
+      this.#client();
+    } catch (thrown) {
+      // Reading what is stored must always work.
+      this.observed.violation("I1", `a read failed: ${String(thrown)}`);
+    }
+  }
 
   #client(): void {
     const roll = this.random.float();

@@ -130,6 +130,7 @@ export function runRecord(over: Partial<RunRecord> = {}): RunRecord {
     event_mark: 0,
     boot: null,
     base_checkpoint: null,
+    base_writes: null,
     ...over,
   };
 }
