@@ -4,7 +4,7 @@ import { toStorable } from "../model/json.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Ctx } from "../graph/context.ts";
 import { asAnswer, taskNs, toInterrupt } from "../graph/interrupts.ts";
-import { describe, validate } from "../graph/schema.ts";
+import { describe, validate, type Schema } from "../graph/schema.ts";
 
 /**
  * What `ctx.interrupt` throws to leave the body. Not exported, so that nobody builds on it; whether the body lets it through
@@ -45,7 +45,7 @@ export class Questions {
     return answered;
   };
 
-  #answer(value: unknown, schema: NonNullable<Parameters<Ctx["interrupt"]>[1]>["schema"]): unknown {
+  #answer(value: unknown, schema: Schema | undefined): unknown {
     const place = this.#asked++;
     const answer = asAnswer(this.#call.resumes[place]);
     const question = toInterrupt(this.#ns, place, toStorable(value, "interrupt"));
@@ -53,14 +53,13 @@ export class Questions {
       this.#waiting.push(question);
       throw new Paused();
     }
-    if (schema === undefined) return toStorable(answer.value, "resume");
-    const result = validate(schema, answer.value, "resume");
-    if (result.ok) return result.value;
+    const checked = accept(answer.value, schema);
+    if (checked.ok) return checked.value;
     this.#waiting.push(question);
     this.#refused.push(place);
     this.#error ??= {
       error: "InvalidResumeError",
-      message: `The answer to interrupt ${question.id} of node "${this.#call.node}" was refused: ${describe(result.fields)}`,
+      message: `The answer to interrupt ${question.id} of node "${this.#call.node}" was refused: ${checked.why}`,
     };
     throw new Paused();
   }
@@ -71,6 +70,22 @@ export class Questions {
     const interrupts = this.#waiting;
     if (this.#error === undefined) return { kind: "interrupted", interrupts };
     return { kind: "failed", error: this.#error, refused: { interrupts, places: this.#refused } };
+  }
+}
+
+/** The answer as the node gets it, or why it does not. A schema that throws refuses: no answer may cost the question. */
+function accept(
+  answer: unknown,
+  schema: Schema | undefined,
+): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string } {
+  try {
+    // A copy: the node may change what it gets.
+    const value = toStorable(answer, "resume");
+    if (schema === undefined) return { ok: true, value };
+    const result = validate(schema, value, "resume");
+    return result.ok ? result : { ok: false, why: describe(result.fields) };
+  } catch (thrown) {
+    return { ok: false, why: plainError(thrown).message };
   }
 }
 

@@ -230,6 +230,22 @@ describe("an answer that the schema refuses", () => {
     expect((await thread.run({ command: { resume: { ok: true } } })).values).toEqual({ ok: true });
   });
 
+  test.each([
+    ["a schema that throws", { schema: z.number().refine(async () => true) }, 1],
+    ["an answer that cannot be stored", {}, JSON.parse('{"__proto__": {"x": 1}}') as unknown],
+  ])("%s costs no question", async (_, options, resume) => {
+    const thread = new Thread(
+      graph({
+        state: log,
+        nodes: { a: async (_state, ctx) => ({ log: [String(await ctx.interrupt("q", options))] }) },
+        edges: { start: "a" },
+      }),
+    );
+    await thread.run({ input: {} });
+    expect((await thread.run({ command: { resume } })).error?.error).toBe("InvalidResumeError");
+    expect(ids(thread)).toHaveLength(1);
+  });
+
   test("is dropped even if the node swallows it", async () => {
     const thread = new Thread(
       graph({
