@@ -1,5 +1,5 @@
 import type { AssistantRecord } from "../model/assistant.ts";
-import { isObject, type JsonObject } from "../model/json.ts";
+import { contains } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { AssistantQuery, Catalog, CatalogChange, ThreadQuery } from "../ports/catalog.ts";
 import type { Committer } from "./committer.ts";
@@ -93,21 +93,4 @@ function orderOf(tenant: string, { created_at, assistant_id }: AssistantRecord):
 function matches(record: AssistantRecord, { graph_id, metadata }: AssistantQuery): boolean {
   if (graph_id !== undefined && record.graph_id !== graph_id) return false;
   return metadata === undefined || contains(record.metadata, metadata);
-}
-
-/** Is every member of `part` in `whole`, objects compared member by member, all else for equality? */
-function contains(whole: unknown, part: unknown): boolean {
-  if (isObject(part)) {
-    return isObject(whole) && Object.entries(part).every(([name, value]) => has(whole, name, value));
-  }
-  if (Array.isArray(part)) {
-    return (
-      Array.isArray(whole) && part.length === whole.length && part.every((v, i) => contains(whole[i], v))
-    );
-  }
-  return Object.is(whole, part);
-}
-
-function has(whole: JsonObject, name: string, value: unknown): boolean {
-  return Object.hasOwn(whole, name) && contains(whole[name], value);
 }
