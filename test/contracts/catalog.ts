@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { AssistantRecord } from "../../src/model/assistant.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import { all, id, threadKey, Writer } from "../storage/samples.ts";
+import type { Harness } from "./harness.ts";
+
+/** What every catalog must do; run by each storage. */
+export function catalogContract(
+  name: string,
+  open: () => Promise<Harness>,
+  supports: { readonly reopen: boolean },
+): void {
+  describe(`catalog on ${name}`, () => {
+    let harness: Harness;
+    beforeEach(async () => {
+      harness = await open();
+    });
+    afterEach(() => harness.close());
+
+    const assistant = (n: number, metadata: JsonObject = {}, more: Partial<AssistantRecord> = {}) => ({
+      assistant_id: id(n),
+      graph_id: n % 2 === 0 ? "even" : "odd",
+      version: 1,
+      name: `assistant ${n}`,
+      description: null,
+      config: {},
+      context: {},
+      metadata,
+      created_at: n,
+      updated_at: n,
+      ...more,
+    });
+    const put = (...made: readonly AssistantRecord[]): Promise<void> =>
+      harness.catalog.transact(
+        "_",
+        made.map((one) => ({ kind: "assistant.put", assistant: one })),
+      );
+    const list = async (query: { limit: number; offset: number; graph_id?: string; metadata?: JsonObject }) =>
+      (await harness.catalog.assistants("_", query)).map((one) => one.created_at);
+
+    test("an assistant comes back as it was last written", async () => {
+      expect(await harness.catalog.assistant("_", id(1))).toBeUndefined();
+      await put(assistant(1));
+      const changed = assistant(1, { changed: true }, { version: 2 });
+      await put(changed);
+      expect(await harness.catalog.assistant("_", id(1))).toEqual(changed);
+      expect(await harness.catalog.assistant("other", id(1))).toBeUndefined();
+      expect(await list({ limit: 10, offset: 0 })).toEqual([1]);
+    });
+
+    test("assistants are listed newest first, by page, graph and metadata", async () => {
+      await put(...[5, 1, 40, 3, 2].map((n) => assistant(n, { n, nested: { tags: ["a", n], deep: { n } } })));
+      expect(await list({ limit: 10, offset: 0 })).toEqual([40, 5, 3, 2, 1]);
+      expect(await list({ limit: 2, offset: 1 })).toEqual([5, 3]);
+      expect(await list({ limit: 10, offset: 0, graph_id: "even" })).toEqual([40, 2]);
+      expect(await list({ limit: 1, offset: 1, graph_id: "odd" })).toEqual([3]);
+      expect(await list({ limit: 10, offset: 0, metadata: { n: 3 } })).toEqual([3]);
+      expect(await list({ limit: 10, offset: 0, metadata: { nested: { deep: { n: 5 } } } })).toEqual([5]);
+      expect(await list({ limit: 10, offset: 0, metadata: { nested: { tags: ["a", 2] } } })).toEqual([2]);
+      expect(await list({ limit: 10, offset: 0, metadata: { toString: 1 } })).toEqual([]);
+      expect(await harness.catalog.assistants("other", { limit: 10, offset: 0 })).toEqual([]);
+    });
+
+    test("an assistant that is deleted, or made anew at another time, is listed once or not at all", async () => {
+      await put(assistant(1), assistant(2));
+      // In flight together: none sees the other.
+      await Promise.all([
+        put(assistant(1, {}, { created_at: 10 })),
+        put(assistant(1, {}, { created_at: 20 })),
+      ]);
+      expect(await list({ limit: 10, offset: 0 })).toEqual([20, 2]);
+      await harness.catalog.transact("_", [
+        { kind: "assistant.delete", assistant: id(1) },
+        { kind: "assistant.delete", assistant: id(77) },
+      ]);
+      expect(await list({ limit: 10, offset: 0 })).toEqual([2]);
+    });
+
+    test("all changes of a transaction are made, in their order", async () => {
+      await harness.catalog.transact("_", [
+        { kind: "assistant.put", assistant: assistant(1) },
+        { kind: "assistant.delete", assistant: id(1) },
+        { kind: "assistant.put", assistant: assistant(1, { last: true }) },
+        { kind: "assistant.put", assistant: assistant(2) },
+      ]);
+      await harness.catalog.transact("_", []);
+      expect((await harness.catalog.assistant("_", id(1)))?.metadata).toEqual({ last: true });
+      expect(await list({ limit: 10, offset: 0 })).toEqual([2, 1]);
+    });
+
+    test("threads are listed by id, page by page, of one tenant", async () => {
+      for (let n = 1; n <= 25; n++) {
+        await new Writer(() => harness.journal, threadKey(n, n % 5 === 0 ? "five" : "_")).append();
+      }
+      const found: string[] = [];
+      let after: string | undefined;
+      for (;;) {
+        const page = await harness.catalog.threads("_", { limit: 7, ...(after !== undefined && { after }) });
+        after = page.at(-1)?.thread;
+        if (after === undefined) break;
+        found.push(...page.map((key) => key.thread));
+      }
+      const expected = Array.from({ length: 25 }, (_, i) => i + 1).filter((n) => n % 5 !== 0);
+      expect(found).toEqual(expected.map(id));
+      expect(await harness.catalog.threads("five", { limit: 2 })).toEqual([
+        threadKey(5, "five"),
+        threadKey(10, "five"),
+      ]);
+      expect(await harness.catalog.threads("fiv", { limit: 2 })).toEqual([]);
+      expect(await harness.catalog.threads("_", { limit: 0 })).toEqual([]);
+    });
+
+    test.runIf(supports.reopen)("all of it is there after the next open", async () => {
+      await put(assistant(1), assistant(2));
+      await harness.reopen();
+      expect(await list({ limit: 10, offset: 0 })).toEqual([2, 1]);
+      expect(await all(harness.journal.verify())).toEqual([]);
+    });
+  });
+}

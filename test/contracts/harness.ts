@@ -1,0 +1,13 @@
+import type { Catalog } from "../../src/ports/catalog.ts";
+import type { Journal } from "../../src/ports/journal.ts";
+
+/** A storage as its contract is tried on it. The ports are those of the latest open. */
+export interface Harness {
+  readonly journal: Journal;
+  readonly catalog: Catalog;
+  /** Bytes written since it was opened. */
+  bytes(): number;
+  /** Ends the process, as far as the storage can see, and begins the next one over the same data. */
+  reopen(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,172 @@
+import { expect, test } from "vitest";
+import {
+  all,
+  aCheckpoint,
+  add,
+  aRun,
+  id,
+  set,
+  someEvents,
+  someWrites,
+  threadKey,
+  Writer,
+} from "../storage/samples.ts";
+import type { Opened, Supports } from "./journal.ts";
+
+/** Rollback of runs and removal of threads. */
+export function forgettingContract(opened: Opened, supports: Supports): void {
+  const writer = (n = 1): Writer => new Writer(() => opened().journal, threadKey(n));
+
+  /** A run that has made checkpoints 2 and 3 on top of 1, and is then taken back. */
+  async function rolledBack(wait: boolean): Promise<Writer> {
+    const one = writer();
+    const kept = aRun(one.key, 1);
+    const gone = aRun(one.key, 2, { base_checkpoint: id(1) });
+    const made: Promise<void>[] = [];
+    const then = async (append: Promise<void>): Promise<void> => {
+      if (wait) await append;
+      else made.push(append);
+    };
+    await then(one.append());
+    await then(one.start(kept, { events: someEvents(kept.run_id, 0, 2) }));
+    const first = aCheckpoint(1, null, { l: add(0, "a"), x: set(1) }, { run_id: kept.run_id });
+    await then(one.settle(kept, { checkpoints: [first], thread: { checkpoint: id(1) } }));
+    await then(one.start(gone, { events: someEvents(gone.run_id, 0, 3) }));
+    await then(
+      one.append({
+        checkpoints: [
+          aCheckpoint(2, 1, { l: add(1, "b"), x: set(2) }, { run_id: gone.run_id }),
+          aCheckpoint(3, 2, { l: add(1, "c"), y: set(3) }, { run_id: gone.run_id }),
+        ],
+        writes: [someWrites(3, 30)],
+      }),
+    );
+    await then(
+      one.append({
+        forget: [gone.run_id, id(99)],
+        thread: { active: null, checkpoint: id(1) },
+      }),
+    );
+    await Promise.all(made);
+    return one;
+  }
+
+  test.each([true, false])("a run that is forgotten leaves nothing (waiting: %s)", async (wait) => {
+    const one = await rolledBack(wait);
+    const { journal } = opened();
+    expect(await journal.run(one.key, id(2))).toBeUndefined();
+    expect((await journal.runs(one.key, { limit: 10, offset: 0 })).map((run) => run.run_id)).toEqual([id(1)]);
+    expect((await journal.history(one.key, { ns: "", limit: 10 })).map((c) => c.id)).toEqual([id(1)]);
+    expect(await journal.writes(one.key, "", id(3))).toEqual([]);
+    expect(await journal.events(one.key, id(2), -1, 10)).toEqual([]);
+    expect(await journal.nextEvent(one.key, id(2))).toBe(0);
+    const base = await journal.checkpoint(one.key, "", id(1));
+    expect(base && (await journal.values(one.key, base))).toEqual({ l: ["a"], x: 1 });
+    expect(await journal.events(one.key, id(1), -1, 10)).toEqual([someEvents(id(1), 0, 2)]);
+    expect(await all(journal.verify())).toEqual([]);
+    expect(await all(journal.unsettled())).toEqual([]);
+  });
+
+  test("the thread goes on from where it was", async () => {
+    const one = await rolledBack(true);
+    const { journal } = opened();
+    const next = aRun(one.key, 4);
+    await one.start(next, { events: someEvents(next.run_id, 0, 1) });
+    await one.settle(next, {
+      checkpoints: [aCheckpoint(4, 1, { l: add(1, "d"), x: set(4) }, { run_id: next.run_id })],
+    });
+    const found = await journal.checkpoint(one.key, "", id(4));
+    expect(found && (await journal.values(one.key, found))).toEqual({ l: ["a", "d"], x: 4 });
+    // The same id again is a new run.
+    const again = aRun(one.key, 2, { order: 5 });
+    await one.append({ runs: [again] });
+    expect(await journal.run(one.key, again.run_id)).toEqual(again);
+    expect(await journal.events(one.key, again.run_id, -1, 10)).toEqual([]);
+    expect(await all(journal.verify())).toEqual([]);
+  });
+
+  test("values that a kept checkpoint still holds are kept", async () => {
+    const one = writer();
+    const gone = aRun(one.key, 1);
+    const mine = { run_id: gone.run_id };
+    await one.append();
+    await one.start(gone, { checkpoints: [aCheckpoint(1, null, { l: add(0, "a"), x: set(1) }, mine)] });
+    await one.append({ checkpoints: [aCheckpoint(2, 1, { l: add(1, "b"), z: set(2) }, mine)] });
+    // Made by hand on top of it, and not the run's.
+    await one.append({ checkpoints: [aCheckpoint(3, 2, { y: set(3) })] });
+    await one.append({ forget: [gone.run_id], thread: { active: null, checkpoint: id(3) } });
+    const { journal } = opened();
+    const kept = await journal.checkpoint(one.key, "", id(3));
+    expect(kept && (await journal.values(one.key, kept))).toEqual({ l: ["a", "b"], x: 1, z: 2, y: 3 });
+    expect(await journal.checkpoint(one.key, "", id(2))).toBeUndefined();
+  });
+
+  test("what the same append writes anew is there", async () => {
+    const one = writer();
+    await one.append({
+      checkpoints: [aCheckpoint(1, null, { l: add(0, "a") })],
+      thread: { checkpoint: id(1) },
+    });
+    const gone = aRun(one.key, 1);
+    await one.start(gone);
+    const mine = { run_id: gone.run_id };
+    await one.append({ checkpoints: [aCheckpoint(2, 1, { l: add(1, "b") }, mine)] });
+    await one.append({
+      forget: [gone.run_id],
+      checkpoints: [aCheckpoint(3, 1, { l: add(1, "c") })],
+      runs: [aRun(one.key, 2)],
+      thread: { active: null, queue: [id(2)], checkpoint: id(3) },
+    });
+    const { journal } = opened();
+    const found = await journal.checkpoint(one.key, "", id(3));
+    expect(found && (await journal.values(one.key, found))).toEqual({ l: ["a", "c"] });
+    expect(await journal.run(one.key, id(2))).toBeDefined();
+    expect(await all(journal.verify())).toEqual([]);
+  });
+
+  test("a removed thread leaves nothing, and its id can be had again", async () => {
+    const one = await rolledBack(true);
+    const other = writer(2);
+    await other.append({ checkpoints: [aCheckpoint(1, null, { x: set(1) })] });
+    const { journal, catalog } = opened();
+    const base = await journal.checkpoint(one.key, "", id(1));
+    await one.append({ thread: { queue: [id(1)] } });
+    await expect(journal.remove(one.key, { epoch: 0, seq: 1 })).rejects.toMatchObject({
+      code: "journal.fenced",
+    });
+    await expect(journal.remove(one.key, { ...one.record, seq: 1 })).rejects.toMatchObject({
+      code: "journal.conflict",
+    });
+    await journal.remove(one.key, one.record);
+    expect(await journal.thread(one.key)).toBeUndefined();
+    expect(await journal.run(one.key, id(1))).toBeUndefined();
+    expect(await journal.history(one.key, { ns: "", limit: 10 })).toEqual([]);
+    expect(await journal.events(one.key, id(1), -1, 10)).toEqual([]);
+    expect(await all(journal.unsettled())).toEqual([]);
+    expect(await catalog.threads("_", { limit: 10 })).toEqual([other.key]);
+    const gone = async (): Promise<unknown> => base && journal.values(one.key, base);
+    await expect(gone()).rejects.toMatchObject({ code: "checkpoint.not_found" });
+    await expect(one.append()).rejects.toMatchObject({ code: "journal.fenced" });
+    const anew = writer();
+    await anew.append();
+    expect(await journal.thread(anew.key)).toEqual(anew.record);
+    expect(await journal.runs(anew.key, { limit: 10, offset: 0 })).toEqual([]);
+    expect(await all(journal.verify())).toEqual([]);
+  });
+
+  test("a thread that does not exist can be removed", async () => {
+    await opened().journal.remove(threadKey(5), { epoch: 0, seq: 0 });
+  });
+
+  test.runIf(supports.reopen)("what is gone stays gone after the next open", async () => {
+    const one = await rolledBack(true);
+    const two = writer(2);
+    await two.append();
+    await opened().journal.remove(two.key, two.record);
+    await opened().reopen();
+    const { journal } = opened();
+    expect(await journal.run(one.key, id(2))).toBeUndefined();
+    expect(await journal.thread(two.key)).toBeUndefined();
+    expect(await all(journal.verify())).toEqual([]);
+  });
+}

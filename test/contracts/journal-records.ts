@@ -1,0 +1,225 @@
+import { expect, test } from "vitest";
+import {
+  all,
+  aCheckpoint,
+  aRun,
+  id,
+  kwargs,
+  set,
+  someWrites,
+  threadKey,
+  Writer,
+} from "../storage/samples.ts";
+import type { Opened, Supports } from "./journal.ts";
+
+/** Threads, runs, checkpoints and what tasks leave. */
+export function recordsContract(opened: Opened, supports: Supports): void {
+  const writer = (n = 1, tenant = "_"): Writer => new Writer(() => opened().journal, threadKey(n, tenant));
+
+  test("what was not written is not there", async () => {
+    const { journal } = opened();
+    const key = threadKey(1);
+    expect(await journal.thread(key)).toBeUndefined();
+    expect(await journal.run(key, id(1))).toBeUndefined();
+    expect(await journal.runs(key, { limit: 10, offset: 0 })).toEqual([]);
+    expect(await journal.checkpoint(key, "", id(1))).toBeUndefined();
+    expect(await journal.history(key, { ns: "", limit: 10 })).toEqual([]);
+    expect(await journal.writes(key, "", id(1))).toEqual([]);
+    expect(await journal.events(key, id(1), -1, 10)).toEqual([]);
+    expect(await journal.nextEvent(key, id(1))).toBe(0);
+  });
+
+  test("a run comes back as it was last written", async () => {
+    const one = writer();
+    const run = aRun(one.key, 1, { kwargs: kwargs({ text: "é ✓ \ud800", deep: [{ "": null }] }) });
+    await one.append({ runs: [run] });
+    await one.start({ ...run, attempt: 1 });
+    expect(await opened().journal.run(one.key, run.run_id)).toEqual({ ...run, attempt: 1 });
+    const other = { ...run, kwargs: kwargs("another"), attempt: 2 };
+    await one.append({ runs: [other] });
+    expect(await opened().journal.run(one.key, run.run_id)).toEqual(other);
+  });
+
+  test("runs are listed newest admission first, by page and by status", async () => {
+    const one = writer();
+    // Ids that sort against the order of admission.
+    const made = Array.from({ length: 40 }, (_, n) => aRun(one.key, 100 - n, { order: n + 1 }));
+    for (const run of made) await one.append({ runs: [run] });
+    await one.append({ runs: [{ ...(made[7] ?? made[0]!), status: "error" }] });
+    const list = (query: { limit: number; offset: number; status?: "error" | "pending" }) =>
+      opened()
+        .journal.runs(one.key, query)
+        .then((runs) => runs.map((run) => run.order));
+    expect(await list({ limit: 3, offset: 0 })).toEqual([40, 39, 38]);
+    expect(await list({ limit: 3, offset: 38 })).toEqual([2, 1]);
+    expect(await list({ limit: 5, offset: 0, status: "error" })).toEqual([8]);
+    expect(await list({ limit: 2, offset: 32, status: "pending" })).toEqual([7, 6]);
+    expect(await list({ limit: 5, offset: 100 })).toEqual([]);
+  });
+
+  test("threads with work are listed, and no others", async () => {
+    const one = writer(1);
+    const two = writer(2);
+    const three = writer(3, "other");
+    await Promise.all([one.append(), two.append(), three.append()]);
+    const unsettled = async (): Promise<unknown> => all(opened().journal.unsettled());
+    expect(await unsettled()).toEqual([]);
+    const run = aRun(one.key, 1);
+    await one.start(run);
+    await three.append({ runs: [aRun(three.key, 2)], thread: { queue: [id(2)] } });
+    expect(await unsettled()).toEqual([one.key, three.key]);
+    await one.append();
+    await one.settle(run);
+    expect(await unsettled()).toEqual([three.key]);
+    await three.append({ thread: { queue: [] } });
+    expect(await unsettled()).toEqual([]);
+  });
+
+  test("checkpoints are found by id and namespace, and listed newest first", async () => {
+    const one = writer();
+    const ns = "sub:0199aaaa-0000-7000-8000-000000000001|leaf:1";
+    await one.append({
+      checkpoints: [
+        aCheckpoint(1, null, { x: set(1) }),
+        aCheckpoint(2, 1, { x: set(2) }),
+        aCheckpoint(3, null, { x: set("sub") }, { ns }),
+        aCheckpoint(4, 2, { x: set(3) }),
+      ],
+    });
+    const { journal } = opened();
+    const history = async (query: { ns: string; limit: number; before?: string }): Promise<unknown> =>
+      (await journal.history(one.key, query)).map((checkpoint) => checkpoint.id);
+    expect(await history({ ns: "", limit: 10 })).toEqual([id(4), id(2), id(1)]);
+    expect(await history({ ns: "", limit: 2 })).toEqual([id(4), id(2)]);
+    expect(await history({ ns: "", limit: 10, before: id(4) })).toEqual([id(2), id(1)]);
+    expect(await history({ ns, limit: 10 })).toEqual([id(3)]);
+    expect(await journal.checkpoint(one.key, ns, id(1))).toBeUndefined();
+    const { changes: _, ...head } = aCheckpoint(2, 1, {});
+    const found = await journal.checkpoint(one.key, "", id(2));
+    expect(found).toEqual({ ...head, channels: { x: expect.anything() as unknown } });
+    // Steps of one append supersede one another; each keeps its own value.
+    for (const [n, x] of [
+      [1, 1],
+      [2, 2],
+      [4, 3],
+    ] as const) {
+      const at = await journal.checkpoint(one.key, "", id(n));
+      expect(at && (await journal.values(one.key, at))).toEqual({ x });
+    }
+  });
+
+  test("what tasks left comes in the order of their ids, the latest of each", async () => {
+    const one = writer();
+    const ns = "sub:1";
+    await one.append({ checkpoints: [aCheckpoint(1, null, {}), aCheckpoint(2, null, {}, { ns })] });
+    const later = someWrites(1, 21, { result: { value: { a: [1] } }, steps: { key: "done" } });
+    await one.append({ writes: [someWrites(1, 22), someWrites(1, 21)] });
+    await one.append({ writes: [later, someWrites(2, 30, { ns })], durable: false });
+    const { journal } = opened();
+    expect(await journal.writes(one.key, "", id(1))).toEqual([later, someWrites(1, 22)]);
+    expect(await journal.writes(one.key, "", id(2))).toEqual([]);
+    expect(await journal.writes(one.key, ns, id(2))).toEqual([someWrites(2, 30, { ns })]);
+  });
+
+  test("tenants share nothing, whatever they are called", async () => {
+    const tenants = ["_", "a", "a/t", "a%002ft", "", "!active", "\ud800", "\ud801", "\u0000", "~"];
+    for (const [n, tenant] of tenants.entries()) {
+      await writer(1, tenant).append({
+        thread: { metadata: { n }, queue: [id(5)] },
+        runs: [aRun(threadKey(1, tenant), 5, { metadata: { n } })],
+      });
+    }
+    const { journal, catalog } = opened();
+    for (const [n, tenant] of tenants.entries()) {
+      const key = threadKey(1, tenant);
+      expect((await journal.thread(key))?.metadata).toEqual({ n });
+      expect((await journal.runs(key, { limit: 10, offset: 0 })).map((run) => run.metadata)).toEqual([{ n }]);
+      expect(await catalog.threads(tenant, { limit: 10 })).toEqual([key]);
+    }
+    const found = await all(journal.unsettled());
+    expect(found.map((key) => key.tenant).sort()).toEqual([...tenants].sort());
+    expect(await all(journal.verify())).toEqual([]);
+  });
+
+  test("channels and namespaces may be called anything", async () => {
+    const names = [
+      "a",
+      "a/b",
+      "a%002fb",
+      "",
+      "/",
+      "\u0000",
+      "~",
+      "\ud800",
+      "\udfff",
+      "é",
+      "constructor",
+      "0",
+    ];
+    const changes = Object.fromEntries(names.map((name) => [name, set({ name })]));
+    const lists = Object.fromEntries(
+      names.map((name) => [`${name} list`, { kind: "append", keep: 0, items: [name] } as const]),
+    );
+    const one = writer();
+    const checkpoints = names.map((ns, n) => aCheckpoint(n + 1, null, { ...changes, ...lists }, { ns }));
+    await one.append({ checkpoints });
+    const { journal } = opened();
+    const expected = {
+      ...Object.fromEntries(names.map((name) => [name, { name }])),
+      ...Object.fromEntries(names.map((name) => [`${name} list`, [name]])),
+    };
+    for (const [n, ns] of names.entries()) {
+      const [found, ...more] = await journal.history(one.key, { ns, limit: 10 });
+      expect(found?.id).toBe(id(n + 1));
+      expect(more).toEqual([]);
+      expect(found && (await journal.values(one.key, found))).toEqual(expected);
+    }
+    expect(await all(journal.verify())).toEqual([]);
+  });
+
+  test("a channel cannot set a prototype", async () => {
+    const changes = JSON.parse('{"__proto__":{"kind":"set","value":{"polluted":true}}}') as never;
+    const append = writer().append({ checkpoints: [aCheckpoint(1, null, changes)] });
+    await expect(append).rejects.toMatchObject({ code: "value.unstorable" });
+  });
+
+  test.runIf(supports.sync)("small reads answer in the same turn", async () => {
+    const one = writer();
+    const checkpoints = [aCheckpoint(1, null, { x: set(1), list: { kind: "append", keep: 0, items: [1] } })];
+    await one.append({ runs: [aRun(one.key, 1)], checkpoints });
+    const { journal } = opened();
+    expect(journal.thread(one.key)).toMatchObject({ seq: 1 });
+    expect(journal.run(one.key, id(1))).toMatchObject({ order: 1 });
+    const checkpoint = journal.checkpoint(one.key, "", id(1));
+    if (checkpoint === undefined || checkpoint instanceof Promise) throw new Error("not at once");
+    expect(journal.values(one.key, checkpoint)).toEqual({ x: 1, list: [1] });
+    expect(journal.writes(one.key, "", id(1))).toEqual([]);
+  });
+
+  test.runIf(supports.reopen)("everything is there after the next open", async () => {
+    const one = writer();
+    const run = aRun(one.key, 1);
+    await one.append({ thread: { metadata: { a: [1, "é"] } } });
+    await one.start(run, {
+      checkpoints: [
+        aCheckpoint(1, null, { x: set({ y: 1 }), z: { kind: "append", keep: 0, items: [1, 2] } }),
+      ],
+      writes: [someWrites(1, 5)],
+    });
+    await opened().reopen();
+    const { journal, catalog } = opened();
+    expect(await journal.thread(one.key)).toEqual(one.record);
+    expect(await journal.run(one.key, run.run_id)).toEqual(run);
+    expect(await all(journal.unsettled())).toEqual([one.key]);
+    expect(await catalog.threads("_", { limit: 10 })).toEqual([one.key]);
+    const found = await journal.checkpoint(one.key, "", id(1));
+    expect(found && (await journal.values(one.key, found))).toEqual({ x: { y: 1 }, z: [1, 2] });
+    expect(await journal.writes(one.key, "", id(1))).toEqual([someWrites(1, 5)]);
+    await one.settle(run, {
+      checkpoints: [aCheckpoint(2, 1, { z: { kind: "append", keep: 2, items: [3] } })],
+    });
+    const next = await journal.checkpoint(one.key, "", id(2));
+    expect(next && (await journal.values(one.key, next))).toEqual({ x: { y: 1 }, z: [1, 2, 3] });
+    expect(await all(journal.verify())).toEqual([]);
+  });
+}

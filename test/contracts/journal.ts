@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, describe } from "vitest";
+import type { Harness } from "./harness.ts";
+import { eventsContract } from "./journal-events.ts";
+import { fencingContract } from "./journal-fencing.ts";
+import { forgettingContract } from "./journal-forgetting.ts";
+import { listsContract } from "./journal-lists.ts";
+import { recordsContract } from "./journal-records.ts";
+
+/** What a journal may lack. */
+export interface Supports {
+  /** Its data outlive a close and an open. */
+  readonly reopen: boolean;
+  /** Small reads answer in the same turn. */
+  readonly sync: boolean;
+}
+
+/** The one opened for the test that runs. */
+export type Opened = () => Harness;
+
+/** What every journal must do; run by each storage. */
+export function journalContract(name: string, open: () => Promise<Harness>, supports: Supports): void {
+  describe(`journal on ${name}`, () => {
+    let harness: Harness;
+    beforeEach(async () => {
+      harness = await open();
+    });
+    afterEach(() => harness.close());
+    const opened: Opened = () => harness;
+
+    describe("fencing and order", () => {
+      fencingContract(opened);
+    });
+    describe("records", () => {
+      recordsContract(opened, supports);
+    });
+    describe("values", () => {
+      listsContract(opened, supports);
+    });
+    describe("events", () => {
+      eventsContract(opened, supports);
+    });
+    describe("taking back", () => {
+      forgettingContract(opened, supports);
+    });
+  });
+}

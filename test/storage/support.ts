@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { noFailpoints } from "../../src/ports/failpoints.ts";
+import { openStorage, type Storage, type StorageDeps, type StorageOptions } from "../../src/storage/open.ts";
+import { MemoryKv } from "../../src/storage/memory.ts";
+import type { Harness } from "../contracts/harness.ts";
+
+export const deps: StorageDeps = {
+  scheduler: {
+    soon: (task) => void setImmediate(task),
+    after: (ms, task) => {
+      const timer = setTimeout(task, ms).unref();
+      return () => clearTimeout(timer);
+    },
+  },
+  clock: { now: () => 0, mono: () => 0 },
+  failpoints: noFailpoints,
+  logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+};
+
+export function temporary(): { readonly path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), "heddle-storage-"));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+async function harness(options: StorageOptions, end: () => void): Promise<Harness> {
+  let storage: Storage = await openStorage(options, deps);
+  return {
+    get journal() {
+      return storage.journal;
+    },
+    get catalog() {
+      return storage.catalog;
+    },
+    bytes: () => storage.stats().bytes,
+    reopen: async () => {
+      await storage.close();
+      storage = await openStorage(options, deps);
+    },
+    close: async () => {
+      await storage.close();
+      end();
+    },
+  };
+}
+
+export function onLevel(): Promise<Harness> {
+  const directory = temporary();
+  return harness({ kind: "level", directory: directory.path }, directory.remove);
+}
+
+export function inMemory(): Promise<Harness> {
+  // Given, so that a close and an open find the same data.
+  return harness({ kind: "kv", kv: new MemoryKv() }, () => {});
+}
