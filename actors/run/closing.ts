@@ -120,6 +120,8 @@ interface Standing {
 function takeBack(attempt: Ending): void {
   const { cell, id, sink } = attempt;
   const { seq_base, base_checkpoint } = attempt.run;
+  // Its last events are shown to who reads now; they are not stored any more.
+  const unstored = sink.take();
   const store = async ({ rest, interrupts, writes }: Standing) => {
     const now = cell.deps.clock.now();
     await cell.write({ kind: "rolled back", durable: true, forget: [id], writes }, (thread) => ({
@@ -135,6 +137,7 @@ function takeBack(attempt: Ending): void {
     }));
     cell.forget();
     finish(attempt, { status: "interrupted", rest });
+    if (unstored !== undefined) sink.stored(unstored);
     sink.close();
     cell.owner.ended(cell, id, undefined);
   };

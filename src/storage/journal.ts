@@ -166,6 +166,7 @@ export class KvJournal implements Journal {
       const takeOver = write(draft, append);
       takeOver();
       const forgotten = append.forget ?? [];
+      for (const run of forgotten) this.#sweeper.doom(append.key, run);
       const stored = this.#fly(head, draft.ops, append.durable);
       if (forgotten.length === 0) return stored;
       return stored.then(async () => {
@@ -234,7 +235,7 @@ export class KvJournal implements Journal {
   }
 
   #refuseSwept(key: ThreadKey, run: string): void {
-    if (this.#sweeper.has(key, run)) {
+    if (this.#sweeper.refuses(key, run)) {
       throw new ServiceError("journal.conflict", `Run ${run} is still being taken back; try again`);
     }
   }

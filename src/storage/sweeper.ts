@@ -17,6 +17,8 @@ export class Sweeper {
   readonly #logger: Logger;
   /** Keys of the marks. */
   readonly #marks = new Set<string>();
+  /** Marks on their way to storage: nothing more is written there, and until they are stored all of it is read. */
+  readonly #doomed = new Set<string>();
 
   constructor(kv: Kv, committer: Committer, logger: Logger) {
     this.#kv = kv;
@@ -30,14 +32,26 @@ export class Sweeper {
     return this.#marks.has(sweepKey(key, null)) || (run !== null && this.#marks.has(sweepKey(key, run)));
   }
 
-  /** From here on it is gone for every reader. Called with the append whose batch holds the mark. */
+  /** May nothing be written there any more? */
+  refuses(key: ThreadKey, run: string): boolean {
+    return this.has(key, run) || this.#doomed.has(sweepKey(key, run));
+  }
+
+  /** From here on nothing is written there. Called with the append whose batch holds the mark. */
+  doom(key: ThreadKey, run: string): void {
+    this.#doomed.add(sweepKey(key, run));
+  }
+
+  /** From here on it is gone for every reader. */
   hide(key: ThreadKey, run: string | null): void {
+    this.#doomed.delete(sweepKey(key, run));
     this.#marks.add(sweepKey(key, run));
   }
 
   /** That append was refused: what is stored decides, see {@link resume}. */
   clear(): void {
     this.#marks.clear();
+    this.#doomed.clear();
   }
 
   /** Takes up what an earlier process, or a failure, has left. */
