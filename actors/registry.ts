@@ -139,8 +139,8 @@ export class Registry implements ThreadSystem, CellOwner {
     for (const cell of this.#cells.values()) {
       const attempt = cell.attempt;
       if (attempt === null || !cell.alive) continue;
-      // A stop in good order is nobody's fault: it does not count against the run.
-      const run = { ...attempt.run, attempt: Math.max(0, attempt.run.attempt - 1) };
+      // A stop in good order is nobody's fault: it does not count against the run. But 0 would mean that it has never begun.
+      const run = { ...attempt.run, attempt: Math.max(1, attempt.run.attempt - 1) };
       cell.runs.set(run.run_id, run);
       left.push(cell.write({ kind: "left", durable: true, runs: [run] }, (thread) => thread));
     }
