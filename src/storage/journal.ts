@@ -10,6 +10,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { Committer } from "./committer.ts";
 import { Draft } from "./draft.ts";
 import { unseal } from "./envelope.ts";
+import { fenced, judge, misnumbered, refuse } from "./fence.ts";
 import type { Head, Heads } from "./heads.ts";
 import {
   ACTIVE,
@@ -262,43 +263,4 @@ export class KvJournal implements Journal {
       this.#committer.submit({ ops, durable, stored: resolve, failed: reject });
     });
   }
-}
-
-function judge(head: Head, { epoch, seq }: Fence): ServiceError | undefined {
-  if (head.epoch !== epoch) return fenced(head, epoch);
-  if (head.seq !== seq) {
-    return new ServiceError(
-      "journal.conflict",
-      `Thread ${head.key.thread} is at append ${head.seq}, not at ${seq}: another writer was faster`,
-    );
-  }
-  return undefined;
-}
-
-function fenced(head: Head, epoch: number): ServiceError {
-  return new ServiceError(
-    "journal.fenced",
-    `Thread ${head.key.thread} is at epoch ${head.epoch}, not at ${epoch}: this writer was replaced`,
-  );
-}
-
-/** A record that does not fit its fence would make the next append's fence a lie. */
-function misnumbered({ key, fence, thread }: Append): ServiceError | undefined {
-  const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;
-  if (thread.seq === fence.seq + 1 && next && thread.thread_id === key.thread) return undefined;
-  return new ServiceError(
-    "journal.conflict",
-    `The record of thread ${key.thread} (append ${thread.seq}, epoch ${thread.epoch}) does not follow its fence ` +
-      `(append ${fence.seq}, epoch ${fence.epoch})`,
-  );
-}
-
-/**
- * Judged now, told once what overtook it has been stored: whoever reads the thread after the refusal sees by whom.
- */
-function refuse(head: Head, error: ServiceError): Promise<never> {
-  const fail = (): never => {
-    throw error;
-  };
-  return head.tail === undefined ? Promise.reject(error) : head.tail.then(fail, fail);
 }

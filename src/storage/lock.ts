@@ -50,8 +50,11 @@ export function lockDirectory(directory: string): DirectoryLock {
   held.add(path);
   try {
     const own = acquire(path, file);
+    let released = false;
     return {
       release: () => {
+        if (released) return;
+        released = true;
         if (read(file)?.id === own) rmSync(file, { force: true });
         held.delete(path);
       },

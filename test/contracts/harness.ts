@@ -11,3 +11,14 @@ export interface Harness {
   reopen(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** What a journal may lack. */
+export interface Supports {
+  /** Its data outlive a close and an open. */
+  readonly reopen: boolean;
+  /** Small reads answer in the same turn. */
+  readonly sync: boolean;
+}
+
+/** The one opened for the test that runs. */
+export type Opened = () => Harness;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { endOf, type EventChunk } from "../../src/model/event.ts";
 import { all, aRun, id, someEvents, threadKey, Writer } from "../storage/samples.ts";
-import type { Opened, Supports } from "./journal.ts";
+import type { Opened, Supports } from "./harness.ts";
 
 /** The stored log of a run. */
 export function eventsContract(opened: Opened, supports: Supports): void {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { newThread } from "../../src/model/thread.ts";
 import { aCheckpoint, aRun, add, id, set, someEvents, threadKey, Writer } from "../storage/samples.ts";
-import type { Opened } from "./journal.ts";
+import type { Opened } from "./harness.ts";
 
 /** Who may write, and what is stored of a write. */
 export function fencingContract(opened: Opened): void {

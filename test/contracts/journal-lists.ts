@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ChannelChange, ChannelRef } from "../../src/model/checkpoint.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { all, aCheckpoint, add, aRun, id, set, threadKey, Writer } from "../storage/samples.ts";
-import type { Opened, Supports } from "./journal.ts";
+import type { Opened, Supports } from "./harness.ts";
 
 /** The state at each checkpoint, and what it costs. */
 export function listsContract(opened: Opened, supports: Supports): void {

@@ -10,7 +10,7 @@ import {
   threadKey,
   Writer,
 } from "../storage/samples.ts";
-import type { Opened, Supports } from "./journal.ts";
+import type { Opened, Supports } from "./harness.ts";
 
 /** Threads, runs, checkpoints and what tasks leave. */
 export function recordsContract(opened: Opened, supports: Supports): void {
@@ -45,7 +45,7 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     // Ids that sort against the order of admission.
     const made = Array.from({ length: 40 }, (_, n) => aRun(one.key, 100 - n, { order: n + 1 }));
     for (const run of made) await one.append({ runs: [run] });
-    await one.append({ runs: [{ ...(made[7] ?? made[0]!), status: "error" }] });
+    await one.append({ runs: [aRun(one.key, 93, { order: 8, status: "error" })] });
     const list = (query: { limit: number; offset: number; status?: "error" | "pending" }) =>
       opened()
         .journal.runs(one.key, query)

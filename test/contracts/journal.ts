@@ -1,21 +1,10 @@
 import { afterEach, beforeEach, describe } from "vitest";
-import type { Harness } from "./harness.ts";
+import type { Harness, Opened, Supports } from "./harness.ts";
 import { eventsContract } from "./journal-events.ts";
 import { fencingContract } from "./journal-fencing.ts";
 import { forgettingContract } from "./journal-forgetting.ts";
 import { listsContract } from "./journal-lists.ts";
 import { recordsContract } from "./journal-records.ts";
-
-/** What a journal may lack. */
-export interface Supports {
-  /** Its data outlive a close and an open. */
-  readonly reopen: boolean;
-  /** Small reads answer in the same turn. */
-  readonly sync: boolean;
-}
-
-/** The one opened for the test that runs. */
-export type Opened = () => Harness;
 
 /** What every journal must do; run by each storage. */
 export function journalContract(name: string, open: () => Promise<Harness>, supports: Supports): void {

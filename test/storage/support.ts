@@ -19,6 +19,41 @@ export const deps: StorageDeps = {
   logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
 };
 
+/** Timers fire when the test says so; turns pass by themselves. */
+export class Timers {
+  readonly pauses: number[] = [];
+  #tasks = new Set<() => void>();
+  #set: (() => void)[] = [];
+
+  readonly soon = (task: () => void): void => void setImmediate(task);
+
+  readonly after = (ms: number, task: () => void): (() => void) => {
+    this.pauses.push(ms);
+    this.#tasks.add(task);
+    const told = this.#set;
+    this.#set = [];
+    for (const tell of told) tell();
+    return () => this.#tasks.delete(task);
+  };
+
+  /** Waits for a timer if none is set, and fires it. */
+  async fire(): Promise<void> {
+    if (this.#tasks.size === 0) await new Promise<void>((resolve) => this.#set.push(resolve));
+    const tasks = [...this.#tasks];
+    this.#tasks.clear();
+    for (const task of tasks) task();
+  }
+
+  get waiting(): number {
+    return this.#tasks.size;
+  }
+}
+
+/** Lets everything that is ready happen. */
+export async function turns(count = 5): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 export function temporary(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), "heddle-storage-"));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };

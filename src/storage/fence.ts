@@ -1,0 +1,43 @@
+import { ServiceError } from "../model/errors.ts";
+import type { Append, Fence } from "../ports/journal.ts";
+import type { Head } from "./heads.ts";
+
+/** Why a writer that believes `fence` is refused; undefined: it is right. */
+export function judge(head: Head, { epoch, seq }: Fence): ServiceError | undefined {
+  if (head.epoch !== epoch) return fenced(head, epoch);
+  if (head.seq !== seq) {
+    return new ServiceError(
+      "journal.conflict",
+      `Thread ${head.key.thread} is at append ${head.seq}, not at ${seq}: another writer was faster`,
+    );
+  }
+  return undefined;
+}
+
+export function fenced(head: Head, epoch: number): ServiceError {
+  return new ServiceError(
+    "journal.fenced",
+    `Thread ${head.key.thread} is at epoch ${head.epoch}, not at ${epoch}: this writer was replaced`,
+  );
+}
+
+/** A record that does not fit its fence would make the next append's fence a lie. */
+export function misnumbered({ key, fence, thread }: Append): ServiceError | undefined {
+  const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;
+  if (thread.seq === fence.seq + 1 && next && thread.thread_id === key.thread) return undefined;
+  return new ServiceError(
+    "journal.conflict",
+    `The record of thread ${key.thread} (append ${thread.seq}, epoch ${thread.epoch}) does not follow its fence ` +
+      `(append ${fence.seq}, epoch ${fence.epoch})`,
+  );
+}
+
+/**
+ * Judged now, told once what overtook it has been stored: whoever reads the thread after the refusal sees by whom.
+ */
+export function refuse(head: Head, error: ServiceError): Promise<never> {
+  const fail = (): never => {
+    throw error;
+  };
+  return head.tail === undefined ? Promise.reject(error) : head.tail.then(fail, fail);
+}

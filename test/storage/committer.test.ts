@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { ServiceError } from "../../src/model/errors.ts";
+import type { Failpoint } from "../../src/ports/failpoints.ts";
+import { Committer } from "../../src/storage/committer.ts";
+import { GatedKv } from "./gated-kv.ts";
+import { deps, Timers, turns } from "./support.ts";
+
+let kv: GatedKv;
+let timers: Timers;
+let places: string[];
+let hit: (place: Failpoint) => void | Promise<void>;
+let committer: Committer;
+
+beforeEach(async () => {
+  kv = new GatedKv();
+  await kv.open();
+  kv.calls.length = 0;
+  timers = new Timers();
+  places = [];
+  hit = () => {};
+  committer = new Committer(
+    kv,
+    { ...deps, scheduler: timers, failpoints: { hit: (place) => (places.push(place), hit(place)) } },
+    { failed: () => places.push("failed"), healed: () => places.push("healed") },
+  );
+});
+
+afterEach(() => committer.close());
+
+let count = 0;
+function write(durable: boolean, ops = 1, bytes = 10): Promise<void> {
+  const { refusal } = committer;
+  if (refusal !== undefined) return Promise.reject(refusal);
+  return new Promise((stored, failed) => {
+    committer.submit({
+      durable,
+      ops: Array.from({ length: ops }, () => ({ key: `key${count++}`, value: Buffer.alloc(bytes) })),
+      stored,
+      failed,
+    });
+  });
+}
+
+const sizes = (): number[] => kv.batches.map((batch) => batch.ops.length);
+
+describe("batches", () => {
+  test("writes of one turn share one", async () => {
+    await Promise.all([write(true, 2), write(true, 3), write(false, 1)]);
+    expect(sizes()).toEqual([6]);
+    expect(committer.stats).toEqual({ batches: 1, synced: 1, ops: 6, bytes: 6 * 10 + keyBytes() });
+  });
+
+  const keyBytes = (): number =>
+    kv.batches.reduce((sum, { ops }) => sum + ops.reduce((length, op) => length + op.key.length, 0), 0);
+
+  test("one with an acknowledged write is synced, one of streamed writes alone is not", async () => {
+    await Promise.all([write(false), write(false)]);
+    await Promise.all([write(false), write(true), write(false)]);
+    await write(false);
+    expect(kv.batches.map((batch) => batch.sync)).toEqual([false, true, false]);
+    expect(committer.stats).toMatchObject({ batches: 3, synced: 1 });
+  });
+
+  test("while one is in flight the next fills, and nothing overtakes", async () => {
+    kv.free = false;
+    const order: string[] = [];
+    const note = (name: string, made: Promise<void>): void => void made.then(() => order.push(name));
+    note("a", write(true));
+    await kv.arrival();
+    note("b", write(false));
+    note("c", write(true));
+    await turns();
+    note("d", write(false));
+    expect(sizes()).toEqual([1]);
+    await kv.pass();
+    await kv.arrival();
+    expect(order).toEqual(["a"]);
+    expect(sizes()).toEqual([1, 3]);
+    await kv.pass();
+    await turns();
+    expect(order).toEqual(["a", "b", "c", "d"]);
+  });
+
+  test("what a stored write leads to comes along with the next", async () => {
+    kv.free = false;
+    const first = write(true).then(() => write(true));
+    await kv.arrival();
+    const second = write(true);
+    await kv.pass();
+    await kv.pass();
+    await Promise.all([first, second]);
+    expect(sizes()).toEqual([1, 2]);
+  });
+
+  test("one holds at most 256 operations, and no write is torn", async () => {
+    await Promise.all([write(true, 200), write(true, 56), write(true, 1), write(true, 300), write(true, 2)]);
+    expect(sizes()).toEqual([256, 1, 300, 2]);
+  });
+
+  test("one holds at most 1 MiB, a larger write goes alone", async () => {
+    const half = 512 * 1024;
+    await Promise.all([
+      write(true, 1, half),
+      write(true, 1, half - 100),
+      write(true, 1, 3 * half),
+      write(false, 1),
+    ]);
+    expect(sizes()).toEqual([2, 1, 1]);
+    expect(kv.batches.map((batch) => batch.sync)).toEqual([true, true, false]);
+  });
+
+  test("failpoints stand before and after each, and are waited for", async () => {
+    let go = (): void => {};
+    hit = (place) => {
+      if (place === "commit.before") return new Promise<void>((resolve) => (go = resolve));
+    };
+    const made = write(true);
+    await turns();
+    expect(kv.batches).toEqual([]);
+    go();
+    await made;
+    expect(places).toEqual(["commit.before", "commit.after"]);
+  });
+});
+
+describe("a failure", () => {
+  test("refuses what is in flight, what waits and what comes", async () => {
+    kv.free = false;
+    const before = write(true);
+    await kv.pass();
+    await before;
+    const inFlight = write(true).catch((error: ServiceError) => error);
+    await kv.arrival();
+    const waiting = write(false).catch((error: ServiceError) => error);
+    const cause = new Error("no space left on device");
+    await kv.pass(cause);
+    for (const error of [await inFlight, await waiting, await write(true).catch((e: ServiceError) => e)]) {
+      expect(error).toMatchObject({ code: "storage.unavailable", cause });
+      expect(String(error)).toContain("no space left on device");
+    }
+    expect(places.filter((place) => place === "failed")).toEqual(["failed"]);
+    expect(kv.batches.length).toBe(2);
+  });
+
+  test("heals: the store is closed and opened once a probe passes, and reads go on until then", async () => {
+    kv.free = false;
+    kv.probeError = new Error("still full");
+    const broken = write(true);
+    await kv.pass(new Error("full"));
+    await expect(broken).rejects.toMatchObject({ code: "storage.unavailable" });
+    kv.free = true;
+    await timers.fire();
+    await timers.fire();
+    await turns();
+    expect(kv.calls).toEqual(["probe", "probe"]);
+    expect(kv.getSync("nothing")).toBeUndefined();
+    kv.probeError = undefined;
+    kv.openError = new Error("cannot open");
+    await timers.fire();
+    await turns();
+    expect(kv.calls).toEqual(["probe", "probe", "probe", "close", "open"]);
+    await expect(write(true)).rejects.toMatchObject({ code: "storage.unavailable" });
+    kv.openError = undefined;
+    await timers.fire();
+    await turns();
+    await write(true);
+    expect(places).toContain("healed");
+    expect(kv.calls.slice(5)).toEqual(["probe", "close", "open"]);
+    expect(timers.pauses).toEqual([50, 100, 200, 400]);
+  });
+
+  test("tries at least every two seconds", async () => {
+    kv.free = false;
+    kv.probeError = new Error("still full");
+    const broken = write(true).catch(() => {});
+    await kv.pass(new Error("full"));
+    await broken;
+    for (let i = 0; i < 9; i++) await timers.fire();
+    await turns();
+    expect(Math.max(...timers.pauses)).toBe(2_000);
+  });
+
+  test("behind the batch, too, is a failure: nobody is told that it is stored", async () => {
+    hit = (place) => {
+      if (place === "commit.after") throw new Error("killed");
+    };
+    await expect(write(true)).rejects.toMatchObject({ code: "storage.unavailable" });
+  });
+});
+
+describe("closing", () => {
+  test("waits for what was taken and refuses what comes", async () => {
+    kv.free = false;
+    const taken = [write(true), write(false)];
+    const closed = committer.close();
+    await expect(write(true)).rejects.toMatchObject({ code: "storage.unavailable" });
+    await kv.pass();
+    await closed;
+    await Promise.all(taken);
+  });
+
+  test("does not wait for a store that is broken", async () => {
+    kv.free = false;
+    const broken = write(true).catch(() => {});
+    await kv.pass(new Error("full"));
+    await broken;
+    await committer.close();
+    expect(timers.waiting).toBe(0);
+    expect(kv.calls).toEqual([]);
+  });
+});

@@ -1,0 +1,223 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { MemoryKv } from "../../src/storage/memory.ts";
+import { openStorage, type Storage } from "../../src/storage/open.ts";
+import {
+  aCheckpoint,
+  add,
+  all,
+  aRun,
+  id,
+  set,
+  someEvents,
+  someWrites,
+  threadKey,
+  Writer,
+} from "./samples.ts";
+import { deps } from "./support.ts";
+
+const key = threadKey(1);
+const run = aRun(key, 1, { attempt: 1 });
+let kv: MemoryKv;
+let storage: Storage;
+let one: Writer;
+
+beforeEach(async () => {
+  kv = new MemoryKv();
+  storage = await openStorage({ kind: "kv", kv }, deps);
+  one = new Writer(() => storage.journal, key);
+  await one.append();
+  await one.start(run, { events: someEvents(run.run_id, 0, 2) });
+  await storage.journal.publish(key, 1, someEvents(run.run_id, 2, 3));
+  await one.append({
+    checkpoints: [
+      aCheckpoint(1, null, { l: add(0, "a"), x: set("whole") }, { run_id: run.run_id }),
+      aCheckpoint(2, 1, { l: add(1, "b") }, { run_id: run.run_id }),
+    ],
+    writes: [someWrites(2, 20)],
+    events: someEvents(run.run_id, 5, 1),
+    thread: { checkpoint: id(2) },
+  });
+  const ended = { ...run, next_event: 6 };
+  await one.settle(ended);
+  await new Writer(() => storage.journal, threadKey(2)).append();
+});
+
+test("nothing is wrong with what is whole", async () => {
+  expect(await all(storage.journal.verify())).toEqual([]);
+});
+
+const keys = async (): Promise<string[]> => (await all(kv.entries({ gte: "", lt: "~" }))).map(([at]) => at);
+
+async function find(pattern: RegExp): Promise<string> {
+  const found = (await keys()).filter((at) => pattern.test(at));
+  expect(found.length).toBe(1);
+  return found[0] ?? "";
+}
+
+async function drop(pattern: RegExp): Promise<void> {
+  await kv.batch([{ key: await find(pattern), value: null }], { sync: true });
+}
+
+async function whats(): Promise<string[]> {
+  const found = await all(storage.journal.verify());
+  for (const damage of found) expect(damage.key).toEqual(key);
+  // A single thread's check says the same.
+  expect(await all(storage.journal.verify(key))).toEqual(found);
+  expect(await all(storage.journal.verify(threadKey(2)))).toEqual([]);
+  return found.map((damage) => damage.what);
+}
+
+describe("a value that is not what was written", () => {
+  const first = `/t/${key.thread}`;
+  const reads: [string, RegExp, () => unknown][] = [
+    ["the thread", new RegExp(`${first}/h$`), () => storage.journal.thread(key)],
+    ["a run", /\/r\//, () => storage.journal.run(key, run.run_id)],
+    ["its kwargs", /\/k\//, () => storage.journal.run(key, run.run_id)],
+    ["a listed run", /\/r\//, () => storage.journal.runs(key, { limit: 1, offset: 0 })],
+    ["a checkpoint", new RegExp(`/c/.*${id(2)}$`), () => storage.journal.checkpoint(key, "", id(2))],
+    ["a listed one", new RegExp(`/c/.*${id(2)}$`), () => storage.journal.history(key, { ns: "", limit: 5 })],
+    ["a whole value", /\/b\//, () => values()],
+    ["a segment", /\/l\/.*\/10$/, () => values()],
+    ["a task's writes", /\/w\/.*\/.*\//, () => storage.journal.writes(key, "", id(2))],
+    ["events", /\/e\/.*\/12$/, () => storage.journal.events(key, run.run_id, 1, 9)],
+    [
+      "the last events",
+      /\/e\/.*\/15$/,
+      () => reopened().then((next) => next.journal.nextEvent(key, run.run_id)),
+    ],
+  ];
+  const reopened = async (): Promise<Storage> => {
+    await storage.close();
+    storage = await openStorage({ kind: "kv", kv }, deps);
+    return storage;
+  };
+  const values = async (): Promise<unknown> => {
+    const checkpoint = await storage.journal.checkpoint(key, "", id(2));
+    return checkpoint && storage.journal.values(key, checkpoint);
+  };
+
+  test.each(reads)("%s: it is never answered, and verify names it", async (_, pattern, read) => {
+    const at = await find(pattern);
+    const good = Buffer.from(kv.getSync(at) ?? Buffer.alloc(0));
+    // Every byte of the envelope, some of the rest, and every length.
+    const places = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, Math.floor(good.length / 2), good.length - 1];
+    const bad = places.map((place) => {
+      const bytes = Buffer.from(good);
+      bytes[place] = (bytes[place] ?? 0) ^ 0x40;
+      return bytes;
+    });
+    bad.push(good.subarray(0, 5), good.subarray(0, -1), Buffer.alloc(0), Buffer.concat([good, good]));
+    for (const bytes of bad) {
+      await kv.batch([{ key: at, value: bytes }], { sync: true });
+      await expect((async () => read())()).rejects.toMatchObject({
+        code: "journal.damaged",
+        message: expect.stringContaining(key.thread) as string,
+      });
+    }
+    expect((await whats()).length).toBeGreaterThan(0);
+  });
+
+  test("an append to a thread whose record is damaged is refused", async () => {
+    await storage.close();
+    await kv.open();
+    await kv.batch([{ key: await find(new RegExp(`${first}/h$`)), value: Buffer.from("broken!!!") }], {
+      sync: true,
+    });
+    storage = await openStorage({ kind: "kv", kv }, deps);
+    await expect(one.append()).rejects.toMatchObject({ code: "journal.damaged" });
+    const other = new Writer(() => storage.journal, threadKey(2), {
+      ...one.record,
+      thread_id: id(2),
+      seq: 1,
+      epoch: 0,
+    });
+    await other.append();
+  });
+});
+
+describe("what is missing is found", () => {
+  test.each([
+    ["an append", /\/j\/12$/, ["appends 2 to 2 are missing"]],
+    ["the last append", /\/j\/14$/, ["appends 4 to 4 are missing"]],
+    ["events in the middle", /\/e\/.*\/12$/, [`events 2 to 4 of run ${run.run_id} are missing`]],
+    ["the first events", /\/e\/.*\/10$/, [`events 0 to 1 of run ${run.run_id} are missing`]],
+    ["the last events", /\/e\/.*\/15$/, [`events 5 to 5 of run ${run.run_id} are missing`]],
+    ["a run's kwargs", /\/k\//, [`what run ${run.run_id} was created with is missing`]],
+    ["a run's place", /\/o\//, [`run ${run.run_id} is missing from the order of runs`]],
+    ["a whole value", /\/b\//, [1, 2].map((n) => `the value of channel x at checkpoint ${id(n)} is missing`)],
+    ["a later segment", /\/l\/.*\/11$/, [`the value of channel l at checkpoint ${id(2)} is missing`]],
+    [
+      "an earlier segment",
+      /\/l\/.*\/10$/,
+      [1, 2].map((n) => `the value of channel l at checkpoint ${id(n)} is missing`),
+    ],
+    ["a parent", new RegExp(`/c/.*${id(1)}$`), [`the parent ${id(1)} of checkpoint ${id(2)} is missing`]],
+    ["the index", new RegExp(`/i/${key.thread}$`), ["it is not in the index of threads"]],
+    ["the record", new RegExp(`${key.thread}/h$`), ["its record is missing"]],
+  ])("%s", async (_, pattern, expected) => {
+    await drop(pattern);
+    expect(await whats()).toEqual(expected);
+  });
+
+  test("a run", async () => {
+    await drop(/\/r\//);
+    expect(await whats()).toEqual([
+      `run ${run.run_id} is in the order of runs and nowhere else`,
+      `there are events of run ${run.run_id}, which is missing`,
+    ]);
+  });
+
+  test("the latest checkpoint", async () => {
+    await drop(new RegExp(`/c/.*${id(2)}$`));
+    expect(await whats()).toEqual([
+      `its latest checkpoint ${id(2)} is missing`,
+      expect.stringContaining("tasks have left writes"),
+    ]);
+  });
+
+  test("the mark of a thread with work", async () => {
+    await one.append({ thread: { queue: [run.run_id] } });
+    await drop(/^!active\//);
+    expect(await whats()).toEqual(["it has work and is not marked"]);
+  });
+
+  test("a stretch of appends, as LevelDB drops it", async () => {
+    for (let n = 0; n < 40; n++) await one.append();
+    const gone = (await keys()).filter((at) => /\/j\//.test(at)).slice(10, 25);
+    await kv.batch(
+      gone.map((at) => ({ key: at, value: null })),
+      { sync: true },
+    );
+    expect(await whats()).toEqual(["appends 11 to 25 are missing"]);
+  });
+});
+
+test("a jump of events where no later attempt began is found", async () => {
+  const next = aRun(key, 2, { attempt: 1 });
+  await one.start(next, { events: someEvents(next.run_id, 0, 1) });
+  await storage.journal.publish(key, 2, someEvents(next.run_id, 100, 1));
+  expect(await whats()).toEqual([`events 1 to 99 of run ${next.run_id} are missing`]);
+});
+
+test("a damaged assistant is never answered, and verify names it", async () => {
+  const assistant = {
+    assistant_id: id(7),
+    graph_id: "agent",
+    version: 1,
+    name: "",
+    description: null,
+    config: {},
+    context: {},
+    metadata: {},
+    created_at: 1,
+    updated_at: 1,
+  };
+  await storage.catalog.transact("_", [{ kind: "assistant.put", assistant }]);
+  await kv.batch([{ key: await find(/\/a\//), value: Buffer.from("broken!!!") }], { sync: true });
+  expect(() => storage.catalog.assistant("_", id(7))).toThrow(
+    expect.objectContaining({ code: "journal.damaged" }),
+  );
+  expect(await all(storage.journal.verify())).toEqual([
+    { key: { tenant: "_", thread: "" }, what: expect.stringContaining(id(7)) as string },
+  ]);
+});

@@ -1,0 +1,65 @@
+import { MemoryKv } from "../../src/storage/memory.ts";
+import type { Entry, Kv, Op, Range } from "../../src/storage/kv.ts";
+
+/** A store whose every batch waits until the test lets it pass or fail, and that counts what is done to it. */
+export class GatedKv implements Kv {
+  readonly inner = new MemoryKv();
+  readonly batches: { readonly ops: readonly Op[]; readonly sync: boolean }[] = [];
+  readonly calls: string[] = [];
+  /** Batches pass by themselves. */
+  free = true;
+  /** What opening and probing answer from now on. */
+  openError: Error | undefined;
+  probeError: Error | undefined;
+  #waiting: ((error: Error | undefined) => void)[] = [];
+  #arrivals: (() => void)[] = [];
+
+  async open(): Promise<void> {
+    this.calls.push("open");
+    if (this.openError !== undefined) throw this.openError;
+    await this.inner.open();
+  }
+
+  getSync(key: string): Buffer | undefined {
+    return this.inner.getSync(key);
+  }
+
+  async batch(ops: readonly Op[], { sync }: { readonly sync: boolean }): Promise<void> {
+    this.batches.push({ ops, sync });
+    if (!this.free) {
+      const arrived = this.#arrivals;
+      this.#arrivals = [];
+      const error = await new Promise<Error | undefined>((resolve) => {
+        this.#waiting.push(resolve);
+        for (const told of arrived) told();
+      });
+      if (error !== undefined) throw error;
+    }
+    await this.inner.batch(ops, { sync });
+  }
+
+  entries(range: Range): AsyncIterable<Entry> {
+    return this.inner.entries(range);
+  }
+
+  async probe(): Promise<void> {
+    this.calls.push("probe");
+    if (this.probeError !== undefined) throw this.probeError;
+  }
+
+  async close(): Promise<void> {
+    this.calls.push("close");
+    await this.inner.close();
+  }
+
+  /** Resolves once a batch waits. */
+  async arrival(): Promise<void> {
+    if (this.#waiting.length === 0) await new Promise<void>((resolve) => this.#arrivals.push(resolve));
+  }
+
+  /** Lets the batch that waits pass, or fail. */
+  async pass(error?: Error): Promise<void> {
+    await this.arrival();
+    this.#waiting.shift()?.(error);
+  }
+}

@@ -1,0 +1,145 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { seal } from "../../src/storage/envelope.ts";
+import { FORMAT_KEY } from "../../src/storage/keys.ts";
+import { MemoryKv } from "../../src/storage/memory.ts";
+import { openStorage, repairStorage, type Storage } from "../../src/storage/open.ts";
+import { all, threadKey, Writer } from "./samples.ts";
+import { deps, temporary } from "./support.ts";
+
+let room: ReturnType<typeof temporary>;
+beforeEach(() => {
+  room = temporary();
+});
+afterEach(() => room.remove());
+
+const open = (directory = room.path): Promise<Storage> => openStorage({ kind: "level", directory }, deps);
+
+async function filled(): Promise<Writer[]> {
+  const storage = await open();
+  const writers = Array.from({ length: 50 }, (_, n) => new Writer(() => storage.journal, threadKey(n)));
+  await Promise.all(writers.map((one) => one.append()));
+  await storage.close();
+  return writers;
+}
+
+describe("the format", () => {
+  test("a newer one is refused, and nothing is changed", async () => {
+    const kv = new MemoryKv();
+    await kv.open();
+    await kv.batch([{ key: FORMAT_KEY, value: seal(2) }], { sync: true });
+    const opened = openStorage({ kind: "kv", kv }, deps);
+    await expect(opened).rejects.toMatchObject({
+      code: "storage.version",
+      message: expect.stringContaining("format 2") as string,
+    });
+    await kv.open();
+    expect(kv.getSync(FORMAT_KEY)?.equals(seal(2))).toBe(true);
+  });
+
+  test("the one of a data directory is refused before its database is touched", async () => {
+    writeFileSync(join(room.path, "heddle.json"), '{ "format": 99 }');
+    await expect(open()).rejects.toMatchObject({ code: "storage.version" });
+    expect(existsSync(join(room.path, "level"))).toBe(false);
+    for (const text of ["", "null", "{}", '{ "format": "1" }', "no json"]) {
+      writeFileSync(join(room.path, "heddle.json"), text);
+      await expect(open()).rejects.toMatchObject({ code: "storage.version" });
+    }
+  });
+
+  test("data of something else are refused", async () => {
+    const kv = new MemoryKv();
+    await kv.open();
+    await kv.batch([{ key: "somebody", value: Buffer.from("else") }], { sync: true });
+    await expect(openStorage({ kind: "kv", kv }, deps)).rejects.toMatchObject({ code: "storage.version" });
+  });
+
+  test("a refused open lets go of the directory", async () => {
+    writeFileSync(join(room.path, "heddle.json"), '{ "format": 99 }');
+    await expect(open()).rejects.toMatchObject({ code: "storage.version" });
+    rmSync(join(room.path, "heddle.json"));
+    await (await open()).close();
+  });
+});
+
+describe("a database that is lost", () => {
+  test("is never replaced by an empty one; repair brings it back", async () => {
+    const writers = await filled();
+    rmSync(join(room.path, "level", "CURRENT"));
+    const refused = {
+      code: "journal.damaged",
+      message: expect.stringContaining('"heddle repair"') as string,
+    };
+    await expect(open()).rejects.toMatchObject(refused);
+    // Nor when our own marker is gone as well.
+    rmSync(join(room.path, "heddle.json"));
+    await expect(open()).rejects.toMatchObject(refused);
+    await repairStorage(room.path);
+    const storage = await open();
+    for (const one of writers) expect(await storage.journal.thread(one.key)).toEqual(one.record);
+    expect(await all(storage.journal.verify())).toEqual([]);
+    await storage.close();
+  });
+
+  test("is not made anew where there has been one", async () => {
+    await filled();
+    rmSync(join(room.path, "level"), { recursive: true });
+    await expect(open()).rejects.toMatchObject({ code: "journal.damaged" });
+  });
+
+  test("a broken MANIFEST is named, not passed over", async () => {
+    await filled();
+    writeFileSync(join(room.path, "level", "CURRENT"), "MANIFEST-999999\n");
+    await expect(open()).rejects.toMatchObject({
+      message: expect.stringContaining(room.path) as string,
+    });
+  });
+
+  test("repair is refused while the directory is open", async () => {
+    const storage = await open();
+    await expect(repairStorage(room.path)).rejects.toMatchObject({ code: "storage.locked" });
+    await storage.close();
+  });
+});
+
+test("a directory is made where there is none", async () => {
+  const directory = join(room.path, "a", "b");
+  await (await open(directory)).close();
+  expect(existsSync(join(directory, "heddle.json"))).toBe(true);
+});
+
+test("a directory that cannot be made is named", async () => {
+  writeFileSync(join(room.path, "file"), "");
+  await expect(open(join(room.path, "file", "data"))).rejects.toMatchObject({
+    code: "storage.unavailable",
+    message: expect.stringContaining("file/data") as string,
+  });
+});
+
+test("an empty directory of ours, left by an open that was cut short, is a new beginning", async () => {
+  mkdirSync(join(room.path, "level"));
+  const storage = await open();
+  expect(await all(storage.journal.unsettled())).toEqual([]);
+  await storage.close();
+});
+
+test("two storages in one process share nothing", async () => {
+  const one = await openStorage({ kind: "memory" }, deps);
+  const two = await openStorage({ kind: "memory" }, deps);
+  await new Writer(() => one.journal, threadKey(1)).append();
+  expect(await two.journal.thread(threadKey(1))).toBeUndefined();
+  expect(one.stats().batches).toBe(1);
+  expect(two.stats().batches).toBe(0);
+  await Promise.all([one.close(), two.close()]);
+});
+
+test("a closed storage refuses", async () => {
+  const storage = await open();
+  await storage.close();
+  const one = new Writer(() => storage.journal, threadKey(1));
+  await expect(one.append()).rejects.toMatchObject({ code: "storage.unavailable" });
+  expect(() => storage.journal.thread(one.key)).toThrow(
+    expect.objectContaining({ code: "storage.unavailable" }),
+  );
+});
