@@ -2,7 +2,7 @@
  * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE]`: every row and the control rows that it is set
  * against, round by round; a table on the screen, `FILE.json` and `FILE.md` beside it.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build, ROOT } from "./build.ts";
@@ -64,10 +64,7 @@ const rounds = Number(values.rounds);
 const scale = Number(values.scale);
 
 const built = build();
-writeFileSync(
-  join(built, "bench", "heddle.json"),
-  readFileSync(join(ROOT, "bench", "heddle.json"), "utf8").replaceAll(".ts:", ".js:"),
-);
+writeFileSync(join(built, "bench", "cold.json"), JSON.stringify({ graphs: { cold: "./cold.js:cold" } }));
 const base = join(ROOT, "dist", "bench-data");
 mkdirSync(base, { recursive: true });
 const directory = mkdtempSync(join(base, "run-"));

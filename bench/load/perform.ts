@@ -47,6 +47,7 @@ export async function perform(job: Job): Promise<JobResult> {
   const cpu = process.cpuUsage();
   const start = performance.now();
   await new Promise<void>((resolve) => {
+    if (job.total <= 0) resolve();
     const settle = (reason: string | undefined) => {
       if (reason !== undefined) {
         failures++;

@@ -4,6 +4,8 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerProcess } from "../child.ts";
+import { Connection } from "../load/connection.ts";
+import { TextReceiver } from "../load/receivers.ts";
 import { cpuOf, ioOf } from "../proc.ts";
 import { makeThreads, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
@@ -167,28 +169,45 @@ async function startToOk(bench: Bench, data: string): Promise<number> {
       join(bench.built, "src", "cli.js"),
       "start",
       "--config",
-      join(bench.built, "bench", "heddle.json"),
+      join(bench.built, "bench", "cold.json"),
       "--data",
       data,
       "--port",
       String(port),
     ],
-    { stdio: ["ignore", "ignore", "inherit"] },
+    { stdio: ["ignore", "ignore", "pipe"] },
   );
+  let said = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
   try {
     while (performance.now() - began < 20_000) {
-      if (child.exitCode !== null) throw new Error(`heddle start ended with ${child.exitCode}`);
-      try {
-        const answer = await fetch(`http://127.0.0.1:${port}/ok`);
-        if (answer.status === 200) return performance.now() - began;
-      } catch {
-        // Not listening yet.
-      }
+      if (child.exitCode !== null) throw new Error(`heddle start ended with ${child.exitCode}: ${said}`);
+      if (await answers(port)) return performance.now() - began;
       await sleep(2);
     }
-    throw new Error("no /ok within 20 s");
+    throw new Error(`no /ok within 20 s: ${said}`);
   } finally {
     child.kill("SIGKILL");
+  }
+}
+
+/** Asks `/ok` once, over a plain connection: a client that has to be loaded first would be measured too. */
+async function answers(port: number): Promise<boolean> {
+  try {
+    const connection = await Connection.open("127.0.0.1", port, Connection.buffer());
+    const status = await new Promise<number>((resolve) => {
+      const receiver: TextReceiver = new TextReceiver((lost) =>
+        resolve(lost === undefined ? receiver.status : 0),
+      );
+      connection.send(Buffer.from(`GET /ok HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`), receiver);
+    });
+    connection.close();
+    return status === 200;
+  } catch {
+    // Not listening yet.
+    return false;
   }
 }
 

@@ -7,10 +7,10 @@ import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "./checkers/st
 import { Client } from "./client.ts";
 import { Effects } from "./effects.ts";
 import { Ledger, type Violation } from "./ledger.ts";
-import { Load } from "./load.ts";
+import { Load, servedModes } from "./load.ts";
 import { Life, type Setup } from "./process.ts";
 import { Dice } from "./random.ts";
-import { snapshot } from "./snapshot.ts";
+import { snapshot, type Snapshot } from "./snapshot.ts";
 import { verify } from "./verify.ts";
 
 export interface ChaosOptions {
@@ -76,6 +76,7 @@ class Driver {
   readonly #directory: string;
   readonly #effects: Effects;
   readonly #finished = new Map<string, Finished>();
+  #modes: readonly string[] = [];
   readonly #seen = new Set<string>();
 
   constructor(options: ChaosOptions, directory: string) {
@@ -104,11 +105,12 @@ class Driver {
 
   /** Start, look, load, kill, look. */
   async #cycle(): Promise<void> {
-    const self = this.#dice.chance(0.25)
-      ? { place: this.#dice.pick(FAILPOINTS), count: this.#dice.between(1, 150) }
-      : undefined;
-    const life = this.#start(self);
     const first = this.ledger.kills.length === 0;
+    const self =
+      !first && this.#dice.chance(0.25)
+        ? { place: this.#dice.pick(FAILPOINTS), count: this.#dice.between(1, 150) }
+        : undefined;
+    const life = this.#start(self);
     if (!first && this.#dice.chance(0.1)) {
       // In the middle of starting or recovering, wherever that is just now.
       await Promise.race([sleep(this.#dice.between(100, 900)), life.gone]);
@@ -130,15 +132,26 @@ class Driver {
     }
     const client = new Client(port);
     const quiet = this.#dice.chance(0.7);
+    if (this.#modes.length === 0) {
+      this.#modes = await servedModes(client);
+      this.#options.say?.(`stream modes: ${this.#modes.join(", ")}`);
+    }
     if (quiet && !first) {
       await this.#verify(client, life, false);
       if (self !== undefined && life.ended === "SIGKILL")
         return this.#killed(life, `at ${self.place}, while looked at`);
       if (this.violations.length > 0) return this.#killed(life, "after a violation");
     }
-    const load = new Load(client, this.ledger, this.#dice, this.#options.threads ?? 50, (violation) => {
-      if (self === undefined) this.#found(violation);
-    });
+    const load = new Load(
+      client,
+      this.ledger,
+      this.#dice,
+      this.#options.threads ?? 50,
+      this.#modes,
+      (violation) => {
+        if (self === undefined) this.#found(violation);
+      },
+    );
     load.start(this.#options.clients ?? 24);
     const how = await Promise.race([
       sleep(this.#dice.between(50, this.#options.longest ?? 3000)).then(() => "killed"),
@@ -177,7 +190,8 @@ class Driver {
     const whole = this.ledger.kills.length % 20 === 0;
     const known = [...this.ledger.threads.keys()];
     const only = whole ? undefined : new Set(known.slice(-2 * (this.#options.threads ?? 50)));
-    const stored = await snapshot(join(this.#directory, "data"), join(this.#directory, "copy"), only);
+    const stored = await this.#look(only);
+    if (stored === undefined) return;
     for (const violation of [
       ...eventsAreContiguous(stored),
       ...stateIsTheFold(stored),
@@ -194,6 +208,19 @@ class Driver {
       `kill ${this.ledger.kills.length} ${how}: ${this.ledger.runs.size} runs acknowledged, ${count} nodes begun, ` +
         `${stored.threads.length} threads looked through, ${this.violations.length} violations`,
     );
+  }
+
+  async #look(only: ReadonlySet<string> | undefined): Promise<Snapshot | undefined> {
+    try {
+      return await snapshot(join(this.#directory, "data"), join(this.#directory, "copy"), only);
+    } catch (error) {
+      this.#found({
+        invariant: "I6",
+        message: `what the server left behind cannot be read: ${String(error)}`,
+        evidence: error instanceof Error ? error.stack : undefined,
+      });
+      return undefined;
+    }
   }
 
   #checkEffects(): void {

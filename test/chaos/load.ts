@@ -4,7 +4,7 @@ import { Lost, type Answer, type Client } from "./client.ts";
 import type { Disturbance, Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import type { Dice } from "./random.ts";
 
-export const ALL_MODES = [
+const ALL_MODES = [
   "values",
   "updates",
   "messages",
@@ -31,7 +31,27 @@ const MIX = {
 } as const;
 
 /** Answers that a client may get for asking at a bad moment. Anything else is a fault, above all 5xx. */
-const FINE = new Set([200, 202, 204, 404, 409, 422]);
+const FINE = new Set([200, 202, 204, 404, 409]);
+
+/** The stream modes that a server has to show: asked of it, so that a mode that comes to be served is tried at once. */
+export async function servedModes(client: Client): Promise<readonly string[]> {
+  const served: string[] = [];
+  for (const mode of ALL_MODES) {
+    const made = await client.json("POST", "/threads", {});
+    const thread = (made.json as { thread_id: string }).thread_id;
+    const { status } = await client.stream(
+      "POST",
+      `/threads/${thread}/runs/stream`,
+      { assistant_id: "chaos", input: { kind: "work", pace: 0 }, stream_mode: [mode] },
+      {},
+      () => {},
+      () => {},
+    );
+    if (status === 200) served.push(mode);
+  }
+  if (served.length === 0) throw new Error("the server shows no stream mode at all");
+  return served;
+}
 
 const RUN = /\/runs\/([0-9a-f-]{36})$/;
 
@@ -41,6 +61,7 @@ export class Load {
   readonly #ledger: Ledger;
   readonly #dice: Dice;
   readonly #most: number;
+  readonly #modes: readonly string[];
   readonly #report: (violation: Violation) => void;
   #stopped = false;
   #over = false;
@@ -52,12 +73,14 @@ export class Load {
     ledger: Ledger,
     dice: Dice,
     threads: number,
+    modes: readonly string[],
     report: (violation: Violation) => void,
   ) {
     this.#client = client;
     this.#ledger = ledger;
     this.#dice = dice;
     this.#most = threads;
+    this.#modes = modes;
     this.#report = report;
   }
 
@@ -192,7 +215,7 @@ export class Load {
       { assistant_id: "chaos", ...body },
       { head: (status, headers) => (entry = this.#acknowledged(status, headers, thread, what, sent)) },
     );
-    this.#fine(answer, "POST runs/wait");
+    this.#fine(answer, `POST runs/wait (${what})`);
     if (entry !== undefined && answer.status === 200) this.#settled(entry, answer.json);
   }
 
@@ -203,7 +226,9 @@ export class Load {
 
   async #stream(thread: string, what: string, body: object): Promise<void> {
     const sent = this.#ledger.now();
-    const modes = this.#dice.chance(0.6) ? ALL_MODES : [this.#dice.pick(ALL_MODES), "updates"];
+    const modes = this.#dice.chance(0.6)
+      ? this.#modes
+      : [this.#dice.pick(this.#modes), this.#dice.pick(this.#modes)];
     const stream: StreamEntry = { modes: [...new Set(modes)], frames: [], how: "open" };
     let entry: RunEntry | undefined;
     const end = await this.#client.stream(
@@ -219,7 +244,8 @@ export class Load {
     );
     stream.how = end.how === "end" ? "end" : "cut";
     if (end.how === "cut" && !this.#over) throw new Lost(end.error ?? "a stream was cut");
-    if (end.how === "refused") this.#fine({ status: end.status, json: end.error }, "POST runs/stream");
+    if (end.how === "refused")
+      this.#fine({ status: end.status, json: end.error }, `POST runs/stream (${what})`);
     if (end.how === "end" && entry !== undefined) entry.ended ??= this.#ledger.now();
   }
 
@@ -261,6 +287,8 @@ export class Load {
 
   #fine(answer: Answer, what: string): void {
     if (FINE.has(answer.status)) return;
+    // Nothing waits for an answer any more, or other questions do.
+    if (answer.status === 422 && what.endsWith("(resume)")) return;
     this.#report({
       invariant: "wire",
       message: `${what} was answered with ${answer.status}`,

@@ -19,9 +19,7 @@ function dying({ place, count }: NonNullable<Setup["dieAt"]>): Failpoints {
 
 const app = await createApp({
   graphs: { chaos },
-  storage: await plantedStorage(setup.data, setup.plant),
-  host: "127.0.0.1",
-  port: 0,
+  data: plantedStorage(setup.data, setup.plant),
   ...(setup.dieAt === undefined ? {} : { failpoints: dying(setup.dieAt) }),
 });
 process.send?.({ port: app.address.port });

@@ -1,0 +1,96 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Entry, Kv, Op, Range } from "../../src/storage/kv.ts";
+import { LevelKv } from "../../src/storage/level.ts";
+import type { StorageOptions } from "../../src/storage/open.ts";
+
+/** Faults that can be put in on purpose: each must be found, or the checkers are worth nothing. */
+const plants: Readonly<Record<string, (kv: Kv) => Kv>> = {
+  "ack-early": (kv) => new EarlyKv(kv),
+  "lose-events": (kv) => new ForgetfulKv(kv),
+};
+
+/** The storage of a data directory, with a fault planted in it when one is named. */
+export function plantedStorage(data: string, plant: string | undefined): StorageOptions {
+  if (plant === undefined) return { kind: "level", directory: data };
+  const make = plants[plant];
+  if (make === undefined) {
+    throw new TypeError(`no plant "${plant}"; there are: ${Object.keys(plants).join(", ")}`);
+  }
+  mkdirSync(data, { recursive: true });
+  return { kind: "kv", kv: make(new LevelKv(join(data, "level"), false)) };
+}
+
+/** Milliseconds for which an acknowledged batch is in this process's memory alone. */
+const LATE = 50;
+
+/** Says that a batch is stored before it has been handed to anyone: what a missing `await` would do. */
+class EarlyKv implements Kv {
+  readonly #kv: Kv;
+  /** What readers of this process must see already. */
+  readonly #pending = new Map<string, Op>();
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(kv: Kv) {
+    this.#kv = kv;
+  }
+
+  open(): Promise<void> {
+    return this.#kv.open();
+  }
+
+  getSync(key: string): Buffer | undefined {
+    const op = this.#pending.get(key);
+    return op === undefined ? this.#kv.getSync(key) : (op.value ?? undefined);
+  }
+
+  async batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+    for (const op of ops) this.#pending.set(op.key, op);
+    const due = new Promise((resolve) => setTimeout(resolve, LATE));
+    this.#last = Promise.all([this.#last, due]).then(async () => {
+      await this.#kv.batch(ops, options);
+      for (const op of ops) if (this.#pending.get(op.key) === op) this.#pending.delete(op.key);
+    });
+  }
+
+  async *entries(range: Range): AsyncIterable<Entry> {
+    await this.#last;
+    yield* this.#kv.entries(range);
+  }
+
+  async close(): Promise<void> {
+    await this.#last;
+    await this.#kv.close();
+  }
+}
+
+/** Loses one chunk of streamed events in so many. */
+class ForgetfulKv implements Kv {
+  readonly #kv: Kv;
+  #chunks = 0;
+
+  constructor(kv: Kv) {
+    this.#kv = kv;
+  }
+
+  open(): Promise<void> {
+    return this.#kv.open();
+  }
+
+  getSync(key: string): Buffer | undefined {
+    return this.#kv.getSync(key);
+  }
+
+  batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+    const kept = ops.filter(({ key }) => !/^[^/]*\/t\/[^/]*\/e\//.test(key) || ++this.#chunks % 20 !== 0);
+    return this.#kv.batch(kept, options);
+  }
+
+  entries(range: Range): AsyncIterable<Entry> {
+    return this.#kv.entries(range);
+  }
+
+  close(): Promise<void> {
+    return this.#kv.close();
+  }
+}
