@@ -1,4 +1,3 @@
-import { createRequire } from "node:module";
 import { defaultLimits, type SystemLimits, type ThreadSystem } from "../actors/port.ts";
 import { createSystem } from "../actors/system.ts";
 import { type Config, readConfig } from "./config.ts";
@@ -25,6 +24,7 @@ import { systemClock } from "./system/clock.ts";
 import { systemRandom } from "./system/random.ts";
 import { systemScheduler } from "./system/scheduler.ts";
 import { openTransport } from "./transport/open.ts";
+import { VERSION } from "./version.ts";
 
 export interface AppOptions {
   /** The graphs to serve, by name. */
@@ -147,10 +147,6 @@ export async function createApp(options: AppOptions): Promise<App> {
     throw cause;
   }
 }
-
-/** Beside `src` as beside `dist/src`, the package's own file is found by its name. */
-export const VERSION = (createRequire(import.meta.url)("heddle/package.json") as { readonly version: string })
-  .version;
 
 function storageOf(data: AppOptions["data"]): StorageOptions {
   if (data === undefined) return { kind: "memory" };

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { type App, createApp, VERSION } from "./app.ts";
+import type { App } from "./app.ts";
 import { findConfig, readConfig } from "./config.ts";
 import { createLogger } from "./log.ts";
 import { ServiceError } from "./model/errors.ts";
@@ -7,6 +7,7 @@ import type { Logger } from "./ports/logger.ts";
 import { HELP, invocation, type Settings } from "./settings.ts";
 import { systemClock } from "./system/clock.ts";
 import { systemScheduler } from "./system/scheduler.ts";
+import { VERSION } from "./version.ts";
 
 /** Milliseconds for running supersteps to end, and for the whole process. */
 const DRAIN = 8_000;
@@ -30,6 +31,8 @@ async function start(settings: Settings): Promise<void> {
   const config = readConfig(file ?? findConfig(process.cwd()));
   // What the environment says already wins over the file.
   for (const [name, value] of Object.entries(config.env)) process.env[name] ??= value;
+  // Not for the other commands, which would have to wait for all of it.
+  const { createApp } = await import("./app.ts");
   app = await createApp({ ...rest, config, logger });
   const { kind, why } = app.transport;
   logger.info("ready", {

@@ -11,5 +11,8 @@ export type { Ctx, Log, MessageInit, MessageWriter } from "./graph/context.ts";
 export type { Schema } from "./graph/schema.ts";
 export type { Message, MessageLike, ToolCall, Usage } from "./graph/message.ts";
 
+// --- server ---
+export { createApp, type App, type AppOptions } from "./app.ts";
+
 // --- errors ---
 export { ServiceError, type ErrorCode } from "./model/errors.ts";

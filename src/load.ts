@@ -73,24 +73,27 @@ const plain: Load = (url) => import(url);
 
 /** One for all files of a configuration, so that what two graphs import is one module. */
 async function typescript(random: Random): Promise<Load> {
-  try {
-    // Apart from whatever else runs through tsx in this process, an earlier load too.
-    const namespace = `heddle-${Buffer.from(random.bytes(8)).toString("hex")}`;
-    const [cjs, esm] = await Promise.all([import("tsx/cjs/api"), import("tsx/esm/api")]);
-    cjs.register({ namespace });
-    const scope = esm.register({ namespace });
-    return (url) => scope.import(url, import.meta.url);
-  } catch (cause) {
+  const tsx = await Promise.all([import("tsx/cjs/api"), import("tsx/esm/api")]).catch((cause: unknown) => {
     const { typescript: native } = process.features as { readonly typescript?: string | false };
-    if (native) return plain;
+    if (native) return undefined;
     const hint =
       "graph files in TypeScript need tsx: install it (npm i -D tsx), or name the built JavaScript";
     throw new ServiceError("config.invalid", hint, { cause });
-  }
+  });
+  if (tsx === undefined) return plain;
+  const [cjs, esm] = tsx;
+  // Apart from whatever else runs through tsx in this process, an earlier load too.
+  const namespace = `heddle-${Buffer.from(random.bytes(8)).toString("hex")}`;
+  cjs.register({ namespace });
+  const scope = esm.register({ namespace });
+  return (url) => scope.import(url, import.meta.url);
 }
 
 /** The package's own door, beside this file: built, or from source. */
 const OWN = new URL(`./index${extname(fileURLToPath(import.meta.url))}`, import.meta.url).href;
+
+/** The same door in source, when this is the built one: the demo goes through it. */
+const TWIN = OWN.endsWith(".js") ? new URL("../../src/index.ts", import.meta.url).href : OWN;
 
 type ResolveFilename = (request: string, ...rest: unknown[]) => string;
 
@@ -102,7 +105,10 @@ function resolveOwnName(): void {
   cjs._resolveFilename = function (this: unknown, request, ...rest) {
     return request === "heddle" ? file : before.call(this, request, ...rest);
   };
-  const hook = `export const resolve = (name, context, next) =>
-    name === "heddle" ? { url: ${JSON.stringify(OWN)}, format: "module", shortCircuit: true } : next(name, context);`;
+  const hook = `export async function resolve(name, context, next) {
+    const found = name === "heddle" ? null : await next(name, context);
+    if (found !== null && found.url.split("?")[0] !== ${JSON.stringify(TWIN)}) return found;
+    return { url: ${JSON.stringify(OWN)}, format: "module", shortCircuit: true };
+  }`;
   register(`data:text/javascript,${encodeURIComponent(hook)}`);
 }

@@ -61,7 +61,9 @@ const DIM = "\u001b[2m";
 const PLAIN = "\u001b[0m";
 
 function text(time: string, level: LogLevel, message: string, fields: LogFields | undefined): string {
-  const rest = Object.entries(fields ?? {}).map(([name, value]) => ` ${DIM}${name}=${PLAIN}${word(value)}`);
+  const rest = Object.entries(fields ?? {}).map(
+    ([name, value]) => ` ${DIM}${line(name)}=${PLAIN}${word(value)}`,
+  );
   return `${DIM}${time.slice(11, 23)}${PLAIN} ${COLOURS[level]}${level.padEnd(5)}${PLAIN} ${line(message)}${rest.join("")}\n`;
 }
 
@@ -78,7 +80,10 @@ function encode(value: unknown): string {
   return (
     JSON.stringify(value, function (this: unknown, _key, member: unknown) {
       if (typeof member === "bigint") return member.toString();
-      if (member instanceof Error) return { name: member.name, message: member.message, stack: member.stack };
+      if (member instanceof Error) {
+        const { name, message, stack, cause } = member;
+        return { name, message, stack, cause };
+      }
       if (typeof member !== "object" || member === null) return member;
       while (above.length > 0 && above.at(-1) !== this) above.pop();
       if (above.includes(member)) return "[circular]";

@@ -1,0 +1,256 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "@langchain/langgraph-sdk";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { build, heddle, Running } from "./process.ts";
+
+const home = mkdtempSync(join(tmpdir(), "heddle-cli-"));
+// Processes that start take their time where the machine is busy.
+vi.setConfig({ testTimeout: 60_000 });
+beforeAll(build, 120_000);
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** Writes a project and answers its configuration file. */
+function project(name: string, files: Record<string, string | object>): string {
+  const folder = join(home, name);
+  for (const [path, content] of Object.entries(files)) {
+    const file = join(folder, path);
+    mkdirSync(join(file, ".."), { recursive: true });
+    writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
+  }
+  return join(folder, "heddle.json");
+}
+
+/** One node, which tells what it finds. */
+const body = (says: string) => `{
+  state: { said: list() },
+  nodes: { say: async () => ({ said: [${says}] }) },
+  edges: { start: "say" },
+}`;
+
+const data = (name: string) => join(home, "data", name);
+const connect = ({ url }: Running) => new Client({ apiUrl: url, callerOptions: { maxRetries: 0 } });
+
+async function say(server: Running, graph: string): Promise<unknown> {
+  const client = connect(server);
+  const { thread_id } = await client.threads.create();
+  const { said } = (await client.runs.wait(thread_id, graph, { input: {} })) as { said?: unknown[] };
+  return said?.[0];
+}
+
+describe("graph files", () => {
+  test("of every kind are loaded, with their own project's modules and the running heddle", async () => {
+    const typescript = `
+      import { graph, list } from "heddle";
+      import { box } from "./shared.ts";
+      const text: string = "typescript " + box.n++;
+      export default graph(${body("text + typeof graph.name")});
+      export const named = graph(${body("text")});
+    `;
+    const shared = {
+      "shared.ts": "export const box: { n: number } = { n: 1 };",
+      "a.ts": typescript,
+      "b.ts": typescript,
+    };
+    const folders = ["esm", "commonjs", "plain"];
+    for (const folder of folders) project(folder, shared);
+    project("esm", { "package.json": { type: "module" } });
+    project("commonjs", { "package.json": { type: "commonjs" } });
+    project("plain", { "package.json": {} });
+    const config = project("all", {
+      "package.json": {},
+      "a.mjs": `import { graph, list } from "heddle"; export const one = graph(${body('"mjs"')});`,
+      "a.cjs": `const { graph, list } = require("heddle"); exports.one = graph(${body('"cjs"')});`,
+      "whole.cjs": `const { graph, list } = require("heddle"); module.exports = graph(${body('"whole"')});`,
+      "same.mjs": `
+        import { createRequire } from "node:module";
+        import { graph, list } from "heddle";
+        const other = createRequire(import.meta.url)("heddle");
+        export default graph(${body("String(other.graph === graph)")});
+      `,
+      "heddle.json": {
+        graphs: {
+          mjs: "./a.mjs:one",
+          cjs: "./a.cjs:one",
+          whole: "./whole.cjs",
+          same: "./same.mjs:default",
+          ...Object.fromEntries(
+            folders.flatMap((f) => [
+              [`${f}-a`, `../${f}/a.ts`],
+              [`${f}-b`, `../${f}/b.ts:named`],
+            ]),
+          ),
+        },
+      },
+    });
+    const server = await Running.start(["--config", config, "--data", data("kinds")]);
+    expect(await say(server, "mjs")).toBe("mjs");
+    expect(await say(server, "cjs")).toBe("cjs");
+    expect(await say(server, "whole")).toBe("whole");
+    expect(await say(server, "same")).toBe("true");
+    for (const folder of folders) {
+      expect(await say(server, `${folder}-a`)).toBe("typescript 1string");
+      // What two graphs import is one module.
+      expect(await say(server, `${folder}-b`)).toBe("typescript 2");
+    }
+  });
+
+  test.each([
+    ["that is not there", { graphs: { a: "./none.js:x" } }, /heddle: graphs\.a: there is no file .*none\.js/],
+    [
+      "that has no such export",
+      { graphs: { a: "./a.mjs:x" } },
+      /graphs\.a: .*a\.mjs exports no "x"; it exports: y/,
+    ],
+    ["that throws", { graphs: { a: "./bad.mjs:x" } }, /graphs\.a: .*bad\.mjs cannot be loaded: no luck/],
+    ["that is no graph", { graphs: { a: "./a.mjs:y" } }, /"a" is no graph/],
+  ])("one %s is named, and nothing is served", (_, content, message) => {
+    const config = project("bad", {
+      "a.mjs": "export const y = 1;",
+      "bad.mjs": "throw new Error('no luck');",
+      "heddle.json": content,
+    });
+    const { status, stdout, stderr } = heddle([
+      "start",
+      "--port",
+      "0",
+      "--config",
+      config,
+      "--data",
+      data("bad"),
+    ]);
+    expect(stderr).toMatch(message);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+  });
+
+  test("env of the file is theirs, and the environment's own wins", async () => {
+    const config = project("env", {
+      "a.mjs": `import { graph, list } from "heddle";
+        export default graph(${body('process.env.FROM_FILE + " " + process.env.FROM_BOTH')});`,
+      "heddle.json": { graphs: { a: "./a.mjs" }, env: { FROM_FILE: "file", FROM_BOTH: "file" } },
+    });
+    const server = await Running.start(["--config", config, "--data", data("env")], {
+      FROM_BOTH: "environment",
+    });
+    expect(await say(server, "a")).toBe("file environment");
+  });
+});
+
+describe("the command", () => {
+  test("refuses what it does not know with exit code 2", () => {
+    const { status, stderr } = heddle(["start", "--prot", "1"]);
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: "heddle: Unknown option '--prot'\nTry: heddle --help\n",
+    });
+  });
+
+  test("helps, and tells its version", () => {
+    expect(heddle(["--help"])).toMatchObject({ status: 0, stdout: expect.stringContaining("heddle start") });
+    expect(heddle(["--version"])).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    });
+  });
+
+  test("without a configuration says which it looked for", () => {
+    const { status, stderr } = heddle(["start"], { cwd: home });
+    expect(stderr).toContain("There is no heddle.json and no langgraph.json");
+    expect(status).toBe(1);
+  });
+});
+
+describe("a running server", () => {
+  const steps = `
+    import { graph, list } from "heddle";
+    import { setTimeout as sleep } from "node:timers/promises";
+    const step = (name) => async () => { await sleep(400); return { said: [name] }; };
+    export const slow = graph({
+      state: { said: list() },
+      nodes: { one: step("one"), two: step("two"), three: step("three") },
+      edges: { start: "one", one: "two", two: "three" },
+    });
+    export const stray = graph({
+      state: { said: list() },
+      nodes: { say: async () => {
+        void Promise.reject(new Error("left behind"));
+        setTimeout(() => { throw new Error("in a timer"); }, 1);
+        await sleep(20);
+        return { said: ["still here"] };
+      } },
+      edges: { start: "say" },
+    });
+  `;
+  const config = () =>
+    project("steps", {
+      "g.mjs": steps,
+      "heddle.json": { graphs: { slow: "./g.mjs:slow", stray: "./g.mjs:stray" } },
+    });
+
+  test.each(["uws", "node"])("prints one line with its address, and serves there (%s)", async (kind) => {
+    const args = ["--config", config(), "--data", data(kind), "--transport", kind];
+    const server = await Running.start(args);
+    expect(await (await fetch(`${server.url}/ok`)).json()).toEqual({ ok: true });
+    expect(server.output).toContain(`"transport":"${kind}"`);
+    expect(await server.stop("SIGINT")).toBe(0);
+  });
+
+  test("is not harmed by what a node leaves behind", async () => {
+    const server = await Running.start(["--config", config(), "--data", data("stray")]);
+    expect(await say(server, "stray")).toBe("still here");
+    expect(await say(server, "stray")).toBe("still here");
+    expect(server.output).toContain("left behind");
+    expect(server.output).toContain("in a timer");
+    expect(await server.stop()).toBe(0);
+  });
+
+  test("stops in good order, and the next one goes on where it was", async () => {
+    const args = ["--config", config(), "--data", data("stop")];
+    const first = await Running.start(args);
+    const client = connect(first);
+    const { thread_id } = await client.threads.create();
+    const { run_id } = await client.runs.create(thread_id, "slow", { input: {} });
+    const begun = performance.now();
+    expect(await first.stop()).toBe(0);
+    expect(performance.now() - begun).toBeLessThan(5_000);
+
+    const second = await Running.start(args);
+    expect(await connect(second).runs.join(thread_id, run_id)).toEqual({ said: ["one", "two", "three"] });
+    const run = await connect(second).runs.get(thread_id, run_id);
+    expect(run.status).toBe("success");
+  });
+
+  test("keeps others off its data directory, with one line", async () => {
+    const args = ["--config", config(), "--data", data("locked")];
+    await Running.start(args);
+    const { status, stdout, stderr } = heddle(["start", "--port", "0", ...args]);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+    expect(stderr.trimEnd().split("\n")).toEqual([expect.stringContaining(data("locked"))]);
+  });
+
+  test("refuses a port that is taken, with one line", async () => {
+    const server = await Running.start(["--config", config(), "--data", data("port-1")]);
+    const { port } = new URL(server.url);
+    const { status, stderr } = heddle([
+      "start",
+      "--port",
+      port,
+      "--config",
+      config(),
+      "--data",
+      data("port-2"),
+    ]);
+    expect(status).toBe(1);
+    expect(stderr.trimEnd().split("\n")).toEqual([expect.stringContaining(port)]);
+  });
+
+  test("serves the demo as it is, from its sources", async () => {
+    const demo = join(import.meta.dirname, "..", "..", "src", "demo", "heddle.json");
+    const server = await Running.start(["--config", demo, "--data", data("demo")]);
+    const client = connect(server);
+    const { thread_id } = await client.threads.create();
+    const paused = await client.runs.wait(thread_id, "approval", { input: { topic: "tea" } });
+    expect(paused).toHaveProperty("__interrupt__");
+  });
+});

@@ -1,0 +1,97 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { findConfig, readConfig } from "../../src/config.ts";
+
+const home = mkdtempSync(join(tmpdir(), "heddle-config-"));
+afterAll(() => rmSync(home, { recursive: true }));
+
+function write(name: string, content: unknown): string {
+  const path = join(home, name);
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+describe("a configuration file", () => {
+  test("names graphs by file and export, relative to itself", () => {
+    const graphs = {
+      agent: "./agent.ts:agent",
+      plain: "lib/plain.js",
+      far: "/srv/far.mjs:default",
+      described: { path: "./agent.ts:other", description: "as LangGraph has it" },
+    };
+    expect(readConfig(write("a.json", { graphs })).graphs).toEqual({
+      agent: { file: join(home, "agent.ts"), name: "agent" },
+      plain: { file: join(home, "lib/plain.js"), name: "default" },
+      far: { file: "/srv/far.mjs", name: "default" },
+      described: { file: join(home, "agent.ts"), name: "other" },
+    });
+  });
+
+  test("a langgraph.json is read as it is: keys that are not known are left alone", () => {
+    const path = write("langgraph.json", {
+      node_version: "20",
+      dependencies: ["."],
+      graphs: {},
+      env: { A: "1" },
+      store: { index: {} },
+      http: { app: "x", max_body: 1024 },
+      streams: { sync: "commit" },
+    });
+    expect(readConfig(path)).toEqual({ path, graphs: {}, env: { A: "1" }, maxBody: 1024, sync: "commit" });
+  });
+
+  test("env may name a .env file", () => {
+    write("my.env", '# keys\nTOKEN=abc\nQUOTED="two words"\nEMPTY=\n');
+    const { env } = readConfig(write("b.json", { graphs: {}, env: "my.env" }));
+    expect(env).toEqual({ TOKEN: "abc", QUOTED: "two words", EMPTY: "" });
+  });
+
+  test("what it leaves open is absent", () => {
+    const path = write("c.json", { graphs: {} });
+    expect(readConfig(path)).toEqual({ path, graphs: {}, env: {} });
+  });
+
+  test.each<[string, unknown, string]>([
+    ["not JSON", "{ graphs: }", "is not JSON"],
+    ["a list", [], "must hold a JSON object"],
+    ["no graphs", {}, "graphs must be an object"],
+    ["graphs as a list", { graphs: ["a"] }, "graphs must be an object"],
+    ["a graph that is a number", { graphs: { a: 1 } }, 'graphs.a must be "./file.ts:export"'],
+    ["a graph without a path", { graphs: { a: {} } }, "graphs.a must be"],
+    ["an empty export", { graphs: { a: "./a.ts:" } }, "graphs.a names no export"],
+    ["a Python graph", { graphs: { a: "./a.py:g" } }, "graphs.a is a Python file"],
+    ["http as a string", { graphs: {}, http: "x" }, "http must be an object"],
+    ["a body limit of none", { graphs: {}, http: { max_body: 0 } }, "http.max_body must be"],
+    ["a body limit as text", { graphs: {}, http: { max_body: "1mb" } }, "http.max_body must be"],
+    [
+      "an unknown sync",
+      { graphs: {}, streams: { sync: "always" } },
+      "streams.sync must be one of commit, os, memory",
+    ],
+    ["env as a list", { graphs: {}, env: [] }, "env must be"],
+    ["env with a number", { graphs: {}, env: { A: 1 } }, "env.A must be a string"],
+    ["env in a file that is not there", { graphs: {}, env: "nowhere.env" }, 'env names "nowhere.env"'],
+  ])("%s is refused with its file and key", (_, content, message) => {
+    const path = write("bad.json", content);
+    const expected = { code: "config.invalid", message: expect.stringContaining(`${path}: ${message}`) };
+    expect(() => readConfig(path)).toThrow(expect.objectContaining(expected));
+  });
+
+  test("one that is not there is refused by name", () => {
+    expect(() => readConfig(join(home, "none.json"))).toThrow("none.json: the file cannot be read");
+  });
+});
+
+describe("without --config", () => {
+  test("heddle.json is taken before langgraph.json, and neither is told", () => {
+    const empty = join(home, "empty");
+    mkdirSync(empty);
+    expect(() => findConfig(empty)).toThrow(`There is no heddle.json and no langgraph.json in ${empty}`);
+    writeFileSync(join(empty, "langgraph.json"), "{}");
+    expect(findConfig(empty)).toBe(join(empty, "langgraph.json"));
+    writeFileSync(join(empty, "heddle.json"), "{}");
+    expect(findConfig(empty)).toBe(join(empty, "heddle.json"));
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { HELP, invocation } from "../../src/settings.ts";
+
+const defaults = { host: "127.0.0.1", port: 2024, data: ".heddle", level: "info" };
+
+const settings = (args: string[], env: Record<string, string> = {}) => {
+  const asked = invocation(["start", ...args], env);
+  return asked.command === "start" ? asked.settings : asked;
+};
+
+describe("heddle start", () => {
+  test("without anything: loopback, port 2024, .heddle", () => {
+    expect(settings([])).toEqual(defaults);
+  });
+
+  test("flags win over HEDDLE_*, those over PORT and HOST", () => {
+    const env = {
+      HEDDLE_PORT: "3000",
+      PORT: "4000",
+      HEDDLE_HOST: "::1",
+      HOST: "127.0.0.2",
+      HEDDLE_DATA: "d",
+    };
+    expect(settings([], { PORT: "4000", HOST: "localhost" })).toMatchObject({
+      port: 4000,
+      host: "localhost",
+    });
+    expect(settings([], env)).toEqual({ ...defaults, port: 3000, host: "::1", data: "d" });
+    const flags = ["--port", "0", "--host=127.0.0.3", "--data", "e"];
+    expect(settings(flags, env)).toEqual({ ...defaults, port: 0, host: "127.0.0.3", data: "e" });
+  });
+
+  test("an empty variable is none", () => {
+    expect(settings([], { PORT: "", HEDDLE_TRANSPORT: "" })).toEqual(defaults);
+  });
+
+  test("what only the environment sets", () => {
+    const env = { HEDDLE_MAX_BODY: "1024", HEDDLE_STREAMS_SYNC: "commit", HEDDLE_LOG: "debug" };
+    expect(settings([], env)).toEqual({ ...defaults, maxBody: 1024, sync: "commit", level: "debug" });
+  });
+
+  test("another host than loopback has to be meant", () => {
+    expect(settings(["--host", "0.0.0.0"])).toEqual({
+      command: "refused",
+      why: expect.stringContaining('--host "0.0.0.0" would let other machines'),
+    });
+    expect(settings(["--host", "127.0.0.1.evil.example"])).toMatchObject({ command: "refused" });
+    expect(settings(["--host", "0.0.0.0", "--insecure"])).toMatchObject({ host: "0.0.0.0" });
+    expect(settings(["--host", "0.0.0.0"], { HEDDLE_INSECURE: "1" })).toMatchObject({ host: "0.0.0.0" });
+  });
+
+  test.each<[string[], Record<string, string>, string]>([
+    [["--prot", "1"], {}, "Unknown option '--prot'"],
+    [["--port"], {}, "Option '--port <value>' argument missing"],
+    [["--port", "http"], {}, '--port "http" is not a whole number from 0 to 65535'],
+    [["--port", "1e3"], {}, '--port "1e3" is not'],
+    [["--port", "65536"], {}, '--port "65536" is not'],
+    [[], { PORT: "-1" }, 'PORT "-1" is not'],
+    [["--transport", "deno"], {}, '--transport "deno" is not uws or node'],
+    [[], { HEDDLE_MAX_BODY: "0" }, 'HEDDLE_MAX_BODY "0" is not'],
+    [[], { HEDDLE_STREAMS_SYNC: "x" }, 'HEDDLE_STREAMS_SYNC "x" is not one of commit, os, memory'],
+    [[], { HEDDLE_LOG: "loud" }, 'HEDDLE_LOG "loud" is not'],
+    [["now"], {}, '"now" is one argument too many'],
+  ])("%j %j is refused by name", (args, env, why) => {
+    expect(settings(args, env)).toEqual({ command: "refused", why: expect.stringContaining(why) });
+  });
+});
+
+describe("heddle", () => {
+  test.each([[["--help"]], [["-h"]], [["help"]], [["start", "--help"]]])("%j helps", (args) => {
+    expect(invocation(args, {})).toEqual({ command: "help" });
+  });
+
+  test("--version asks for the version, nothing and the unknown are refused", () => {
+    expect(invocation(["--version"], {})).toEqual({ command: "version" });
+    expect(invocation([], {})).toEqual({ command: "refused", why: "name a command: heddle start" });
+    expect(invocation(["serve"], {})).toMatchObject({ why: 'there is no command "serve"; there is: start' });
+  });
+
+  test("the help names every flag that is taken", () => {
+    for (const flag of ["config", "host", "port", "data", "transport", "insecure"]) {
+      expect(HELP).toContain(`--${flag}`);
+      expect(HELP).toContain(`HEDDLE_${flag.toUpperCase()}`);
+    }
+  });
+});
