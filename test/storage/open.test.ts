@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { seal } from "../../src/storage/envelope.ts";
@@ -101,6 +101,28 @@ describe("a database that is lost", () => {
     await expect(repairStorage(room.path)).rejects.toMatchObject({ code: "storage.locked" });
     await storage.close();
   });
+});
+
+test("a stretch of the log that LevelDB drops without a word is named", async () => {
+  const first = await open();
+  const one = new Writer(() => first.journal, threadKey(1));
+  for (let n = 0; n < 1_000; n++) await one.append();
+  await first.close();
+  const database = join(room.path, "level");
+  const log = readdirSync(database).find((name) => name.endsWith(".log")) ?? "";
+  const bytes = readFileSync(join(database, log));
+  const middle = Math.floor(bytes.length / 2);
+  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+  writeFileSync(join(database, log), bytes);
+  const second = await open();
+  // It opens as if nothing were wrong, and the thread looks as it should.
+  expect(await second.journal.thread(one.key)).toEqual(one.record);
+  const [damage] = await all(second.journal.verify());
+  expect(damage).toEqual({
+    key: one.key,
+    what: expect.stringMatching(/^appends \d+ to \d+ are missing$/) as string,
+  });
+  await second.close();
 });
 
 test("a directory is made where there is none", async () => {
