@@ -28,7 +28,9 @@ export class Idle {
     this.#since.delete(cell);
     if (!cell.alive || cell.runs.size > 0) return;
     this.#since.set(cell, this.#clock.mono());
-    if (this.#since.size > this.#limits.maxIdle) this.#letGo(this.#since.keys().next().value);
+    const oldest = this.#since.keys().next().value;
+    // Not the one that has just come: somebody may be about to ask something of it.
+    if (this.#since.size > this.#limits.maxIdle && oldest !== cell) this.#letGo(oldest);
     this.#timer ??= this.#scheduler.after(this.#limits.idle, () => this.#sweep());
   }
 

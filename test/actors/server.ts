@@ -1,0 +1,145 @@
+import { createSystem, defaultLimits, type SystemLimits, type ThreadSystem } from "../../actors/system.ts";
+import { localHost } from "../../src/engine/host.ts";
+import { nativeEngine } from "../../src/engine/native.ts";
+import { GraphRegistry } from "../../src/graph/registry.ts";
+import { uuid7 } from "../../src/model/ids.ts";
+import type { Fact } from "../../src/model/event.ts";
+import type { MultitaskStrategy, RunKwargs, RunRecord } from "../../src/model/run.ts";
+import type { ThreadKey } from "../../src/model/thread.ts";
+import { noFailpoints } from "../../src/ports/failpoints.ts";
+import type { Logger } from "../../src/ports/logger.ts";
+import { MemoryKv } from "../../src/storage/memory.ts";
+import type { Kv } from "../../src/storage/kv.ts";
+import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { createHub } from "../../src/stream/hub.ts";
+import { SimulatedClock } from "../simulation/clock.ts";
+import { SimulatedRandom } from "../simulation/random.ts";
+import { SimulatedScheduler } from "../simulation/scheduler.ts";
+
+const quiet = () => undefined;
+const logger: Logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+
+/** The actors of one server over real storage, under a clock that the test moves. */
+export class Server {
+  readonly scheduler: SimulatedScheduler;
+  readonly storage: Storage;
+  readonly system: ThreadSystem;
+  readonly #clock: SimulatedClock;
+  readonly #random: SimulatedRandom;
+
+  private constructor(
+    storage: Storage,
+    scheduler: SimulatedScheduler,
+    clock: SimulatedClock,
+    random: SimulatedRandom,
+    system: ThreadSystem,
+  ) {
+    this.storage = storage;
+    this.scheduler = scheduler;
+    this.system = system;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  static async start(
+    graph: unknown,
+    {
+      kv = new MemoryKv(),
+      limits = {},
+      seed = 1,
+    }: { kv?: Kv; limits?: Partial<SystemLimits>; seed?: number } = {},
+  ): Promise<Server> {
+    const clock = new SimulatedClock();
+    const scheduler = new SimulatedScheduler(clock);
+    const random = new SimulatedRandom(seed);
+    const deps = { scheduler, clock, failpoints: noFailpoints, logger };
+    const storage = await openStorage({ kind: "kv", kv }, deps);
+    const registry = new GraphRegistry().add("graph", graph);
+    const { journal } = storage;
+    const system = createSystem({
+      ...deps,
+      journal,
+      engine: nativeEngine(registry),
+      host: localHost(registry, { logger, random }),
+      sinks: createHub({ journal, scheduler, logger }),
+      random,
+      boot: "boot",
+      limits: { ...defaultLimits, ...limits },
+    });
+    const server = new Server(storage, scheduler, clock, random, system);
+    await server.do(system.recover());
+    return server;
+  }
+
+  /** Runs what there is to run until the promise has settled. */
+  async do<T>(promise: Promise<T>): Promise<T> {
+    let settled = false;
+    const done = () => (settled = true);
+    promise.then(done, done);
+    for (let turn = 0; !settled && turn < 100; turn++) await this.scheduler.settle();
+    if (!settled) throw new Error("still waiting, with nothing left to run");
+    return promise;
+  }
+
+  newId(): string {
+    return uuid7(this.#clock.now(), this.#random.bytes(16));
+  }
+
+  async thread(): Promise<ThreadKey> {
+    const key = { tenant: "_", thread: this.newId() };
+    await this.do(this.system.create(key, { metadata: {}, if_exists: "raise" }));
+    return key;
+  }
+
+  /** Asks for a run; rejects when it is refused. */
+  admit(
+    key: ThreadKey,
+    {
+      input = {},
+      strategy = "reject",
+      ...kwargs
+    }: Partial<RunKwargs> & { strategy?: MultitaskStrategy } = {},
+  ): Promise<RunRecord> {
+    const draft = {
+      run_id: this.newId(),
+      assistant_id: "a",
+      graph_id: "graph",
+      metadata: {},
+      multitask_strategy: strategy,
+      kwargs: {
+        input,
+        command: null,
+        config: { configurable: {}, metadata: {} },
+        context: {},
+        webhook: null,
+        temporary: false,
+        stream_mode: ["values" as const],
+        feedback_keys: null,
+        interrupt_before: null,
+        interrupt_after: null,
+        subgraphs: false,
+        resumable: false,
+        durability: "async" as const,
+        ...kwargs,
+      },
+    };
+    return this.do(this.system.admit(key, draft));
+  }
+
+  async record(key: ThreadKey, { run_id }: RunRecord): Promise<RunRecord | undefined> {
+    return this.storage.journal.run(key, run_id);
+  }
+
+  async values(key: ThreadKey): Promise<Readonly<Record<string, unknown>>> {
+    const { journal } = this.storage;
+    const thread = await journal.thread(key);
+    if (thread === undefined || thread.checkpoint === null) return {};
+    const checkpoint = await journal.checkpoint(key, "", thread.checkpoint);
+    return checkpoint === undefined ? {} : journal.values(key, checkpoint);
+  }
+
+  async facts(key: ThreadKey, { run_id }: RunRecord): Promise<readonly Fact[]> {
+    const chunks = await this.storage.journal.events(key, run_id, -1, 1_000);
+    return chunks.flatMap((chunk) => chunk.facts);
+  }
+}

@@ -1,0 +1,425 @@
+import { describe, expect, test } from "vitest";
+import { graph, list } from "../../src/index.ts";
+import { ServiceError } from "../../src/model/errors.ts";
+import { threadStatus } from "../../src/model/thread.ts";
+import type { Op } from "../../src/storage/kv.ts";
+import { MemoryKv } from "../../src/storage/memory.ts";
+import { Server } from "./server.ts";
+
+/** A node that waits until the test lets it go on. */
+function gate() {
+  const waiting: (() => void)[] = [];
+  const wait = (signal: AbortSignal | null) =>
+    new Promise<void>((resolve, reject) => {
+      waiting.push(resolve);
+      signal?.addEventListener("abort", () => reject(signal.reason));
+    });
+  const open = () => {
+    for (const go of waiting.splice(0)) go();
+  };
+  return { wait, open, waiting };
+}
+
+function gated({ deaf = false } = {}) {
+  const { wait, open, waiting } = gate();
+  const work = graph({
+    state: { log: list<string>() },
+    nodes: {
+      first: async (_, ctx) => ({ log: [`${ctx.runId.slice(-4)} first`] }),
+      work: async (_, ctx) => {
+        await wait(deaf ? null : ctx.signal);
+        return { log: [`${ctx.runId.slice(-4)} work`] };
+      },
+    },
+    edges: { start: "first", first: "work" },
+  });
+  return { work, open, waiting };
+}
+
+const simple = graph({
+  state: { log: list<string>() },
+  nodes: { work: async () => ({ log: ["worked"] }) },
+  edges: { start: "work" },
+});
+
+describe("multitask strategies", () => {
+  test("reject: the new run is refused, the first one completes", async () => {
+    const { work, open } = gated();
+    const server = await Server.start(work);
+    const key = await server.thread();
+    const first = await server.admit(key);
+    await expect(server.admit(key)).rejects.toMatchObject({ code: "run.conflict" });
+    open();
+    const record = await server.do(server.system.settled(key, first.run_id));
+    expect(record?.status).toBe("success");
+  });
+
+  test("of a hundred rejecting runs at once exactly one is admitted", async () => {
+    const { work } = gated();
+    const server = await Server.start(work);
+    const key = await server.thread();
+    const asked = await Promise.allSettled(Array.from({ length: 100 }, () => server.admit(key)));
+    expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  test("enqueue: runs execute in the order in which they were received", async () => {
+    const { work, open } = gated();
+    const server = await Server.start(work);
+    const key = await server.thread();
+    const runs = [];
+    for (let i = 0; i < 3; i++) runs.push(await server.admit(key, { strategy: "enqueue" }));
+    for (const run of runs) {
+      await server.scheduler.settle();
+      open();
+      await server.do(server.system.settled(key, run.run_id));
+    }
+    const names = runs.map(({ run_id }) => run_id.slice(-4));
+    expect((await server.values(key))["log"]).toEqual(
+      names.flatMap((name) => [`${name} first`, `${name} work`]),
+    );
+  });
+
+  test("interrupt: all in flight end interrupted, what was done is kept, the new run follows", async () => {
+    const { work, open } = gated();
+    const server = await Server.start(work);
+    const key = await server.thread();
+    const first = await server.admit(key);
+    const queued = await server.admit(key, { strategy: "enqueue" });
+    await server.scheduler.settle();
+    const last = await server.admit(key, { strategy: "interrupt" });
+    await server.scheduler.settle();
+    open();
+    await server.do(server.system.settled(key, last.run_id));
+    expect((await server.record(key, first))?.status).toBe("interrupted");
+    expect((await server.record(key, queued))?.status).toBe("interrupted");
+    const [one, two] = [first.run_id.slice(-4), last.run_id.slice(-4)];
+    expect((await server.values(key))["log"]).toEqual([`${one} first`, `${two} first`, `${two} work`]);
+  });
+
+  test("rollback: all in flight are gone with what they did", async () => {
+    const { work, open } = gated();
+    const server = await Server.start(work);
+    const key = await server.thread();
+    const first = await server.admit(key);
+    const queued = await server.admit(key, { strategy: "enqueue" });
+    await server.scheduler.settle();
+    const last = await server.admit(key, { strategy: "rollback" });
+    await server.scheduler.settle();
+    open();
+    await server.do(server.system.settled(key, last.run_id));
+    expect(await server.record(key, first)).toBeUndefined();
+    expect(await server.record(key, queued)).toBeUndefined();
+    const name = last.run_id.slice(-4);
+    expect((await server.values(key))["log"]).toEqual([`${name} first`, `${name} work`]);
+  });
+});
+
+describe("a rollback of an answer", () => {
+  test("gives the question back", async () => {
+    const { wait, open } = gate();
+    const asking = graph({
+      state: { log: list<string>() },
+      nodes: {
+        ask: async (_, ctx) => ({ log: [String(await ctx.interrupt("really?"))] }),
+        work: async (_, ctx) => wait(ctx.signal),
+      },
+      edges: { start: "ask", ask: "work" },
+    });
+    const server = await Server.start(asking);
+    const key = await server.thread();
+    await server.do(server.system.settled(key, (await server.admit(key)).run_id));
+    const before = await server.storage.journal.thread(key);
+    expect(before?.rest).toBe("interrupted");
+    const answer = await server.admit(key, { input: null, command: { resume: "yes" } });
+    await server.scheduler.settle();
+    await server.do(server.system.cancel(key, answer.run_id, "rollback"));
+    await server.do(server.system.settled(key, answer.run_id));
+    const after = await server.storage.journal.thread(key);
+    expect([after?.rest, after?.checkpoint, after?.interrupts]).toEqual([
+      before?.rest,
+      before?.checkpoint,
+      before?.interrupts,
+    ]);
+    const again = await server.admit(key, { input: null, command: { resume: "no" } });
+    await server.scheduler.settle();
+    open();
+    await server.do(server.system.settled(key, again.run_id));
+    expect((await server.values(key))["log"]).toEqual(["no"]);
+  });
+});
+
+describe("a node that does not listen", () => {
+  test("is left behind after the grace; what it does later reaches neither log nor state", async () => {
+    let late = "";
+    const { wait, open } = gate();
+    const deaf = graph({
+      state: { log: list<string>() },
+      nodes: {
+        work: async (_, ctx) => {
+          await wait(null);
+          try {
+            ctx.emit("too late");
+          } catch (thrown) {
+            late = String(thrown);
+          }
+          return { log: ["too late"] };
+        },
+      },
+      edges: { start: "work" },
+    });
+    const server = await Server.start(deaf, { limits: { grace: 500 } });
+    const key = await server.thread();
+    const run = await server.admit(key);
+    await server.scheduler.settle();
+    await server.do(server.system.cancel(key, run.run_id, "interrupt"));
+    expect((await server.record(key, run))?.status).toBe("pending");
+    await server.scheduler.advance(499);
+    expect((await server.record(key, run))?.status).toBe("pending");
+    await server.scheduler.advance(2);
+    expect((await server.record(key, run))?.status).toBe("interrupted");
+    const next = await server.admit(key);
+    await server.scheduler.settle();
+    const facts = await server.facts(key, run);
+    open();
+    await server.do(server.system.settled(key, next.run_id));
+    expect(await server.facts(key, run)).toEqual(facts);
+    expect((await server.facts(key, next)).filter(({ t }) => t === "custom")).toHaveLength(1);
+    expect((await server.values(key))["log"]).toEqual(["too late"]);
+    expect(late).toBe("");
+  });
+
+  test("a straggling try of the same run is kept out of the next one", async () => {
+    const { wait, open } = gate();
+    let tries = 0;
+    const slow = graph({
+      state: { log: list<string>() },
+      nodes: {
+        work: {
+          retry: 2,
+          timeout: 100,
+          run: async (_, ctx) => {
+            const mine = ++tries;
+            if (mine === 1) await wait(null);
+            ctx.emit(`from try ${mine}`);
+            if (mine === 2) await wait(null);
+            return { log: [`try ${mine}`] };
+          },
+        },
+      },
+      edges: { start: "work" },
+    });
+    const server = await Server.start(slow);
+    const key = await server.thread();
+    const run = await server.admit(key);
+    await server.scheduler.advance(101);
+    // Half a second, and a quarter of it more at the most.
+    await server.scheduler.advance(626);
+    expect(tries).toBe(2);
+    open();
+    const record = await server.do(server.system.settled(key, run.run_id));
+    expect(record?.status).toBe("success");
+    const told = (await server.facts(key, run)).flatMap((fact) => (fact.t === "custom" ? [fact.data] : []));
+    expect(told).toEqual(["from try 2"]);
+    expect((await server.values(key))["log"]).toEqual(["try 2"]);
+  });
+});
+
+describe("what a node may throw or return", () => {
+  const rows: [string, () => unknown, RegExp][] = [
+    [
+      "an Error",
+      () => {
+        throw new TypeError("kaboom");
+      },
+      /kaboom/,
+    ],
+    [
+      "null",
+      () => {
+        throw null;
+      },
+      /null/,
+    ],
+    [
+      "a text",
+      () => {
+        throw "a text";
+      },
+      /a text/,
+    ],
+    [
+      "a hostile object",
+      () => {
+        throw {
+          get message() {
+            throw new Error("no");
+          },
+        };
+      },
+      /described/,
+    ],
+    ["a function in its update", () => ({ log: [() => 1] }), /log\[0\]/],
+    [
+      "a cycle",
+      () => {
+        const a: Record<string, unknown> = {};
+        a["a"] = a;
+        return { log: [a] };
+      },
+      /log\[0\]/,
+    ],
+    ["a bigint", () => ({ log: [1n] }), /log\[0\]/],
+    ["an unknown key", () => ({ lgo: ["x"] }), /lgo/],
+  ];
+  test.each(rows)("%s: the run ends in error, the thread stays usable", async (_, act, message) => {
+    let bad = true;
+    const work = graph({
+      state: { log: list<unknown>() },
+      nodes: { work: async () => (bad ? act() : { log: ["well"] }) as { log: unknown[] } },
+      edges: { start: "work" },
+    });
+    const server = await Server.start(work);
+    const key = await server.thread();
+    const run = await server.admit(key);
+    const record = await server.do(server.system.settled(key, run.run_id));
+    expect(record?.status).toBe("error");
+    expect(record?.error?.message).toMatch(message);
+    bad = false;
+    const next = await server.admit(key);
+    expect((await server.do(server.system.settled(key, next.run_id)))?.status).toBe("success");
+  });
+});
+
+describe("actors that are not needed", () => {
+  test("a read wakes none", async () => {
+    const kv = new MemoryKv();
+    const before = await Server.start(simple, { kv });
+    const key = await before.thread();
+    const run = await before.admit(key);
+    await before.do(before.system.settled(key, run.run_id));
+    await before.do(before.system.drain(0));
+    await before.do(before.storage.close());
+    const server = await Server.start(simple, { kv, seed: 2 });
+    await server.storage.journal.thread(key);
+    await server.values(key);
+    await server.storage.journal.runs(key, { limit: 10, offset: 0 });
+    await server.do(server.system.settled(key, run.run_id));
+    expect(server.system.isRunning(key, run.run_id)).toBe(false);
+    expect(server.system.counts.live).toBe(0);
+  });
+
+  test("are let go after the idle time, and wake where they rested", async () => {
+    const server = await Server.start(simple, { limits: { idle: 30_000 } });
+    const key = await server.thread();
+    await server.do(server.system.settled(key, (await server.admit(key)).run_id));
+    await server.scheduler.advance(29_000);
+    expect(server.system.counts.live).toBe(1);
+    await server.scheduler.advance(2_000);
+    expect(server.system.counts.live).toBe(0);
+    await server.do(server.system.settled(key, (await server.admit(key)).run_id));
+    expect((await server.values(key))["log"]).toEqual(["worked", "worked"]);
+  });
+
+  test("beyond the limit the longest idle is let go at once; one at work never is", async () => {
+    const { work, waiting } = gated();
+    const server = await Server.start(work, { limits: { maxIdle: 0 } });
+    for (let i = 0; i < 5; i++) await server.admit(await server.thread());
+    await server.scheduler.settle();
+    expect(waiting).toHaveLength(5);
+    expect(server.system.counts).toEqual({ live: 5, busy: 5 });
+  });
+});
+
+describe("after the end of a server", () => {
+  test("a run that ends it again and again is given up after its attempts", async () => {
+    const kv = new MemoryKv();
+    const { work } = gated();
+    let server = await Server.start(work, { kv, limits: { attempts: 3 } });
+    const key = await server.thread();
+    const run = await server.admit(key);
+    const attempts: number[] = [];
+    for (let life = 2; life <= 5; life++) {
+      // Killed: nothing of it moves any more.
+      server.scheduler.kill();
+      server = await Server.start(work, { kv, limits: { attempts: 3 }, seed: life });
+      await server.scheduler.settle();
+      const record = await server.record(key, run);
+      attempts.push(record?.attempt ?? 0);
+      if (record?.status === "error") break;
+    }
+    expect(attempts).toEqual([2, 3, 4]);
+    const record = await server.record(key, run);
+    expect(record?.error?.message).toContain("max attempts");
+    const thread = await server.storage.journal.thread(key);
+    expect(thread && threadStatus(thread)).toBe("error");
+    await expect(server.admit(key)).resolves.toBeDefined();
+  });
+
+  test("a stop in good order ends the superstep, and does not count as an attempt", async () => {
+    const kv = new MemoryKv();
+    const { work, open } = gated();
+    const before = await Server.start(work, { kv });
+    const key = await before.thread();
+    const run = await before.admit(key);
+    await before.scheduler.settle();
+    const drained = before.system.drain(10_000);
+    await expect(before.admit(key)).rejects.toMatchObject({ code: "server.draining" });
+    open();
+    await before.do(drained);
+    await before.do(before.storage.close());
+    const server = await Server.start(work, { kv, seed: 2 });
+    await server.scheduler.settle();
+    open();
+    const record = await server.do(server.system.settled(key, run.run_id));
+    expect([record?.status, record?.attempt]).toEqual(["success", 1]);
+    const name = run.run_id.slice(-4);
+    expect((await server.values(key))["log"]).toEqual([`${name} first`, `${name} work`]);
+  });
+
+  test("a cancel that was acknowledged is not forgotten", async () => {
+    const kv = new MemoryKv();
+    const { work, waiting } = gated({ deaf: true });
+    const before = await Server.start(work, { kv });
+    const key = await before.thread();
+    const run = await before.admit(key);
+    await before.scheduler.settle();
+    await before.do(before.system.cancel(key, run.run_id, "interrupt"));
+    before.scheduler.kill();
+    waiting.length = 0;
+    const server = await Server.start(work, { kv, seed: 2 });
+    const record = await server.do(server.system.settled(key, run.run_id));
+    expect(record?.status).toBe("interrupted");
+    expect(waiting).toHaveLength(0);
+  });
+});
+
+/** A store whose writes fail when it is told to. */
+class FailingKv extends MemoryKv {
+  failing = false;
+
+  override async batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+    if (this.failing) throw new ServiceError("storage.unavailable", "the disk is full");
+    return super.batch(ops, options);
+  }
+}
+
+test("a storage that fails loses nothing that was acknowledged, and the thread is taken up when it has healed", async () => {
+  const kv = new FailingKv();
+  const { work, open } = gated();
+  const server = await Server.start(work, { kv });
+  const key = await server.thread();
+  const run = await server.admit(key);
+  await server.scheduler.settle();
+  kv.failing = true;
+  open();
+  await server.scheduler.settle();
+  const refused = server.admit(key, { strategy: "enqueue" });
+  await expect(refused).rejects.toMatchObject({ code: "storage.unavailable" });
+  kv.failing = false;
+  await server.scheduler.advance(10_000);
+  open();
+  const record = await server.do(server.system.settled(key, run.run_id));
+  expect(record?.status).toBe("success");
+  const name = run.run_id.slice(-4);
+  expect((await server.values(key))["log"]).toEqual([`${name} first`, `${name} work`]);
+});
