@@ -1,7 +1,7 @@
 import type { SystemDeps, ThreadSystem } from "./port.ts";
 import { Registry } from "./registry.ts";
 
-export type { RunDraft, SystemDeps, SystemLimits, ThreadDraft, ThreadSystem } from "./port.ts";
+export type { SystemLimits, ThreadSystem } from "./port.ts";
 export { defaultLimits } from "./port.ts";
 
 /** The actors of one server. Two of them may live in one process. */

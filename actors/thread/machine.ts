@@ -200,8 +200,6 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine) {
   });
 }
 
-export type ThreadMachine = ReturnType<typeof threadMachine>;
-
 /** What a new run meets, read from the chart's state. */
 export function situationOf(value: unknown): Situation {
   if (typeof value !== "object") return "resting";

@@ -33,7 +33,7 @@ export function reportOver(port: number, stats: () => ServerStats, stop: () => v
       (globalThis as { gc?: () => void }).gc?.();
       process.send?.({ stats: stats() });
     } else if (message.ask === "stop") {
-      Promise.resolve(stop()).finally(() => process.exit(0));
+      void Promise.resolve(stop()).finally(() => process.exit(0));
     }
   });
   process.on("disconnect", () => process.exit(0));

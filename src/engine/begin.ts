@@ -1,6 +1,5 @@
 import type { NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
-import type { Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 import type { Emission, Step } from "../ports/engine.ts";
@@ -140,16 +139,6 @@ function direct(frame: Frame, command: Command): Step {
 }
 
 // --- answers ---
-
-/** The interrupts of the step that wait, by task. */
-export function pendingOf(frame: Frame): Interrupts {
-  const pending: Record<string, TaskWrites["interrupts"]> = {};
-  for (const { id } of frame.tasks.values()) {
-    const { interrupts = [] } = frame.left.get(id) ?? {};
-    if (interrupts.length > 0) pending[id] = interrupts;
-  }
-  return pending;
-}
 
 function answer(frame: Frame, command: Command): Step {
   const { head, run } = frame;

@@ -2,11 +2,6 @@ import { createHash } from "node:crypto";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Is this a UUID of any version, in lower case? Ids from outside are lower-cased first, see {@link parseUuid}. */
-export function isUuid(text: string): boolean {
-  return UUID.test(text);
-}
-
 /** The UUID in its canonical lower case, or undefined when `text` is none. */
 export function parseUuid(text: unknown): string | undefined {
   if (typeof text !== "string" || text.length !== 36) return undefined;
