@@ -96,10 +96,9 @@ class Driver {
 
   async run(): Promise<void> {
     const { kills, seconds = Number.POSITIVE_INFINITY } = this.#options;
-    while (this.ledger.kills.length < kills && this.ledger.now() < seconds * 1000) {
-      await this.#cycle();
-      if (this.violations.length > 0) return;
-    }
+    const more = () => this.ledger.kills.length < kills && this.ledger.now() < seconds * 1000;
+    while (this.violations.length === 0 && more()) await this.#cycle();
+    // Also when something was found: what the server says of it now belongs to the evidence.
     await this.#last();
   }
 

@@ -5,6 +5,9 @@
 import { parseArgs } from "node:util";
 import { runChaos } from "./driver.ts";
 
+/** Violations of one invariant that are told in full. */
+const MOST = 8;
+
 const { values } = parseArgs({
   options: {
     kills: { type: "string", default: "20" },
@@ -28,10 +31,17 @@ const outcome = await runChaos({
   ...(values.plant === undefined ? {} : { plant: values.plant }),
   say: (line) => process.stdout.write(`${line}\n`),
 });
+const told = new Map<string, number>();
 for (const { invariant, message, evidence } of outcome.violations) {
+  const count = (told.get(invariant) ?? 0) + 1;
+  told.set(invariant, count);
+  if (count > MOST) continue;
   process.stdout.write(
     `\n${invariant}: ${message}\n${JSON.stringify(evidence, undefined, 1)?.slice(0, 4000)}\n`,
   );
+}
+for (const [invariant, count] of told) {
+  if (count > MOST) process.stdout.write(`\n${invariant}: ${count - MOST} more\n`);
 }
 process.stdout.write(
   `\nseed ${seed}: ${outcome.kills} kills, ${outcome.operations} operations, ${outcome.runs} runs acknowledged, ` +
