@@ -111,11 +111,12 @@ interface Value {
 /** The values that a checkpoint wrote: those that its parent does not hold. */
 function writtenBy(draft: Draft, made: StoredCheckpoint): Value[] {
   const { prefix } = draft.head;
-  const { ns, at: own } = made;
+  const { ns } = made;
+  const own = made.changes.at;
   const parent = made.parent === null ? undefined : readStored(draft, ns, made.parent);
-  const before = unpackRefs(parent?.channels ?? {});
+  const before = unpackRefs(parent?.changes.channels ?? {});
   const values: Value[] = [];
-  for (const [channel, ref] of Object.entries(unpackRefs(made.channels))) {
+  for (const [channel, ref] of Object.entries(unpackRefs(made.changes.channels))) {
     if (ref.kind === "whole") {
       if (ref.at !== own) continue;
       values.push({ key: wholeKey(prefix, ns, channel, own), ns, channel, at: own, start: null });
@@ -146,7 +147,7 @@ function writtenFrom(
 
 function holds(checkpoint: StoredCheckpoint, { ns, channel, at, start }: Value): boolean {
   if (checkpoint.ns !== ns) return false;
-  const ref = unpackRefs(checkpoint.channels)[channel];
+  const ref = unpackRefs(checkpoint.changes.channels)[channel];
   if (ref === undefined) return false;
   if (ref.kind === "whole") return start === null && ref.at === at;
   if (start === null) return false;

@@ -204,14 +204,17 @@ export class KvJournal implements Journal {
       const stale = judge(head, fence);
       if (stale !== undefined) return refuse(head, stale);
       if (head.seq === 0) return Promise.resolve();
-      this.#sweeper.hide(key, null);
+      this.#sweeper.doom(key, null);
       const ops: Op[] = [headKey(head.prefix), indexKey(key), activeKey(key)].map((at) => ({
         key: at,
         value: null,
       }));
       ops.push({ key: sweepKey(key, null), value: MARK });
       this.#heads.forget(head);
-      return this.#submit(ops, true).then(() => this.#sweeper.sweep(key, null));
+      return this.#submit(ops, true).then(() => {
+        this.#sweeper.hide(key, null);
+        return this.#sweeper.sweep(key, null);
+      });
     } catch (cause) {
       return Promise.reject(cause);
     }
@@ -229,7 +232,7 @@ export class KvJournal implements Journal {
   #open(key: ThreadKey): Head {
     const { refusal } = this.#committer;
     if (refusal !== undefined) throw refusal;
-    if (this.#sweeper.has(key)) {
+    if (this.#sweeper.refuses(key)) {
       throw new ServiceError("journal.conflict", `Thread ${key.thread} is still being deleted; try again`);
     }
     return this.#heads.get(key);

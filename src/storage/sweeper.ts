@@ -33,12 +33,13 @@ export class Sweeper {
   }
 
   /** May nothing be written there any more? */
-  refuses(key: ThreadKey, run: string): boolean {
-    return this.has(key, run) || this.#doomed.has(sweepKey(key, run));
+  refuses(key: ThreadKey, run: string | null = null): boolean {
+    if (this.has(key, run)) return true;
+    return this.#doomed.size > 0 && this.#doomed.has(sweepKey(key, run));
   }
 
   /** From here on nothing is written there. Called with the append whose batch holds the mark. */
-  doom(key: ThreadKey, run: string): void {
+  doom(key: ThreadKey, run: string | null): void {
     this.#doomed.add(sweepKey(key, run));
   }
 

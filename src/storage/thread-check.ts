@@ -27,7 +27,7 @@ export class ThreadCheck {
   readonly #runs = new Map<string, StoredRun>();
   readonly #kwargs = new Set<string>();
   readonly #ordered = new Set<string>();
-  readonly #checkpoints = new Map<string, Pick<StoredCheckpoint, "id" | "ns" | "parent" | "channels">>();
+  readonly #checkpoints = new Map<string, Pick<StoredCheckpoint, "id" | "ns" | "parent" | "changes">>();
   readonly #wholes = new Set<string>();
   /** Length of each segment by its key. */
   readonly #segments = new Map<string, number>();
@@ -69,8 +69,8 @@ export class ThreadCheck {
         this.#ordered.add(unsegment(second));
         break;
       case "c": {
-        const { id, ns, parent, channels } = value as StoredCheckpoint;
-        this.#checkpoints.set(`${first}/${second}`, { id, ns, parent, channels });
+        const { id, ns, parent, changes } = value as StoredCheckpoint;
+        this.#checkpoints.set(`${first}/${second}`, { id, ns, parent, changes });
         break;
       }
       case "b":
@@ -157,12 +157,12 @@ export class ThreadCheck {
   }
 
   #checkCheckpoints(): void {
-    for (const [at, { id, ns, parent, channels }] of this.#checkpoints) {
+    for (const [at, { id, ns, parent, changes }] of this.#checkpoints) {
       if (parent !== null && !this.#checkpoints.has(`${segment(ns)}/${segment(parent)}`)) {
         this.#found.push(`the parent ${parent} of checkpoint ${id} is missing`);
       }
       const [space] = at.split("/");
-      for (const [channel, ref] of Object.entries(unpackRefs(channels))) {
+      for (const [channel, ref] of Object.entries(unpackRefs(changes.channels))) {
         const missing =
           ref.kind === "whole"
             ? !this.#wholes.has(`b/${space}/${segment(channel)}/${ordinal(ref.at)}`)

@@ -134,7 +134,7 @@ function parentRefs(draft: Draft, made: ReadonlyMap<string, Made>, ns: string, i
       `The parent ${id} of a new checkpoint is not stored in namespace "${ns}"`,
     );
   }
-  return unpackRefs((stored as StoredCheckpoint).channels);
+  return unpackRefs((stored as StoredCheckpoint).changes.channels);
 }
 
 /** A chunk is named by its first id: the reader finds the next one by where this one ends. */
