@@ -36,9 +36,7 @@ export async function verify(verification: Verification): Promise<void> {
   const threads = new Set([...names, ...doubtful.map((entry) => entry.thread)]);
 
   // Resuming comes first: a reader comes back as soon as it can, while the run goes on.
-  const resuming = resumeStreams(verification, doubtful);
-  await allRest(client, [...threads]);
-  const resumed = await resuming;
+  const [resumed] = await Promise.all([resumeStreams(verification, doubtful), allRest(client, [...threads])]);
 
   const runs: RunNow[] = [];
   const states: ThreadNow[] = [];
