@@ -18,7 +18,7 @@ export function charts(cellNamed: (name: string) => Cell | undefined, grace: num
   });
   const run = runMachine(
     {
-      load: (input, self) => attemptOf(input)?.load(self),
+      load: (input, self, stopped) => attemptOf(input)?.load(self, stopped),
       plan: (input) => attemptOf(input)?.next(),
       abort: (input) => attemptOf(input)?.abort(),
       close: (input, stop) => attemptOf(input)?.close(stop),

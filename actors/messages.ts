@@ -22,8 +22,7 @@ export type ThreadEvent =
 export type RunEvent =
   | { readonly type: "BEGIN" }
   | { readonly type: "CANCEL"; readonly action: CancelAction }
-  | { readonly type: "LOADED" }
-  /** The next step is planned: these tasks, or none when the run is at its end. */
+  /** The first step, or the next, is planned: these tasks, or none when the run is at its end. */
   | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
   /** No commit is in flight any more. */
   | { readonly type: "COMMITTED" }

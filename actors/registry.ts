@@ -255,8 +255,14 @@ export class Registry implements ThreadSystem, CellOwner {
     const { record, key } = cell;
     const name = cellName(key);
     const { scheduler } = this.#deps;
-    const actor = createActor(this.#charts.thread, {
-      input: { thread: name, active: record.active, queue: record.queue, rest: record.rest },
+    const { thread } = this.#charts;
+    const input = { thread: name, active: record.active, queue: record.queue, rest: record.rest };
+    const actor = createActor(thread, {
+      // At rest it need not walk there.
+      ...(cell.runs.size === 0
+        ? { snapshot: thread.resolveState({ value: record.rest, context: { ...input, stop: null } }) }
+        : {}),
+      input,
       clock: {
         setTimeout: (task: () => void, ms: number) => scheduler.after(ms, task),
         clearTimeout: (cancelTimer: unknown) => (cancelTimer as (() => void) | undefined)?.(),

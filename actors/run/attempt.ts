@@ -79,9 +79,9 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     return this.#execution;
   }
 
-  load(self: AnyActorRef): void {
+  load(self: AnyActorRef, stopped: boolean): void {
     this.actor = self;
-    if (this.failure !== null) return self.send({ type: "LOADED" });
+    if (this.failure !== null) return this.next();
     this.#guarded(
       () =>
         andThen(this.cell.position(), (position) => {
@@ -95,7 +95,8 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
             checkpointId: (step) => this.cell.checkpointId(step),
           });
         }),
-      () => self.send({ type: "LOADED" }),
+      // A run that was stopped before it began applies no input.
+      () => (stopped ? self.send({ type: "PLANNED", tasks: [], hold: false }) : this.next()),
     );
   }
 

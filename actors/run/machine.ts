@@ -19,8 +19,8 @@ export interface RunContext {
 
 /** What the chart asks of the world; each answer comes back as a message. */
 export interface RunEffects {
-  /** Read where to start from: answered by `LOADED`. */
-  load(run: RunInput, self: AnyActorRef): void;
+  /** Read where to start from and, unless it has been stopped, compute the first step: answered by `PLANNED`. */
+  load(run: RunInput, self: AnyActorRef, stopped: boolean): void;
   /** Compute the next step and store what the last one left: answered by `PLANNED`. */
   plan(run: RunInput): void;
   /** Stop the node bodies: each task answers by its end, if it listens to its signal. */
@@ -42,7 +42,13 @@ function othersThan(event: unknown, waiting: readonly string[]): number {
 
 const taskActor = (task: string) => `task:${task}`;
 
-/** The run's statechart. Only `planning` computes, only tasks run code of users, and every wait is a state. */
+const planned = [
+  { guard: "isOver", target: "closing" },
+  { guard: "mustHold", target: "committing", actions: "takePlan" },
+  { target: "executing", actions: "takePlan" },
+] as const;
+
+/** The run's statechart. Only `loading` and `planning` compute, only tasks run code of users, and every wait is a state. */
 export function runMachine(effects: RunEffects, task: TaskMachine, grace: number) {
   return setup({
     types: {
@@ -67,7 +73,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, grace: number
         event.type === "ENDED" && event.status === params.status,
     },
     actions: {
-      load: ({ context, self }) => effects.load(context, self),
+      load: ({ context, self }) => effects.load(context, self, context.stop !== null),
       plan: ({ context }) => effects.plan(context),
       abort: ({ context }) => effects.abort(context),
       close: ({ context }) => effects.close(context, context.stop),
@@ -126,17 +132,11 @@ export function runMachine(effects: RunEffects, task: TaskMachine, grace: number
         states: {
           loading: {
             entry: "load",
-            on: { LOADED: [{ guard: "isStopped", target: "closing" }, { target: "planning" }] },
+            on: { PLANNED: planned },
           },
           planning: {
             entry: "plan",
-            on: {
-              PLANNED: [
-                { guard: "isOver", target: "closing" },
-                { guard: "mustHold", target: "committing", actions: "takePlan" },
-                { target: "executing", actions: "takePlan" },
-              ],
-            },
+            on: { PLANNED: planned },
           },
           // The last step's commit is in flight, and computing may not run further ahead of it.
           committing: {

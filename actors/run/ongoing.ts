@@ -9,7 +9,7 @@ export interface Ongoing {
   readonly sink: Sink;
   /** The run's actor, once it has begun to load. */
   readonly actor: AnyActorRef | undefined;
-  load(self: AnyActorRef): void;
+  load(self: AnyActorRef, stopped: boolean): void;
   next(): void;
   execute(task: string, self: AnyActorRef): void;
   abort(): void;

@@ -129,7 +129,6 @@ describe("the run's chart, walked through", () => {
   });
   const events = [
     { type: "BEGIN" },
-    { type: "LOADED" },
     {
       type: "PLANNED",
       tasks: [

@@ -114,6 +114,23 @@ describe("multitask strategies", () => {
   });
 });
 
+test("a run whose end was asked for before it began applies no input", async () => {
+  const kv = new MemoryKv();
+  const { work, waiting } = gated();
+  const before = await Server.start(work, { kv });
+  const key = await before.thread();
+  const run = await before.admit(key, { input: { log: ["input"] } });
+  // Stored with its admission, it has not taken a step when the server dies.
+  await before.do(before.system.cancel(key, run.run_id, "interrupt"));
+  const written = await before.values(key);
+  before.scheduler.kill();
+  const server = await Server.start(work, { kv, seed: 2 });
+  const record = await server.do(server.system.settled(key, run.run_id));
+  expect(record?.status).toBe("interrupted");
+  expect(await server.values(key)).toEqual(written);
+  expect(waiting).toHaveLength(0);
+});
+
 describe("a rollback of an answer", () => {
   test("gives the question back", async () => {
     const { wait, open } = gate();
