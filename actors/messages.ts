@@ -39,8 +39,10 @@ export type TaskEvent =
   | { readonly type: "DONE" }
   | { readonly type: "INTERRUPTED" }
   | { readonly type: "FAILED" }
-  /** It failed, and may try again after so many milliseconds. */
-  | { readonly type: "RETRY"; readonly delay: number }
+  /** It failed, and will be tried again. */
+  | { readonly type: "RETRY" }
+  /** The time to try again has come. */
+  | { readonly type: "TRY" }
   | { readonly type: "CANCEL" };
 
 export type TaskKind = "done" | "interrupted" | "failed" | "cancelled";

@@ -90,7 +90,11 @@ export class Tasks {
     // It was asked to stop and threw: it has stopped. Its error is not the run's.
     if (outcome.kind === "failed" && live.controller.signal.aborted) return self.send({ type: "FAILED" });
     const delay = retryAfter(call, outcome, attempt.cell.deps.random.float());
-    if (delay !== null) return self.send({ type: "RETRY", delay });
+    if (delay !== null) {
+      self.send({ type: "RETRY" });
+      attempt.cell.deps.scheduler.after(delay, () => self.send({ type: "TRY" }));
+      return;
+    }
     let settled: Settled;
     try {
       settled = attempt.execution.settle(call.task, outcome);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createActor, fromCallback, type AnyActorRef } from "xstate";
+import { createActor, createMachine, fromCallback } from "xstate";
 import { getShortestPaths } from "xstate/graph";
 import type { RunEvent, RunInput, TaskEvent, TaskInput, ThreadEvent } from "../../actors/messages.ts";
-import { taskMachine, type TaskMachine } from "../../actors/node.ts";
+import { taskChart, taskMachine, type TaskMachine } from "../../actors/node.ts";
 import { runMachine, type RunMachine } from "../../actors/run/machine.ts";
 import { situationOf, threadMachine } from "../../actors/thread/machine.ts";
 import type { RestState } from "../../src/model/thread.ts";
@@ -196,15 +196,37 @@ describe("the task's chart", () => {
     [["INTERRUPTED"], "interrupted"],
     [["FAILED"], "failed"],
     [["CANCEL", "FAILED"], "cancelled"],
+    [["CANCEL", "RETRY"], "cancelled"],
     [["CANCEL", "DONE"], "done"],
     [["CANCEL", "INTERRUPTED"], "interrupted"],
+    [["RETRY", "CANCEL"], "cancelled"],
+    [["RETRY", "TRY", "DONE"], "done"],
+    [["RETRY", "DONE", "TRY", "FAILED"], "failed"],
   ];
   test.each(rows)("%j ends it %s", (types, kind) => {
-    let self: AnyActorRef | undefined;
-    const machine = taskMachine({ execute: (_, ref) => (self = ref) });
-    const actor = createActor(machine, { input: { thread: "_/t", run: "r", task: "1", name: "a" } });
+    let executed = 0;
+    const actor = createActor(taskMachine({ execute: () => executed++ }), {
+      input: { thread: "_/t", run: "r", task: "1", name: "a" },
+    });
     actor.start();
-    for (const type of types) self?.send({ type });
+    for (const type of types) actor.send({ type });
     expect(actor.getSnapshot().output).toEqual({ task: "1", kind });
+    expect(actor.getSnapshot().status).toBe("done");
+    expect(executed).toBe(types.includes("TRY") ? 2 : 1);
+  });
+
+  test("is what the actor does, state by state: XState reads the same chart", () => {
+    const machine = createMachine(taskChart);
+    const types = ["DONE", "INTERRUPTED", "FAILED", "RETRY", "TRY", "CANCEL"] as const;
+    const paths = getShortestPaths(machine, { events: types.map((type) => ({ type })) });
+    expect(paths.length).toBe(Object.keys(taskChart.states).length);
+    for (const { state, steps } of paths) {
+      const actor = createActor(taskMachine({ execute: () => undefined }), {
+        input: { thread: "_/t", run: "r", task: "1", name: "a" },
+      });
+      actor.start();
+      for (const { event } of steps) actor.send(event as TaskEvent);
+      expect(actor.getSnapshot().value).toBe(state.value);
+    }
   });
 });
