@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { createApp, graph, list } from "../../src/index.ts";
+import { directory, serve } from "./support/server.ts";
+
+const json = { "content-type": "application/json" };
+
+const one = graph({
+  state: { log: list<string>() },
+  nodes: { a: async () => ({ log: ["a"] }) },
+  edges: { start: "a" },
+});
+
+async function wait(url: string, name: string): Promise<unknown> {
+  const made = await fetch(`${url}/threads`, { method: "POST", headers: json, body: "{}" });
+  const { thread_id } = (await made.json()) as { thread_id: string };
+  const body = JSON.stringify({ assistant_id: name, input: {} });
+  const answer = await fetch(`${url}/threads/${thread_id}/runs/wait`, {
+    method: "POST",
+    headers: json,
+    body,
+  });
+  return answer.json();
+}
+
+describe("a server", () => {
+  test.each(["uws", "node"] as const)("serves what it was given, over %s", async (transport) => {
+    const app = await serve({ transport, graphs: { one } });
+    expect(app.transport.kind).toBe(transport);
+    expect(app.url).toBe(`http://127.0.0.1:${app.address.port}`);
+    expect(await wait(app.url, "one")).toEqual({ log: ["a"] });
+    expect(app.storage.stats().synced).toBeGreaterThan(0);
+    expect(app.complaints).toEqual([]);
+  });
+
+  test("closes once, however often it is asked, and lets nobody in any more", async () => {
+    const app = await serve();
+    const closing = app.close();
+    expect(app.close()).toBe(closing);
+    await closing;
+    await expect(fetch(`${app.url}/ok`)).rejects.toThrow("fetch failed");
+  });
+
+  test("takes a body as large as it is told to, and no larger", async () => {
+    const app = await serve({ maxBody: 100 });
+    const post = (length: number) =>
+      fetch(`${app.url}/threads`, { method: "POST", headers: json, body: JSON.stringify({}).padEnd(length) });
+    expect((await post(100)).status).toBe(200);
+    expect((await post(101)).status).toBe(413);
+  });
+});
+
+describe("a server that cannot start", () => {
+  test("leaves its directory to the next one", async () => {
+    const data = await directory();
+    const other = await serve();
+    const { port } = other.address;
+    await expect(serve({ data, port })).rejects.toMatchObject({ code: "server.address" });
+    expect(await wait((await serve({ data, graphs: { one } })).url, "one")).toEqual({ log: ["a"] });
+  });
+
+  test("because its directory is in use, even in this process, leaves that one alone", async () => {
+    const data = await directory();
+    const first = await serve({ data, graphs: { one } });
+    await expect(serve({ data })).rejects.toMatchObject({ code: "storage.locked" });
+    expect(await wait(first.url, "one")).toEqual({ log: ["a"] });
+  });
+
+  test("because of a graph that is none", async () => {
+    const graphs = { odd: { nodes: {} } as unknown as typeof one };
+    await expect(createApp({ graphs })).rejects.toMatchObject({ code: "graph.invalid" });
+  });
+});
