@@ -223,7 +223,7 @@ export class KvJournal implements Journal {
   // --- care ---
 
   verify(key?: ThreadKey): AsyncIterable<Damage> {
-    return verify(this.#kv, (of) => this.#sweeper.has(of), key);
+    return verify(this.#kv, (of, run) => this.#sweeper.has(of, run), key);
   }
 
   readonly #get = (key: string): Buffer | undefined => this.#kv.getSync(key);

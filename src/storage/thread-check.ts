@@ -5,9 +5,21 @@ import type { Damage } from "../ports/journal.ts";
 import { unpackRefs } from "./channels.ts";
 import { unseal } from "./envelope.ts";
 import { hasWork } from "./heads.ts";
-import { activeKey, headKey, indexKey, ordinal, parseOrdinal, segment, unsegment } from "./keys.ts";
+import {
+  activeKey,
+  eventsPrefix,
+  headKey,
+  indexKey,
+  ordinal,
+  parseOrdinal,
+  segment,
+  unsegment,
+} from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import type { StoredCheckpoint, StoredRun } from "./records.ts";
+
+/** Does the thread, or the log of one of its runs, wait to be swept? Nobody reads it any more. */
+export type Swept = (key: ThreadKey, run: string | null) => boolean;
 
 interface Chunk {
   readonly first: number;
@@ -20,9 +32,11 @@ export class ThreadCheck {
   readonly key: ThreadKey;
   readonly #kv: Kv;
   readonly #prefix: string;
+  readonly #swept: Swept;
   readonly #found: string[] = [];
   #thread: ThreadRecord | undefined;
-  #any = false;
+  /** Key of the first value seen. */
+  #first: string | undefined;
   readonly #appends: number[] = [];
   readonly #runs = new Map<string, StoredRun>();
   readonly #kwargs = new Set<string>();
@@ -34,15 +48,16 @@ export class ThreadCheck {
   readonly #left: string[] = [];
   readonly #chunks = new Map<string, Chunk[]>();
 
-  constructor(kv: Kv, key: ThreadKey, prefix: string) {
+  constructor(kv: Kv, key: ThreadKey, prefix: string, swept: Swept) {
     this.#kv = kv;
+    this.#swept = swept;
     this.key = key;
     this.#prefix = prefix;
   }
 
   /** `rest` is the key behind the thread's prefix. */
   add(rest: string, bytes: Buffer): void {
-    this.#any = true;
+    this.#first ??= this.#prefix + rest;
     let value: unknown;
     try {
       value = unseal(bytes, this.key, rest);
@@ -98,12 +113,17 @@ export class ThreadCheck {
   }
 
   *end(): Generator<Damage> {
-    if (!this.#any) return;
+    if (this.#swept(this.key, null) || this.#isGone(this.#first)) return;
     this.#checkThread();
     this.#checkRuns();
     this.#checkCheckpoints();
     for (const [run, chunks] of this.#chunks) this.#checkEvents(run, chunks);
     for (const what of this.#found) yield { key: this.key, what };
+  }
+
+  /** What is read is as old as the reading: has this key been swept since? */
+  #isGone(key: string | undefined): boolean {
+    return key === undefined || this.#kv.getSync(key) === undefined;
   }
 
   #checkThread(): void {
@@ -191,6 +211,9 @@ export class ThreadCheck {
   #checkEvents(run: string, chunks: readonly Chunk[]): void {
     const record = this.#runs.get(run);
     if (record === undefined) {
+      const [chunk] = chunks;
+      const key = chunk && `${eventsPrefix(this.#prefix, run)}${ordinal(chunk.first)}`;
+      if (this.#swept(this.key, run) || this.#isGone(key)) return;
       this.#found.push(`there are events of run ${run}, which is missing`);
       return;
     }

@@ -4,17 +4,13 @@ import { ServiceError } from "../model/errors.ts";
 import { unseal } from "./envelope.ts";
 import { ALL, splitThread, threadPrefix, unsegment, within } from "./keys.ts";
 import type { Kv } from "./kv.ts";
-import { ThreadCheck } from "./thread-check.ts";
+import { ThreadCheck, type Swept } from "./thread-check.ts";
 
 /**
  * Reads every value once, in the order of the keys, and checks each thread when its last key has gone by: what is held at
  * a time is one thread's bookkeeping, never its data.
  */
-export async function* verify(
-  kv: Kv,
-  swept: (key: ThreadKey) => boolean,
-  only: ThreadKey | undefined,
-): AsyncGenerator<Damage> {
+export async function* verify(kv: Kv, swept: Swept, only: ThreadKey | undefined): AsyncGenerator<Damage> {
   let prefix = "";
   let check: ThreadCheck | undefined;
   const range = only === undefined ? ALL : within(threadPrefix(only));
@@ -30,10 +26,9 @@ export async function* verify(
         continue;
       }
       prefix = threadPrefix(split.key);
-      check = new ThreadCheck(kv, split.key, prefix);
+      check = new ThreadCheck(kv, split.key, prefix, swept);
     }
-    // What waits to be swept is not read by anyone.
-    if (!swept(check.key)) check.add(at.slice(prefix.length), bytes);
+    check.add(at.slice(prefix.length), bytes);
   }
   if (check !== undefined) yield* check.end();
 }

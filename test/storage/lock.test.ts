@@ -133,6 +133,16 @@ test.each([
   expect(leftOver()).toEqual([]);
 });
 
+test("a take-over that was itself cut short is taken over", () => {
+  const dead = { pid: 0, start: "", boot: "", space: "", ino: 0 };
+  const file = join(room.path, "heddle.lock");
+  writeFileSync(file, JSON.stringify({ ...dead, id: "lock-first" }));
+  writeFileSync(`${file}.lock-first`, JSON.stringify({ ...dead, id: "lock-second" }));
+  const lock = lockDirectory(room.path);
+  expect(leftOver()).toEqual([]);
+  lock.release();
+});
+
 test.each(["", "null", "{", '{"pid":1}'])("a lock file that holds %j locks nothing", (text) => {
   writeFileSync(join(room.path, "heddle.lock"), text);
   const lock = lockDirectory(room.path);

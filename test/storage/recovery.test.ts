@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { GatedKv } from "./gated-kv.ts";
-import { aCheckpoint, add, all, aRun, id, someEvents, threadKey, Writer } from "./samples.ts";
+import { aCheckpoint, add, all, aRun, id, set, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, Timers, turns } from "./support.ts";
 
 let kv: GatedKv;
@@ -81,7 +81,9 @@ describe("appends in flight", () => {
     kv.free = false;
     const made = [one.append({ checkpoints: [aCheckpoint(2, 1, { l: add(1, "b") })] })];
     await kv.arrival();
-    made.push(one.append({ checkpoints: [aCheckpoint(3, 2, { l: add(2, "c") })] }));
+    made.push(
+      one.append({ checkpoints: [aCheckpoint(3, 2, { l: add(2, "c") }), aCheckpoint(6, 3, { x: set(6) })] }),
+    );
     await kv.pass();
     await kv.arrival();
     // The second is in flight, the first has landed; a fork from it must not go on with the same span.
@@ -129,9 +131,13 @@ describe("a deletion that was cut short", () => {
     for (let n = 0; n < 500; n++) await storage.journal.publish(one.key, 1, someEvents(run.run_id, n, 1));
     kv.free = false;
     const removed = storage.journal.remove(one.key, one.record).catch(() => "cut short");
+    // Not stored yet: it is still read, and written to no more.
+    expect(await storage.journal.run(one.key, run.run_id)).toEqual(run);
+    await expect(writer(1).append()).rejects.toMatchObject({ code: "journal.conflict" });
     await kv.pass();
     await kv.arrival();
     expect(await storage.journal.run(one.key, run.run_id)).toBeUndefined();
+    expect(await all(storage.journal.verify())).toEqual([]);
     expect(await storage.journal.events(one.key, run.run_id, -1, 10)).toEqual([]);
     await expect(writer(1).append()).rejects.toMatchObject({ code: "journal.conflict" });
     if (how === "close") {
@@ -159,6 +165,9 @@ describe("a deletion that was cut short", () => {
     await one.start(run, { events: someEvents(run.run_id, 0, 1) });
     kv.free = false;
     const gone = one.append({ forget: [run.run_id], thread: { active: null } }).catch(() => {});
+    const late = storage.journal.publish(one.key, 1, someEvents(run.run_id, 1, 1));
+    await expect(late).rejects.toMatchObject({ code: "journal.conflict" });
+    expect(await storage.journal.events(one.key, run.run_id, -1, 10)).toHaveLength(1);
     await kv.pass();
     await kv.arrival();
     const again = aRun(one.key, 1, { order: 2 });
@@ -168,6 +177,7 @@ describe("a deletion that was cut short", () => {
     const same = new Writer(() => storage.journal, one.key, one.record);
     await expect(same.append({ runs: [again] })).rejects.toMatchObject({ code: "journal.conflict" });
     expect(await storage.journal.events(one.key, run.run_id, -1, 10)).toEqual([]);
+    expect(await all(storage.journal.verify())).toEqual([]);
     const closed = storage.close();
     await kv.pass();
     await closed;
