@@ -15,6 +15,7 @@ import { createHub } from "../../src/stream/hub.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import { SimulatedScheduler } from "../simulation/scheduler.ts";
+import { draftOf } from "./draft.ts";
 
 const quiet = () => undefined;
 const logger: Logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
@@ -100,29 +101,7 @@ export class Server {
       ...kwargs
     }: Partial<RunKwargs> & { strategy?: MultitaskStrategy } = {},
   ): Promise<RunRecord> {
-    const draft = {
-      run_id: this.newId(),
-      assistant_id: "a",
-      graph_id: "graph",
-      metadata: {},
-      multitask_strategy: strategy,
-      kwargs: {
-        input,
-        command: null,
-        config: { configurable: {}, metadata: {} },
-        context: {},
-        webhook: null,
-        temporary: false,
-        stream_mode: ["values" as const],
-        feedback_keys: null,
-        interrupt_before: null,
-        interrupt_after: null,
-        subgraphs: false,
-        resumable: false,
-        durability: "async" as const,
-        ...kwargs,
-      },
-    };
+    const draft = draftOf(this.newId(), { input, ...kwargs }, strategy);
     return this.do(this.system.admit(key, draft));
   }
 

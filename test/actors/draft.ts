@@ -1,0 +1,33 @@
+import type { RunDraft } from "../../actors/port.ts";
+import type { MultitaskStrategy, RunKwargs } from "../../src/model/run.ts";
+
+/** A run of the graph named `graph`, as the service would ask for it. */
+export function draftOf(
+  run_id: string,
+  kwargs: Partial<RunKwargs> = {},
+  multitask_strategy: MultitaskStrategy = "reject",
+): RunDraft {
+  return {
+    run_id,
+    assistant_id: "a",
+    graph_id: "graph",
+    metadata: {},
+    multitask_strategy,
+    kwargs: {
+      input: {},
+      command: null,
+      config: { configurable: {}, metadata: {} },
+      context: {},
+      webhook: null,
+      temporary: false,
+      stream_mode: ["values"],
+      feedback_keys: null,
+      interrupt_before: null,
+      interrupt_after: null,
+      subgraphs: false,
+      resumable: false,
+      durability: "async",
+      ...kwargs,
+    },
+  };
+}
