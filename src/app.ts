@@ -19,6 +19,7 @@ import { createService } from "./service/service.ts";
 import { openStorage, type Storage, type StorageOptions } from "./storage/open.ts";
 import { createHub } from "./stream/hub.ts";
 import type { StreamSync } from "./stream/attempt.ts";
+import { stayAlive } from "./system/alive.ts";
 import { bootId } from "./system/boot.ts";
 import { systemClock } from "./system/clock.ts";
 import { systemRandom } from "./system/random.ts";
@@ -126,12 +127,18 @@ export async function createApp(options: AppOptions): Promise<App> {
     });
 
     const shut = async (ms: number): Promise<void> => {
-      transport.stopListening();
-      await system.drain(ms);
-      hub.close();
-      await transport.close();
-      await host.close();
-      await storage.close();
+      // Once nothing listens and nobody is connected, the process would end in the middle of it.
+      const release = stayAlive();
+      try {
+        transport.stopListening();
+        await system.drain(ms);
+        hub.close();
+        await transport.close();
+        await host.close();
+        await storage.close();
+      } finally {
+        release();
+      }
     };
     let closing: Promise<void> | undefined;
     return {

@@ -68,7 +68,10 @@ function stopOnSignals(logger: Logger, running: () => App | undefined): void {
       process.exit(1);
     });
     app.close(DRAIN).then(
-      () => process.exit(0),
+      () => {
+        logger.info("stopped");
+        process.exit(0);
+      },
       (cause: unknown) => fail(cause),
     );
   };

@@ -188,6 +188,12 @@ describe("a running server", () => {
       "heddle.json": { graphs: { slow: "./g.mjs:slow", stray: "./g.mjs:stray" } },
     });
 
+  async function restart(server: Running, args: readonly string[]): Promise<Running> {
+    expect(await server.stop()).toBe(0);
+    expect(server.output).toContain('"message":"stopped"');
+    return Running.start(args);
+  }
+
   test.each(["uws", "node"])("prints one line with its address, and serves there (%s)", async (kind) => {
     const args = ["--config", config(), "--data", data(kind), "--transport", kind];
     const server = await Running.start(args);
@@ -219,6 +225,20 @@ describe("a running server", () => {
     expect(await connect(second).runs.join(thread_id, run_id)).toEqual({ said: ["one", "two", "three"] });
     const run = await connect(second).runs.get(thread_id, run_id);
     expect(run.status).toBe("success");
+  });
+
+  test("waits for a step although nobody is connected, then leaves it to the next one", async () => {
+    const args = ["--config", config(), "--data", data("alone")];
+    const first = await Running.start(args);
+    const client = connect(first);
+    const { thread_id } = await client.threads.create();
+    const { run_id } = await client.runs.create(thread_id, "slow", { input: {} });
+    const second = await restart(first, args);
+    // Just taken up, and nobody has called: nothing but the run itself holds the process.
+    const third = await restart(second, args);
+    const joined = await connect(third).runs.join(thread_id, run_id);
+    expect(joined).toEqual({ said: ["one", "two", "three"] });
+    expect(third.output).toContain("took up unsettled threads");
   });
 
   test("keeps others off its data directory, with one line", async () => {
