@@ -164,7 +164,8 @@ describe("the command", () => {
 describe("a running server", () => {
   const steps = `
     import { graph, list } from "heddle";
-    import { setTimeout as sleep } from "node:timers/promises";
+    // As one that waits for a pooled connection: it does not hold the process.
+    const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
     const step = (name) => async () => { await sleep(400); return { said: [name] }; };
     export const slow = graph({
       state: { said: list() },
