@@ -1,4 +1,4 @@
-import { assign, enqueueActions, sendParent, sendTo, setup, type AnyActorRef } from "xstate";
+import { assign, enqueueActions, sendParent, sendTo, setup, stopChild, type AnyActorRef } from "xstate";
 import type { CancelAction, TerminalStatus } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
@@ -85,20 +85,18 @@ export function runMachine(effects: RunEffects, task: TaskMachine, grace: number
       takeEnd: assign(({ event }) =>
         event.type === "ENDED" ? { status: event.status, rest: event.rest } : {},
       ),
-      spawnTasks: enqueueActions(({ context, enqueue }) => {
-        enqueue.assign({ waiting: context.planned.map(({ id }) => id) });
+      spawnTasks: assign(({ context, spawn }) => {
         for (const { id, name } of context.planned) {
           const input: TaskInput = { thread: context.thread, run: context.run, task: id, name };
-          enqueue.spawnChild("task", { id: taskActor(id), input });
+          spawn("task", { id: taskActor(id), input });
         }
+        return { waiting: context.planned.map(({ id }) => id) };
       }),
       // A child that is done stays in `children` until it is stopped.
-      endTask: enqueueActions(({ context, event, enqueue }) => {
-        const output = taskOutput(event);
-        if (output === undefined) return;
-        enqueue.stopChild(taskActor(output.task));
-        enqueue.assign({ waiting: context.waiting.filter((id) => id !== output.task) });
-      }),
+      dropTask: stopChild(({ event }) => taskActor(taskOutput(event)?.task ?? "")),
+      countTask: assign(({ context, event }) => ({
+        waiting: context.waiting.filter((id) => id !== taskOutput(event)?.task),
+      })),
       cancelTasks: enqueueActions(({ context, enqueue }) => {
         for (const id of context.waiting) enqueue(sendTo(taskActor(id), { type: "CANCEL" }));
       }),
@@ -146,10 +144,10 @@ export function runMachine(effects: RunEffects, task: TaskMachine, grace: number
             entry: "spawnTasks",
             on: {
               "xstate.done.actor.*": [
-                { guard: "isLastAndWell", target: "planning", actions: "endTask" },
-                { guard: "isLast", target: "closing", actions: "endTask" },
-                { guard: "failsOthers", target: "draining", actions: "endTask" },
-                { actions: "endTask" },
+                { guard: "isLastAndWell", target: "planning", actions: ["dropTask", "countTask"] },
+                { guard: "isLast", target: "closing", actions: ["dropTask", "countTask"] },
+                { guard: "failsOthers", target: "draining", actions: ["dropTask", "countTask"] },
+                { actions: ["dropTask", "countTask"] },
               ],
               CANCEL: { target: "draining", actions: "remember" },
             } as Record<string, object>,
@@ -159,8 +157,8 @@ export function runMachine(effects: RunEffects, task: TaskMachine, grace: number
             entry: ["cancelTasks", "abort"],
             on: {
               "xstate.done.actor.*": [
-                { guard: "isLast", target: "closing", actions: "endTask" },
-                { actions: "endTask" },
+                { guard: "isLast", target: "closing", actions: ["dropTask", "countTask"] },
+                { actions: ["dropTask", "countTask"] },
               ],
             } as Record<string, object>,
             after: { grace: { target: "closing", actions: "leaveTasks" } },

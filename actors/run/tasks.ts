@@ -26,7 +26,10 @@ export interface TaskOwner {
 /** A node body that runs. */
 interface Live {
   readonly call: NodeCall;
-  readonly controller: AbortController;
+  /** Made when somebody looks at the signal: most bodies never do. */
+  controller: AbortController | null;
+  /** Why it has been told to stop. */
+  stopped: DOMException | null;
   readonly self: AnyActorRef;
   steps: JsonObject;
   timer: Cancel | null;
@@ -55,12 +58,14 @@ export class Tasks {
     }
     // What an earlier try has journaled is not run again.
     const steps = { ...call.steps, ...this.#attempt.writes.get(task)?.steps };
-    const live: Live = { call, controller: new AbortController(), self, steps, timer: null };
+    const live: Live = { call, controller: null, stopped: null, self, steps, timer: null };
     this.#live.set(task, live);
     const io: NodeIo = {
       emit: (fact: Fact) => (this.#live.get(task) === live ? this.#attempt.emit(fact) : -1),
       record: (step, value) => this.#record(live, step, value),
-      signal: live.controller.signal,
+      get signal() {
+        return signalOf(live);
+      },
     };
     if (call.timeout !== null) {
       live.timer = cell.deps.scheduler.after(call.timeout, () => this.#timedOut(live));
@@ -77,7 +82,7 @@ export class Tasks {
     const { node, timeout } = live.call;
     const message = `Node "${node}" took longer than ${timeout} ms`;
     this.#ended(live, { kind: "failed", error: { error: "NodeTimeoutError", message } });
-    live.controller.abort(new DOMException(message, "TimeoutError"));
+    stop(live, new DOMException(message, "TimeoutError"));
   }
 
   #ended(live: Live, outcome: TaskOutcome): void {
@@ -88,7 +93,7 @@ export class Tasks {
     const attempt = this.#attempt;
     if (!attempt.alive) return;
     // It was asked to stop and threw: it has stopped. Its error is not the run's.
-    if (outcome.kind === "failed" && live.controller.signal.aborted) return self.send({ type: "FAILED" });
+    if (outcome.kind === "failed" && live.stopped !== null) return self.send({ type: "FAILED" });
     const delay = retryAfter(call, outcome, attempt.cell.deps.random.float());
     if (delay !== null) {
       self.send({ type: "RETRY" });
@@ -134,8 +139,7 @@ export class Tasks {
 
   /** Tells every body to stop. */
   abort(reason: string): void {
-    for (const { controller } of this.#live.values())
-      controller.abort(new DOMException(reason, "AbortError"));
+    for (const live of this.#live.values()) stop(live, new DOMException(reason, "AbortError"));
   }
 
   revoke(): void {
@@ -143,4 +147,17 @@ export class Tasks {
     for (const { timer } of this.#live.values()) timer?.();
     this.#live.clear();
   }
+}
+
+function signalOf(live: Live): AbortSignal {
+  if (live.controller === null) {
+    live.controller = new AbortController();
+    if (live.stopped !== null) live.controller.abort(live.stopped);
+  }
+  return live.controller.signal;
+}
+
+function stop(live: Live, reason: DOMException): void {
+  live.stopped ??= reason;
+  live.controller?.abort(live.stopped);
 }

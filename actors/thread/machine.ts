@@ -1,4 +1,4 @@
-import { assign, enqueueActions, sendTo, setup } from "xstate";
+import { assign, sendTo, setup } from "xstate";
 import type { CancelAction } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunOutput, ThreadEvent } from "../messages.ts";
@@ -89,11 +89,9 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine) {
         stop: null,
       })),
       // A run that was in progress when the server went down is still the active one.
-      takeUp: enqueueActions(({ context, enqueue }) => {
-        if (context.active === null) {
-          enqueue.assign({ active: context.queue[0] ?? null, queue: context.queue.slice(1) });
-        }
-      }),
+      takeUp: assign(({ context }) =>
+        context.active === null ? { active: context.queue[0] ?? null, queue: context.queue.slice(1) } : {},
+      ),
       comeToRest: assign((_, params: { rest: RestState }) => ({
         active: null,
         stop: null,

@@ -64,7 +64,9 @@ export function contextOf(
       io.emit({ t: "custom", ns: call.ns, data: toStorable(data, "emit") });
     },
     message: messageMaker(call, io, check),
-    signal: io.signal,
+    get signal() {
+      return io.signal;
+    },
     config: call.config,
     context: call.context,
     runId: call.run,

@@ -35,7 +35,9 @@ async function attempt(
   const own: NodeIo = {
     emit: (fact) => (over ? -1 : io.emit(fact)),
     record: (step, value) => io.record(step, value),
-    signal: io.signal,
+    get signal() {
+      return io.signal;
+    },
   };
   try {
     const node = registry.get(call.graph).nodes.get(call.node);
