@@ -166,7 +166,7 @@ describe("a running server", () => {
     import { graph, list } from "heddle";
     // As one that waits for a pooled connection: it does not hold the process.
     const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
-    const step = (name) => async () => { await sleep(400); return { said: [name] }; };
+    const step = (name) => async () => { console.log("at " + name); await sleep(400); return { said: [name] }; };
     export const slow = graph({
       state: { said: list() },
       nodes: { one: step("one"), two: step("two"), three: step("three") },
@@ -234,12 +234,15 @@ describe("a running server", () => {
     const client = connect(first);
     const { thread_id } = await client.threads.create();
     const { run_id } = await client.runs.create(thread_id, "slow", { input: {} });
+    await first.printed("at one");
     const second = await restart(first, args);
-    // Just taken up, and nobody has called: nothing but the run itself holds the process.
+    // Nobody has called it: nothing but the step holds the process, and that does not count for Node.
+    await second.printed("at two");
     const third = await restart(second, args);
     const joined = await connect(third).runs.join(thread_id, run_id);
     expect(joined).toEqual({ said: ["one", "two", "three"] });
     expect(third.output).toContain("took up unsettled threads");
+    expect(third.output).not.toContain("at two");
   });
 
   test("keeps others off its data directory, with one line", async () => {

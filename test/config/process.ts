@@ -84,6 +84,12 @@ export class Running {
     return this.#output.text;
   }
 
+  /** Waits until it has printed `text`. */
+  async printed(text: string): Promise<void> {
+    while (!this.output.includes(text))
+      await Promise.race([once(this.#child.stdout ?? this.#child, "data"), this.#ended]);
+  }
+
   /** Asks it to stop; resolves with its exit code. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
     this.#child.kill(signal);
