@@ -60,10 +60,14 @@ export class ServerProcess {
     this.pid = child.pid ?? 0;
   }
 
-  static async start(script: string, args: readonly string[]): Promise<ServerProcess> {
+  /** `profile`: a directory for a CPU profile of its whole life, written when it stops. */
+  static async start(script: string, args: readonly string[], profile?: string): Promise<ServerProcess> {
     const child = fork(script, args, {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
-      execArgv: ["--expose-gc"],
+      execArgv: [
+        "--expose-gc",
+        ...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]),
+      ],
       env: { ...process.env, NODE_ENV: "production" },
     });
     const { port } = await hear<{ port: number }>(child, script, 20_000);

@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE]`: every row and the control rows that it is set
+ * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR]`: every row and the control rows that it is set
  * against, round by round; a table on the screen, `FILE.json` and `FILE.md` beside it.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -34,7 +34,13 @@ function choose(names: readonly string[]): Row[] {
   return [...chosen];
 }
 
-function newBench(load: LoadProcess, built: string, directory: string, scale: number): Bench {
+function newBench(
+  load: LoadProcess,
+  built: string,
+  directory: string,
+  scale: number,
+  profile: string | undefined,
+): Bench {
   const script = (name: string) => join(built, "bench", "servers", `${name}.js`);
   return {
     load,
@@ -43,10 +49,11 @@ function newBench(load: LoadProcess, built: string, directory: string, scale: nu
     scale,
     control: (name, ...args) => ServerProcess.start(script(name), args),
     heddle: ({ data, idle } = {}) =>
-      ServerProcess.start(script("heddle"), [
-        data ?? mkdtempSync(join(directory, "data-")),
-        idle === undefined ? "" : String(idle),
-      ]),
+      ServerProcess.start(
+        script("heddle"),
+        [data ?? mkdtempSync(join(directory, "data-")), idle === undefined ? "" : String(idle)],
+        profile,
+      ),
   };
 }
 
@@ -56,6 +63,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     scale: { type: "string", default: "1" },
     out: { type: "string" },
+    profile: { type: "string" },
   },
 });
 const names = values.row?.flatMap((list) => list.split(",")) ?? all.map((row) => row.name);
@@ -69,7 +77,7 @@ const base = join(ROOT, "dist", "bench-data");
 mkdirSync(base, { recursive: true });
 const directory = mkdtempSync(join(base, "run-"));
 const load = await LoadProcess.start(built);
-const bench = newBench(load, built, directory, scale);
+const bench = newBench(load, built, directory, scale, values.profile);
 const measured = new Map<string, Figures[]>(chosen.map((row) => [row.name, []]));
 const failures = new Map<string, string>();
 const before = measureSync(directory, 500);
