@@ -179,8 +179,7 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     else this.#commit();
     if (this.cell.owner.draining) {
       this.halted = true;
-      this.cell.owner.halted(this.cell);
-      return;
+      return this.cell.owner.halted(this.cell);
     }
     this.actor?.send({ type: "PLANNED", tasks: plan.tasks, hold: this.#commits > (sync ? 0 : 1) });
   }
