@@ -1,0 +1,194 @@
+import { describe, expect, test } from "vitest";
+import { lines } from "./support/clients.ts";
+import { gated } from "./support/gate.ts";
+import { serve } from "./support/server.ts";
+import { get, newThread, post, postJson } from "./support/wire.ts";
+
+const whole = (...names: string[]) => names.flatMap((name) => [`${name} began`, `${name} ended`]);
+
+describe.each(lines)("a second run on a busy thread over %s", (_, connect) => {
+  /** A thread whose run "a" is in progress. */
+  const start = async () => {
+    const held = gated();
+    const { url } = await serve({ graphs: { held: held.held } });
+    const client = connect(url);
+    const { thread_id } = await client.threads.create();
+    const create = (name: string, multitaskStrategy?: "reject" | "enqueue" | "interrupt" | "rollback") =>
+      client.runs.create(thread_id, "held", {
+        input: { name },
+        ...(multitaskStrategy !== undefined && { multitaskStrategy }),
+      });
+    const a = await create("a");
+    await held.waits("a");
+    const status = async (run: { run_id: string }) => (await client.runs.get(thread_id, run.run_id)).status;
+    const join = (run: { run_id: string }) => client.runs.join(thread_id, run.run_id);
+    const log = async () =>
+      ((await client.threads.get(thread_id)).values as { log: string[] } | null)?.log ?? [];
+    return { ...held, client, thread_id, create, a, status, join, log };
+  };
+
+  test("reject: it is refused with 409, however it is started; the first one completes", async () => {
+    const { client, thread_id, create, a, join, open, status } = await start();
+    const conflict = { status: 409 };
+    const options = { input: { name: "b" }, multitaskStrategy: "reject" as const };
+    await expect(create("b", "reject")).rejects.toMatchObject(conflict);
+    await expect(client.runs.wait(thread_id, "held", options)).rejects.toMatchObject(conflict);
+    await expect(client.runs.stream(thread_id, "held", options).next()).rejects.toMatchObject(conflict);
+    expect(await client.runs.list(thread_id)).toHaveLength(1);
+    expect(await status(a)).toBe("running");
+    open("a");
+    expect(await join(a)).toEqual({ name: "a", log: whole("a") });
+    expect(await status(a)).toBe("success");
+  });
+
+  test("without a strategy it is refused too, and shown as reject where it was taken", async () => {
+    const { create, a, join, open } = await start();
+    expect(a.multitask_strategy).toBe("reject");
+    await expect(create("b")).rejects.toMatchObject({
+      status: 409,
+      message: expect.stringContaining(
+        "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.",
+      ) as unknown,
+    });
+    open("a");
+    await join(a);
+    open("b");
+    expect(await create("b")).toMatchObject({ status: "pending", multitask_strategy: "reject" });
+  });
+
+  test("enqueue: runs wait, and run one after another in the order they came", async () => {
+    const { client, thread_id, create, a, join, status, open, waits, log } = await start();
+    const b = await create("b", "enqueue");
+    const c = await create("c", "enqueue");
+    expect([b, c]).toMatchObject([
+      { status: "pending", multitask_strategy: "enqueue" },
+      { status: "pending", multitask_strategy: "enqueue" },
+    ]);
+    expect([await status(a), await status(b), await status(c)]).toEqual(["running", "pending", "pending"]);
+    // c might go on at once, and waits for b all the same.
+    open("c");
+    open("a");
+    await waits("b");
+    expect(await client.threads.get(thread_id)).toMatchObject({ status: "busy" });
+    expect([await status(a), await status(b), await status(c)]).toEqual(["success", "running", "pending"]);
+    open("b");
+    expect(await join(c)).toEqual({ name: "c", log: whole("a", "b", "c") });
+    expect(await join(b)).toEqual({ name: "b", log: whole("a", "b") });
+    expect(await log()).toEqual(whole("a", "b", "c"));
+    expect(await client.threads.get(thread_id)).toMatchObject({ status: "idle" });
+  });
+
+  test("enqueue: the stream of a run that waits begins when the run does", async () => {
+    const { client, thread_id, a, join, open } = await start();
+    open("b");
+    const stream = client.runs.stream(thread_id, "held", {
+      input: { name: "b" },
+      multitaskStrategy: "enqueue",
+      streamMode: "updates",
+    });
+    const first = stream.next();
+    open("a");
+    await join(a);
+    expect((await first).value).toMatchObject({ event: "metadata", data: { attempt: 1 } });
+    const rest: unknown[] = [];
+    for await (const { event, data } of stream) rest.push([event, data]);
+    expect(rest).toEqual([
+      ["updates", { begin: { log: ["b began"] } }],
+      ["updates", { hold: { log: ["b ended"] } }],
+    ]);
+  });
+
+  test("enqueue: after a run that failed or was cancelled the next one starts all the same", async () => {
+    const { client, thread_id, create, a, join, open, status } = await start();
+    const b = await create("b", "enqueue");
+    await client.runs.cancel(thread_id, a.run_id, true);
+    open("b");
+    expect(await join(b)).toEqual({ name: "b", log: ["a began", ...whole("b")] });
+    expect([await status(a), await status(b)]).toEqual(["interrupted", "success"]);
+  });
+
+  test("interrupt: the first stops and is kept, its work stays, the second comes after it", async () => {
+    const { client, thread_id, create, a, join, status, open } = await start();
+    const joined = join(a);
+    const b = await create("b", "interrupt");
+    expect(b).toMatchObject({ status: "pending", multitask_strategy: "interrupt" });
+    open("b");
+    expect(await join(b)).toEqual({ name: "b", log: ["a began", ...whole("b")] });
+    expect(await joined).toEqual({ name: "a", log: ["a began"] });
+    expect([await status(a), await status(b)]).toEqual(["interrupted", "success"]);
+    const runs = await client.runs.list(thread_id);
+    expect(runs.map(({ run_id }) => run_id)).toEqual([b.run_id, a.run_id]);
+  });
+
+  test("interrupt: those that wait in the queue are superseded too", async () => {
+    const { create, join, a, status, open, log } = await start();
+    const queued = await create("b", "enqueue");
+    const c = await create("c", "interrupt");
+    open("c");
+    await join(c);
+    expect([await status(a), await status(queued), await status(c)]).toEqual([
+      "interrupted",
+      "interrupted",
+      "success",
+    ]);
+    expect(await log()).toEqual(["a began", ...whole("c")]);
+  });
+
+  test("rollback: all runs in flight are gone, and what they did; the new one starts from before", async () => {
+    const { client, thread_id, create, join, a, status, open } = await start();
+    const queued = await create("b", "enqueue");
+    const c = await create("c", "rollback");
+    open("c");
+    expect(await join(c)).toEqual({ name: "c", log: whole("c") });
+    for (const gone of [a, queued]) await expect(status(gone)).rejects.toMatchObject({ status: 404 });
+    expect(await client.runs.list(thread_id)).toMatchObject([{ run_id: c.run_id, status: "success" }]);
+  });
+
+  test("a thread of its own is in nobody's way", async () => {
+    const { client, open } = await start();
+    open("b");
+    const other = (await client.threads.create()).thread_id;
+    expect(await client.runs.wait(other, "held", { input: { name: "b" } })).toMatchObject({
+      log: whole("b"),
+    });
+  });
+});
+
+describe("a superseded run's stream", () => {
+  test.each(["interrupt", "rollback"])("%s: it ends, without an error", async (multitask_strategy) => {
+    const { held, waits, open } = gated();
+    const { url } = await serve({ graphs: { held } });
+    const thread = await newThread(url);
+    const streamed = await post(`${url}/threads/${thread}/runs/stream`, {
+      assistant_id: "held",
+      input: { name: "a" },
+      stream_mode: "updates",
+    });
+    await waits("a");
+    open("b");
+    await postJson(`${url}/threads/${thread}/runs/wait`, {
+      assistant_id: "held",
+      input: { name: "b" },
+      multitask_strategy,
+    });
+    const text = await streamed.text();
+    expect(text).toContain("event: metadata\n");
+    expect(text).not.toContain("event: error\n");
+    expect(text).not.toContain("a ended");
+  });
+
+  test("many that come at once: one is taken, the others are conflicts", async () => {
+    const { held, open } = gated();
+    const { url } = await serve({ graphs: { held } });
+    const thread = await newThread(url);
+    const run = { assistant_id: "held", input: { name: "a" } };
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => post(`${url}/threads/${thread}/runs`, run)),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(409)]);
+    const taken = answers.find(({ status }) => status === 200);
+    open("a");
+    await (await get(`${url}${taken?.headers.get("content-location") ?? ""}/join`)).text();
+    expect(await (await get(`${url}/threads/${thread}/runs`)).json()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,411 @@
+import { describe, expect, test } from "vitest";
+import { graph, list, value } from "../../src/index.ts";
+import { lines } from "./support/clients.ts";
+import { gated } from "./support/gate.ts";
+import { serve } from "./support/server.ts";
+import { aTime, aUuid, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
+
+/** Shows what a node is told. */
+const told = graph({
+  state: { config: value<unknown>(), context: value<unknown>(), place: value<unknown>() },
+  nodes: {
+    tell: async (_, { config, context, runId, threadId, attempt }) => ({
+      config: config["configurable"],
+      context,
+      place: { runId, threadId, attempt },
+    }),
+  },
+  edges: { start: "tell" },
+});
+
+const endless = graph({
+  state: { log: list<string>() },
+  nodes: { again: async () => ({ log: ["again"] }) },
+  edges: { start: "again", again: "again" },
+});
+
+const fails = graph({
+  state: { log: list<string>() },
+  nodes: {
+    bad: async () => {
+      throw new TypeError("kaboom");
+    },
+  },
+  edges: { start: "bad" },
+});
+
+describe.each(lines)("runs over %s", (_, connect) => {
+  const start = async () => {
+    const held = gated();
+    const { url } = await serve({ graphs: { told, endless, fails, held: held.held } });
+    const client = connect(url);
+    const { thread_id } = await client.threads.create();
+    return { client, url, thread_id, ...held };
+  };
+
+  test("a created run has every field of a run", async () => {
+    const { client, thread_id, open } = await start();
+    const run = await client.runs.create(thread_id, "held", { input: { name: "a" }, metadata: { mine: 1 } });
+    const { run_id, assistant_id } = run;
+    const metadata = { created_by: "system", graph_id: "held", assistant_id, mine: 1 };
+    expect(run).toEqual({
+      run_id: aUuid,
+      thread_id,
+      assistant_id: aUuid,
+      created_at: aTime,
+      updated_at: aTime,
+      metadata,
+      status: "pending",
+      multitask_strategy: "reject",
+      kwargs: {
+        input: { name: "a" },
+        command: null,
+        config: {
+          configurable: {
+            run_id,
+            thread_id,
+            assistant_id,
+            graph_id: "held",
+            user_id: "",
+            checkpoint_id: null,
+          },
+          metadata,
+        },
+        context: {},
+        webhook: null,
+        temporary: false,
+        stream_mode: ["values"],
+        feedback_keys: null,
+        interrupt_before: null,
+        interrupt_after: null,
+        subgraphs: false,
+        resumable: false,
+        durability: "async",
+      },
+    });
+    open("a");
+    await client.runs.join(thread_id, run_id);
+  });
+
+  test("what was asked for is found again in kwargs", async () => {
+    const { client, thread_id } = await start();
+    const run = await client.runs.create(thread_id, "told", {
+      input: null,
+      streamMode: ["updates", "custom"],
+      streamSubgraphs: true,
+      streamResumable: true,
+      interruptBefore: ["tell"],
+      interruptAfter: "*",
+      multitaskStrategy: "enqueue",
+      durability: "sync",
+      config: { tags: ["t"], recursion_limit: 7, configurable: { mine: true } },
+      context: { who: "me" },
+    });
+    expect(run).toMatchObject({
+      multitask_strategy: "enqueue",
+      kwargs: {
+        input: null,
+        stream_mode: ["updates", "custom"],
+        subgraphs: true,
+        resumable: true,
+        interrupt_before: ["tell"],
+        interrupt_after: "*",
+        durability: "sync",
+        config: { tags: ["t"], recursion_limit: 7, configurable: { mine: true, user_id: "" } },
+        context: { who: "me" },
+      },
+    });
+    await client.runs.join(thread_id, run.run_id);
+  });
+
+  test("pending at its creation, running while it runs, success at its end", async () => {
+    const { client, thread_id, waits, open } = await start();
+    const run = await client.runs.create(thread_id, "held", { input: { name: "a" } });
+    expect(run.status).toBe("pending");
+    await waits("a");
+    expect(await client.runs.get(thread_id, run.run_id)).toEqual({
+      ...run,
+      status: "running",
+      updated_at: aTime,
+    });
+    open("a");
+    const values = { name: "a", log: ["a began", "a ended"] };
+    expect(await client.runs.join(thread_id, run.run_id)).toEqual(values);
+    expect(await client.runs.get(thread_id, run.run_id)).toEqual({
+      ...run,
+      status: "success",
+      updated_at: aTime,
+    });
+    // Joined again it answers at once, and the same.
+    expect(await client.runs.join(thread_id, run.run_id)).toEqual(values);
+  });
+
+  test("join tells what its own run left, also when others have gone on", async () => {
+    const { client, thread_id, open } = await start();
+    open("a");
+    open("b");
+    const one = await client.runs.create(thread_id, "held", { input: { name: "a" } });
+    await client.runs.join(thread_id, one.run_id);
+    await client.runs.wait(thread_id, "held", { input: { name: "b" } });
+    expect(await client.runs.join(thread_id, one.run_id)).toEqual({
+      name: "a",
+      log: ["a began", "a ended"],
+    });
+  });
+
+  test("wait answers the final values; run, thread and state agree", async () => {
+    const { client, thread_id, open } = await start();
+    open("a");
+    const values = { name: "a", log: ["a began", "a ended"] };
+    expect(await client.runs.wait(thread_id, "held", { input: { name: "a" } })).toEqual(values);
+    expect((await client.threads.get(thread_id)).values).toEqual(values);
+    expect(await client.runs.list(thread_id)).toMatchObject([{ status: "success", thread_id }]);
+  });
+
+  test("wait throws what a node threw, or answers it when it must not throw", async () => {
+    const { client, thread_id } = await start();
+    await expect(client.runs.wait(thread_id, "fails", { input: {} })).rejects.toThrow("TypeError: kaboom");
+    const answer = await client.runs.wait(thread_id, "fails", { input: {}, raiseError: false });
+    expect(answer).toEqual({ __error__: { error: "TypeError", message: "kaboom" } });
+    const runs = await client.runs.list(thread_id);
+    expect(runs.map(({ status }) => status)).toEqual(["error", "error"]);
+    expect(await client.runs.join(thread_id, runs[0]?.run_id ?? "")).toEqual(answer);
+  });
+
+  test("the first run of a thread fails without an input: there is nothing to go on from", async () => {
+    const { client, thread_id } = await start();
+    const answer = await client.runs.wait(thread_id, "told", { input: null, raiseError: false });
+    expect(answer).toMatchObject({ __error__: { error: "EmptyInputError" } });
+    expect(await client.runs.list(thread_id)).toMatchObject([{ status: "error" }]);
+  });
+
+  test("a graph without an end is stopped at the recursion limit", async () => {
+    const { client, thread_id } = await start();
+    const limited = { input: {}, config: { recursion_limit: 3 }, raiseError: false };
+    expect(await client.runs.wait(thread_id, "endless", limited)).toEqual({
+      __error__: { error: "GraphRecursionError", message: expect.stringContaining("3") as unknown },
+    });
+    expect((await client.threads.get(thread_id)).values).toEqual({ log: ["again", "again", "again"] });
+  });
+
+  test("a node is told config, context and where it is", async () => {
+    const { client, thread_id } = await start();
+    const config = { configurable: { tone: "warm", user_id: "u1" } };
+    const context = { who: "me", deep: [1] };
+    const values = await client.runs.wait(thread_id, "told", { input: {}, config, context });
+    const [run] = await client.runs.list(thread_id);
+    expect(values).toMatchObject({
+      config: { tone: "warm", user_id: "u1", thread_id, run_id: run?.run_id, graph_id: "told" },
+      context,
+      place: { runId: run?.run_id, threadId: thread_id, attempt: 1 },
+    });
+  });
+
+  test("list shows the newest first, page by page, and by status", async () => {
+    const { client, thread_id, open, waits } = await start();
+    expect(await client.runs.list(thread_id)).toEqual([]);
+    const ids: string[] = [];
+    for (const name of ["a", "b", "c", "d"]) {
+      const multitaskStrategy = "enqueue";
+      const run = await client.runs.create(thread_id, "held", { input: { name }, multitaskStrategy });
+      ids.unshift(run.run_id);
+    }
+    const [d, c, b, a] = ids;
+    const list = async (options: Parameters<typeof client.runs.list>[1]) =>
+      (await client.runs.list(thread_id, options)).map(({ run_id }) => run_id);
+    await waits("a");
+    expect(await list({})).toEqual(ids);
+    expect(await list({ limit: 2 })).toEqual([d, c]);
+    expect(await list({ limit: 2, offset: 1 })).toEqual([c, b]);
+    expect(await list({ limit: 1000, offset: 4 })).toEqual([]);
+    expect(await list({ status: "running" })).toEqual([a]);
+    expect(await list({ status: "pending" })).toEqual([d, c, b]);
+    expect(await list({ status: "pending", limit: 1, offset: 1 })).toEqual([c]);
+    expect(await list({ status: "success" })).toEqual([]);
+    for (const name of ["a", "b", "c", "d"]) open(name);
+    await Promise.all(ids.map((id) => client.runs.join(thread_id, id)));
+    expect(await list({ status: "success" })).toEqual(ids);
+    expect(await list({ status: "running" })).toEqual([]);
+  });
+
+  test("a run that is cancelled is interrupted; what it did stays; the thread is idle", async () => {
+    const { client, thread_id, waits } = await start();
+    const { run_id } = await client.runs.create(thread_id, "held", { input: { name: "a" } });
+    await waits("a");
+    const joined = client.runs.join(thread_id, run_id);
+    expect(await client.runs.cancel(thread_id, run_id, true)).toBeUndefined();
+    expect(await client.runs.get(thread_id, run_id)).toMatchObject({ status: "interrupted" });
+    const values = { name: "a", log: ["a began"] };
+    expect(await joined).toEqual(values);
+    expect(await client.threads.get(thread_id)).toMatchObject({ status: "idle", values });
+  });
+
+  test("cancelled without waiting, its end is found by join", async () => {
+    const { client, thread_id, waits } = await start();
+    const { run_id } = await client.runs.create(thread_id, "held", { input: { name: "a" } });
+    await waits("a");
+    await client.runs.cancel(thread_id, run_id);
+    await client.runs.join(thread_id, run_id);
+    expect(await client.runs.get(thread_id, run_id)).toMatchObject({ status: "interrupted" });
+  });
+
+  test("a run that waits in the queue is cancelled alone", async () => {
+    const { client, thread_id, waits, open } = await start();
+    const first = await client.runs.create(thread_id, "held", { input: { name: "a" } });
+    await waits("a");
+    const queued = await client.runs.create(thread_id, "held", {
+      input: { name: "b" },
+      multitaskStrategy: "enqueue",
+    });
+    await client.runs.cancel(thread_id, queued.run_id, true);
+    expect(await client.runs.get(thread_id, queued.run_id)).toMatchObject({ status: "interrupted" });
+    expect(await client.runs.get(thread_id, first.run_id)).toMatchObject({ status: "running" });
+    open("a");
+    const values = { name: "a", log: ["a began", "a ended"] };
+    expect(await client.runs.join(thread_id, first.run_id)).toEqual(values);
+    expect((await client.threads.get(thread_id)).values).toEqual(values);
+  });
+
+  test("rolled back, the run is gone and the thread is where it stood before", async () => {
+    const { client, thread_id, waits, open } = await start();
+    open("a");
+    const before = await client.runs.wait(thread_id, "held", { input: { name: "a" } });
+    const { checkpoint } = await client.threads.getState(thread_id);
+    const { run_id } = await client.runs.create(thread_id, "held", { input: { name: "b" } });
+    await waits("b");
+    await client.runs.cancel(thread_id, run_id, true, "rollback");
+    await expect(client.runs.get(thread_id, run_id)).rejects.toMatchObject({ status: 404 });
+    expect(await client.runs.list(thread_id)).toHaveLength(1);
+    expect(await client.threads.get(thread_id)).toMatchObject({ status: "idle", values: before });
+    expect((await client.threads.getState(thread_id)).checkpoint).toEqual(checkpoint);
+  });
+
+  test("to cancel a run that has ended changes nothing", async () => {
+    const { client, thread_id, open } = await start();
+    open("a");
+    const { run_id } = await client.runs.create(thread_id, "held", { input: { name: "a" } });
+    await client.runs.join(thread_id, run_id);
+    for (const wait of [false, true]) await client.runs.cancel(thread_id, run_id, wait);
+    await client.runs.cancel(thread_id, run_id, true, "rollback");
+    expect(await client.runs.get(thread_id, run_id)).toMatchObject({ status: "success" });
+  });
+
+  test("unknown runs are 404, also one of another thread", async () => {
+    const { client, thread_id, open } = await start();
+    open("a");
+    const { run_id } = await client.runs.create(thread_id, "held", { input: { name: "a" } });
+    await client.runs.join(thread_id, run_id);
+    const other = (await client.threads.create()).thread_id;
+    for (const [thread, run] of [
+      [thread_id, NOBODY],
+      [other, run_id],
+      [NOBODY, run_id],
+    ] as const) {
+      const unknown = { status: 404 };
+      await expect(client.runs.get(thread, run)).rejects.toMatchObject(unknown);
+      await expect(client.runs.join(thread, run)).rejects.toMatchObject(unknown);
+      await expect(client.runs.cancel(thread, run)).rejects.toMatchObject(unknown);
+    }
+    await expect(client.runs.list(NOBODY)).rejects.toMatchObject({ status: 404 });
+  });
+});
+
+describe("runs, byte by byte", () => {
+  test("a created run says where it is: Content-Location ends with its id", async () => {
+    const { held, open } = gated();
+    const { url } = await serve({ graphs: { held } });
+    open("a");
+    const thread = await newThread(url);
+    const created = await post(`${url}/threads/${thread}/runs`, {
+      assistant_id: "held",
+      input: { name: "a" },
+    });
+    const { run_id } = (await created.json()) as { run_id: string };
+    const at = `/threads/${thread}/runs/${run_id}`;
+    expect(created.headers.get("content-location")).toBe(at);
+
+    const joined = await get(`${url}${at}/join`);
+    expect(Object.fromEntries(joined.headers)).toMatchObject({
+      "content-type": "application/json",
+      "content-location": at,
+      location: `${at}/join`,
+    });
+    expect(await joined.json()).toEqual({ name: "a", log: ["a began", "a ended"] });
+
+    const waited = await post(`${url}/threads/${thread}/runs/wait`, {
+      assistant_id: "held",
+      input: { name: "a" },
+    });
+    const path = waited.headers.get("content-location") ?? "";
+    expect(path).toMatch(new RegExp(`^/threads/${thread}/runs/[0-9a-f-]{36}$`));
+    expect(waited.headers.get("location")).toBe(`${path}/join`);
+    await waited.text();
+  });
+
+  test("wait has its head at once, before the run has ended", async () => {
+    const { held, open, waits } = gated();
+    const { url } = await serve({ graphs: { held } });
+    const thread = await newThread(url);
+    const waited = await post(`${url}/threads/${thread}/runs/wait`, {
+      assistant_id: "held",
+      input: { name: "a" },
+    });
+    expect(waited.status).toBe(200);
+    await waits("a");
+    open("a");
+    expect(await waited.json()).toMatchObject({ name: "a" });
+  });
+
+  test("a client that leaves ends its run where it asked for that, and only there", async () => {
+    const { held, open, waits } = gated();
+    const { url } = await serve({ graphs: { held } });
+    for (const [on_disconnect, status] of [
+      ["cancel", "interrupted"],
+      ["continue", "success"],
+    ] as const) {
+      const thread = await newThread(url);
+      const leaving = new AbortController();
+      const response = await fetch(`${url}/threads/${thread}/runs/wait`, {
+        method: "POST",
+        body: JSON.stringify({ assistant_id: "held", input: { name: on_disconnect }, on_disconnect }),
+        signal: leaving.signal,
+      });
+      await waits(on_disconnect);
+      const path = response.headers.get("content-location") ?? "";
+      const joined = get(`${url}${path}/join`);
+      leaving.abort();
+      if (on_disconnect === "continue") open(on_disconnect);
+      await (await joined).text();
+      expect(await (await get(`${url}${path}`)).json()).toMatchObject({ status });
+    }
+  });
+
+  test("cancel answers 202, or 204 where it waited; neither has a body", async () => {
+    const { held, waits } = gated();
+    const { url } = await serve({ graphs: { held } });
+    const thread = await newThread(url);
+    const { run_id } = await postJson<{ run_id: string }>(`${url}/threads/${thread}/runs`, {
+      assistant_id: "held",
+      input: { name: "a" },
+    });
+    await waits("a");
+    const cancel = (query: string) =>
+      fetch(`${url}/threads/${thread}/runs/${run_id}/cancel?${query}`, { method: "POST" });
+    const asked = await cancel("wait=0");
+    expect([asked.status, await asked.text()]).toEqual([202, ""]);
+    const waited = await cancel("wait=true&action=interrupt");
+    expect([waited.status, await waited.text()]).toEqual([204, ""]);
+    expect(waited.headers.get("location")).toBe(`/threads/${thread}/runs/${run_id}/join`);
+  });
+
+  test("a run's fields may be chosen in a list", async () => {
+    const { held, open } = gated();
+    const { url } = await serve({ graphs: { held } });
+    open("a");
+    const thread = await newThread(url);
+    const run = { assistant_id: "held", input: { name: "a" } };
+    await postJson(`${url}/threads/${thread}/runs/wait`, run);
+    const chosen = await get(`${url}/threads/${thread}/runs?select=status&select=multitask_strategy`);
+    expect(await chosen.json()).toEqual([{ status: "success", multitask_strategy: "reject" }]);
+  });
+});

@@ -1,0 +1,59 @@
+import { graph, list, value } from "../../../src/index.ts";
+
+/** Something that comes about once; asked for before or after makes no difference. */
+export interface Latch {
+  readonly passed: Promise<void>;
+  pass(): void;
+}
+
+export function latch(): Latch {
+  let pass: () => void = () => undefined;
+  const passed = new Promise<void>((resolve) => (pass = resolve));
+  return { passed, pass: () => pass() };
+}
+
+/** Latches by name, made when they are first asked for. */
+export function latches(): (name: string) => Latch {
+  const made = new Map<string, Latch>();
+  return (name) => {
+    const known = made.get(name) ?? latch();
+    made.set(name, known);
+    return known;
+  };
+}
+
+/** Waits for a latch, or until the run is told to stop. */
+export async function unlessAborted(passed: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const stop = latch();
+  signal.addEventListener("abort", stop.pass, { once: true });
+  await Promise.race([passed, stop.passed]);
+  signal.throwIfAborted();
+}
+
+/**
+ * A graph whose runs wait in their second node until the test lets them go on. Runs are told apart by the `name` in their
+ * input.
+ */
+export function gated() {
+  const reached = latches();
+  const opened = latches();
+  const held = graph({
+    state: { log: list<string>(), name: value("nobody") },
+    nodes: {
+      begin: async ({ name }) => ({ log: [`${name} began`] }),
+      hold: async ({ name }, ctx) => {
+        reached(name).pass();
+        await unlessAborted(opened(name).passed, ctx.signal);
+        return { log: [`${name} ended`] };
+      },
+    },
+    edges: { start: "begin", begin: "hold" },
+  });
+  return {
+    held,
+    /** Resolves once that run waits. */
+    waits: (name: string) => reached(name).passed,
+    open: (name: string) => opened(name).pass(),
+  };
+}

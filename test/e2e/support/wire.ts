@@ -1,0 +1,88 @@
+import { expect } from "vitest";
+
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export const HEX32 = /^[0-9a-f]{32}$/;
+/** ISO 8601 with an offset. */
+export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\+00:00$/;
+
+export const aUuid: unknown = expect.stringMatching(UUID);
+export const aTime: unknown = expect.stringMatching(TIME);
+/** An id that is well formed, and nobody's. */
+export const NOBODY = "00000000-0000-4000-8000-000000000000";
+
+const json = { "content-type": "application/json" };
+
+export const get = (url: string, headers: Record<string, string> = {}) => fetch(url, { headers });
+
+/** Posts JSON, or a text as it is. */
+export function post(url: string, body: unknown = {}): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: json,
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+}
+
+export async function postJson<T>(url: string, body?: unknown): Promise<T> {
+  const response = await post(url, body);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${response.status} ${text}`);
+  return JSON.parse(text) as T;
+}
+
+export async function newThread(url: string): Promise<string> {
+  return (await postJson<{ thread_id: string }>(`${url}/threads`)).thread_id;
+}
+
+/** One server-sent event, with the very bytes that brought it. */
+export interface Sent {
+  readonly id: string;
+  readonly event: string;
+  readonly data: unknown;
+  readonly bytes: string;
+}
+
+/** What a stream holds, without its heartbeats. Fails where the bytes are not framed as agreed. */
+export function events(text: string): Sent[] {
+  const blocks = text.replaceAll(/^: heartbeat\n/gm, "").split("\n\n");
+  expect(blocks.pop()).toBe("");
+  return blocks.map((block) => {
+    const [, event, data, id] = /^event: (.+)\ndata: (.+)\nid: (\d+)$/.exec(block) ?? [];
+    if (event === undefined || data === undefined || id === undefined) {
+      throw new Error(`not an event: ${JSON.stringify(block)}`);
+    }
+    return { id, event, data: JSON.parse(data) as unknown, bytes: `${block}\n\n` };
+  });
+}
+
+export const bytesOf = (sent: readonly Sent[]): string => sent.map(({ bytes }) => bytes).join("");
+
+/** Reads a stream piece by piece. */
+export class Reading {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #decoder = new TextDecoder();
+  #text = "";
+
+  constructor(response: Response) {
+    if (response.body === null) throw new Error("there is nothing to read");
+    this.#reader = response.body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  }
+
+  /** What came so far, once it has this many events. */
+  async first(count: number): Promise<Sent[]> {
+    while (this.#text.split("\n\n").length <= count && (await this.#more()));
+    return events(this.#text.slice(0, this.#text.lastIndexOf("\n\n") + 2));
+  }
+
+  /** All there is, once the stream has ended. */
+  async all(): Promise<Sent[]> {
+    while (await this.#more());
+    return events(this.#text);
+  }
+
+  async #more(): Promise<boolean> {
+    const { done, value } = await this.#reader.read();
+    if (value !== undefined) this.#text += this.#decoder.decode(value, { stream: true });
+    return !done;
+  }
+}
