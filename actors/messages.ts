@@ -13,8 +13,6 @@ export type ThreadEvent =
   | { readonly type: "RUN.WITHDRAWN"; readonly run: string }
   /** From the run: it has come to its end, which is being stored. Nothing can stop it any more. */
   | { readonly type: "RUN.CLOSING" }
-  /** The registry lets the actor go; taken only at rest. */
-  | { readonly type: "PASSIVATE" }
   /** A write failed, or an actor broke: the records are the truth, this actor is given up. */
   | { readonly type: "GIVE.UP" };
 

@@ -1,4 +1,5 @@
 import type { CancelAction, MultitaskStrategy, RunKwargs, RunRecord } from "../src/model/run.ts";
+import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
 import type { ThreadKey, ThreadRecord } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
@@ -27,6 +28,17 @@ export interface ThreadDraft {
   readonly if_exists: "raise" | "do_nothing";
 }
 
+/** A run that has ended. */
+export interface RunEnd {
+  /** Undefined: it is unknown, or was rolled back. */
+  readonly run: RunRecord | undefined;
+  /**
+   * What it has left, when an actor of this process has just ended it; else it has to be read. `waiting`: what waits for an
+   * answer, nothing at a breakpoint; null when it did not pause.
+   */
+  readonly left?: { readonly values: JsonObject; readonly waiting: readonly Interrupt[] | null };
+}
+
 /** The only door to the actors: a thread is reached by its id, never by a reference. */
 export interface ThreadSystem {
   /** Resolves once stored. @throws ServiceError `thread.exists`, `server.draining`, `storage.unavailable` */
@@ -41,6 +53,8 @@ export interface ThreadSystem {
    * unknown or was rolled back. Wakes no actor.
    */
   settled(key: ThreadKey, run: string): Promise<RunRecord | undefined>;
+  /** The same, with what the run has left. */
+  ended(key: ThreadKey, run: string): Promise<RunEnd>;
   /**
    * Asks for a run's end. Resolves once the wish is stored, or at once when the run has ended.
    * @throws ServiceError `run.not_found`

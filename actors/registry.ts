@@ -7,7 +7,7 @@ import { admit, cancel } from "./thread/admission.ts";
 import { Cell, type CellOwner } from "./thread/cell.ts";
 import { charts, type Charts } from "./charts.ts";
 import { Idle } from "./idle.ts";
-import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem } from "./port.ts";
+import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem, RunEnd } from "./port.ts";
 
 /** The name under which a thread's cell is held, and its chart knows it. */
 export function cellName(key: ThreadKey): string {
@@ -17,7 +17,7 @@ export function cellName(key: ThreadKey): string {
 /** Milliseconds before a thread whose storage failed is taken up again. */
 const RETAKE = 1_000;
 
-type Waiter = (record: RunRecord | undefined) => void;
+type Waiter = (end: RunEnd) => void;
 
 /** Thread id -> live cell. An entry is absent, waking (whoever asks meanwhile waits for it) or live. */
 export class Registry implements ThreadSystem, CellOwner {
@@ -77,18 +77,22 @@ export class Registry implements ThreadSystem, CellOwner {
     return admit(cell instanceof Promise ? await cell : cell, draft);
   }
 
-  settled(key: ThreadKey, run: string): Promise<RunRecord | undefined> {
+  async settled(key: ThreadKey, run: string): Promise<RunRecord | undefined> {
+    return (await this.ended(key, run)).run;
+  }
+
+  ended(key: ThreadKey, run: string): Promise<RunEnd> {
     const cell = this.#cells.get(cellName(key));
     if (cell?.runs.has(run)) return this.#wait(run);
     return Promise.resolve(
       andThen(this.#deps.journal.run(key, run), (record) => {
-        if (record === undefined || isTerminal(record.status)) return record;
+        if (record === undefined || isTerminal(record.status)) return { run: record };
         return this.#wait(run);
       }),
     );
   }
 
-  #wait(run: string): Promise<RunRecord | undefined> {
+  #wait(run: string): Promise<RunEnd> {
     return new Promise((resolve) => {
       const waiters = this.#waiters.get(run);
       if (waiters === undefined) this.#waiters.set(run, [resolve]);
@@ -139,8 +143,7 @@ export class Registry implements ThreadSystem, CellOwner {
     for (const cell of this.#cells.values()) {
       const attempt = cell.attempt;
       if (attempt === null || !cell.alive) continue;
-      // A stop in good order is nobody's fault: it does not count against the run. But 0 would mean that it has never begun.
-      const run = { ...attempt.run, attempt: Math.max(1, attempt.run.attempt - 1) };
+      const run = { ...attempt.run, parked: attempt.run.parked + 1 };
       cell.runs.set(run.run_id, run);
       left.push(cell.write({ kind: "left", durable: true, runs: [run] }, (thread) => thread));
     }
@@ -164,11 +167,11 @@ export class Registry implements ThreadSystem, CellOwner {
 
   // --- what cells tell ---
 
-  ended(cell: Cell, run: string, record: RunRecord | undefined): void {
+  concluded(cell: Cell, run: string, end: RunEnd): void {
     this.rested(cell);
     const waiters = this.#waiters.get(run);
     this.#waiters.delete(run);
-    if (waiters !== undefined) for (const resolve of waiters) resolve(record);
+    if (waiters !== undefined) for (const resolve of waiters) resolve(end);
     if (this.draining) this.#checkDrained();
   }
 
@@ -278,8 +281,7 @@ export class Registry implements ThreadSystem, CellOwner {
 
   #passivate(cell: Cell): boolean {
     if (cell.inFlight > 0 || cell.runs.size > 0) return false;
-    cell.actor?.send({ type: "PASSIVATE" });
-    if (cell.actor?.getSnapshot().status !== "done") return false;
+    cell.actor?.stop();
     cell.alive = false;
     this.#cells.delete(cellName(cell.key));
     this.#deps.journal.release(cell.key);

@@ -9,6 +9,7 @@ import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import type { CancelAction, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
+import type { RunEnd } from "../port.ts";
 import type { Cell } from "../thread/cell.ts";
 import { ended } from "../thread/record.ts";
 
@@ -101,7 +102,7 @@ function settle(attempt: Ending, stop: CancelAction | null): void {
         finish(attempt, verdict);
         if (events !== undefined) sink.stored(events);
         sink.close();
-        cell.owner.ended(cell, id, run);
+        cell.owner.concluded(cell, id, { run, ...leftBy(attempt, verdict) });
       },
       // The cell has been given up; recovery takes the run up.
       () => undefined,
@@ -139,7 +140,7 @@ function takeBack(attempt: Ending): void {
     finish(attempt, { status: "interrupted", rest });
     if (unstored !== undefined) sink.stored(unstored);
     sink.close();
-    cell.owner.ended(cell, id, undefined);
+    cell.owner.concluded(cell, id, { run: undefined });
   };
   attempt.flushed
     .then(() => standingBefore(cell, attempt.run))
@@ -168,6 +169,13 @@ function standingBefore(cell: Cell, run: RunRecord): Eventually<Standing> {
 /** A task that has left nothing. */
 function blank({ ns, checkpoint, task, name }: TaskWrites): TaskWrites {
   return { ns, checkpoint, task, name, interrupts: [], resumes: [], steps: {}, error: null };
+}
+
+/** What who waits for the run's end is told, so that it need not be read again. */
+function leftBy(attempt: Ending, { rest, interrupts }: Verdict): Pick<RunEnd, "left"> {
+  if (!attempt.loaded) return {};
+  const waiting = rest === "interrupted" ? Object.values(interrupts).flat() : null;
+  return { left: { values: attempt.values, waiting } };
 }
 
 function finish(attempt: Ending, { status, rest }: Pick<Verdict, "status" | "rest">): void {

@@ -87,11 +87,7 @@ function dismiss(
 ): void {
   for (const id of withdrawnIds(runs, forget, keep ?? "")) {
     cell.deps.sinks.dismiss(cell.key, id);
-    cell.owner.ended(
-      cell,
-      id,
-      runs.find(({ run_id }) => run_id === id),
-    );
+    cell.owner.concluded(cell, id, { run: runs.find(({ run_id }) => run_id === id) });
   }
 }
 

@@ -9,7 +9,7 @@ import type { Position } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
 import type { Ongoing } from "../run/ongoing.ts";
-import type { SystemDeps } from "../port.ts";
+import type { RunEnd, SystemDeps } from "../port.ts";
 
 /** What one append changes, beside the thread's record. */
 export type Change = Omit<Append, "key" | "fence" | "thread">;
@@ -20,8 +20,8 @@ export interface CellOwner {
   readonly draining: boolean;
   /** A run waits at the end of a superstep for the server to stop. */
   halted(cell: Cell): void;
-  /** A run has ended, and that is stored; undefined: it was rolled back. */
-  ended(cell: Cell, run: string, record: RunRecord | undefined): void;
+  /** A run has ended, and that is stored. */
+  concluded(cell: Cell, run: string, end: RunEnd): void;
   /** The thread may have come to rest, or have left it. */
   rested(cell: Cell): void;
   /** A write failed or an actor broke: the cell is dead, its thread has to be taken up from the records. */

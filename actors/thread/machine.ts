@@ -34,7 +34,6 @@ const resting: readonly RestState[] = ["idle", "success", "interrupted", "error"
 const atRest = {
   on: {
     "RUN.ADMITTED": { guard: "starts", target: "pending", actions: ["enqueue", "takeNext"] },
-    PASSIVATE: { target: "parked" },
   },
 } as const;
 
@@ -192,7 +191,6 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine) {
           },
         },
       },
-      parked: { type: "final" },
       failed: { type: "final" },
     },
   });

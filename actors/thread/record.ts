@@ -23,6 +23,7 @@ export function newRun(thread: ThreadRecord, draft: RunDraft, now: number): RunR
     multitask_strategy: draft.multitask_strategy,
     order: thread.next_run,
     attempt: 0,
+    parked: 0,
     cancel: null,
     started_at: null,
     ended_at: null,

@@ -1,3 +1,4 @@
+import type { RunEnd } from "../../actors/port.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
@@ -13,14 +14,13 @@ const PAGE = 100;
  * breakpoint; `__error__` where it failed. Never null: clients look for these keys without asking what it is.
  * `run`: undefined for one that was rolled back, of which the thread's state is all that is left.
  */
-export async function resultOf(
-  journal: Journal,
-  key: ThreadKey,
-  run: RunRecord | undefined,
-): Promise<JsonObject> {
+export async function resultOf(journal: Journal, key: ThreadKey, { run, left }: RunEnd): Promise<JsonObject> {
   if (run?.status === "error" || run?.status === "timeout") {
     const { error, message } = run.error ?? { error: "Error", message: `The run ended with ${run.status}` };
     return { __error__: { error, message } };
+  }
+  if (left !== undefined) {
+    return left.waiting === null ? left.values : { ...left.values, __interrupt__: left.waiting };
   }
   const checkpoint = await lastOf(journal, key, run);
   if (checkpoint === undefined) return {};

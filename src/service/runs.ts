@@ -91,7 +91,7 @@ export function createRuns({ system, journal, hub, clock, random, assistants }: 
       return journal.runs(key, { limit, offset, ...(status !== undefined && { status }) });
     },
 
-    result: async (key, id) => resultOf(journal, key, await system.settled(key, id)),
+    result: async (key, id) => resultOf(journal, key, await system.ended(key, id)),
 
     async cancel(key, id, action, wait) {
       await find(key, id);

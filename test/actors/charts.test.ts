@@ -20,7 +20,6 @@ const threadEvents = [
   { type: "RUN.CANCEL", run: "interrupt", action: "rollback" },
   { type: "RUN.WITHDRAWN", run: "enqueue" },
   { type: "RUN.CLOSING" },
-  { type: "PASSIVATE" },
   { type: "GIVE.UP" },
   ...(["idle", "success", "interrupted", "error"] as const).map((rest) => ({
     type: "xstate.done.actor.run",
@@ -53,7 +52,6 @@ describe("the thread's chart, walked through", () => {
         '"failed"',
         '"idle"',
         '"interrupted"',
-        '"parked"',
         '"success"',
         '{"pending":"running"}',
         '{"pending":"settling"}',
@@ -68,15 +66,6 @@ describe("the thread's chart, walked through", () => {
       const working = situationOf(value) !== "resting";
       expect(context.active !== null, JSON.stringify(value)).toBe(working);
       expect(working || context.queue.length === 0, JSON.stringify(value)).toBe(true);
-    }
-  });
-
-  test("never lets an actor go that has work", () => {
-    const parked = paths.filter(({ state }) => state.value === "parked");
-    expect(parked.length).toBeGreaterThan(0);
-    for (const { steps } of parked) {
-      const before = steps.at(-1)?.state.value;
-      expect(situationOf(before), JSON.stringify(before)).toBe("resting");
     }
   });
 

@@ -389,7 +389,7 @@ describe("after the end of a server", () => {
     await server.scheduler.settle();
     open();
     const record = await server.do(server.system.settled(key, run.run_id));
-    expect([record?.status, record?.attempt]).toEqual(["success", 1]);
+    expect([record?.status, record?.attempt, record?.parked]).toEqual(["success", 2, 1]);
     const name = run.run_id.slice(-4);
     expect((await server.values(key))["log"]).toEqual([`${name} first`, `${name} work`]);
   });

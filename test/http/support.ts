@@ -27,7 +27,6 @@ export class Answer implements Reply, ByteStream {
   streamed = false;
   aborted = false;
   #onAbort: () => void = () => undefined;
-  #wake: () => void = () => undefined;
 
   send(status: number, headers: Headers, body: Uint8Array | string = ""): void {
     if (this.status !== 0) throw new TypeError("answered twice");
@@ -35,7 +34,6 @@ export class Answer implements Reply, ByteStream {
     this.headers = headers;
     this.text = String(body);
     this.ended = true;
-    this.#wake();
   }
 
   open(status: number, headers: Headers, first: Uint8Array | string): ByteStream {
@@ -49,7 +47,6 @@ export class Answer implements Reply, ByteStream {
 
   write(piece: Uint8Array | string): boolean {
     this.text += Buffer.from(piece as Uint8Array).toString();
-    this.#wake();
     return true;
   }
 
@@ -62,7 +59,6 @@ export class Answer implements Reply, ByteStream {
 
   close(): void {
     this.cut = true;
-    this.#wake();
   }
 
   onAbort(listener: () => void): void {
@@ -80,11 +76,7 @@ export class Answer implements Reply, ByteStream {
   }
 
   async until(there: (answer: this) => boolean): Promise<this> {
-    while (!there(this)) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+    while (!there(this)) await new Promise<void>((resolve) => setImmediate(resolve));
     return this;
   }
 }
@@ -134,6 +126,7 @@ export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunR
     status: "pending",
     order: 1,
     attempt: 0,
+    parked: 0,
     cancel: null,
     started_at: null,
     ended_at: null,

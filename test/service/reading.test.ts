@@ -54,6 +54,7 @@ beforeEach(async () => {
     create: () => Promise.reject(new Error("not here")),
     admit: () => Promise.reject(new Error("not here")),
     settled: async () => settled,
+    ended: async () => ({ run: settled }),
     cancel: async () => undefined,
     isRunning: (_, id) => id === running,
     recover: async () => undefined,

@@ -41,6 +41,7 @@ export function aRun(key: ThreadKey, n: number, changes: Partial<RunRecord> = {}
     multitask_strategy: "enqueue",
     order: n,
     attempt: 0,
+    parked: 0,
     cancel: null,
     started_at: null,
     ended_at: null,

@@ -121,6 +121,7 @@ export function runRecord(over: Partial<RunRecord> = {}): RunRecord {
     multitask_strategy: "reject",
     order: 1,
     attempt: 1,
+    parked: 0,
     cancel: null,
     started_at: 0,
     ended_at: null,

@@ -1,5 +1,6 @@
 import type { RunRecord } from "../../model/run.ts";
 import { plainError } from "../../model/errors.ts";
+import type { ByteStream } from "../../ports/transport.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import { JSON_HEADERS } from "../errors.ts";
@@ -7,26 +8,43 @@ import { Keepalive } from "../keepalive.ts";
 import type { Route } from "../router.ts";
 import { onDisconnect, runPath, startRun, type Started } from "../start.ts";
 
+/** Milliseconds before the head goes out alone. */
+const HEAD = 20;
+
 export function waitRoutes(deps: HttpDeps): readonly Route[] {
   const keepalive = new Keepalive(deps.scheduler);
   const { service, logger } = deps;
 
-  /** Answers with the run's outcome. The head goes out at once: a client may hold back other requests until it has it. */
+  /**
+   * Answers with the run's outcome. The head goes out soon, also before there is one: a client may hold back other requests
+   * until it has it. A run that has ended by then is answered in one piece.
+   */
   async function answer(call: Call, started: Started): Promise<void> {
     const { key, run } = started;
     const headers = headersFor(run);
     if (call.isHead) return call.send(200, headers);
-    const stream = call.open(headers, "\n");
-    keepalive.add(stream);
-    onDisconnect(deps, call, started, () => keepalive.remove(stream));
+    let stream: ByteStream | undefined;
+    const open = deps.scheduler.after(HEAD, () => {
+      stream = call.open(headers, "\n");
+      keepalive.add(stream);
+    });
+    const leave = () => {
+      open();
+      if (stream !== undefined) keepalive.remove(stream);
+    };
+    onDisconnect(deps, call, started, leave);
+    let text: string;
     try {
-      stream.end(JSON.stringify(await service.runs.result(key, run.run_id)));
+      text = JSON.stringify(await service.runs.result(key, run.run_id));
     } catch (cause) {
+      if (stream === undefined) throw cause;
       logger.error("a run's outcome could not be told", { run: run.run_id, error: String(cause) });
-      stream.end(JSON.stringify({ __error__: plainError(cause) }));
+      text = JSON.stringify({ __error__: plainError(cause) });
     } finally {
-      keepalive.remove(stream);
+      leave();
     }
+    if (stream !== undefined) stream.end(text);
+    else if (!call.reply.aborted) call.send(200, headers, text);
   }
 
   return [
