@@ -28,6 +28,11 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly #waiters = new Map<string, Waiter[]>();
   readonly #idle: Idle;
   readonly #charts: Charts;
+  /** The scheduler as XState asks for it. */
+  readonly #timers = {
+    setTimeout: (task: () => void, ms: number) => this.#deps.scheduler.after(ms, task),
+    clearTimeout: (cancelTimer: unknown) => (cancelTimer as (() => void) | undefined)?.(),
+  };
   #halted = 0;
   #drained: (() => void) | null = null;
 
@@ -257,7 +262,6 @@ export class Registry implements ThreadSystem, CellOwner {
   #live(cell: Cell): Cell {
     const { record, key } = cell;
     const name = cellName(key);
-    const { scheduler } = this.#deps;
     const { thread } = this.#charts;
     const input = { thread: name, active: record.active, queue: record.queue, rest: record.rest };
     const actor = createActor(thread, {
@@ -266,10 +270,7 @@ export class Registry implements ThreadSystem, CellOwner {
         ? { snapshot: thread.resolveState({ value: record.rest, context: { ...input, stop: null } }) }
         : {}),
       input,
-      clock: {
-        setTimeout: (task: () => void, ms: number) => scheduler.after(ms, task),
-        clearTimeout: (cancelTimer: unknown) => (cancelTimer as (() => void) | undefined)?.(),
-      },
+      clock: this.#timers,
     });
     actor.subscribe({ error: (cause) => cell.giveUp(cause) });
     cell.actor = actor;

@@ -4,6 +4,7 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
 import { headKey, threadPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
+import { Recent } from "./recent.ts";
 
 export type Refs = { readonly [channel: string]: ChannelRef };
 
@@ -37,6 +38,7 @@ const TIPS = 256;
 export class Heads {
   readonly #kv: Kv;
   readonly #heads = new Map<string, Head>();
+  readonly #recent = new Recent();
 
   constructor(kv: Kv) {
     this.#kv = kv;
@@ -49,8 +51,7 @@ export class Heads {
       known.released = false;
       return known;
     }
-    const bytes = this.#kv.getSync(headKey(prefix));
-    const thread = bytes && (unseal(bytes, key, "its record") as ThreadRecord);
+    const thread = this.thread(key, prefix);
     const head: Head = {
       key,
       prefix,
@@ -69,6 +70,17 @@ export class Heads {
     return head;
   }
 
+  /** The thread's record as it is stored. */
+  thread(key: ThreadKey, prefix: string): ThreadRecord | undefined {
+    const recent = this.#recent.get(prefix);
+    if (recent !== undefined) return recent;
+    const bytes = this.#kv.getSync(headKey(prefix));
+    if (bytes === undefined) return undefined;
+    const thread = unseal(bytes, key, "its record") as ThreadRecord;
+    this.#recent.set(prefix, thread);
+    return thread;
+  }
+
   /** The head if it is held. */
   peek(prefix: string): Head | undefined {
     return this.#heads.get(prefix);
@@ -82,7 +94,8 @@ export class Heads {
   }
 
   /** An append of this thread has been stored. */
-  landed(head: Head): void {
+  landed(head: Head, thread: ThreadRecord): void {
+    this.#recent.set(head.prefix, thread);
     head.flights.shift();
     if (head.flights.length > 0) return;
     head.tail = undefined;
@@ -92,12 +105,14 @@ export class Heads {
 
   /** The thread is deleted. */
   forget(head: Head): void {
+    this.#recent.delete(head.prefix);
     if (this.#heads.get(head.prefix) === head) this.#heads.delete(head.prefix);
   }
 
   /** Nobody knows any more what is stored. */
   clear(): void {
     this.#heads.clear();
+    this.#recent.clear();
   }
 
   #drop(head: Head): void {

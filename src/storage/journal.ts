@@ -54,8 +54,7 @@ export class KvJournal implements Journal {
   // --- threads ---
 
   thread(key: ThreadKey): ThreadRecord | undefined {
-    const bytes = this.#kv.getSync(headKey(threadPrefix(key)));
-    return bytes && (unseal(bytes, key, "its record") as ThreadRecord);
+    return this.#heads.thread(key, threadPrefix(key));
   }
 
   async *unsettled(): AsyncGenerator<ThreadKey> {
@@ -168,7 +167,7 @@ export class KvJournal implements Journal {
       takeOver();
       const forgotten = append.forget ?? [];
       for (const run of forgotten) this.#sweeper.doom(append.key, run);
-      const stored = this.#fly(head, draft.ops, append.durable);
+      const stored = this.#fly(head, draft.ops, append);
       if (forgotten.length === 0) return stored;
       return stored.then(async () => {
         // Not before: until it is stored, the run may yet survive a crash, and its readers with it.
@@ -213,6 +212,7 @@ export class KvJournal implements Journal {
       this.#heads.forget(head);
       return this.#submit(ops, true).then(() => {
         this.#sweeper.hide(key, null);
+        this.#heads.forget(head);
         return this.#sweeper.sweep(key, null);
       });
     } catch (cause) {
@@ -244,14 +244,14 @@ export class KvJournal implements Journal {
     }
   }
 
-  #fly(head: Head, ops: readonly Op[], durable: boolean): Promise<void> {
+  #fly(head: Head, ops: readonly Op[], { durable, thread }: Append): Promise<void> {
     head.flights.push(ops);
     const promise = new Promise<void>((resolve, reject) => {
       this.#committer.submit({
         ops,
         durable,
         stored: () => {
-          this.#heads.landed(head);
+          this.#heads.landed(head, thread);
           resolve();
         },
         failed: reject,

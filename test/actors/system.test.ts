@@ -375,8 +375,19 @@ describe("after the end of a server", () => {
 
   test("a stop in good order ends the superstep, and does not count as an attempt", async () => {
     const kv = new MemoryKv();
-    const { work, open } = gated();
-    const before = await Server.start(work, { kv });
+    const { wait, open } = gate();
+    const work = graph({
+      state: { log: list<string>() },
+      nodes: {
+        work: async (_, ctx) => {
+          await wait(ctx.signal);
+          return { log: ["worked"] };
+        },
+        last: async () => ({ log: ["last"] }),
+      },
+      edges: { start: "work", work: "last" },
+    });
+    const before = await Server.start(work, { kv, limits: { attempts: 1 } });
     const key = await before.thread();
     const run = await before.admit(key);
     await before.scheduler.settle();
@@ -384,14 +395,12 @@ describe("after the end of a server", () => {
     await expect(before.admit(key)).rejects.toMatchObject({ code: "server.draining" });
     open();
     await before.do(drained);
+    expect((await before.values(key))["log"]).toEqual(["worked"]);
     await before.do(before.storage.close());
-    const server = await Server.start(work, { kv, seed: 2 });
-    await server.scheduler.settle();
-    open();
+    const server = await Server.start(work, { kv, limits: { attempts: 1 }, seed: 2 });
     const record = await server.do(server.system.settled(key, run.run_id));
     expect([record?.status, record?.attempt, record?.parked]).toEqual(["success", 2, 1]);
-    const name = run.run_id.slice(-4);
-    expect((await server.values(key))["log"]).toEqual([`${name} first`, `${name} work`]);
+    expect((await server.values(key))["log"]).toEqual(["worked", "last"]);
   });
 
   test("a cancel that was acknowledged is not forgotten", async () => {

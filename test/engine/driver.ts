@@ -97,6 +97,7 @@ export class Thread {
       multitask_strategy: "reject",
       order: 0,
       attempt,
+      parked: 0,
       cancel: null,
       started_at: null,
       ended_at: null,

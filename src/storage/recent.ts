@@ -1,0 +1,30 @@
+import type { ThreadRecord } from "../model/thread.ts";
+
+/** Threads remembered. One request reads its thread two or three times; more are under way at once. */
+const MOST = 512;
+
+/** Records of threads as they are stored, read or written a moment ago. */
+export class Recent {
+  readonly #threads = new Map<string, ThreadRecord>();
+
+  get(prefix: string): ThreadRecord | undefined {
+    return this.#threads.get(prefix);
+  }
+
+  set(prefix: string, thread: ThreadRecord): void {
+    this.#threads.delete(prefix);
+    this.#threads.set(prefix, thread);
+    if (this.#threads.size <= MOST) return;
+    const oldest = this.#threads.keys().next();
+    if (!oldest.done) this.#threads.delete(oldest.value);
+  }
+
+  delete(prefix: string): void {
+    this.#threads.delete(prefix);
+  }
+
+  /** Nobody knows any more what is stored. */
+  clear(): void {
+    this.#threads.clear();
+  }
+}
