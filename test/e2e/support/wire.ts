@@ -47,7 +47,7 @@ export function events(text: string): Sent[] {
   const blocks = text.replaceAll(/^: heartbeat\n/gm, "").split("\n\n");
   expect(blocks.pop()).toBe("");
   return blocks.map((block) => {
-    const [, event, data, id] = /^event: (.+)\ndata: (.+)\nid: (\d+)$/.exec(block) ?? [];
+    const [, event, data, id] = /^event: ([^\r\n]+)\ndata: ([^\r\n]+)\nid: (\d+)$/.exec(block) ?? [];
     if (event === undefined || data === undefined || id === undefined) {
       throw new Error(`not an event: ${JSON.stringify(block)}`);
     }
@@ -68,10 +68,14 @@ export class Reading {
     this.#reader = response.body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
   }
 
-  /** What came so far, once it has this many events. */
-  async first(count: number): Promise<Sent[]> {
-    while (this.#text.split("\n\n").length <= count && (await this.#more()));
-    return events(this.#text.slice(0, this.#text.lastIndexOf("\n\n") + 2));
+  /** What came so far, once such an event is among it. */
+  async until(isIt: (sent: Sent) => boolean): Promise<Sent[]> {
+    for (;;) {
+      const end = this.#text.lastIndexOf("\n\n");
+      const whole = end < 0 ? [] : events(this.#text.slice(0, end + 2));
+      if (whole.some(isIt)) return whole;
+      if (!(await this.#more())) throw new Error("the stream ended before");
+    }
   }
 
   /** All there is, once the stream has ended. */
