@@ -1,5 +1,5 @@
 import type { RunInput } from "./messages.ts";
-import { runMachine } from "./run/machine.ts";
+import { runMachine, type RunDelays } from "./run/machine.ts";
 import { taskMachine } from "./node.ts";
 import type { Ongoing } from "./run/ongoing.ts";
 import type { Cell } from "./thread/cell.ts";
@@ -7,7 +7,7 @@ import { threadMachine } from "./thread/machine.ts";
 import { start } from "./thread/starting.ts";
 
 /** The three statecharts of one server, their effects bound to its cells. */
-export function charts(cellNamed: (name: string) => Cell | undefined, grace: number) {
+export function charts(cellNamed: (name: string) => Cell | undefined, delays: RunDelays) {
   // An actor may outlive its cell by a message: then there is nothing to do.
   const attemptOf = ({ thread, run }: RunInput): Ongoing | undefined => {
     const attempt = cellNamed(thread)?.attempt;
@@ -24,7 +24,7 @@ export function charts(cellNamed: (name: string) => Cell | undefined, grace: num
       close: (input, stop) => attemptOf(input)?.close(stop),
     },
     task,
-    grace,
+    delays,
   );
   const thread = threadMachine(
     {

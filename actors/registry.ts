@@ -38,7 +38,9 @@ export class Registry implements ThreadSystem, CellOwner {
 
   constructor(deps: SystemDeps) {
     this.#deps = deps;
-    this.#charts = charts((name) => this.#cells.get(name), deps.limits.grace);
+    this.#charts = charts((name) => this.#cells.get(name), {
+      grace: (callback) => void deps.scheduler.after(deps.limits.grace, callback),
+    });
     this.#idle = new Idle(deps.clock, deps.scheduler, deps.limits, (cell) => this.#passivate(cell));
   }
 

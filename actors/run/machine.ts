@@ -1,200 +1,178 @@
-import { assign, enqueueActions, sendParent, sendTo, setup, stopChild, type AnyActorRef } from "xstate";
-import type { CancelAction, TerminalStatus } from "../../src/model/run.ts";
-import type { RestState } from "../../src/model/thread.ts";
-import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
+import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "xstate";
+import type { RunEvent, RunInput, RunOutput, TaskInput, TaskOutput } from "../messages.ts";
 import type { TaskMachine } from "../node.ts";
 import { stronger } from "../thread/multitask.ts";
+import type { RunContext, RunEffects } from "./chart.ts";
 
-export interface RunContext {
-  readonly thread: string;
-  readonly run: string;
-  readonly stop: CancelAction | null;
-  /** Tasks of the step that have not ended, by id. */
-  readonly waiting: readonly string[];
-  /** Tasks of the step that is planned. */
-  readonly planned: readonly TaskName[];
-  readonly status: TerminalStatus | null;
-  readonly rest: RestState;
+type Working = "loading" | "planning" | "committing" | "executing" | "draining" | "closing";
+type RunValue = "pending" | { readonly running: Working } | RunOutput["status"];
+
+export type RunSnapshot = Snapshot<RunOutput> & {
+  readonly value: RunValue;
+  readonly context: RunContext;
+  readonly children: { readonly [id: string]: AnyActorRef };
+};
+
+/** What the run's actor hears from itself, from its tasks and from XState. */
+type Heard =
+  | RunEvent
+  | { readonly type: "GRACE" }
+  | { readonly type: "xstate.stop" }
+  | { readonly type: `xstate.done.actor.${string}`; readonly output: TaskOutput };
+
+export type RunMachine = ActorLogic<RunSnapshot, Heard, RunInput>;
+type Scope = ActorScope<RunSnapshot, Heard>;
+
+/** After the grace `after` calls back, once; whatever becomes of it is the chart's affair. */
+export interface RunDelays {
+  grace(callback: () => void): void;
 }
 
-/** What the chart asks of the world; each answer comes back as a message. */
-export interface RunEffects {
-  /** Read where to start from and, unless it has been stopped, compute the first step: answered by `PLANNED`. */
-  load(run: RunInput, self: AnyActorRef, stopped: boolean): void;
-  /** Compute the next step and store what the last one left: answered by `PLANNED`. */
-  plan(run: RunInput): void;
-  /** Stop the node bodies: each task answers by its end, if it listens to its signal. */
-  abort(run: RunInput): void;
-  /** Store the terminal record, the run having been stopped or not: answered by `ENDED`. */
-  close(run: RunInput, stop: CancelAction | null): void;
-}
+/**
+ * The run's chart (`chart.ts`) as actor logic of our own: a run and its first step take two dozen turns of a general
+ * machine, and they were a third of what a run costs. A test walks the chart and holds this to it, state by state.
+ */
+export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDelays): RunMachine {
+  /** Goes to a state, does what is to be done on entering it. Effects come after the snapshot is set. */
+  function enter(
+    snapshot: RunSnapshot,
+    running: Working,
+    scope: Scope,
+    change?: Partial<RunContext>,
+  ): RunSnapshot {
+    const context = change === undefined ? snapshot.context : { ...snapshot.context, ...change };
+    const { self, defer } = scope;
+    let { children } = snapshot;
+    switch (running) {
+      case "loading":
+        defer(() => effects.load(context, self, context.stop !== null));
+        break;
+      case "planning":
+        defer(() => effects.plan(context));
+        break;
+      case "executing":
+        return execute({ ...snapshot, context } as RunSnapshot, scope);
+      case "draining":
+        defer(() => {
+          for (const id of context.waiting) children[taskActor(id)]?.send({ type: "CANCEL" });
+          effects.abort(context);
+          delays.grace(() => self.send({ type: "GRACE" }));
+        });
+        break;
+      case "closing":
+        defer(() => {
+          parentOf(self)?.send({ type: "RUN.CLOSING" });
+          effects.close(context, context.stop);
+        });
+        break;
+      case "committing":
+        break;
+    }
+    return { ...snapshot, value: { running }, context, children } as RunSnapshot;
+  }
 
-/** Done and error events of spawned actors are not typed by XState; this is the one place that reads them. */
-function taskOutput(event: unknown): TaskOutput | undefined {
-  return (event as { output?: TaskOutput }).output;
-}
+  function execute(snapshot: RunSnapshot, { self, defer }: Scope): RunSnapshot {
+    const { thread, run, planned } = snapshot.context;
+    const children: Record<string, AnyActorRef> = { ...snapshot.children };
+    for (const { id, name } of planned) {
+      const input: TaskInput = { thread, run, task: id, name };
+      const child = createActor(task, { id: taskActor(id), input, parent: self as AnyActorRef });
+      children[taskActor(id)] = child;
+      defer(() => child.start());
+    }
+    const context = { ...snapshot.context, waiting: planned.map(({ id }) => id) };
+    return { ...snapshot, value: { running: "executing" }, context, children } as RunSnapshot;
+  }
 
-/** How many tasks still wait once this one has ended. */
-function othersThan(event: unknown, waiting: readonly string[]): number {
-  const task = taskOutput(event)?.task;
-  return task !== undefined && waiting.includes(task) ? waiting.length - 1 : waiting.length;
+  /** A task has ended. */
+  function ended(snapshot: RunSnapshot, output: TaskOutput, scope: Scope): RunSnapshot {
+    const { [taskActor(output.task)]: _, ...children } = snapshot.children;
+    const waiting = snapshot.context.waiting.filter((id) => id !== output.task);
+    const next = { ...snapshot, children } as RunSnapshot;
+    const failed = output.kind === "failed";
+    if (isIn(snapshot, "draining")) {
+      return waiting.length === 0 ? enter(next, "closing", scope, { waiting }) : stay(next, { waiting });
+    }
+    if (waiting.length === 0) return enter(next, failed ? "closing" : "planning", scope, { waiting });
+    return failed ? enter(next, "draining", scope, { waiting }) : stay(next, { waiting });
+  }
+
+  function leave(snapshot: RunSnapshot, scope: Scope): RunSnapshot {
+    for (const id of snapshot.context.waiting) {
+      const child = snapshot.children[taskActor(id)];
+      if (child !== undefined) scope.defer(() => scope.stopChild(child));
+    }
+    return enter({ ...snapshot, children: {} } as RunSnapshot, "closing", scope, { waiting: [] });
+  }
+
+  function working(snapshot: RunSnapshot, running: Working, event: Heard, scope: Scope): RunSnapshot {
+    const { context } = snapshot;
+    switch (event.type) {
+      case "PLANNED":
+        if (running !== "loading" && running !== "planning") return snapshot;
+        if (event.tasks.length === 0 || context.stop !== null) return enter(snapshot, "closing", scope);
+        return enter(snapshot, event.hold ? "committing" : "executing", scope, { planned: event.tasks });
+      case "COMMITTED":
+        if (running !== "committing") return snapshot;
+        return enter(snapshot, context.stop === null ? "executing" : "closing", scope);
+      case "CANCEL": {
+        if (running === "closing") return snapshot;
+        const stop = stronger(context.stop, event.action);
+        return running === "executing"
+          ? enter(snapshot, "draining", scope, { stop })
+          : stay(snapshot, { stop });
+      }
+      case "GRACE":
+        return running === "draining" ? leave(snapshot, scope) : snapshot;
+      case "ENDED": {
+        if (running !== "closing") return snapshot;
+        const { status, rest } = event;
+        const end = { ...context, status, rest };
+        const output: RunOutput = { status, rest };
+        return { ...snapshot, status: "done", output, value: status, context: end } as RunSnapshot;
+      }
+      case "BEGIN":
+        return snapshot;
+      default:
+        if (running !== "executing" && running !== "draining") return snapshot;
+        return "output" in event ? ended(snapshot, event.output, scope) : snapshot;
+    }
+  }
+
+  return {
+    getInitialSnapshot: (_, { thread, run }) => ({
+      status: "active",
+      output: undefined,
+      error: undefined,
+      value: "pending",
+      context: { thread, run, stop: null, waiting: [], planned: [], status: null, rest: "idle" },
+      children: {},
+    }),
+    transition(snapshot, event, scope) {
+      if (event.type === "xstate.stop") {
+        for (const child of Object.values(snapshot.children)) scope.defer(() => scope.stopChild(child));
+        return { ...snapshot, status: "stopped", children: {} } as RunSnapshot;
+      }
+      const { value } = snapshot;
+      if (typeof value === "object") return working(snapshot, value.running, event, scope);
+      if (event.type === "BEGIN") return enter(snapshot, "loading", scope);
+      if (event.type !== "CANCEL") return snapshot;
+      return stay(snapshot, { stop: stronger(snapshot.context.stop, event.action) });
+    },
+    getPersistedSnapshot: ({ children: _, ...rest }) => rest as RunSnapshot,
+  };
 }
 
 const taskActor = (task: string) => `task:${task}`;
 
-const planned = [
-  { guard: "isOver", target: "closing" },
-  { guard: "mustHold", target: "committing", actions: "takePlan" },
-  { target: "executing", actions: "takePlan" },
-] as const;
-
-/** The run's statechart. Only `loading` and `planning` compute, only tasks run code of users, and every wait is a state. */
-export function runMachine(effects: RunEffects, task: TaskMachine, grace: number) {
-  return setup({
-    types: {
-      context: {} as RunContext,
-      input: {} as RunInput,
-      events: {} as RunEvent,
-      output: {} as RunOutput,
-    },
-    actors: { task },
-    delays: { grace },
-    guards: {
-      isStopped: ({ context }) => context.stop !== null,
-      isOver: ({ context, event }) =>
-        event.type === "PLANNED" && (event.tasks.length === 0 || context.stop !== null),
-      mustHold: ({ event }) => event.type === "PLANNED" && event.hold,
-      isLast: ({ context, event }) => othersThan(event, context.waiting) === 0,
-      isLastAndWell: ({ context, event }) =>
-        othersThan(event, context.waiting) === 0 && taskOutput(event)?.kind !== "failed",
-      failsOthers: ({ context, event }) =>
-        othersThan(event, context.waiting) > 0 && taskOutput(event)?.kind === "failed",
-      hasStatus: ({ event }, params: { status: TerminalStatus }) =>
-        event.type === "ENDED" && event.status === params.status,
-    },
-    actions: {
-      load: ({ context, self }) => effects.load(context, self, context.stop !== null),
-      plan: ({ context }) => effects.plan(context),
-      abort: ({ context }) => effects.abort(context),
-      close: ({ context }) => effects.close(context, context.stop),
-      sayClosing: sendParent({ type: "RUN.CLOSING" }),
-      remember: assign(({ context, event }) =>
-        event.type === "CANCEL" ? { stop: stronger(context.stop, event.action) } : {},
-      ),
-      takePlan: assign(({ event }) => (event.type === "PLANNED" ? { planned: event.tasks } : {})),
-      takeEnd: assign(({ event }) =>
-        event.type === "ENDED" ? { status: event.status, rest: event.rest } : {},
-      ),
-      spawnTasks: assign(({ context, spawn }) => {
-        for (const { id, name } of context.planned) {
-          const input: TaskInput = { thread: context.thread, run: context.run, task: id, name };
-          spawn("task", { id: taskActor(id), input });
-        }
-        return { waiting: context.planned.map(({ id }) => id) };
-      }),
-      // A child that is done stays in `children` until it is stopped.
-      dropTask: stopChild(({ event }) => taskActor(taskOutput(event)?.task ?? "")),
-      countTask: assign(({ context, event }) => ({
-        waiting: context.waiting.filter((id) => id !== taskOutput(event)?.task),
-      })),
-      cancelTasks: enqueueActions(({ context, enqueue }) => {
-        for (const id of context.waiting) enqueue(sendTo(taskActor(id), { type: "CANCEL" }));
-      }),
-      leaveTasks: enqueueActions(({ context, enqueue }) => {
-        for (const id of context.waiting) enqueue.stopChild(taskActor(id));
-        enqueue.assign({ waiting: [] });
-      }),
-    },
-  }).createMachine({
-    id: "run",
-    initial: "pending",
-    context: ({ input }) => ({
-      thread: input.thread,
-      run: input.run,
-      stop: null,
-      waiting: [],
-      planned: [],
-      status: null,
-      rest: "idle",
-    }),
-    output: ({ context }) => ({ status: context.status ?? "error", rest: context.rest }),
-    on: { CANCEL: { actions: "remember" } },
-    states: {
-      pending: {
-        on: {
-          BEGIN: { target: "running" },
-        },
-      },
-      running: {
-        initial: "loading",
-        states: {
-          loading: {
-            entry: "load",
-            on: { PLANNED: planned },
-          },
-          planning: {
-            entry: "plan",
-            on: { PLANNED: planned },
-          },
-          // The last step's commit is in flight, and computing may not run further ahead of it.
-          committing: {
-            on: { COMMITTED: [{ guard: "isStopped", target: "closing" }, { target: "executing" }] },
-          },
-          executing: {
-            entry: "spawnTasks",
-            on: {
-              "xstate.done.actor.*": [
-                { guard: "isLastAndWell", target: "planning", actions: ["dropTask", "countTask"] },
-                { guard: "isLast", target: "closing", actions: ["dropTask", "countTask"] },
-                { guard: "failsOthers", target: "draining", actions: ["dropTask", "countTask"] },
-                { actions: ["dropTask", "countTask"] },
-              ],
-              CANCEL: { target: "draining", actions: "remember" },
-            } as Record<string, object>,
-          },
-          // Abort is a wish: the state is left when every task has ended, or after the grace without them.
-          draining: {
-            entry: ["cancelTasks", "abort"],
-            on: {
-              "xstate.done.actor.*": [
-                { guard: "isLast", target: "closing", actions: ["dropTask", "countTask"] },
-                { actions: ["dropTask", "countTask"] },
-              ],
-            } as Record<string, object>,
-            after: { grace: { target: "closing", actions: "leaveTasks" } },
-          },
-          closing: {
-            entry: ["sayClosing", "close"],
-            on: {
-              CANCEL: {},
-              ENDED: [
-                {
-                  guard: { type: "hasStatus", params: { status: "success" } },
-                  target: "#run.success",
-                  actions: "takeEnd",
-                },
-                {
-                  guard: { type: "hasStatus", params: { status: "interrupted" } },
-                  target: "#run.interrupted",
-                  actions: "takeEnd",
-                },
-                {
-                  guard: { type: "hasStatus", params: { status: "timeout" } },
-                  target: "#run.timeout",
-                  actions: "takeEnd",
-                },
-                { target: "#run.error", actions: "takeEnd" },
-              ],
-            },
-          },
-        },
-      },
-      success: { type: "final" },
-      interrupted: { type: "final" },
-      error: { type: "final" },
-      timeout: { type: "final" },
-    },
-  });
+function isIn({ value }: RunSnapshot, running: Working): boolean {
+  return typeof value === "object" && value.running === running;
 }
 
-export type RunMachine = ReturnType<typeof runMachine>;
+function stay(snapshot: RunSnapshot, change: Partial<RunContext>): RunSnapshot {
+  return { ...snapshot, context: { ...snapshot.context, ...change } } as RunSnapshot;
+}
+
+function parentOf(self: unknown): AnyActorRef | undefined {
+  return (self as { readonly _parent?: AnyActorRef })._parent;
+}

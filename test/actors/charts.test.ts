@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createActor, createMachine, fromCallback } from "xstate";
+import { createActor, createMachine, fromCallback, transition } from "xstate";
 import { getShortestPaths } from "xstate/graph";
 import type { RunEvent, RunInput, TaskEvent, TaskInput, ThreadEvent } from "../../actors/messages.ts";
 import { taskChart, taskMachine, type TaskMachine } from "../../actors/node.ts";
+import { runChart } from "../../actors/run/chart.ts";
 import { runMachine, type RunMachine } from "../../actors/run/machine.ts";
 import { situationOf, threadMachine } from "../../actors/thread/machine.ts";
 import type { RestState } from "../../src/model/thread.ts";
@@ -108,7 +109,7 @@ describe("the run's chart, walked through", () => {
   const idleTask = fromCallback<TaskEvent, TaskInput>(() => undefined) as unknown as TaskMachine;
   const none = () => undefined;
   // Walked through alone, it has no parent to tell.
-  const run = runMachine({ load: none, plan: none, abort: none, close: none }, idleTask, 500).provide({
+  const run = runChart({ load: none, plan: none, abort: none, close: none }, idleTask, 500).provide({
     actions: { sayClosing: none },
   });
   const done = (task: string, kind: string) => ({
@@ -176,6 +177,43 @@ describe("the run's chart, walked through", () => {
 
   test("what is closing can no longer be stopped", () => {
     expect(inside("closing").some((state) => state.can({ type: "CANCEL", action: "rollback" }))).toBe(false);
+  });
+
+  test("is what the actor does, in every state at every event", () => {
+    const effects = { load: none, plan: none, abort: none, close: none };
+    const machine = runMachine(effects, taskMachine({ execute: () => undefined }), {
+      grace: () => undefined,
+    });
+    let compared = 0;
+    for (const { state, steps } of paths) {
+      const told = steps
+        .map(({ event }) => event as RunEvent)
+        .filter(({ type }) => !type.startsWith("xstate.init"));
+      for (const event of state.status === "active" ? events : []) {
+        const actor = createActor(machine, { input: { thread: "_/t", run: "r" } });
+        actor.start();
+        for (const one of [...told, event]) {
+          const grace = (one.type as string).startsWith("xstate.after.");
+          actor.send((grace ? { type: "GRACE" } : one) as RunEvent);
+        }
+        const [next] = transition(run, state, event);
+        const seen = ({
+          value,
+          status,
+          context: { waiting, stop },
+        }: Pick<typeof next, "value" | "status" | "context">) => ({
+          after: [...told, event],
+          value,
+          status,
+          waiting,
+          stop,
+        });
+        expect(seen(actor.getSnapshot() as unknown as typeof next)).toEqual(seen(next));
+        actor.stop();
+        compared++;
+      }
+    }
+    expect(compared).toBeGreaterThan(300);
   });
 });
 
