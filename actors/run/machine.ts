@@ -86,7 +86,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
 
   /** A task has ended. */
   function ended(snapshot: RunSnapshot, output: TaskOutput, scope: Scope): RunSnapshot {
-    const { [taskActor(output.task)]: _, ...children } = snapshot.children;
+    const { [taskActor(output.task)]: _ended, ...children } = snapshot.children;
     const waiting = snapshot.context.waiting.filter((id) => id !== output.task);
     const next = { ...snapshot, children } as RunSnapshot;
     const failed = output.kind === "failed";
@@ -159,7 +159,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
       if (event.type !== "CANCEL") return snapshot;
       return stay(snapshot, { stop: stronger(snapshot.context.stop, event.action) });
     },
-    getPersistedSnapshot: ({ children: _, ...rest }) => rest as RunSnapshot,
+    getPersistedSnapshot: (snapshot) => ({ ...snapshot, children: {} }),
   };
 }
 
@@ -174,5 +174,7 @@ function stay(snapshot: RunSnapshot, change: Partial<RunContext>): RunSnapshot {
 }
 
 function parentOf(self: unknown): AnyActorRef | undefined {
+  // XState has it on every actor, though not in the type of its logic's scope.
+  // oxlint-disable-next-line no-underscore-dangle
   return (self as { readonly _parent?: AnyActorRef })._parent;
 }

@@ -57,20 +57,17 @@ export function createThreads({ system, journal, clock, random }: Deps): Threads
       return threadOf(record, await valuesOf(key, record));
     },
 
-    async get(key) {
-      const record = await threadAt(journal, key);
-      return threadOf(record, await valuesOf(key, record));
-    },
+    get: (key) => whole(journal, key, async (record) => threadOf(record, await valuesOf(key, record))),
 
-    async state(key, { keys, writes: withWrites }) {
-      const record = await threadAt(journal, key);
-      if (record.checkpoint === null) return emptyState;
-      const checkpoint = await checkpointAt(journal, key, record.checkpoint);
-      const wanted = keys?.filter((name) => Object.hasOwn(checkpoint.channels, name));
-      const values = wanted?.length === 0 ? {} : await journal.values(key, checkpoint, wanted);
-      const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
-      return stateOf({ thread: key.thread, checkpoint, values, writes, withWrites });
-    },
+    state: (key, { keys, writes: withWrites }) =>
+      whole(journal, key, async (record) => {
+        if (record.checkpoint === null) return emptyState;
+        const checkpoint = await checkpointAt(journal, key, record.checkpoint);
+        const wanted = keys?.filter((name) => Object.hasOwn(checkpoint.channels, name));
+        const values = wanted?.length === 0 ? {} : await journal.values(key, checkpoint, wanted);
+        const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
+        return stateOf({ thread: key.thread, checkpoint, values, writes, withWrites });
+      }),
   };
 }
 
@@ -79,6 +76,25 @@ export async function threadAt(journal: Journal, key: ThreadKey): Promise<Thread
   const record = await journal.thread(key);
   if (record !== undefined) return record;
   throw new ServiceError("thread.not_found", `Thread with ID ${key.thread} not found`);
+}
+
+/**
+ * Reads a thread with what its record refers to. A rollback in between takes that away: then it is all read once more. What
+ * is missing while the thread stands still is damage.
+ */
+async function whole<T>(
+  journal: Journal,
+  key: ThreadKey,
+  read: (record: ThreadRecord) => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    const record = await threadAt(journal, key);
+    try {
+      return await read(record);
+    } catch (thrown) {
+      if ((await threadAt(journal, key)).seq === record.seq) throw thrown;
+    }
+  }
 }
 
 /** A root checkpoint that a record names. @throws ServiceError `journal.damaged` when it is missing */

@@ -72,12 +72,14 @@ export class Heads {
 
   /** The thread's record as it is stored. */
   thread(key: ThreadKey, prefix: string): ThreadRecord | undefined {
-    const recent = this.#recent.get(prefix);
+    // With an append on its way the store may have it already: what the older record names may be gone.
+    const settled = (this.#heads.get(prefix)?.flights.length ?? 0) === 0;
+    const recent = settled ? this.#recent.get(prefix) : undefined;
     if (recent !== undefined) return recent;
     const bytes = this.#kv.getSync(headKey(prefix));
     if (bytes === undefined) return undefined;
     const thread = unseal(bytes, key, "its record") as ThreadRecord;
-    this.#recent.set(prefix, thread);
+    if (settled) this.#recent.set(prefix, thread);
     return thread;
   }
 

@@ -37,6 +37,7 @@ const waiting = { id: "t1", name: "ask", path: ["__pregel_pull", "ask"], trigger
 
 let storage: Storage;
 let service: Service;
+let parts: Parameters<typeof createService>[0];
 let thread: ThreadRecord;
 let now = 1_000;
 /** What the actors are taken to do. */
@@ -67,7 +68,7 @@ beforeEach(async () => {
   };
   const { journal, catalog } = storage;
   let seed = 0;
-  service = createService({
+  parts = {
     system,
     journal,
     catalog,
@@ -75,7 +76,8 @@ beforeEach(async () => {
     hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),
     clock,
     random: { bytes: (count) => new Uint8Array(count).fill(++seed), float: () => 0.5 },
-  });
+  };
+  service = createService(parts);
   thread = { ...newThread(THREAD, 1_000, {}), seq: 1 };
   await storage.journal.append({
     key: KEY,
@@ -357,4 +359,20 @@ describe("assistants", () => {
     expect(await names({ metadata: { created_by: "system" } })).toEqual(["agent", "other"]);
     expect(await names({ metadata: { created_by: "me" } })).toEqual([]);
   });
+});
+
+test("a rollback while a thread is being read: it is read once more, never half", async () => {
+  let reads = 0;
+  const journal = new Proxy(storage.journal, {
+    get(target, name) {
+      if (name === "thread") {
+        return () => (++reads === 1 ? { ...thread, checkpoint: "gone" } : { ...thread, seq: 2 });
+      }
+      const member = Reflect.get(target, name) as unknown;
+      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+    },
+  });
+  const { threads } = createService({ ...parts, journal });
+  expect(await threads.get(KEY)).toMatchObject({ thread_id: THREAD, values: null });
+  expect(reads).toBeGreaterThan(1);
 });
