@@ -44,7 +44,7 @@ export interface AppOptions {
   readonly transport?: Transport["kind"];
   /** Bytes a request body may have; default 16 MiB. */
   readonly maxBody?: number;
-  /** When streamed events are shown: stored in good order, given to the system (default), or at once. */
+  /** When streamed events are shown: given to the system (default), or at once. */
   readonly sync?: StreamSync;
   readonly limits?: Partial<SystemLimits>;
   readonly logger?: Logger;

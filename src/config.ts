@@ -22,7 +22,7 @@ export interface Config {
   readonly sync?: (typeof SYNC)[number];
 }
 
-export const SYNC = ["commit", "os", "memory"] as const;
+export const SYNC = ["os", "memory"] as const;
 
 /** The file in `directory` that is taken when none is named: Heddle's own before LangGraph's. */
 export function findConfig(directory: string): string {

@@ -4,12 +4,6 @@ export interface Failpoints {
   hit(place: Failpoint): void | Promise<void>;
 }
 
-export type Failpoint =
-  | "commit.before"
-  | "commit.after"
-  | "ack.before"
-  | "ack.after"
-  | "recovery.before"
-  | "recovery.thread";
+export type Failpoint = "commit.before" | "commit.after" | "recovery.before" | "recovery.thread";
 
 export const noFailpoints: Failpoints = { hit: () => undefined };

@@ -10,10 +10,9 @@ import { weigh } from "./weight.ts";
 
 /**
  * When readers see a fact. `os`: once it would survive the end of the process. `memory`: as soon as its chunk is on its
- * way to storage; after a crash a reader may have seen what the log no longer has. `commit`: once it would survive a
- * power cut; the journal has no synced publish yet, so until then it is as `os`.
+ * way to storage; after a crash a reader may have seen what the log no longer has.
  */
-export type StreamSync = "commit" | "os" | "memory";
+export type StreamSync = "os" | "memory";
 
 export interface LogLimits {
   /** Facts in one chunk. A chunk is also what a reader takes in one piece. */

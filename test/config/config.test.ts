@@ -37,9 +37,9 @@ describe("a configuration file", () => {
       env: { A: "1" },
       store: { index: {} },
       http: { app: "x", max_body: 1024 },
-      streams: { sync: "commit" },
+      streams: { sync: "memory" },
     });
-    expect(readConfig(path)).toEqual({ path, graphs: {}, env: { A: "1" }, maxBody: 1024, sync: "commit" });
+    expect(readConfig(path)).toEqual({ path, graphs: {}, env: { A: "1" }, maxBody: 1024, sync: "memory" });
   });
 
   test("env may name a .env file", () => {
@@ -68,7 +68,7 @@ describe("a configuration file", () => {
     [
       "an unknown sync",
       { graphs: {}, streams: { sync: "always" } },
-      "streams.sync must be one of commit, os, memory",
+      "streams.sync must be one of os, memory",
     ],
     ["env as a list", { graphs: {}, env: [] }, "env must be"],
     ["env with a number", { graphs: {}, env: { A: 1 } }, "env.A must be a string"],

@@ -35,8 +35,8 @@ describe("heddle start", () => {
   });
 
   test("what only the environment sets", () => {
-    const env = { HEDDLE_MAX_BODY: "1024", HEDDLE_STREAMS_SYNC: "commit", HEDDLE_LOG: "debug" };
-    expect(settings([], env)).toEqual({ ...defaults, maxBody: 1024, sync: "commit", level: "debug" });
+    const env = { HEDDLE_MAX_BODY: "1024", HEDDLE_STREAMS_SYNC: "memory", HEDDLE_LOG: "debug" };
+    expect(settings([], env)).toEqual({ ...defaults, maxBody: 1024, sync: "memory", level: "debug" });
   });
 
   test("another host than loopback has to be meant", () => {
@@ -58,7 +58,7 @@ describe("heddle start", () => {
     [[], { PORT: "-1" }, 'PORT "-1" is not'],
     [["--transport", "deno"], {}, '--transport "deno" is not uws or node'],
     [[], { HEDDLE_MAX_BODY: "0" }, 'HEDDLE_MAX_BODY "0" is not'],
-    [[], { HEDDLE_STREAMS_SYNC: "x" }, 'HEDDLE_STREAMS_SYNC "x" is not one of commit, os, memory'],
+    [[], { HEDDLE_STREAMS_SYNC: "x" }, 'HEDDLE_STREAMS_SYNC "x" is not one of os, memory'],
     [[], { HEDDLE_LOG: "loud" }, 'HEDDLE_LOG "loud" is not'],
     [["now"], {}, '"now" is one argument too many'],
   ])("%j %j is refused by name", (args, env, why) => {
