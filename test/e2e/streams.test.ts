@@ -317,7 +317,7 @@ describe.each(transports)("streams, byte by byte, over %s", (transport) => {
     }
   });
 
-  test.each([["-1"], ["-"], [undefined], [""], ["nonsense"]])(
+  test.each([["-1"], ["-"], [undefined], [""], ["nonsense"], ["999999"]])(
     "after %j everything comes, to the byte",
     async (after) => {
       const { all, joined } = await finished();

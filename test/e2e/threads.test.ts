@@ -188,6 +188,7 @@ describe.each(lines)("threads over %s", (_, connect) => {
       status: "error",
       values: { log: ["good"] },
       interrupts: {},
+      error: { error: "TypeError", message: "kaboom" },
     });
     const { next, tasks } = await client.threads.getState(thread_id);
     expect(next).toEqual(["bad"]);
@@ -196,6 +197,33 @@ describe.each(lines)("threads over %s", (_, connect) => {
 
     await client.runs.wait(thread_id, "two", { input: { topic: "tea" } });
     expect(await client.threads.get(thread_id)).toMatchObject({ status: "idle" });
+  });
+});
+
+describe("a thread whose run failed", () => {
+  test("goes on with input null at the node that failed; what was good is not done again", async () => {
+    let broken = true;
+    const flaky = graph({
+      state: { log: list<string>() },
+      nodes: {
+        good: async () => ({ log: ["good"] }),
+        bad: async () => {
+          if (broken) throw new TypeError("kaboom");
+          return { log: ["mended"] };
+        },
+      },
+      edges: { start: "good", good: "bad" },
+    });
+    const { url } = await serve({ graphs: { flaky } });
+    const thread = await newThread(url);
+    const wait = (input: object | null) =>
+      postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "flaky", input });
+    expect(await wait({})).toEqual({ __error__: { error: "TypeError", message: "kaboom" } });
+    broken = false;
+    expect(await wait(null)).toEqual({ log: ["good", "mended"] });
+    const state = (await (await get(`${url}/threads/${thread}`)).json()) as object;
+    expect(state).toMatchObject({ status: "idle" });
+    expect(state).not.toHaveProperty("error");
   });
 });
 
