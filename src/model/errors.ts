@@ -62,9 +62,19 @@ export interface PlainError {
   readonly message: string;
 }
 
+/** What clients call a failure of ours, by the first word of its code. */
+const clientNames: { readonly [kind: string]: string } = {
+  state: "InvalidUpdateError",
+  value: "InvalidUpdateError",
+  resume: "InvalidResumeError",
+};
+
 /** What a node threw, whatever it was (`null` and plain strings too), as a {@link PlainError}. */
 export function plainError(thrown: unknown): PlainError {
   try {
+    if (thrown instanceof ServiceError) {
+      return { error: clientNames[thrown.code.split(".")[0] ?? ""] ?? thrown.name, message: thrown.message };
+    }
     if (thrown instanceof Error) {
       return { error: String(thrown.name || "Error"), message: String(thrown.message) };
     }
