@@ -46,6 +46,8 @@ export function readConfig(file: string): Config {
     throw new ServiceError("config.invalid", `${path}: ${what}`, { cause });
   };
   const root = readJson(path, refuse);
+  // Taken for served, it would leave a server open that its owner believes to be closed.
+  if (root["auth"] !== undefined && root["auth"] !== null) refuse("auth is not served yet; remove it");
   const http = section(root, "http", refuse);
   const streams = section(root, "streams", refuse);
   const maxBody = http["max_body"];

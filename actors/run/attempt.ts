@@ -8,7 +8,7 @@ import type { Emission, Execution, Plan, Step } from "../../src/ports/engine.ts"
 import { andThen } from "../../src/ports/eventually.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { gone, type Cell } from "../thread/cell.ts";
-import { MARK } from "../thread/record.ts";
+import { MARK, progressed } from "../thread/record.ts";
 import { close, type Ending } from "./closing.ts";
 import type { Ongoing } from "./ongoing.ts";
 import { Tasks, type TaskOwner } from "./tasks.ts";
@@ -73,7 +73,6 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
   get loaded(): boolean {
     return this.#execution !== undefined;
   }
-
   get execution(): Execution {
     if (this.#execution === undefined) throw new TypeError(`Run ${this.id} is not loaded`);
     return this.#execution;
@@ -184,7 +183,7 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     this.actor?.send({ type: "PLANNED", tasks: plan.tasks, hold: this.#commits > (sync ? 0 : 1) });
   }
 
-  /** Stores the step: acknowledged. Computing goes on, never more than one step ahead (or not at all, when `sync`). */
+  /** Stores the step, acknowledged. Computing goes on, never more than one step ahead; not at all when `sync`. */
   #commit(): void {
     this.#commits++;
     this.flush("stepped", true).then(
@@ -229,7 +228,7 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     if (!this.alive) return Promise.reject(gone());
     const { checkpoints, writes, events } = this.collect();
     const head = checkpoints.at(-1);
-    const runs = this.#noteBefore(writes);
+    const runs = this.#note(writes, durable && head !== undefined);
     const change = { kind, durable, checkpoints, writes, runs, ...(events && { events }) };
     const stored = this.cell
       .write(change, (thread) =>
@@ -244,18 +243,19 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     return stored;
   }
 
-  /** Resolves once nothing of this attempt is on its way to storage. */
   get flushed(): Promise<void> {
     return this.#flushed;
   }
 
-  /** What tasks had left is about to be overwritten: a rollback will want it back. */
-  #noteBefore(writes: readonly TaskWrites[]): readonly RunRecord[] {
+  #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
-    if (this.#before === null || !writes.some(({ checkpoint }) => checkpoint === run.base_checkpoint))
-      return [];
-    const noted = { ...run, base_writes: this.#before };
-    this.#before = null;
+    let noted = progress ? progressed(run) : run;
+    // What tasks had left is about to be overwritten: a rollback will want it back.
+    if (this.#before !== null && writes.some(({ checkpoint }) => checkpoint === run.base_checkpoint)) {
+      noted = { ...noted, base_writes: this.#before };
+      this.#before = null;
+    }
+    if (noted === run) return [];
     this.cell.runs.set(this.id, noted);
     return [noted];
   }

@@ -78,6 +78,11 @@ export function started(
   };
 }
 
+/** A step is stored: the attempts that got nowhere before it are forgiven, only those count that follow one another. */
+export function progressed(run: RunRecord): RunRecord {
+  return run.attempt - run.parked > 1 ? { ...run, parked: run.attempt - 1 } : run;
+}
+
 /** A run that has come to its end. */
 export function ended(
   run: RunRecord,

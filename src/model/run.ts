@@ -75,7 +75,7 @@ export interface RunRecord {
   readonly order: number;
   /** Attempts started so far; stored before each starts, so that a node that kills the process cannot loop. */
   readonly attempt: number;
-  /** How many of them a stop in good order ended: nobody's fault, they do not count against the run. */
+  /** How many of them do not count against the run: a stop in good order ended them, or a step was stored since. */
   readonly parked: number;
   /** Set when its end has been asked for: stored before it is acknowledged, so that a crash cannot forget it. */
   readonly cancel: CancelAction | null;

@@ -373,6 +373,36 @@ describe("after the end of a server", () => {
     await expect(server.admit(key)).resolves.toBeDefined();
   });
 
+  test("attempts that get on do not count: only those that follow one another without a step", async () => {
+    const kv = new MemoryKv();
+    const nodes = ["a", "b", "c", "d", "e", "f"] as const;
+    const waiting: (() => void)[] = [];
+    const node = () =>
+      new Promise<{ log: string[] }>((resolve) => waiting.push(() => resolve({ log: ["step"] })));
+    const work = graph({
+      state: { log: list<string>() },
+      nodes: { a: node, b: node, c: node, d: node, e: node, f: node },
+      edges: { start: "a", a: "b", b: "c", c: "d", d: "e", e: "f" },
+    });
+    const limits = { attempts: 2 };
+    let server = await Server.start(work, { kv, limits });
+    const key = await server.thread();
+    const run = await server.admit(key);
+    for (let life = 2; life <= nodes.length; life++) {
+      await server.scheduler.settle();
+      waiting.splice(0).forEach((go) => go());
+      await server.scheduler.settle();
+      // Killed with a step stored in every life.
+      server.scheduler.kill();
+      waiting.length = 0;
+      server = await Server.start(work, { kv, limits, seed: life });
+    }
+    await server.scheduler.settle();
+    waiting.splice(0).forEach((go) => go());
+    expect((await server.do(server.system.settled(key, run.run_id)))?.status).toBe("success");
+    expect((await server.values(key))["log"]).toHaveLength(nodes.length);
+  });
+
   test("a stop in good order ends the superstep, and does not count as an attempt", async () => {
     const kv = new MemoryKv();
     const { wait, open } = gate();

@@ -70,6 +70,11 @@ describe("a configuration file", () => {
       { graphs: {}, streams: { sync: "always" } },
       "streams.sync must be one of os, memory",
     ],
+    [
+      "auth, which is not served yet",
+      { graphs: {}, auth: { path: "./auth.ts:auth" } },
+      "auth is not served yet",
+    ],
     ["env as a list", { graphs: {}, env: [] }, "env must be"],
     ["env with a number", { graphs: {}, env: { A: 1 } }, "env.A must be a string"],
     ["env in a file that is not there", { graphs: {}, env: "nowhere.env" }, 'env names "nowhere.env"'],
