@@ -7,7 +7,7 @@ import type { GraphDef } from "./graph/graph.ts";
 import { GraphRegistry } from "./graph/registry.ts";
 import { createHandler } from "./http/handler.ts";
 import { createUpgrade } from "./live/upgrade.ts";
-import { loadGraphs } from "./load.ts";
+import { loadGraphs } from "./loading/graphs.ts";
 import { silent } from "./log.ts";
 import type { Clock } from "./ports/clock.ts";
 import { type Failpoints, noFailpoints } from "./ports/failpoints.ts";
@@ -19,7 +19,7 @@ import { createService } from "./service/service.ts";
 import { openStorage, type Storage, type StorageOptions } from "./storage/open.ts";
 import { createHub } from "./stream/hub.ts";
 import type { StreamSync } from "./stream/attempt.ts";
-import { stayAlive } from "./system/alive.ts";
+import { awake, stayAlive } from "./system/alive.ts";
 import { bootId } from "./system/boot.ts";
 import { systemClock } from "./system/clock.ts";
 import { systemRandom } from "./system/random.ts";
@@ -86,8 +86,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   } = options;
   const config = typeof options.config === "string" ? readConfig(options.config) : options.config;
   const registry = new GraphRegistry();
-  const loaded = config === undefined ? {} : await loadGraphs(config.graphs, random);
-  for (const [name, graph] of Object.entries({ ...loaded, ...options.graphs })) registry.add(name, graph);
+  const loaded = config === undefined ? {} : await awake(loadGraphs(config, { random, scheduler }));
+  registry.replace({ ...loaded, ...options.graphs });
 
   const storage =
     options.storage ?? (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger }));

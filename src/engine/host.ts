@@ -40,7 +40,7 @@ async function attempt(
     },
   };
   try {
-    const node = registry.get(call.graph).nodes.get(call.node);
+    const node = registry.at(call.graph, call.edition).nodes.get(call.node);
     if (node === undefined) {
       throw new ServiceError("graph.not_found", `Graph "${call.graph}" has no node "${call.node}"`);
     }

@@ -33,7 +33,10 @@ export function nativeEngine(registry: GraphRegistry): Engine {
   return {
     has: (graph) => registry.has(graph),
     graphs: () => registry.names(),
-    open: (run, position, source) => new NativeExecution(registry.get(run.graph_id), run, position, source),
+    open: (run, position, source) => {
+      const { definition, edition } = registry.current(run.graph_id);
+      return new NativeExecution(definition, edition, run, position, source);
+    },
     refuses,
   };
 }
@@ -52,9 +55,11 @@ type Refused = NonNullable<Extract<TaskOutcome, { kind: "failed" }>["refused"]>;
 
 class NativeExecution implements Execution {
   readonly #frame: Frame;
+  readonly #edition: number;
   #context: JsonObject = {};
 
-  constructor(definition: Definition, run: RunRecord, position: Position, source: Source) {
+  constructor(definition: Definition, edition: number, run: RunRecord, position: Position, source: Source) {
+    this.#edition = edition;
     this.#frame = new Frame(definition, run, position, source);
   }
 
@@ -81,6 +86,7 @@ class NativeExecution implements Execution {
     tries.set(task, next);
     return {
       graph: run.graph_id,
+      edition: this.#edition,
       node: name,
       task,
       ns: ROOT,

@@ -1,19 +1,47 @@
 import { ServiceError } from "../model/errors.ts";
 import { isDefinition, type Definition } from "./definition.ts";
 
-/** The graphs that a server serves, by name. */
+/** A definition with a number of its own in this process. */
+interface Edition {
+  readonly definition: Definition;
+  readonly edition: number;
+}
+
+/**
+ * The graphs that a server serves, by name. A name may get another definition while runs are under way: what is done by
+ * the earlier one finds it by its edition for as long as anybody holds it.
+ */
 export class GraphRegistry {
-  readonly #graphs = new Map<string, Definition>();
+  #graphs = new Map<string, Edition>();
+  readonly #earlier = new Map<number, WeakRef<Definition>>();
+  #last = 0;
 
   /** @throws ServiceError `graph.invalid` when `graph` was not made by `graph()`, or the name is taken */
   add(name: string, graph: unknown): this {
-    if (!isDefinition(graph)) {
-      throw new ServiceError("graph.invalid", `"${name}" is no graph: export what graph({ ... }) returns`);
-    }
     if (this.#graphs.has(name))
       throw new ServiceError("graph.invalid", `There are two graphs named "${name}"`);
-    this.#graphs.set(name, graph);
+    this.#graphs.set(name, this.#edition(checked(name, graph)));
     return this;
+  }
+
+  /**
+   * From now on these are the graphs, all at once or, when one is refused, none.
+   * @throws ServiceError `graph.invalid` when one was not made by `graph()`
+   */
+  replace(graphs: { readonly [name: string]: unknown }): void {
+    const next = new Map<string, Edition>();
+    for (const [name, graph] of Object.entries(graphs)) {
+      const definition = checked(name, graph);
+      const now = this.#graphs.get(name);
+      next.set(name, now?.definition === definition ? now : this.#edition(definition));
+    }
+    for (const [edition, held] of this.#earlier) {
+      if (held.deref() === undefined) this.#earlier.delete(edition);
+    }
+    for (const { edition, definition } of this.#graphs.values()) {
+      this.#earlier.set(edition, new WeakRef(definition));
+    }
+    this.#graphs = next;
   }
 
   has(name: string): boolean {
@@ -26,9 +54,30 @@ export class GraphRegistry {
 
   /** @throws ServiceError `graph.not_found` */
   get(name: string): Definition {
+    return this.current(name).definition;
+  }
+
+  /** @throws ServiceError `graph.not_found` */
+  current(name: string): Edition {
     const graph = this.#graphs.get(name);
     if (graph !== undefined) return graph;
     const known = this.names().join(", ") || "none";
     throw new ServiceError("graph.not_found", `There is no graph "${name}"; the graphs are: ${known}`);
   }
+
+  /** The definition of that edition; where nobody holds it any more, the one of today. @throws ServiceError `graph.not_found` */
+  at(name: string, edition: number): Definition {
+    const now = this.#graphs.get(name);
+    if (now?.edition === edition) return now.definition;
+    return this.#earlier.get(edition)?.deref() ?? this.get(name);
+  }
+
+  #edition(definition: Definition): Edition {
+    return { definition, edition: ++this.#last };
+  }
+}
+
+function checked(name: string, graph: unknown): Definition {
+  if (isDefinition(graph)) return graph;
+  throw new ServiceError("graph.invalid", `"${name}" is no graph: export what graph({ ... }) returns`);
 }

@@ -63,6 +63,8 @@ export interface Settled {
 /** All that a node body needs, cloneable: it may run in another thread. */
 export interface NodeCall {
   readonly graph: string;
+  /** Which of the definitions that the graph has had in this process: a run keeps its own. */
+  readonly edition: number;
   readonly node: string;
   readonly task: string;
   readonly ns: string;

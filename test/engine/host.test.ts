@@ -11,6 +11,7 @@ const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 const random = { bytes: (count: number) => new Uint8Array(count), float: () => 0 };
 const call: NodeCall = {
   graph: "g",
+  edition: 1,
   node: "a",
   task: "44444444-0000-5000-8000-000000000000",
   ns: "",

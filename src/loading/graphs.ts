@@ -1,0 +1,144 @@
+import { existsSync } from "node:fs";
+import { dirname, extname } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Config, GraphFile } from "../config.ts";
+import { type Definition, isDefinition } from "../graph/definition.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { Random } from "../ports/random.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import { plainModules, typescriptModules, type Modules } from "./modules.ts";
+
+const TYPESCRIPT: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
+
+/** Milliseconds that one graph file may take. */
+const PATIENCE = 30_000;
+
+export interface LoadOptions {
+  readonly random: Random;
+  readonly scheduler: Scheduler;
+  /** Load files anew although they were loaded before, as they are now. */
+  readonly fresh?: boolean;
+  /** Hears of each file of the user's own that is loaded, soon after. */
+  readonly onFile?: (path: string) => void;
+  /** Milliseconds that one file may take; default 30 s. */
+  readonly patience?: number;
+}
+
+/**
+ * Loads graph files, JavaScript or TypeScript, ES modules or CommonJS. Inside them `heddle` is the running package, never
+ * a second copy; all else comes from their own project. An export that is a function is called for the graph.
+ * @throws ServiceError `config.invalid`, naming the graph, the file and the export
+ */
+export async function loadGraphs(
+  config: Pick<Config, "path" | "graphs">,
+  options: LoadOptions,
+): Promise<{ readonly [name: string]: Definition }> {
+  const graphs: Record<string, Definition> = {};
+  const entries = Object.entries(config.graphs);
+  const typescript = entries.some(([, { file }]) => TYPESCRIPT.has(extname(file)));
+  // What has to be loaded anew goes through tsx as well: it keeps one load apart from another.
+  const viaTsx =
+    typescript || options.fresh === true
+      ? await typescriptModules(dirname(config.path), options)
+      : await plainModules();
+  const plain = options.fresh === true ? viaTsx : await plainModules();
+  for (const [name, place] of entries) {
+    const modules = TYPESCRIPT.has(extname(place.file)) ? viaTsx : plain;
+    graphs[name] = await loadGraph(place, modules, options, (what, cause) => {
+      throw new ServiceError("config.invalid", `graphs.${name}: ${what}`, { cause });
+    });
+  }
+  viaTsx.report?.();
+  return graphs;
+}
+
+type Refuse = (what: string, cause?: unknown) => never;
+
+async function loadGraph(
+  { file, name }: GraphFile,
+  modules: Modules,
+  options: LoadOptions,
+  refuse: Refuse,
+): Promise<Definition> {
+  if (!existsSync(file)) return refuse(`there is no file ${file}`);
+  const failed = (what: string) => (cause: unknown) => {
+    modules.report?.();
+    return refuse(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+  };
+  const module = await settled(modules.load(pathToFileURL(file).href), options).catch(
+    failed(`${file} cannot be loaded`),
+  );
+  const found = exported(module, name);
+  const exports = namesOf(module);
+  const others = `it exports: ${exports.join(", ") || "nothing"}`;
+  if (found === undefined) return refuse(`${file} exports no "${name}"; ${others}`);
+  const graph = await settled(typeof found === "function" ? made(found) : found, options).catch(
+    failed(`${file}: the function "${name}" gave no graph`),
+  );
+  if (isDefinition(graph)) return graph;
+  return refuse(`the export "${name}" of ${file} is no graph: ${whatIs(graph)}; ${others}`);
+}
+
+function whatIs(value: unknown): string {
+  const { invoke, compile } = (value ?? {}) as { readonly invoke?: unknown; readonly compile?: unknown };
+  if (typeof invoke === "function" || typeof compile === "function")
+    return "LangGraph.js graphs are not served yet, export what graph({ ... }) of heddle returns";
+  return "export what graph({ ... }) returns";
+}
+
+/** A factory is asked once, at the load. LangGraph passes the run's configuration: here it is empty. */
+async function made(factory: unknown): Promise<unknown> {
+  return (factory as (config: object) => unknown)({ configurable: {} });
+}
+
+/** What `value` becomes, unless that takes too long. */
+function settled(value: unknown, { scheduler, patience = PATIENCE }: LoadOptions): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const cancel = scheduler.after(patience, () =>
+      reject(
+        new Error(
+          `it did not come to an end in ${patience / 1000} s; does it await something at its top level?`,
+        ),
+      ),
+    );
+    Promise.resolve(value).then(resolve, reject).finally(cancel);
+  });
+}
+
+/** The layers of a module: CommonJS puts its exports behind `default`, and TypeScript's once more. */
+function* layers(module: unknown): Generator<{ readonly [name: string]: unknown }> {
+  let holder = module;
+  for (let depth = 0; depth < 3; depth++) {
+    if ((typeof holder !== "object" && typeof holder !== "function") || holder === null) return;
+    const members = holder as { readonly [name: string]: unknown };
+    yield members;
+    if (!Object.hasOwn(members, "default")) return;
+    holder = members["default"];
+  }
+}
+
+function exported(module: unknown, name: string): unknown {
+  let found: unknown;
+  for (const members of layers(module)) {
+    if (Object.hasOwn(members, name)) found = members[name];
+    // Another name is taken where it is met first, the default from the innermost.
+    if (found !== undefined && name !== "default") break;
+  }
+  return found;
+}
+
+/** What a module exports, as its author wrote it. */
+function namesOf(module: unknown): readonly string[] {
+  const all = [...layers(module)].filter((members) => isModule(members));
+  const names = new Set(all.flatMap((members) => Object.keys(members)));
+  names.delete("__esModule");
+  names.delete("module.exports");
+  return [...names];
+}
+
+/** A layer, and not an exported thing: that has a prototype of its own, or says what it is. */
+function isModule(members: object): boolean {
+  if (typeof members === "function" || "~heddle" in members) return false;
+  const prototype = Object.getPrototypeOf(members) as unknown;
+  return prototype === null || prototype === Object.prototype;
+}

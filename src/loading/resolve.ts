@@ -1,0 +1,80 @@
+import Module, { register } from "node:module";
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The package's own door, a room above this file: built, or from source. */
+const OWN = new URL(`../index${extname(fileURLToPath(import.meta.url))}`, import.meta.url).href;
+
+/** The same door in source, when this is the built one: the demo goes through it. */
+const TWIN = OWN.endsWith(".js") ? new URL("../../../src/index.ts", import.meta.url).href : OWN;
+
+/** What tsx puts behind a file's name to tell one load from another; `?` is escaped where a path has to hold it. */
+const MARK = /(%3[Ff][^/\\]*)?(\?[^/\\]*)?$/;
+const TYPESCRIPT = /\.([cm]?ts|tsx|jsx)$/;
+
+interface Resolved {
+  readonly url: string;
+  readonly format?: string | null | undefined;
+  readonly shortCircuit?: boolean;
+}
+
+type ResolveFilename = (request: string, ...rest: unknown[]) => string;
+
+type SyncResolve = (
+  name: string,
+  context: unknown,
+  next: (name: string, context: unknown) => Resolved,
+) => Resolved;
+
+/** In Node 22.15 and later. */
+type RegisterHooks = ((hooks: { resolve: SyncResolve }) => unknown) | undefined;
+
+/**
+ * What `import` and `require` find from now on, for the whole process, since Node knows no smaller scope: `heddle` is the
+ * running package, and under `namespace` (of tsx) a package is the one that everybody else has.
+ */
+export function resolveAsOurs(namespace: string | undefined): void {
+  const cjs = Module as unknown as { _resolveFilename: ResolveFilename; registerHooks: RegisterHooks };
+  const before = cjs._resolveFilename;
+  const file = fileURLToPath(OWN);
+  cjs._resolveFilename = function (this: unknown, request, ...rest) {
+    return request === "heddle" ? file : plain(before.call(this, request, ...rest), namespace);
+  };
+  if (cjs.registerHooks !== undefined) {
+    cjs.registerHooks({
+      resolve(name, context, next) {
+        if (name === "heddle") return ours();
+        const found = next(name, context);
+        return isTwin(found.url) ? ours() : { ...found, url: plain(found.url, namespace) };
+      },
+    });
+    return;
+  }
+  // Elsewhere hooks live in a thread of their own, where nothing of this file can be reached.
+  const hook = `
+    const OWN = ${JSON.stringify(OWN)}, TWIN = ${JSON.stringify(TWIN)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};
+    ${plain}
+    ${isTwin}
+    ${ours}
+    export async function resolve(name, context, next) {
+      if (name === "heddle") return ours();
+      const found = await next(name, context);
+      return isTwin(found.url) ? ours() : { ...found, url: plain(found.url, ${JSON.stringify(namespace)}) };
+    }`;
+  register(`data:text/javascript,${encodeURIComponent(hook)}`);
+}
+
+function ours(): Resolved {
+  return { url: OWN, format: "module", shortCircuit: true };
+}
+
+function isTwin(url: string): boolean {
+  return url.split("?")[0] === TWIN;
+}
+
+/** The name of a package's file without the namespace, under which Node would load it once more. */
+function plain(name: string, namespace: string | undefined): string {
+  if (namespace === undefined || !name.includes(namespace)) return name;
+  const found = name.replace(MARK, "");
+  return /[/\\]node_modules[/\\]/.test(found) && !TYPESCRIPT.test(found) ? found : name;
+}
