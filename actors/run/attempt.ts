@@ -264,7 +264,7 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
   collect() {
     const { checkpoints, writes, emissions } = this.#staged;
     this.#staged = { checkpoints: [], writes: new Map(), emissions: [] };
-    for (const { fact, values } of emissions) this.sink.emit(fact, values);
+    for (const { fact, values, head } of emissions) this.sink.emit(fact, values, head);
     return { checkpoints, writes: [...writes.values()], events: this.sink.take() };
   }
 

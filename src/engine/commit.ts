@@ -3,7 +3,7 @@ import { plainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { Emission, Step } from "../ports/engine.ts";
 import { inOrder } from "../graph/superstep.ts";
-import { leftOf, ROOT, type Frame } from "./frame.ts";
+import { leftOf, type Frame } from "./frame.ts";
 
 /** All tasks of the step have ended or wait: closes the step, or pauses at it. */
 export function commitStep(frame: Frame): Step {
@@ -45,10 +45,10 @@ export function commitStep(frame: Frame): Step {
 /** The step stays open: what its finished tasks left is kept beside its checkpoint. */
 function pause(frame: Frame, waiting: { readonly [task: string]: readonly Interrupt[] }): Step {
   const emissions: Emission[] = [frame.pauseFact(Object.values(waiting).flat())];
-  for (const { id, name } of frame.tasks.values()) {
-    const interrupts = waiting[id];
-    if (interrupts !== undefined && frame.tries.has(id)) {
-      emissions.push({ fact: { t: "result", id, name, ns: ROOT, interrupts } });
+  for (const task of frame.tasks.values()) {
+    const interrupts = waiting[task.id];
+    if (interrupts !== undefined && frame.tries.has(task.id)) {
+      emissions.push({ fact: frame.resultFact(task, { interrupts }) });
     }
   }
   return {

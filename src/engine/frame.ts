@@ -7,6 +7,7 @@ import type {
   TaskWrites,
 } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
+import type { Fact } from "../model/event.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Breakpoints, RunRecord } from "../model/run.ts";
@@ -184,8 +185,9 @@ export class Frame {
 
   /** The fact of the latest checkpoint. */
   announce(input: boolean): Emission {
-    const { id, step } = this.head as CheckpointHead;
-    return { fact: { t: "checkpoint", id, ns: ROOT, step, input }, values: this.values };
+    const head = this.head as CheckpointHead;
+    const { id, step } = head;
+    return { fact: { t: "checkpoint", id, ns: ROOT, step, input }, values: this.values, head };
   }
 
   /** Goes on from the latest checkpoint: with tasks, or not. */
@@ -201,9 +203,10 @@ export class Frame {
     }
     if (after !== undefined && this.#breaksBefore(interrupt_before, tasks)) return this.#breakpoint(base);
     const checkpoint = (this.head as CheckpointHead).id;
+    const at = this.source.now();
     for (const { id, name, triggers, input } of tasks) {
       emissions.push({
-        fact: { t: "task", id, name, ns: ROOT, checkpoint, triggers, ...(input && { input }) },
+        fact: { t: "task", id, name, ns: ROOT, checkpoint, triggers, at, ...(input && { input }) },
       });
     }
     return { ...base, plan: { kind: "tasks", tasks } };
@@ -234,6 +237,15 @@ export class Frame {
         `The run has not come to an end at step ${this.stop}, its limit; ` +
         `raise recursion_limit in its config, or look for a loop in the edges`,
     };
+  }
+
+  /** The fact of a task's end. */
+  resultFact(
+    { id, name }: PlannedTask,
+    outcome: Pick<Extract<Fact, { t: "result" }>, "update" | "error" | "interrupts">,
+  ): Fact {
+    const checkpoint = (this.head as CheckpointHead).id;
+    return { t: "result", id, name, ns: ROOT, checkpoint, at: this.source.now(), ...outcome };
   }
 
   failed(error: PlainError): Step {

@@ -148,14 +148,13 @@ class NativeExecution implements Execution {
     }
     const { update, untracked } = reading;
     if (untracked !== null) frame.loose.set(id, untracked);
-    emissions.push({ fact: { t: "result", id, name, ns: ROOT, update, interrupts: [] } });
+    emissions.push({ fact: frame.resultFact(task, { update, interrupts: [] }) });
     const result = goto.length === 0 ? { value: update } : { value: update, goto };
     return this.#left(task, "done", { result }, emissions);
   }
 
   #failed(task: PlannedTask, error: PlainError): Settled {
-    const { id, name } = task;
-    const fact = { t: "result", id, name, ns: ROOT, error, interrupts: [] } as const;
+    const fact = this.#frame.resultFact(task, { error, interrupts: [] });
     return { ...this.#left(task, "failed", { error }, [{ fact }]), error };
   }
 
@@ -164,8 +163,7 @@ class NativeExecution implements Execution {
     const given = this.#frame.left.get(task.id)?.resumes ?? [];
     const kept: unknown[] = given.map((one, place) => (places.includes(place) ? null : one));
     while (kept.length > 0 && kept.at(-1) === null) kept.pop();
-    const { id, name } = task;
-    const fact = { t: "result", id, name, ns: ROOT, error, interrupts } as const;
+    const fact = this.#frame.resultFact(task, { error, interrupts });
     return { ...this.#left(task, "failed", { error, interrupts, resumes: kept }, [{ fact }]), error };
   }
 

@@ -18,7 +18,7 @@ export type Fact =
       /** The one before the input was applied: it has no `values` event. */
       readonly input: boolean;
     }
-  /** A task starts. A push brings its input; a pull reads the state of `checkpoint`. */
+  /** A task starts, at epoch milliseconds `at`. A push brings its input; a pull reads the state of `checkpoint`. */
   | {
       readonly t: "task";
       readonly id: string;
@@ -26,14 +26,20 @@ export type Fact =
       readonly ns: string;
       readonly checkpoint: string;
       readonly triggers: readonly string[];
+      readonly at: number;
       readonly input?: { readonly value: unknown };
     }
-  /** A task ended. `update` is what the node returned, null where it returned nothing. */
+  /**
+   * A task that ran from `checkpoint` ended, at epoch milliseconds `at`. `update` is what the node returned, null where it
+   * returned nothing.
+   */
   | {
       readonly t: "result";
       readonly id: string;
       readonly name: string;
       readonly ns: string;
+      readonly checkpoint: string;
+      readonly at: number;
       readonly update?: unknown;
       readonly error?: PlainError;
       readonly interrupts: readonly Interrupt[];
@@ -70,18 +76,21 @@ export type Fact =
   /** The run failed. */
   | { readonly t: "error"; readonly error: PlainError };
 
-/** The events that each kind of fact stands for, in order. Each has an id of its own, whether anyone asked for it or not. */
+/**
+ * The events that each kind of fact stands for, in order, by the mode that shows them. Each has an id of its own, whether
+ * anyone asked for it or not.
+ */
 export const slots = {
-  start: ["metadata"],
-  checkpoint: ["values", "checkpoints", "debug"],
-  task: ["tasks", "debug"],
-  result: ["updates", "tasks", "debug"],
-  interrupt: ["updates", "values"],
+  start: ["metadata", "events"],
+  checkpoint: ["values", "checkpoints", "debug", "messages", "events", "events"],
+  task: ["tasks", "debug", "events"],
+  result: ["updates", "tasks", "debug", "events", "events", "events"],
+  interrupt: ["updates", "values", "events", "events", "events"],
   custom: ["custom"],
-  message: ["messages"],
-  token: ["messages-tuple", "messages"],
-  piece: ["messages-tuple", "messages"],
-  complete: ["messages-tuple", "messages"],
+  message: ["messages", "events"],
+  token: ["messages-tuple", "messages", "events"],
+  piece: ["messages-tuple", "messages", "events"],
+  complete: ["messages-tuple", "messages", "events"],
   error: ["error"],
 } as const satisfies Record<Fact["t"], readonly string[]>;
 

@@ -6,10 +6,11 @@ import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { Eventually } from "./eventually.ts";
 
-/** A fact to emit, with the state it refers to. */
+/** A fact to emit, with the state it refers to; `head`: the checkpoint itself, where the fact is of one that is new. */
 export interface Emission {
   readonly fact: Fact;
   readonly values?: JsonObject;
+  readonly head?: CheckpointHead;
 }
 
 /** Where an attempt starts from. */

@@ -1,3 +1,4 @@
+import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { EventChunk, Fact } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
@@ -11,11 +12,11 @@ import type { ThreadKey } from "../model/thread.ts";
 export interface Sink {
   /**
    * Adds a fact and returns the id of its first event. `values` is the state that a `checkpoint` or `interrupt` fact
-   * refers to, so that live readers need no read; MUST NOT be changed afterwards. Facts are stored soon (class
-   * streamed), many in one chunk, unless `take` fetches them first. After `close`, or for an older attempt, it does
-   * nothing and returns -1.
+   * refers to, `head` the checkpoint that is new, so that live readers need no read; MUST NOT be changed afterwards.
+   * Facts are stored soon (class streamed), many in one chunk, unless `take` fetches them first. After `close`, or for
+   * an older attempt, it does nothing and returns -1.
    */
-  emit(fact: Fact, values?: JsonObject): number;
+  emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**
    * Hands over the facts that are not yet on their way to storage, to ride in the caller's own append. The caller MUST
    * then call `stored` or `lost` with that chunk, in the order of the takes.

@@ -1,11 +1,12 @@
 import { type EventChunk, type Fact, width } from "../model/event.ts";
+import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
-import { Entry, type TailLimits } from "./tail.ts";
+import { Entry, type LiveState, type TailLimits } from "./tail.ts";
 import { weigh } from "./weight.ts";
 
 /**
@@ -64,7 +65,7 @@ export class AttemptSink implements Sink {
   /** The open chunk. */
   #first: number;
   #facts: Fact[] = [];
-  #states: Map<number, JsonObject> | undefined;
+  #states: Map<number, LiveState> | undefined;
   #weight = 0;
   #scheduled = false;
   #inFlight = 0;
@@ -83,7 +84,7 @@ export class AttemptSink implements Sink {
     return this.#next;
   }
 
-  emit(fact: Fact, values?: JsonObject): number {
+  emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number {
     if (!this.#open) return -1;
     const id = this.#next;
     const weight = weigh(fact, values);
@@ -91,7 +92,7 @@ export class AttemptSink implements Sink {
     // A full chunk goes its way at once, also while another is in flight: the journal keeps the order of the calls.
     const full = this.#facts.length >= chunkFacts || this.#weight + weight > chunkWeight;
     if (full && this.#facts.length > 0) this.#publish();
-    if (values !== undefined) (this.#states ??= new Map()).set(this.#facts.length, values);
+    if (values !== undefined) (this.#states ??= new Map()).set(this.#facts.length, { values, head });
     this.#facts.push(fact);
     this.#weight += weight;
     this.#next = id + width(fact);

@@ -1,5 +1,12 @@
 import { endOf, type EventChunk } from "../model/event.ts";
+import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
+
+/** What a fact refers to, as long as it is in memory: the state, and the checkpoint itself where that is new. */
+export interface LiveState {
+  readonly values: JsonObject;
+  readonly head: CheckpointHead | undefined;
+}
 
 /** A chunk in memory, with what only memory has: live states, and what has been rendered of it. */
 export class Entry {
@@ -8,12 +15,12 @@ export class Entry {
   readonly end: number;
   readonly weight: number;
   /** The states that its facts refer to, by the fact's place in the chunk. */
-  readonly states: ReadonlyMap<number, JsonObject> | undefined;
+  readonly states: ReadonlyMap<number, LiveState> | undefined;
   stored = false;
   /** The whole chunk as rendered, by the view's key: what many readers of one run share. */
   rendered: Map<string, unknown> | undefined;
 
-  constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, JsonObject>) {
+  constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, LiveState>) {
     this.chunk = chunk;
     this.end = end ?? endOf(chunk);
     this.weight = weight;

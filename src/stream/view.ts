@@ -171,7 +171,7 @@ class Rendering<Out> implements Page {
       const row = rows[fact.t];
       if (row !== undefined) {
         if (fact.t === "checkpoint" || fact.t === "interrupt") {
-          this.state = entry.states?.get(i) ?? this.#states?.get(i) ?? null;
+          this.state = entry.states?.get(i)?.values ?? this.#states?.get(i) ?? null;
         }
         for (let slot = 0; slot < row.length; slot++) {
           if (id + slot > after) row[slot]?.put(fact, id + slot, this);

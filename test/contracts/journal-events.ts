@@ -67,9 +67,9 @@ export function eventsContract(opened: Opened, supports: Supports): void {
       ],
     };
     await one.append({ events: first });
-    await opened().journal.publish(one.key, 1, someEvents(RUN, 4, 1));
-    expect(await opened().journal.nextEvent(one.key, RUN)).toBe(5);
-    expect(await replay(one, 2, 5)).toEqual([first, someEvents(RUN, 4, 1)]);
+    await opened().journal.publish(one.key, 1, someEvents(RUN, 8, 1));
+    expect(await opened().journal.nextEvent(one.key, RUN)).toBe(9);
+    expect(await replay(one, 2, 5)).toEqual([first, someEvents(RUN, 8, 1)]);
   });
 
   test("a later attempt may begin above; the reader goes on over the gap", async () => {
@@ -78,8 +78,8 @@ export function eventsContract(opened: Opened, supports: Supports): void {
     await journal.publish(one.key, 1, someEvents(RUN, 0, 2));
     const again: EventChunk = { run_id: RUN, first: 65_536, facts: [{ t: "start", attempt: 2 }] };
     await one.start(aRun(one.key, 1, { attempt: 2 }), { events: again });
-    await journal.publish(one.key, 2, someEvents(RUN, 65_537, 1));
-    const expected = [someEvents(RUN, 0, 2), again, someEvents(RUN, 65_537, 1)];
+    await journal.publish(one.key, 2, someEvents(RUN, 65_538, 1));
+    const expected = [someEvents(RUN, 0, 2), again, someEvents(RUN, 65_538, 1)];
     expect(await replay(one, -1, 10)).toEqual(expected);
     expect(await replay(one, 1, 10)).toEqual(expected.slice(1));
     expect(await replay(one, 30_000, 10)).toEqual(expected.slice(1));

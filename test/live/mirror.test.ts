@@ -57,10 +57,10 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     [{ t: "start", attempt: 1 }],
     [{ t: "checkpoint", id: "c", ns: "", step: 0, input: false }, { a: 'x\n"y"' }],
     [{ t: "message", id: "m", name: "bot", ns: "", meta: { langgraph_node: "n" } }],
-    [{ t: "token", m: 4, text: "héllo" }],
+    [{ t: "token", m: 8, text: "héllo" }],
     [{ t: "custom", ns: "", data: { i: 1 } }],
     [{ t: "custom", ns: "sub:1", data: { hidden: true } }],
-    [{ t: "result", id: "t", name: "n", ns: "", update: { a: 1 }, interrupts: [] }],
+    [{ t: "result", id: "t", name: "n", ns: "", checkpoint: "c", at: 1, update: { a: 1 }, interrupts: [] }],
     [{ t: "error", error: { error: "Error", message: "end" } }],
   ];
 
@@ -103,21 +103,21 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     const got = socket.messages.map((text) => JSON.parse(text) as { id: string; event: string });
     expect(got.map(({ id, event }) => [id, event])).toEqual([
       ["0", "metadata"],
-      ["1", "values"],
-      ["5", "messages"],
-      ["7", "custom"],
-      ["9", "updates"],
-      ["12", "error"],
+      ["2", "values"],
+      ["10", "messages"],
+      ["13", "custom"],
+      ["15", "updates"],
+      ["21", "error"],
     ]);
   });
 
   test.each([
-    ["last_event_id=-1", ["0", "5"]],
-    ["", ["0", "5"]],
-    ["last_event_id=0", ["5"]],
-    ["last_event_id=4", ["5"]],
-    ["last_event_id=5", []],
-    ["last_event_id=999999", ["0", "5"]],
+    ["last_event_id=-1", ["0", "10"]],
+    ["", ["0", "10"]],
+    ["last_event_id=0", ["10"]],
+    ["last_event_id=4", ["10"]],
+    ["last_event_id=10", []],
+    ["last_event_id=999999", ["0", "10"]],
   ])("resumes: ?%s", async (query, ids) => {
     for (const [fact, values] of facts.slice(0, 4)) sink.emit(fact, values);
     await scheduler.settle();

@@ -30,11 +30,11 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     test("each event of a fact takes one id, and emit returns the first of them", () => {
       const sink = open();
       expect(sink.emit({ t: "start", attempt: 1 })).toBe(0);
-      expect(sink.emit(message)).toBe(1);
-      expect(sink.emit({ t: "token", m: 1, text: "a" })).toBe(2);
-      expect(sink.emit({ t: "checkpoint", id: "c", ns: "", step: 0, input: false })).toBe(4);
-      expect(sink.emit(custom(1))).toBe(7);
-      expect(sink.next).toBe(8);
+      expect(sink.emit(message)).toBe(2);
+      expect(sink.emit({ t: "token", m: 2, text: "a" })).toBe(4);
+      expect(sink.emit({ t: "checkpoint", id: "c", ns: "", step: 0, input: false })).toBe(7);
+      expect(sink.emit(custom(1))).toBe(13);
+      expect(sink.next).toBe(14);
     });
 
     test("a later attempt starts where it is told to", () => {

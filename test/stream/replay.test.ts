@@ -108,7 +108,18 @@ class Life {
       case 1:
         return [{ t: "message", id: `m${this.roll(1e6)}`, name: null, ns: "", meta: { n: this.roll(100) } }];
       case 2:
-        return [{ t: "result", id: "t", name: "node", ns: "", update: this.roll(100), interrupts: [] }];
+        return [
+          {
+            t: "result",
+            id: "t",
+            name: "node",
+            ns: "",
+            checkpoint: "c",
+            at: 1,
+            update: this.roll(100),
+            interrupts: [],
+          },
+        ];
       case 3:
         return [{ t: "custom", ns: "", data: "x".repeat(this.roll(50)) }];
       default:

@@ -63,14 +63,25 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       [{ t: "start", attempt: 1 }],
       [checkpoint("c0", { input: true }), { a: 0 }],
       [checkpoint("c1"), { a: 1, text: 'line\n"two"\u2028' }],
-      [{ t: "result", id: "t", name: "node", ns: "", update: { a: 1 }, interrupts: [] }],
+      [
+        {
+          t: "result",
+          id: "t",
+          name: "node",
+          ns: "",
+          checkpoint: "c",
+          at: 1,
+          update: { a: 1 },
+          interrupts: [],
+        },
+      ],
       [{ t: "error", error: { error: "TypeError", message: "kaboom" } }],
     ]);
     expect(await text(reader, viewOf(["values", "updates"], false, sse))).toBe(
       `event: metadata\ndata: {"run_id":"${RUN}","attempt":1,"thread_id":"${KEY.thread}"}\nid: 0\n\n` +
-        'event: values\ndata: {"a":1,"text":"line\\n\\"two\\"\u2028"}\nid: 4\n\n' +
-        'event: updates\ndata: {"node":{"a":1}}\nid: 7\n\n' +
-        'event: error\ndata: {"error":"TypeError","message":"kaboom"}\nid: 10\n\n',
+        'event: values\ndata: {"a":1,"text":"line\\n\\"two\\"\u2028"}\nid: 8\n\n' +
+        'event: updates\ndata: {"node":{"a":1}}\nid: 14\n\n' +
+        'event: error\ndata: {"error":"TypeError","message":"kaboom"}\nid: 20\n\n',
     );
   });
 
@@ -100,7 +111,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   });
 
   describe("updates", () => {
-    const result = { t: "result", id: "t", name: "node", ns: "" } as const;
+    const result = { t: "result", id: "t", name: "node", ns: "", checkpoint: "c", at: 1 } as const;
 
     test("null where the node returned nothing", async () => {
       const reader = await live([
@@ -109,7 +120,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       ]);
       expect(await events(reader, ["updates"])).toEqual([
         [0, "updates", { node: null }],
-        [3, "updates", { node: null }],
+        [6, "updates", { node: null }],
       ]);
     });
 
@@ -154,7 +165,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const reader = await live([[begin], [{ t: "token", m: 0, text: 'he"l\nlo' }]]);
       expect(await events(reader, ["messages-tuple"])).toEqual([
         [
-          1,
+          2,
           "messages",
           [
             { content: 'he"l\nlo', ...blank },
@@ -170,7 +181,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const reader = await live([[begin], [{ t: "piece", m: 0, chunk }]]);
       expect(await events(reader, ["messages-tuple"])).toEqual([
         [
-          1,
+          2,
           "messages",
           [
             { content: "", ...blank, tool_call_chunks: calls },
@@ -201,8 +212,8 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       }
       const whole = await events(hub.follow(KEY, runRecord(), { after: -1 }), ["messages-tuple"]);
       const middle = (other: Hub) =>
-        events(other.follow(KEY, runRecord({ event_mark: 99 }), { after: 4 }), ["messages-tuple"]);
-      expect(whole.map(([id]) => id)).toEqual([1, 3, 5]);
+        events(other.follow(KEY, runRecord({ event_mark: 99 }), { after: 7 }), ["messages-tuple"]);
+      expect(whole.map(([id]) => id)).toEqual([2, 5, 8]);
       // A hub that has seen nothing of it has storage alone.
       const fresh = createHub({ journal, scheduler, logger: new Lines() });
       expect(await middle(fresh)).toEqual(whole.slice(2));
@@ -221,10 +232,10 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     const ns = "sub:1111";
     const facts: [Fact, Record<string, unknown>?][] = [
       [checkpoint("c", { ns }), { a: 1 }],
-      [{ t: "result", id: "t", name: "inner", ns, update: 1, interrupts: [] }],
+      [{ t: "result", id: "t", name: "inner", ns, checkpoint: "c", at: 1, update: 1, interrupts: [] }],
       [{ t: "custom", ns, data: 1 }],
       [{ t: "message", id: "m", name: null, ns, meta: { langgraph_checkpoint_ns: `${ns}|leaf:2222` } }],
-      [{ t: "token", m: 7, text: "x" }],
+      [{ t: "token", m: 13, text: "x" }],
       [{ t: "complete", message: { id: "w" }, streamed: false, ns, meta: {} }],
     ];
     const modes: StreamMode[] = ["values", "updates", "custom", "messages-tuple"];
