@@ -268,9 +268,7 @@ export class Registry implements ThreadSystem, CellOwner {
     const input = { thread: name, active: record.active, queue: record.queue, rest: record.rest };
     const actor = createActor(thread, {
       // At rest it need not walk there.
-      ...(cell.runs.size === 0
-        ? { snapshot: thread.resolveState({ value: record.rest, context: { ...input, stop: null } }) }
-        : {}),
+      ...(cell.runs.size === 0 ? { snapshot: thread.resting(input) } : {}),
       input,
       clock: this.#timers,
     });

@@ -2,7 +2,7 @@ import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
 import type { RunDraft } from "../port.ts";
 import { gone, type Cell } from "./cell.ts";
-import { situationOf } from "./machine.ts";
+import { situationOf } from "./chart.ts";
 import { decide, stronger } from "./multitask.ts";
 import { admitted, newRun, withdrawn } from "./record.ts";
 import { prepare } from "./starting.ts";

@@ -1,203 +1,169 @@
-import { assign, sendTo, setup } from "xstate";
-import type { CancelAction } from "../../src/model/run.ts";
+import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "xstate";
 import type { RestState } from "../../src/model/thread.ts";
-import type { RunOutput, ThreadEvent } from "../messages.ts";
 import type { RunMachine } from "../run/machine.ts";
-import { decide, stronger, type Situation } from "./multitask.ts";
+import {
+  assigns,
+  guards,
+  tells,
+  threadChart,
+  type Heard,
+  type ThreadContext,
+  type ThreadEffects,
+  type ThreadInput,
+} from "./chart.ts";
 
-/** Small, plain data: what the inspector shows. State, sockets and controllers live in the thread's cell. */
-export interface ThreadContext {
-  readonly thread: string;
-  readonly active: string | null;
-  readonly queue: readonly string[];
-  /** How the active run is being stopped. */
-  readonly stop: CancelAction | null;
-  readonly rest: RestState;
+type Inner = keyof typeof threadChart.states.pending.states;
+type ThreadValue = RestState | "failed" | { readonly pending: Inner };
+
+export type ThreadSnapshot = Snapshot<undefined> & {
+  readonly value: ThreadValue;
+  readonly context: ThreadContext;
+  readonly children: { readonly [id: string]: AnyActorRef };
+};
+
+export interface ThreadMachine extends ActorLogic<ThreadSnapshot, Heard, ThreadInput> {
+  /** The chart that it reads. */
+  readonly config: typeof threadChart;
+  /** A thread without work, as it stands: it need not wake to get there. */
+  resting(input: ThreadInput): ThreadSnapshot;
 }
 
-export interface ThreadInput {
-  readonly thread: string;
-  readonly active: string | null;
-  readonly queue: readonly string[];
-  readonly rest: RestState;
+/** How the chart is read here: each name in it is one of `guards`, `assigns`, `tells`, or the one effect. */
+type Named = string | { readonly type: string; readonly params: { readonly rest: RestState } };
+interface Transition {
+  readonly guard?: Named;
+  readonly target?: string;
+  readonly actions?: readonly Named[];
+}
+type Table<F> = { readonly [name: string]: F | undefined };
+type Reading<T> = (context: ThreadContext, event: Heard, params: { readonly rest: RestState }) => T;
+
+const asking = guards as Table<Reading<boolean>>;
+const changing = assigns as Table<Reading<Partial<ThreadContext>>>;
+const telling = tells as Table<(typeof tells)[keyof typeof tells]>;
+
+interface State {
+  readonly on?: { readonly [event: string]: readonly Transition[] };
+  readonly always?: unknown;
+  readonly type?: string;
+}
+const outer: { readonly [name: string]: State } = threadChart.states;
+const inner: { readonly [name: string]: State } = threadChart.states.pending.states;
+const { invoke } = threadChart.states.pending;
+/** What the chart says in other words of the run's end. */
+const ofRun: { readonly [event: string]: readonly Transition[] } = {
+  "xstate.done.actor.run": invoke.onDone,
+  "xstate.error.actor.run": invoke.onError,
+};
+const root: { readonly [event: string]: readonly Transition[] } = threadChart.on;
+
+const nothing = { rest: "idle" } as const;
+const nameOf = (named: Named) => (typeof named === "string" ? named : named.type);
+const paramsOf = (named: Named) => (typeof named === "string" ? nothing : named.params);
+
+function find(
+  transitions: readonly Transition[] | undefined,
+  context: ThreadContext,
+  event: Heard,
+): Transition | undefined {
+  if (transitions === undefined) return undefined;
+  for (const one of transitions) {
+    const { guard } = one;
+    if (guard === undefined || asking[nameOf(guard)]?.(context, event, paramsOf(guard)) === true) return one;
+  }
+  return undefined;
 }
 
-/** What the chart asks of the world; each answer comes back as a message. */
-export interface ThreadEffects {
-  /** Store the start of the active run (unless its admission did): answered by `RUN.STARTED`. */
-  start(thread: string, run: string): void;
+/** The innermost transition that applies. */
+function chosen({ value, context }: ThreadSnapshot, event: Heard): Transition | undefined {
+  const { type } = event;
+  if (typeof value === "object") {
+    return (
+      find(inner[value.pending]?.on?.[type], context, event) ??
+      find(outer["pending"]?.on?.[type] ?? ofRun[type], context, event) ??
+      find(root[type], context, event)
+    );
+  }
+  return find(outer[value]?.on?.[type], context, event) ?? find(root[type], context, event);
 }
 
-const resting: readonly RestState[] = ["idle", "success", "interrupted", "error"];
+/**
+ * The thread's chart as actor logic of our own, which reads it as a table: a run is four messages to its thread, and in a
+ * general machine they allocated a third of all that a run does. A test walks the chart with XState and holds this to it,
+ * state by state.
+ */
+export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMachine {
+  type Scope = ActorScope<ThreadSnapshot, Heard>;
 
-/** The four rest states differ in name alone: in how the last run ended. */
-const atRest = {
-  on: {
-    "RUN.ADMITTED": { guard: "starts", target: "pending", actions: ["enqueue", "takeNext"] },
-  },
-} as const;
+  function follow(
+    snapshot: ThreadSnapshot,
+    { target, actions = [] }: Transition,
+    event: Heard,
+    scope: Scope,
+  ): ThreadSnapshot {
+    const context = { ...snapshot.context };
+    const child = snapshot.children["run"];
+    for (const action of actions) {
+      const name = nameOf(action);
+      const change = changing[name]?.(context, event, paramsOf(action));
+      if (change !== undefined) Object.assign(context, change);
+      else {
+        const told = telling[name]?.(context);
+        if (told !== undefined) scope.defer(() => child?.send(told));
+      }
+    }
+    if (target === undefined) return { ...snapshot, context } as ThreadSnapshot;
+    const name = target.startsWith(".") ? target.slice(1) : target;
+    if (name in inner) {
+      return { ...snapshot, value: { pending: name as Inner }, context } as ThreadSnapshot;
+    }
+    if (name === "pending") return begin(context, scope);
+    // Only a thread that is given up leaves a run behind.
+    if (child !== undefined && child.getSnapshot().status === "active") {
+      scope.defer(() => scope.stopChild(child));
+    }
+    return at(name as RestState | "failed", context);
+  }
 
-/** The thread's statechart: at rest in the state that its last run left, or at work in `pending`. */
-export function threadMachine(effects: ThreadEffects, run: RunMachine) {
-  return setup({
-    types: {
-      context: {} as ThreadContext,
-      input: {} as ThreadInput,
-      events: {} as ThreadEvent,
-    },
-    actors: { run },
-    guards: {
-      hasWork: ({ context }) => context.active !== null || context.queue.length > 0,
-      hasNext: ({ context }) => context.queue.length > 0,
-      isStopping: ({ context }) => context.stop !== null,
-      isActive: ({ context, event }) => event.type === "RUN.CANCEL" && event.run === context.active,
-      // The multitask rules are one table; the chart asks it, so that what it shows and what is decided cannot differ.
-      starts: ({ event }) =>
-        event.type === "RUN.ADMITTED" && decide(event.strategy, "resting").kind === "start",
-      queues: ({ event }) =>
-        event.type === "RUN.ADMITTED" && decide(event.strategy, "working").kind === "queue",
-      supersedes: ({ event }) =>
-        event.type === "RUN.ADMITTED" && decide(event.strategy, "working").kind === "supersede",
-      endedIn: (_, params: { rest: RestState; output: RestState }) => params.rest === params.output,
-      restsIn: ({ context }, params: { rest: RestState }) => context.rest === params.rest,
-    },
-    actions: {
-      start: ({ context }) => {
-        if (context.active !== null) effects.start(context.thread, context.active);
-      },
-      stopRun: sendTo("run", ({ context }) => ({ type: "CANCEL", action: context.stop ?? "interrupt" })),
-      beginRun: sendTo("run", { type: "BEGIN" }),
-      enqueue: assign(({ context, event }) =>
-        event.type === "RUN.ADMITTED" ? { queue: [...context.queue, event.run] } : {},
-      ),
-      takeOver: assign(({ event }) => (event.type === "RUN.ADMITTED" ? { queue: [event.run] } : {})),
-      stopForNewRun: assign(({ context, event }) =>
-        event.type === "RUN.ADMITTED" && event.strategy === "rollback"
-          ? { stop: "rollback" as const }
-          : { stop: stronger(context.stop, "interrupt") },
-      ),
-      stopAsAsked: assign(({ context, event }) =>
-        event.type === "RUN.CANCEL" ? { stop: stronger(context.stop, event.action) } : {},
-      ),
-      withdraw: assign(({ context, event }) =>
-        event.type === "RUN.WITHDRAWN" ? { queue: context.queue.filter((id) => id !== event.run) } : {},
-      ),
-      takeNext: assign(({ context }) => ({
-        active: context.queue[0] ?? null,
-        queue: context.queue.slice(1),
-        stop: null,
-      })),
-      // A run that was in progress when the server went down is still the active one.
-      takeUp: assign(({ context }) =>
-        context.active === null ? { active: context.queue[0] ?? null, queue: context.queue.slice(1) } : {},
-      ),
-      comeToRest: assign((_, params: { rest: RestState }) => ({
-        active: null,
-        stop: null,
-        rest: params.rest,
-      })),
-    },
-  }).createMachine({
-    id: "thread",
-    initial: "waking",
-    context: ({ input }) => ({ ...input, stop: null }),
-    on: { "GIVE.UP": { target: ".failed" } },
-    states: {
-      waking: {
-        always: [
-          { guard: "hasWork", target: "pending", actions: "takeUp" },
-          ...resting.map((rest) => ({ guard: { type: "restsIn", params: { rest } }, target: rest }) as const),
-        ],
-      },
-      idle: atRest,
-      success: atRest,
-      interrupted: atRest,
-      error: atRest,
-      pending: {
-        // Invoked on the parent: moving between the inner states never stops the run. A cancel is a message; the thread
-        // leaves `pending` only when the run has said that it is done.
-        invoke: {
-          id: "run",
-          src: "run",
-          input: ({ context }) => ({ thread: context.thread, run: context.active ?? "" }),
-          onDone: [
-            { guard: "hasNext", target: "pending", reenter: true, actions: "takeNext" },
-            ...resting.map(
-              (rest) =>
-                ({
-                  guard: {
-                    type: "endedIn",
-                    params: ({ event }: { event: { output: unknown } }) => ({
-                      rest,
-                      output: (event.output as RunOutput).rest,
-                    }),
-                  },
-                  target: rest,
-                  actions: { type: "comeToRest", params: { rest } },
-                }) as const,
-            ),
-          ],
-          onError: { target: "failed" },
-        },
-        initial: "starting",
-        on: {
-          "RUN.WITHDRAWN": { actions: "withdraw" },
-          "RUN.CLOSING": { target: ".settling" },
-        },
-        states: {
-          starting: {
-            entry: "start",
-            on: {
-              "RUN.STARTED": [
-                { guard: "isStopping", target: "stopping", actions: "beginRun" },
-                { target: "running", actions: "beginRun" },
-              ],
-              "RUN.ADMITTED": [
-                { guard: "queues", actions: "enqueue" },
-                { guard: "supersedes", actions: ["takeOver", "stopForNewRun", "stopRun"] },
-              ],
-              "RUN.CANCEL": { guard: "isActive", actions: ["stopAsAsked", "stopRun"] },
-            },
-          },
-          running: {
-            on: {
-              "RUN.ADMITTED": [
-                { guard: "queues", actions: "enqueue" },
-                {
-                  guard: "supersedes",
-                  target: "stopping",
-                  actions: ["takeOver", "stopForNewRun", "stopRun"],
-                },
-              ],
-              "RUN.CANCEL": { guard: "isActive", target: "stopping", actions: ["stopAsAsked", "stopRun"] },
-            },
-          },
-          stopping: {
-            on: {
-              "RUN.ADMITTED": [
-                { guard: "queues", actions: "enqueue" },
-                { guard: "supersedes", actions: ["takeOver", "stopForNewRun", "stopRun"] },
-              ],
-              "RUN.CANCEL": { guard: "isActive", actions: ["stopAsAsked", "stopRun"] },
-            },
-          },
-          settling: {
-            on: {
-              "RUN.ADMITTED": [
-                { guard: "queues", actions: "enqueue" },
-                { guard: "supersedes", actions: "takeOver" },
-              ],
-            },
-          },
-        },
-      },
-      failed: { type: "final" },
-    },
-  });
-}
+  /** Goes to work: the run's actor is spawned, and its start is asked for. */
+  function begin(context: ThreadContext, scope: Scope): ThreadSnapshot {
+    const { thread, active } = context;
+    const child = createActor(run, {
+      id: invoke.id,
+      input: { thread, run: active ?? "" },
+      parent: scope.self as AnyActorRef,
+    });
+    scope.defer(() => {
+      if (active !== null) effects.start(thread, active);
+      child.start();
+    });
+    const value = { pending: threadChart.states.pending.initial };
+    return { ...at("idle", context), value, children: { run: child } } as ThreadSnapshot;
+  }
 
-/** What a new run meets, read from the chart's state. */
-export function situationOf(value: unknown): Situation {
-  if (typeof value !== "object") return "resting";
-  return (value as { pending?: string }).pending === "settling" ? "settling" : "working";
+  function at(value: RestState | "failed", context: ThreadContext): ThreadSnapshot {
+    const status = value === "failed" ? "done" : "active";
+    return { status, output: undefined, error: undefined, value, context, children: {} } as ThreadSnapshot;
+  }
+
+  return {
+    config: threadChart,
+    resting: (input) => at(input.rest, { ...input, stop: null }),
+    getInitialSnapshot(scope, input) {
+      const context = { ...input, stop: null };
+      const start = { type: "xstate.init" } as unknown as Heard;
+      const first = find(threadChart.states.waking.always, context, start);
+      return first === undefined ? at(input.rest, context) : follow(at("idle", context), first, start, scope);
+    },
+    transition(snapshot, event, scope) {
+      if (event.type === "xstate.stop") {
+        const child = snapshot.children["run"];
+        if (child !== undefined) scope.defer(() => scope.stopChild(child));
+        return { ...snapshot, status: "stopped", children: {} } as ThreadSnapshot;
+      }
+      const transition = chosen(snapshot, event);
+      return transition === undefined ? snapshot : follow(snapshot, transition, event, scope);
+    },
+    getPersistedSnapshot: (snapshot) => ({ ...snapshot, children: {} }),
+  };
 }

@@ -1,15 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { createActor, createMachine, fromCallback, transition } from "xstate";
+import { createActor, createMachine, fromCallback, initialTransition, transition } from "xstate";
 import { getShortestPaths } from "xstate/graph";
 import type { RunEvent, RunInput, TaskEvent, TaskInput, ThreadEvent } from "../../actors/messages.ts";
 import { taskChart, taskMachine, type TaskMachine } from "../../actors/node.ts";
 import { runChart } from "../../actors/run/chart.ts";
 import { runMachine, type RunMachine } from "../../actors/run/machine.ts";
-import { situationOf, threadMachine } from "../../actors/thread/machine.ts";
+import { drawnThread, situationOf } from "../../actors/thread/chart.ts";
+import { threadMachine } from "../../actors/thread/machine.ts";
 import type { RestState } from "../../src/model/thread.ts";
 
 const idleRun = fromCallback<RunEvent, RunInput>(() => undefined) as unknown as RunMachine;
-const thread = threadMachine({ start: () => undefined }, idleRun);
+const thread = drawnThread({ start: () => undefined }, idleRun);
 
 /** What the thread's chart can be told, its run's ends included. */
 const threadEvents = [
@@ -84,10 +85,62 @@ describe("the thread's chart, walked through", () => {
     expect(stops("stopping")).not.toContain(null);
     expect(new Set(stops("running"))).toEqual(new Set([null]));
   });
+
+  test("is what the actor does, in every state at every event", () => {
+    const machine = threadMachine({ start: () => undefined }, idleRun);
+    let compared = 0;
+    for (const { state, steps } of paths) {
+      const told = steps.map(({ event }) => event).filter(({ type }) => !type.startsWith("xstate.init"));
+      for (const event of state.status === "active" ? threadEvents : []) {
+        const actor = createActor(machine, {
+          input: { thread: "_/t", active: null, queue: [], rest: "idle" },
+        });
+        actor.start();
+        for (const one of [...told, event]) actor.send(one as ThreadEvent);
+        // From the start: what the walk takes for one state may differ in the names of its runs.
+        const input = { thread: "_/t", active: null, queue: [], rest: "idle" } as const;
+        let [next] = initialTransition(thread, input);
+        for (const one of [...told, event]) [next] = transition(thread, next, one as ThreadEvent);
+        const seen = ({ value, status, context }: Pick<typeof next, "value" | "status" | "context">) => ({
+          after: [...told, event],
+          value,
+          status,
+          context,
+        });
+        expect(seen(actor.getSnapshot() as unknown as typeof next)).toEqual(seen(next));
+        actor.stop();
+        compared++;
+      }
+    }
+    expect(compared).toBeGreaterThan(400);
+  });
+});
+
+test("a thread's actor tells its run to begin, to stop, and stops it when it is given up", () => {
+  const heard: string[] = [];
+  const run = fromCallback<RunEvent, RunInput>(({ receive, input }) => {
+    heard.push(`+${input.run}`);
+    receive((event) => heard.push(event.type === "CANCEL" ? event.action : event.type));
+    return () => heard.push(`-${input.run}`);
+  }) as unknown as RunMachine;
+  const actor = createActor(threadMachine({ start: () => undefined }, run), {
+    input: { thread: "_/t", active: null, queue: [], rest: "idle" },
+  });
+  actor.start();
+  actor.send({ type: "RUN.ADMITTED", run: "a", strategy: "reject" });
+  actor.send({ type: "RUN.STARTED", run: "a" });
+  actor.send({ type: "RUN.ADMITTED", run: "b", strategy: "interrupt" });
+  actor.send({ type: "RUN.CANCEL", run: "a", action: "rollback" });
+  expect(heard).toEqual(["+a", "BEGIN", "interrupt", "rollback"]);
+  actor.send({ type: "GIVE.UP" });
+  expect(heard).toEqual(["+a", "BEGIN", "interrupt", "rollback", "-a"]);
+  expect(actor.getSnapshot().status).toBe("done");
 });
 
 test.each(["idle", "success", "interrupted", "error"] as const)("a passive thread wakes in %s", (rest) => {
-  const actor = createActor(thread, { input: { thread: "_/t", active: null, queue: [], rest } });
+  const actor = createActor(threadMachine({ start: () => undefined }, idleRun), {
+    input: { thread: "_/t", active: null, queue: [], rest },
+  });
   actor.start();
   expect(actor.getSnapshot().value).toBe(rest);
   actor.stop();

@@ -1,0 +1,248 @@
+import { assign, sendTo, setup } from "xstate";
+import type { CancelAction } from "../../src/model/run.ts";
+import type { RestState } from "../../src/model/thread.ts";
+import type { RunEvent, RunOutput, ThreadEvent } from "../messages.ts";
+import type { RunMachine } from "../run/machine.ts";
+import { decide, stronger, type Situation } from "./multitask.ts";
+
+/** Small, plain data: what the inspector shows. State, sockets and controllers live in the thread's cell. */
+export interface ThreadContext {
+  readonly thread: string;
+  readonly active: string | null;
+  readonly queue: readonly string[];
+  /** How the active run is being stopped. */
+  readonly stop: CancelAction | null;
+  readonly rest: RestState;
+}
+
+export interface ThreadInput {
+  readonly thread: string;
+  readonly active: string | null;
+  readonly queue: readonly string[];
+  readonly rest: RestState;
+}
+
+/** What the chart asks of the world; each answer comes back as a message. */
+export interface ThreadEffects {
+  /** Store the start of the active run (unless its admission did): answered by `RUN.STARTED`. */
+  start(thread: string, run: string): void;
+}
+
+/** The end of the run, as XState tells the parent of it. */
+type RunEnded = { readonly type: "xstate.done.actor.run"; readonly output: RunOutput };
+
+/** What the thread's actor hears: messages, and what XState says of the run's actor and of itself. */
+export type Heard =
+  | ThreadEvent
+  | RunEnded
+  | { readonly type: "xstate.error.actor.run"; readonly error: unknown }
+  | { readonly type: "xstate.stop" };
+
+interface Resting {
+  readonly rest: RestState;
+}
+
+/** What transitions ask, by name. */
+export const guards = {
+  hasWork: (context: ThreadContext) => context.active !== null || context.queue.length > 0,
+  hasNext: (context: ThreadContext) => context.queue.length > 0,
+  isStopping: (context: ThreadContext) => context.stop !== null,
+  isActive: (context: ThreadContext, event: Heard) =>
+    event.type === "RUN.CANCEL" && event.run === context.active,
+  // The multitask rules are one table; the chart asks it, so that what it shows and what is decided cannot differ.
+  starts: (_: ThreadContext, event: Heard) =>
+    event.type === "RUN.ADMITTED" && decide(event.strategy, "resting").kind === "start",
+  queues: (_: ThreadContext, event: Heard) =>
+    event.type === "RUN.ADMITTED" && decide(event.strategy, "working").kind === "queue",
+  supersedes: (_: ThreadContext, event: Heard) =>
+    event.type === "RUN.ADMITTED" && decide(event.strategy, "working").kind === "supersede",
+  endedIn: (_: ThreadContext, event: Heard, { rest }: Resting) =>
+    event.type === "xstate.done.actor.run" && event.output.rest === rest,
+  restsIn: (context: ThreadContext, _: Heard, { rest }: Resting) => context.rest === rest,
+};
+
+/** What transitions change of the context, by name. */
+export const assigns = {
+  enqueue: (context: ThreadContext, event: Heard): Partial<ThreadContext> =>
+    event.type === "RUN.ADMITTED" ? { queue: [...context.queue, event.run] } : {},
+  takeOver: (_: ThreadContext, event: Heard): Partial<ThreadContext> =>
+    event.type === "RUN.ADMITTED" ? { queue: [event.run] } : {},
+  stopForNewRun: (context: ThreadContext, event: Heard): Partial<ThreadContext> =>
+    event.type === "RUN.ADMITTED" && event.strategy === "rollback"
+      ? { stop: "rollback" }
+      : { stop: stronger(context.stop, "interrupt") },
+  stopAsAsked: (context: ThreadContext, event: Heard): Partial<ThreadContext> =>
+    event.type === "RUN.CANCEL" ? { stop: stronger(context.stop, event.action) } : {},
+  withdraw: (context: ThreadContext, event: Heard): Partial<ThreadContext> =>
+    event.type === "RUN.WITHDRAWN" ? { queue: context.queue.filter((id) => id !== event.run) } : {},
+  takeNext: (context: ThreadContext): Partial<ThreadContext> => ({
+    active: context.queue[0] ?? null,
+    queue: context.queue.slice(1),
+    stop: null,
+  }),
+  // A run that was in progress when the server went down is still the active one.
+  takeUp: (context: ThreadContext): Partial<ThreadContext> =>
+    context.active === null ? { active: context.queue[0] ?? null, queue: context.queue.slice(1) } : {},
+  comeToRest: (_: ThreadContext, __: Heard, { rest }: Resting): Partial<ThreadContext> => ({
+    active: null,
+    stop: null,
+    rest,
+  }),
+};
+
+/** What transitions tell the run's actor, by name. */
+export const tells = {
+  stopRun: (context: ThreadContext): RunEvent => ({ type: "CANCEL", action: context.stop ?? "interrupt" }),
+  beginRun: (): RunEvent => ({ type: "BEGIN" }),
+};
+
+/** The four rest states differ in name alone: in how the last run ended. */
+const atRest = {
+  on: { "RUN.ADMITTED": [{ guard: "starts", target: "pending", actions: ["enqueue", "takeNext"] }] },
+} as const;
+
+const waking = <R extends RestState>(rest: R) =>
+  ({ guard: { type: "restsIn", params: { rest } }, target: rest }) as const;
+
+const ending = <R extends RestState>(rest: R) =>
+  ({
+    guard: { type: "endedIn", params: { rest } },
+    target: rest,
+    actions: [{ type: "comeToRest", params: { rest } }],
+  }) as const;
+
+const queueing = { guard: "queues", actions: ["enqueue"] } as const;
+const superseding = { guard: "supersedes", actions: ["takeOver", "stopForNewRun", "stopRun"] } as const;
+const cancelling = { guard: "isActive", actions: ["stopAsAsked", "stopRun"] } as const;
+
+/**
+ * The thread's statechart: at rest in the state that its last run left, or at work in `pending`. Plain data, with two
+ * readers: XState (`drawnThread`: the inspector, the tests that walk it) and the actor itself (`machine.ts`).
+ */
+export const threadChart = {
+  id: "thread",
+  initial: "waking",
+  on: { "GIVE.UP": [{ target: ".failed" }] },
+  states: {
+    waking: {
+      always: [
+        { guard: "hasWork", target: "pending", actions: ["takeUp"] },
+        waking("idle"),
+        waking("success"),
+        waking("interrupted"),
+        waking("error"),
+      ],
+    },
+    idle: atRest,
+    success: atRest,
+    interrupted: atRest,
+    error: atRest,
+    pending: {
+      // Invoked on the parent: moving between the inner states never stops the run. A cancel is a message; the thread
+      // leaves `pending` only when the run has said that it is done.
+      invoke: {
+        id: "run",
+        src: "run",
+        onDone: [
+          { guard: "hasNext", target: "pending", reenter: true, actions: ["takeNext"] },
+          ending("idle"),
+          ending("success"),
+          ending("interrupted"),
+          ending("error"),
+        ],
+        onError: [{ target: "failed" }],
+      },
+      initial: "starting",
+      on: {
+        "RUN.WITHDRAWN": [{ actions: ["withdraw"] }],
+        "RUN.CLOSING": [{ target: ".settling" }],
+      },
+      states: {
+        starting: {
+          entry: ["start"],
+          on: {
+            "RUN.STARTED": [
+              { guard: "isStopping", target: "stopping", actions: ["beginRun"] },
+              { target: "running", actions: ["beginRun"] },
+            ],
+            "RUN.ADMITTED": [queueing, superseding],
+            "RUN.CANCEL": [cancelling],
+          },
+        },
+        running: {
+          on: {
+            "RUN.ADMITTED": [queueing, { ...superseding, target: "stopping" }],
+            "RUN.CANCEL": [{ ...cancelling, target: "stopping" }],
+          },
+        },
+        stopping: { on: { "RUN.ADMITTED": [queueing, superseding], "RUN.CANCEL": [cancelling] } },
+        settling: {
+          on: { "RUN.ADMITTED": [queueing, { guard: "supersedes", actions: ["takeOver"] }] },
+        },
+      },
+    },
+    failed: { type: "final" },
+  },
+} as const;
+
+/** The chart as XState reads it: what the inspector draws, and what `machine.ts` is held to. */
+export function drawnThread(effects: ThreadEffects, run: RunMachine) {
+  const asked = <P>(guard: (context: ThreadContext, event: Heard, params: P) => boolean) => {
+    return ({ context, event }: { context: ThreadContext; event: ThreadEvent }, params: P) =>
+      guard(context, event, params);
+  };
+  const changed = <P>(change: (context: ThreadContext, event: Heard, params: P) => Partial<ThreadContext>) =>
+    assign<ThreadContext, ThreadEvent, P, ThreadEvent, never>(({ context, event }, params) =>
+      change(context, event, params),
+    );
+  const { pending } = threadChart.states;
+  return setup({
+    types: { context: {} as ThreadContext, input: {} as ThreadInput, events: {} as ThreadEvent },
+    actors: { run },
+    guards: {
+      hasWork: asked<undefined>(guards.hasWork),
+      hasNext: asked<undefined>(guards.hasNext),
+      isStopping: asked<undefined>(guards.isStopping),
+      isActive: asked<undefined>(guards.isActive),
+      starts: asked<undefined>(guards.starts),
+      queues: asked<undefined>(guards.queues),
+      supersedes: asked<undefined>(guards.supersedes),
+      endedIn: asked(guards.endedIn),
+      restsIn: asked(guards.restsIn),
+    },
+    actions: {
+      start: ({ context }) => {
+        if (context.active !== null) effects.start(context.thread, context.active);
+      },
+      stopRun: sendTo("run", ({ context }) => tells.stopRun(context)),
+      beginRun: sendTo("run", tells.beginRun),
+      enqueue: changed<undefined>(assigns.enqueue),
+      takeOver: changed<undefined>(assigns.takeOver),
+      stopForNewRun: changed<undefined>(assigns.stopForNewRun),
+      stopAsAsked: changed<undefined>(assigns.stopAsAsked),
+      withdraw: changed<undefined>(assigns.withdraw),
+      takeNext: changed<undefined>(assigns.takeNext),
+      takeUp: changed<undefined>(assigns.takeUp),
+      comeToRest: changed(assigns.comeToRest),
+    },
+  }).createMachine({
+    ...threadChart,
+    context: ({ input }) => ({ ...input, stop: null }),
+    states: {
+      ...threadChart.states,
+      pending: {
+        ...pending,
+        invoke: {
+          ...pending.invoke,
+          input: ({ context }) => ({ thread: context.thread, run: context.active ?? "" }),
+        },
+      },
+    },
+  });
+}
+
+/** What a new run meets, read from the chart's state. */
+export function situationOf(value: unknown): Situation {
+  if (typeof value !== "object") return "resting";
+  return (value as { pending?: string }).pending === "settling" ? "settling" : "working";
+}
