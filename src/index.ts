@@ -7,9 +7,19 @@ export { ephemeral, untracked } from "./graph/channels/passing.ts";
 export { reduce } from "./graph/channels/reduce.ts";
 export { branch, END, send, to, type Send, type To } from "./graph/moves.ts";
 export type { Channel, State, Update } from "./graph/channel.ts";
-export type { Ctx, Log, MessageInit, MessageWriter } from "./graph/context.ts";
+export type {
+  CallChunk,
+  Ctx,
+  Log,
+  MessageInit,
+  MessageMaker,
+  MessageWriter,
+  WholeCall,
+} from "./graph/context.ts";
 export type { Schema } from "./graph/schema.ts";
-export type { Message, MessageLike, ToolCall, Usage } from "./graph/message.ts";
+export { REMOVE_ALL, type Message, type MessageLike, type RemoveMessage } from "./graph/message.ts";
+export type { InvalidToolCall, ToolCall } from "./graph/tool-call.ts";
+export type { Usage, UsageLike } from "./graph/usage.ts";
 
 // --- server ---
 export { createApp, type App, type AppOptions } from "./app.ts";

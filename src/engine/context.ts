@@ -51,6 +51,7 @@ export function contextOf(
   logger: Logger,
   questions: Questions,
   check: () => void,
+  named: (id: string) => void,
 ): Ctx<JsonObject> {
   let log: Log | undefined;
   return {
@@ -63,7 +64,7 @@ export function contextOf(
       check();
       io.emit({ t: "custom", ns: call.ns, data: toStorable(data, "emit") });
     },
-    message: messageMaker(call, io, check),
+    message: messageMaker(call, io, check, named),
     get signal() {
       return io.signal;
     },

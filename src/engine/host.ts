@@ -47,8 +47,10 @@ async function attempt(
     const questions = new Questions(call);
     let outcome: TaskOutcome;
     try {
-      const value = await node.run(call.input, contextOf(call, own, logger, questions, check));
-      outcome = { kind: "returned", value };
+      let streamed: string[] | undefined;
+      const named = (id: string) => void (streamed ??= []).push(id);
+      const value = await node.run(call.input, contextOf(call, own, logger, questions, check, named));
+      outcome = streamed === undefined ? { kind: "returned", value } : { kind: "returned", value, streamed };
     } catch (thrown) {
       outcome = failure(thrown);
     }

@@ -118,7 +118,7 @@ class NativeExecution implements Execution {
           ? this.#failed(task, outcome.error)
           : this.#refused(task, outcome.error, outcome.refused);
       case "returned":
-        return this.#returned(task, outcome.value);
+        return this.#returned(task, outcome.value, outcome.streamed);
     }
   }
 
@@ -126,7 +126,7 @@ class NativeExecution implements Execution {
     return commitStep(this.#frame);
   }
 
-  #returned(task: PlannedTask, value: unknown): Settled {
+  #returned(task: PlannedTask, value: unknown, named?: readonly string[]): Settled {
     const frame = this.#frame;
     const { definition, values } = frame;
     const { id, name } = task;
@@ -135,7 +135,7 @@ class NativeExecution implements Execution {
     let goto: readonly Move[];
     try {
       reading = readReturn(definition, value, id);
-      this.#complete(task, reading.update, emissions);
+      this.#complete(task, reading.update, emissions, named);
       const { update, untracked } = reading;
       const chosen = readEdge(definition, name, () => {
         const applied = applyUpdates(definition, values, [update]);
@@ -191,7 +191,12 @@ class NativeExecution implements Execution {
   }
 
   /** Tells of the messages in an update that are new to the state. */
-  #complete(task: PlannedTask, update: JsonObject | null, emissions: Emission[]): void {
+  #complete(
+    task: PlannedTask,
+    update: JsonObject | null,
+    emissions: Emission[],
+    named: readonly string[] | undefined,
+  ): void {
     const { definition, values, run, tries } = this.#frame;
     let ids: string | undefined;
     for (const key in update) {
@@ -199,7 +204,7 @@ class NativeExecution implements Execution {
       if (rule?.holds === undefined) continue;
       for (const message of update[key] as readonly (Message | RemoveMessage)[]) {
         ids ??= streamedIds(task.id, run.attempt, tries.get(task.id) ?? 1);
-        const streamed = isStreamed(ids, message.id);
+        const streamed = isStreamed(ids, message.id) || named?.includes(message.id) === true;
         if (!streamed && message.type !== "remove" && rule.holds(own(values, key), message.id)) continue;
         const shown = message as unknown as JsonObject;
         emissions.push({

@@ -1,6 +1,8 @@
 import type { JsonObject } from "../model/json.ts";
-import type { Message, ToolCall, Usage } from "./message.ts";
+import type { Message } from "./message.ts";
 import type { Schema } from "./schema.ts";
+import type { ToolCall } from "./tool-call.ts";
+import type { UsageLike } from "./usage.ts";
 
 /** Log lines of a node; the run, the thread and the node are named in each. */
 export interface Log {
@@ -11,30 +13,65 @@ export interface Log {
 }
 
 export interface MessageInit {
+  /**
+   * An id of your own, up to 256 characters; without it each try of a task has ids of its own. A retry that streams under
+   * the same id is appended, by who reads along, to what the failed try has streamed.
+   */
+  readonly id?: string;
   readonly name?: string;
+  /** The model that is asked: told with every token (`ls_model_name`) and kept in `response_metadata.model_name`. */
+  readonly model?: string;
   readonly additional_kwargs?: JsonObject;
   readonly response_metadata?: JsonObject;
+}
+
+/** A whole tool call: its arguments are known. */
+export interface WholeCall {
+  readonly name: string;
+  readonly args?: JsonObject;
+  readonly id?: string;
+  readonly index?: number;
+}
+
+/** A part of a tool call, as models stream it: the name first, the arguments as pieces of JSON text. */
+export interface CallChunk {
+  readonly name?: string | undefined;
+  readonly args: string;
+  readonly id?: string | undefined;
+  /** Which call of the message it belongs to; without it the one with this id, or the last one. */
+  readonly index?: number | undefined;
 }
 
 /** An ai message that is being streamed, token by token. */
 export interface MessageWriter {
   /** Fixed from the start: the tokens and the stored message share it. */
   readonly id: string;
-  /** Adds text to the content. Cheap: call it for every token. */
-  write(text: string): void;
-  /** Adds a finished tool call. */
-  toolCall(call: { readonly name: string; readonly args: JsonObject; readonly id?: string }): ToolCall;
+  /**
+   * Adds text to the content (cheap: call it for every token), or a content block such as
+   * `{ type: "image_url", image_url }`. Text goes on with the text before it, `{ type: "reasoning", reasoning }` with the
+   * reasoning before it, and a block with an `index` with the one of the same index.
+   * @throws RangeError when the message would hold more than 16 Mi characters
+   */
+  write(part: string | JsonObject): void;
+  /** Adds a whole tool call. */
+  toolCall(call: WholeCall): ToolCall;
+  /** Adds to a tool call whose arguments are being streamed; what is no JSON at the end is an invalid tool call. */
+  toolCall(chunk: CallChunk): void;
   /** Says what the model call cost; the last word counts. */
-  usage(usage: Usage): void;
-  /** The finished message, which the node returns in its update. */
+  usage(usage: UsageLike): void;
+  /** The finished message, which the node returns in its update. Nothing can be added after it. */
   end(): Message;
 }
 
 export interface MessageMaker {
   /** Begins a message (stream modes `messages-tuple` and `messages`). */
   (init?: MessageInit): MessageWriter;
-  /** Streams all of `source`, and resolves with the finished message. Stops when the run does. */
-  from(source: AsyncIterable<string> | Iterable<string>, init?: MessageInit): Promise<Message>;
+  /**
+   * Streams all of `source`, and resolves with the finished message. The source brings strings, chunks of the OpenAI API,
+   * stream parts of the AI SDK (`fullStream`) or LangChain's AIMessageChunks, each known by its shape.
+   * Rejects when `ctx.signal` aborts, when the source fails, and with a TypeError for a chunk of another shape.
+   */
+  from(source: AsyncIterable<unknown> | Iterable<unknown>, init?: MessageInit): Promise<Message>;
 }
 
 /** What a node may do beside returning an update. Dead once its attempt has ended. */

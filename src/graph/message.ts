@@ -1,5 +1,7 @@
-import { ServiceError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
+import { listAt, objectAt, refuse, textAt } from "./fields.ts";
+import { toolCallsAt, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
+import { usageAt, type Usage } from "./usage.ts";
 
 /** A message as it is stored. Fields beyond these depend on the type. */
 export interface Message {
@@ -12,26 +14,12 @@ export interface Message {
   readonly example: boolean;
   /** Of an ai message. */
   readonly tool_calls?: readonly ToolCall[];
-  readonly invalid_tool_calls?: readonly unknown[];
+  readonly invalid_tool_calls?: readonly InvalidToolCall[];
   readonly usage_metadata?: Usage | null;
   /** Of a tool message. */
   readonly tool_call_id?: string;
   readonly artifact?: unknown;
-  readonly status?: string;
-}
-
-export interface ToolCall {
-  readonly name: string;
-  readonly args: JsonObject;
-  readonly id: string | null;
-  readonly type: "tool_call";
-}
-
-export interface Usage {
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly total_tokens: number;
-  readonly [detail: string]: unknown;
+  readonly status?: "success" | "error";
 }
 
 /** Takes the message with this id out; {@link REMOVE_ALL} takes out every one before it. */
@@ -40,19 +28,28 @@ export interface RemoveMessage {
   readonly id: string;
 }
 
+/** The id by which a `remove` message takes out all messages before it. */
 export const REMOVE_ALL = "__remove_all__";
 
-/** A message as a client or a node may write it: `"user"` and `"human"`, `"assistant"` and `"ai"` are the same. */
+/**
+ * A message as a client or a node may write it: with `type` or `role` (`"user"` and `"human"`, `"assistant"` and `"ai"` are
+ * the same), tool calls also in the form of the OpenAI API, or as LangChain serializes its classes.
+ */
 export interface MessageLiteral {
   readonly role?: string;
   readonly type?: string;
-  readonly content?: string | readonly JsonObject[] | null;
+  readonly content?: string | readonly (JsonObject | string)[] | null;
   readonly id?: string | null | undefined;
   readonly name?: string | null | undefined;
   readonly [field: string]: unknown;
 }
 
-export type MessageLike = Message | RemoveMessage | MessageLiteral | string | readonly [string, string];
+export type MessageLike =
+  | Message
+  | RemoveMessage
+  | MessageLiteral
+  | string
+  | readonly [role: string, content: string | readonly JsonObject[]];
 
 const types: ReadonlyMap<string, Message["type"] | "remove"> = new Map([
   ["human", "human"],
@@ -69,85 +66,82 @@ const types: ReadonlyMap<string, Message["type"] | "remove"> = new Map([
 /** `HumanMessage`, `AIMessageChunk` and the like, as some clients write the type. */
 const CLASS_NAME = /^([A-Za-z]+)Message(Chunk)?$/;
 
-function refuse(at: string, what: string): never {
-  throw new ServiceError("state.invalid", `${at} ${what}`, { fields: [{ at, message: what }] });
+function known(named: string): Message["type"] | "remove" | undefined {
+  return types.get(named) ?? types.get((CLASS_NAME.exec(named)?.[1] ?? named).toLowerCase());
 }
 
-function typeOf(named: unknown, at: string): Message["type"] | "remove" {
+function typeAt(named: unknown, at: string): Message["type"] | "remove" {
   if (typeof named !== "string") refuse(at, 'has no type: give it a "type" or a "role"');
-  const short = CLASS_NAME.exec(named)?.[1] ?? named;
-  const type = types.get(short.toLowerCase());
-  if (type === undefined) {
-    refuse(at, `is of the type ${JSON.stringify(named.slice(0, 64))}; use human, ai, system, tool or remove`);
-  }
-  return type;
+  return (
+    known(named) ??
+    refuse(at, `is of the type ${JSON.stringify(named.slice(0, 64))}; use human, ai, system, tool or remove`)
+  );
+}
+
+/** A pair of role and content, such as `["user", "hi"]`: one message, not two. */
+export function isPair(value: unknown): value is readonly [role: string, content: unknown] {
+  if (!Array.isArray(value) || value.length !== 2) return false;
+  const [role, content] = value as readonly unknown[];
+  if (typeof role !== "string" || known(role) === undefined) return false;
+  return typeof content === "string" || (Array.isArray(content) && content.every(isObject));
+}
+
+/** The form into which LangChain's classes are serialized. */
+function fromConstructor({ type, id, kwargs }: JsonObject): JsonObject | undefined {
+  if (type !== "constructor" || !Array.isArray(id) || !isObject(kwargs)) return undefined;
+  const path: readonly unknown[] = id;
+  return { ...kwargs, type: path.at(-1) };
 }
 
 /** The fields of a message, whatever form it came in. */
-function literal(like: unknown, at: string): JsonObject {
+function fieldsAt(like: unknown, at: string): JsonObject {
   if (typeof like === "string") return { type: "human", content: like };
-  if (Array.isArray(like) && like.length === 2 && typeof like[0] === "string") {
-    return { type: like[0], content: like[1] };
-  }
+  if (isPair(like)) return { type: like[0], content: like[1] };
   if (typeof like !== "object" || like === null || Array.isArray(like)) {
     refuse(at, "is no message: it must be an object with a type (or role) and content, or a string");
   }
-  const fields = like as JsonObject;
-  // The form into which LangChain's classes are serialized.
-  if (fields["type"] === "constructor" && Array.isArray(fields["id"]) && isObject(fields["kwargs"])) {
-    const path: readonly unknown[] = fields["id"];
-    return { ...fields["kwargs"], type: path.at(-1) };
+  let fields = like as JsonObject;
+  // An object of one of LangChain's classes.
+  const { toJSON } = like as { toJSON?: unknown };
+  if (typeof toJSON === "function") {
+    const shown: unknown = toJSON.call(like);
+    if (isObject(shown)) fields = shown;
   }
-  return fields;
+  const made = fromConstructor(fields);
+  if (made !== undefined) return made;
+  // The form in which LangChain stores messages: the fields in `data`.
+  const { data, type } = fields;
+  return isObject(data) && fields["content"] === undefined ? { ...data, type } : fields;
 }
 
-function contentOf(content: unknown, at: string): Message["content"] {
+function contentAt(content: unknown, at: string): Message["content"] {
   if (typeof content === "string") return content;
   if (content === null || content === undefined) return "";
-  if (!Array.isArray(content)) refuse(`${at}.content`, "must be a string or an array of content blocks");
-  return content.map((block: unknown, i) => {
-    if (typeof block === "string") return { type: "text", text: block };
-    const copy = toStorable(block, `${at}.content[${i}]`);
-    return isObject(copy) ? copy : refuse(`${at}.content[${i}]`, "must be a content block");
-  });
+  if (!Array.isArray(content)) refuse(at, "must be a string or an array of content blocks");
+  return content.map((block: unknown, i) => blockAt(block, `${at}[${i}]`));
 }
 
-function objectOf(value: unknown, at: string): JsonObject {
-  if (value === undefined || value === null) return {};
-  const copy = toStorable(value, at);
-  return isObject(copy) ? copy : refuse(at, "must be an object");
+/** A content block, kept as it is: text, image_url, file, reasoning and whatever else there is. */
+export function blockAt(block: unknown, at: string): JsonObject {
+  if (typeof block === "string") return { type: "text", text: block };
+  const copy = toStorable(block, at);
+  return isObject(copy) ? copy : refuse(at, "must be a content block: an object with a type");
 }
 
-function listOf(value: unknown, at: string): readonly unknown[] {
-  if (value === undefined || value === null) return [];
-  const copy = toStorable(value, at);
-  return Array.isArray(copy) ? copy : refuse(at, "must be an array");
+function exampleAt(value: unknown, at: string): boolean {
+  if (value === undefined || value === null) return false;
+  return typeof value === "boolean" ? value : refuse(at, "must be true or false");
 }
 
-function toolCallOf(call: unknown, at: string): ToolCall {
-  if (!isObject(call)) refuse(at, "must be an object with name, args and id");
-  const { id } = call;
-  const callId = typeof id === "string" ? id : null;
-  const { function: named } = call;
-  // The form of the OpenAI API: arguments as JSON text.
-  if (isObject(named)) {
-    const { name, arguments: text } = named;
-    let args: unknown;
-    try {
-      args = JSON.parse(typeof text === "string" && text !== "" ? text : "{}");
-    } catch {
-      refuse(`${at}.function.arguments`, "is not JSON");
-    }
-    return {
-      name: String(name),
-      args: objectOf(args, `${at}.function.arguments`),
-      id: callId,
-      type: "tool_call",
-    };
-  }
-  const { name, args } = call;
-  if (typeof name !== "string") refuse(`${at}.name`, "must be a string");
-  return { name, args: objectOf(args, `${at}.args`), id: callId, type: "tool_call" };
+function statusAt(value: unknown, at: string): "success" | "error" {
+  if (value === undefined || value === null) return "success";
+  return value === "success" || value === "error" ? value : refuse(at, 'must be "success" or "error"');
+}
+
+/** OpenAI's `developer` is a system message; clients that send it on need to know which one it was. */
+function kwargsAt(fields: JsonObject, named: unknown, at: string): JsonObject {
+  const kwargs = objectAt(fields["additional_kwargs"], at);
+  return named === "developer" ? { __openai_role__: "developer", ...kwargs } : kwargs;
 }
 
 /**
@@ -155,43 +149,48 @@ function toolCallOf(call: unknown, at: string): ToolCall {
  * @throws ServiceError `state.invalid`, `value.unstorable`, naming the field by `at`
  */
 export function toMessage(like: unknown, at: string, mint: () => string): Message | RemoveMessage {
-  const fields = literal(like, at);
-  const type = typeOf(fields["type"] ?? fields["role"], at);
-  const { id, name, status } = fields;
+  const fields = fieldsAt(like, at);
+  const named = fields["type"] ?? fields["role"];
+  const type = typeAt(named, at);
+  const id = textAt(fields["id"], `${at}.id`);
   if (type === "remove") {
-    if (typeof id !== "string" || id === "") refuse(at, "removes a message, but has no id");
+    if (id === null || id === "") refuse(at, "removes a message, but has no id");
     return Object.freeze({ type, id });
   }
   const base = {
-    content: contentOf(fields["content"], at),
-    additional_kwargs: objectOf(fields["additional_kwargs"], `${at}.additional_kwargs`),
-    response_metadata: objectOf(fields["response_metadata"], `${at}.response_metadata`),
+    content: contentAt(fields["content"], `${at}.content`),
+    additional_kwargs: kwargsAt(fields, named, `${at}.additional_kwargs`),
+    response_metadata: objectAt(fields["response_metadata"], `${at}.response_metadata`),
     type,
-    name: typeof name === "string" ? name : null,
-    id: typeof id === "string" && id !== "" ? id : mint(),
-    example: fields["example"] === true,
+    name: textAt(fields["name"], `${at}.name`),
+    id: id === null || id === "" ? mint() : id,
+    example: exampleAt(fields["example"], `${at}.example`),
   };
-  if (type === "ai") {
-    const calls = listOf(fields["tool_calls"], `${at}.tool_calls`);
-    const usage = fields["usage_metadata"];
-    return Object.freeze({
-      ...base,
-      tool_calls: calls.map((call, i) => toolCallOf(call, `${at}.tool_calls[${i}]`)),
-      invalid_tool_calls: listOf(fields["invalid_tool_calls"], `${at}.invalid_tool_calls`),
-      usage_metadata:
-        usage === undefined || usage === null ? null : (objectOf(usage, `${at}.usage_metadata`) as Usage),
-    });
-  }
-  if (type === "tool") {
-    const call = fields["tool_call_id"];
-    if (typeof call !== "string")
-      refuse(`${at}.tool_call_id`, "must be a string: the id of the call it answers");
-    return Object.freeze({
-      ...base,
-      tool_call_id: call,
-      artifact: fields["artifact"] === undefined ? {} : toStorable(fields["artifact"], `${at}.artifact`),
-      status: status === "error" ? "error" : "success",
-    });
-  }
+  if (type === "ai") return Object.freeze({ ...base, ...aiFields(fields, base.additional_kwargs, at) });
+  if (type === "tool") return Object.freeze({ ...base, ...toolFields(fields, at) });
   return Object.freeze(base);
+}
+
+function aiFields(fields: JsonObject, kwargs: JsonObject, at: string) {
+  const given = listAt(fields["tool_calls"], `${at}.tool_calls`);
+  const invalid = listAt(fields["invalid_tool_calls"], `${at}.invalid_tool_calls`);
+  const { tool_calls: raw } = kwargs;
+  // Some clients leave the calls where the OpenAI API put them.
+  const calls = given.length === 0 && invalid.length === 0 && Array.isArray(raw) ? raw : given;
+  return {
+    ...toolCallsAt(calls, invalid, at),
+    usage_metadata: usageAt(fields["usage_metadata"], `${at}.usage_metadata`),
+  };
+}
+
+function toolFields(fields: JsonObject, at: string) {
+  const { tool_call_id, artifact } = fields;
+  if (typeof tool_call_id !== "string") {
+    refuse(`${at}.tool_call_id`, "must be a string: the id of the call it answers");
+  }
+  return {
+    tool_call_id,
+    artifact: artifact === undefined || artifact === null ? {} : toStorable(artifact, `${at}.artifact`),
+    status: statusAt(fields["status"], `${at}.status`),
+  };
 }

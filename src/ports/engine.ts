@@ -44,7 +44,12 @@ export interface Step {
 
 /** What became of a task's attempt, as the host saw it. */
 export type TaskOutcome =
-  | { readonly kind: "returned"; readonly value: unknown }
+  | {
+      readonly kind: "returned";
+      readonly value: unknown;
+      /** The messages that it streamed under ids of its own choice; those with derived ids are known by them. */
+      readonly streamed?: readonly string[];
+    }
   | { readonly kind: "interrupted"; readonly interrupts: readonly Interrupt[] }
   | {
       readonly kind: "failed";

@@ -5,54 +5,8 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import { GraphRegistry } from "../../src/graph/registry.ts";
 import { localHost } from "../../src/engine/host.ts";
+import { attempt, call, quiet, random } from "./attempt.ts";
 import { Thread } from "./driver.ts";
-
-const quiet = { debug() {}, info() {}, warn() {}, error() {} };
-const random = { bytes: (count: number) => new Uint8Array(count), float: () => 0 };
-const call: NodeCall = {
-  graph: "g",
-  edition: 1,
-  node: "a",
-  task: "44444444-0000-5000-8000-000000000000",
-  ns: "",
-  run: "r",
-  thread: "t",
-  tenant: "_",
-  assistant: "x",
-  attempt: 1,
-  try: 1,
-  tries: 1,
-  timeout: null,
-  step: 1,
-  input: {},
-  config: { configurable: { k: 1 } },
-  context: { model: "m" },
-  resumes: [],
-  steps: {},
-  meta: { langgraph_node: "a" },
-};
-
-/** Runs one body as a task's attempt. */
-async function attempt(
-  body: (ctx: Ctx) => unknown,
-  options: Partial<NodeCall> & { signal?: AbortSignal } = {},
-) {
-  const registry = new GraphRegistry();
-  const run = async (_: unknown, ctx: Ctx) => (await body(ctx)) as never;
-  registry.add("g", graph({ state: { free: value<unknown>() }, nodes: { a: run }, edges: { start: "a" } }));
-  const facts: Fact[] = [];
-  const records: [string, unknown][] = [];
-  const { signal = new AbortController().signal, ...rest } = options;
-  const outcome = await localHost(registry, { logger: quiet, random }).run(
-    { ...call, ...rest },
-    {
-      emit: (fact) => facts.push(fact) - 1,
-      record: async (step, stored) => void records.push([step, stored]),
-      signal,
-    },
-  );
-  return { outcome, facts, records };
-}
 
 test("a streamed message: one fact for it, one for each token, and the whole at the end with the same id", async () => {
   const { outcome, facts } = await attempt((ctx) => {

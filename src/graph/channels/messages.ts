@@ -1,6 +1,13 @@
 import { ServiceError } from "../../model/errors.ts";
 import type { Changed, Channel } from "../channel.ts";
-import { REMOVE_ALL, toMessage, type Message, type MessageLike, type RemoveMessage } from "../message.ts";
+import {
+  isPair,
+  REMOVE_ALL,
+  toMessage,
+  type Message,
+  type MessageLike,
+  type RemoveMessage,
+} from "../message.ts";
 
 type Incoming = Message | RemoveMessage;
 type Places = Map<string, number>;
@@ -63,9 +70,7 @@ export function messages(): Channel<readonly Message[], readonly MessageLike[] |
     initial: Object.freeze([]),
     holds: (current, id) => Array.isArray(current) && holds(current as readonly Message[], id),
     read(write, at, mint) {
-      // A pair of role and text is one message, not two.
-      const single =
-        !Array.isArray(write) || (write.length === 2 && write.every((w) => typeof w === "string"));
+      const single = !Array.isArray(write) || isPair(write);
       const likes: readonly unknown[] = single ? [write] : write;
       return likes.map((like, i) => toMessage(like, single ? at : `${at}[${i}]`, () => mint(i)));
     },

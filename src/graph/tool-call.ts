@@ -1,0 +1,85 @@
+import { isObject, toStorable, type JsonObject } from "../model/json.ts";
+import { objectAt, refuse, textAt } from "./fields.ts";
+
+/** What a model asks to be called. */
+export interface ToolCall {
+  readonly name: string;
+  readonly args: JsonObject;
+  readonly id: string | null;
+  readonly type: "tool_call";
+}
+
+/** A call whose arguments are no JSON object: kept as the model wrote them. */
+export interface InvalidToolCall {
+  readonly name: string | null;
+  readonly args: string | null;
+  readonly id: string | null;
+  readonly error: string | null;
+  readonly type: "invalid_tool_call";
+}
+
+export interface ToolCalls {
+  readonly tool_calls: readonly ToolCall[];
+  readonly invalid_tool_calls: readonly InvalidToolCall[];
+}
+
+/** A call as a model wrote it: its arguments are JSON text, and that may be broken. */
+export function parseToolCall(name: string, text: string, id: string | null): ToolCall | InvalidToolCall {
+  let error: string;
+  try {
+    // A model that has nothing to say to a tool without parameters may say nothing at all.
+    const args: unknown = JSON.parse(text.trim() === "" ? "{}" : text);
+    if (isObject(args) && name !== "") {
+      return { name, args: toStorable(args, "args") as JsonObject, id, type: "tool_call" };
+    }
+    error = name === "" ? "The call names no tool" : "The arguments are not a JSON object";
+  } catch (thrown) {
+    error = `The arguments cannot be read: ${(thrown as Error).message}`;
+  }
+  return { name: name === "" ? null : name, args: text, id, error, type: "invalid_tool_call" };
+}
+
+/** The form of the OpenAI API, `{ id, type: "function", function: { name, arguments } }`, or Heddle's own. */
+function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
+  if (!isObject(call)) refuse(at, "must be an object with name, args and id");
+  const id = textAt(call["id"], `${at}.id`);
+  const { function: named } = call;
+  if (isObject(named)) {
+    const name = textAt(named["name"], `${at}.function.name`);
+    if (name === null) refuse(`${at}.function.name`, "must be a string");
+    const { arguments: args } = named;
+    // Some servers have parsed them already.
+    if (isObject(args))
+      return { name, args: objectAt(args, `${at}.function.arguments`), id, type: "tool_call" };
+    return parseToolCall(name, textAt(args, `${at}.function.arguments`) ?? "", id);
+  }
+  const name = textAt(call["name"], `${at}.name`);
+  if (name === null) refuse(`${at}.name`, "must be a string");
+  return { name, args: objectAt(call["args"], `${at}.args`), id, type: "tool_call" };
+}
+
+function invalidCallAt(call: unknown, at: string): InvalidToolCall {
+  if (!isObject(call)) refuse(at, "must be an object with name, args, id and error");
+  const text = (field: string) => textAt(call[field], `${at}.${field}`);
+  return {
+    name: text("name"),
+    args: text("args"),
+    id: text("id"),
+    error: text("error"),
+    type: "invalid_tool_call",
+  };
+}
+
+/**
+ * The calls of an ai message, sound and broken ones apart.
+ * @throws ServiceError `state.invalid`, `value.unstorable`, naming the field by `at`
+ */
+export function toolCallsAt(calls: readonly unknown[], invalid: readonly unknown[], at: string): ToolCalls {
+  if (calls.length === 0 && invalid.length === 0) return { tool_calls: [], invalid_tool_calls: [] };
+  const read = calls.map((call, i) => toolCallAt(call, `${at}.tool_calls[${i}]`));
+  const known = invalid.map((call, i) => invalidCallAt(call, `${at}.invalid_tool_calls[${i}]`));
+  return {
+    tool_calls: read.filter((call) => call.type === "tool_call"),
+    invalid_tool_calls: [...known, ...read.filter((call) => call.type === "invalid_tool_call")],
+  };
+}
