@@ -6,6 +6,8 @@ export { messages } from "./graph/channels/messages.ts";
 export { ephemeral, untracked } from "./graph/channels/passing.ts";
 export { reduce } from "./graph/channels/reduce.ts";
 export { branch, END, send, to, type Send, type To } from "./graph/moves.ts";
+export { runTools, type ToolMessage } from "./graph/run-tools.ts";
+export { tool, type Tool } from "./graph/tool.ts";
 export type { Channel, State, Update } from "./graph/channel.ts";
 export type {
   CallChunk,

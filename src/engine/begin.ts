@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 import type { Emission, Step } from "../ports/engine.ts";
 import { START } from "../graph/definition.ts";
-import { answersById, asAnswer, interruptId, refusal, taskNs } from "../graph/interrupts.ts";
+import { answersById, asAnswer, interruptId, MOST_QUESTIONS, refusal, taskNs } from "../graph/interrupts.ts";
 import { send } from "../graph/moves.ts";
 import { keysOf, readEdge, readMove, readUpdate } from "../graph/returned.ts";
 import { applyUpdates, planTasks, pull, push, startTask, Triggers, type Move } from "../graph/superstep.ts";
@@ -161,7 +161,7 @@ function answer(frame: Frame, command: Command): Step {
     if (answered.length === 0) continue;
     const resumed = [...writes.resumes];
     for (const { id } of answered) {
-      const place = placeOf(task, id, resumed.length + interrupts.length);
+      const place = placeOf(task, id);
       while (resumed.length < place) resumed.push(null);
       resumed[place] = { value: byId.get(id), run: run.run_id };
     }
@@ -177,9 +177,9 @@ function answer(frame: Frame, command: Command): Step {
 }
 
 /** Which of the task's questions has this id. */
-function placeOf(task: PlannedTask, id: string, most: number): number {
+function placeOf(task: PlannedTask, id: string): number {
   const ns = taskNs(ROOT, task.name, task.id);
-  for (let place = 0; place < most; place++) if (interruptId(ns, place) === id) return place;
+  for (let place = 0; place < MOST_QUESTIONS; place++) if (interruptId(ns, place) === id) return place;
   throw new ServiceError("resume.invalid", `Interrupt ${id} is not one of node "${task.name}"`);
 }
 

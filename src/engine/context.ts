@@ -5,8 +5,8 @@ import type { Logger } from "../ports/logger.ts";
 import type { Ctx, Log } from "../graph/context.ts";
 import { messageMaker } from "./message.ts";
 import type { Questions } from "./questions.ts";
-
-const MAX_KEY = 256;
+import { asking, sideBySide } from "./sides.ts";
+import { Steps, stepper } from "./steps.ts";
 
 function loggerOf(call: NodeCall, logger: Logger): Log {
   const where = { run_id: call.run, thread_id: call.thread, node: call.node };
@@ -15,32 +15,6 @@ function loggerOf(call: NodeCall, logger: Logger): Log {
     info: (message, fields) => logger.info(message, { ...fields, ...where }),
     warn: (message, fields) => logger.warn(message, { ...fields, ...where }),
     error: (message, fields) => logger.error(message, { ...fields, ...where }),
-  };
-}
-
-/** `ctx.step`: what a key's function returned, kept for every replay of the task. */
-function stepper(call: NodeCall, io: NodeIo, check: () => void): Ctx["step"] {
-  /** In this attempt, also those that still run: a key is never run twice. */
-  const running = new Map<string, Promise<unknown>>();
-  const run = async (key: string, fn: () => unknown): Promise<unknown> => {
-    if (Object.hasOwn(call.steps, key)) return call.steps[key];
-    const value = toStorable(await fn(), `step ${JSON.stringify(key)}`);
-    check();
-    await io.record(key, value);
-    return value;
-  };
-  return async <T>(key: string, fn: () => T | Promise<T>): Promise<T> => {
-    check();
-    if (typeof key !== "string" || key === "" || key.length > MAX_KEY || key === "__proto__") {
-      throw new TypeError(`ctx.step needs a key of 1 to ${MAX_KEY} characters`);
-    }
-    let result = running.get(key);
-    if (result === undefined) {
-      result = run(key, fn);
-      running.set(key, result);
-    }
-    // A copy: what is stored must not change when the node changes what it got.
-    return toStorable(await result, "step") as T;
   };
 }
 
@@ -54,12 +28,10 @@ export function contextOf(
   named: (id: string) => void,
 ): Ctx<JsonObject> {
   let log: Log | undefined;
-  return {
-    interrupt: (value, options) => {
-      check();
-      return questions.ask(value, options);
-    },
-    step: stepper(call, io, check),
+  const steps = new Steps(call, io, check);
+  const ctx: Ctx<JsonObject> = {
+    interrupt: asking(questions.ask, check),
+    step: stepper(steps, check, ""),
     emit(data) {
       check();
       io.emit({ t: "custom", ns: call.ns, data: toStorable(data, "emit") });
@@ -78,5 +50,7 @@ export function contextOf(
     get log() {
       return (log ??= loggerOf(call, logger));
     },
+    "~sides": (sides) => sideBySide(ctx, "", questions.ask, sides, { questions, steps, check }),
   };
+  return ctx;
 }

@@ -3,18 +3,17 @@ import type { Interrupt } from "../model/interrupt.ts";
 import { toStorable } from "../model/json.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Ctx } from "../graph/context.ts";
-import { asAnswer, taskNs, toInterrupt } from "../graph/interrupts.ts";
+import { asAnswer, MOST_QUESTIONS, Paused, taskNs, toInterrupt } from "../graph/interrupts.ts";
 import { describe, validate, type Schema } from "../graph/schema.ts";
 
 /**
- * What `ctx.interrupt` throws to leave the body. Not exported, so that nobody builds on it; whether the body lets it through
- * or swallows it makes no difference: that a question was asked is remembered apart from it.
+ * Where questions get their places. Bodies that run side by side (the calls of `runTools`) have scopes that interleave: which
+ * of them asks first must not decide whose answer is whose.
  */
-class Paused extends Error {
-  override readonly name = "Paused";
-  constructor() {
-    super("The run pauses here until the interrupt is answered; do not catch this");
-  }
+interface Scope {
+  readonly base: number;
+  readonly stride: number;
+  asked: number;
 }
 
 /** The questions that one attempt of a task asks. The n-th gets the n-th answer. */
@@ -25,17 +24,48 @@ export class Questions {
   readonly #waiting: Interrupt[] = [];
   readonly #refused: number[] = [];
   #error: PlainError | undefined;
-  #asked = 0;
+  readonly #root: Scope = { base: 0, stride: 1, asked: 0 };
+  /** Of those who ask side by side. */
+  #scopes: WeakMap<Ctx["interrupt"], Scope> | undefined;
 
   constructor(call: NodeCall) {
     this.#call = call;
     this.#ns = taskNs(call.ns, call.node, call.task);
   }
 
-  readonly ask: Ctx["interrupt"] = (value, options) => {
+  readonly ask: Ctx["interrupt"] = (value, options) => this.#ask(this.#root, value, options?.schema);
+
+  /** The askers of `count` bodies that run side by side, and what to call once all of them have ended. */
+  branch(
+    asker: Ctx["interrupt"],
+    count: number,
+  ): { readonly asks: readonly Ctx["interrupt"][]; join(): void } {
+    const parent = this.#scopes?.get(asker) ?? this.#root;
+    const { base, stride, asked } = parent;
+    const scopes: readonly Scope[] = Array.from({ length: count }, (_, i) => ({
+      base: base + stride * (asked + i),
+      stride: stride * count,
+      asked: 0,
+    }));
+    return {
+      asks: scopes.map((scope) => this.#asker(scope)),
+      join: () => {
+        parent.asked = asked + count * Math.max(0, ...scopes.map((scope) => scope.asked));
+      },
+    };
+  }
+
+  #asker(scope: Scope): Ctx["interrupt"] {
+    const ask: Ctx["interrupt"] = (value, options) => this.#ask(scope, value, options?.schema);
+    (this.#scopes ??= new WeakMap()).set(ask, scope);
+    return ask;
+  }
+
+  #ask(scope: Scope, value: unknown, schema: Schema | undefined): Promise<never> {
     const answered = new Promise<never>((resolve, reject) => {
       try {
-        resolve(this.#answer(value, options?.schema) as never);
+        const place = scope.base + scope.stride * scope.asked++;
+        resolve(this.#answer(place, value, schema) as never);
       } catch (thrown) {
         reject(thrown);
       }
@@ -43,10 +73,10 @@ export class Questions {
     // A body that forgets to await it must not end the process.
     answered.catch(() => undefined);
     return answered;
-  };
+  }
 
-  #answer(value: unknown, schema: Schema | undefined): unknown {
-    const place = this.#asked++;
+  #answer(place: number, value: unknown, schema: Schema | undefined): unknown {
+    if (place >= MOST_QUESTIONS) throw new RangeError(`A task asks at most ${MOST_QUESTIONS} questions`);
     const answer = asAnswer(this.#call.resumes[place]);
     const question = toInterrupt(this.#ns, place, toStorable(value, "interrupt"));
     if (answer === null) {

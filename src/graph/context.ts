@@ -74,6 +74,13 @@ export interface MessageMaker {
   from(source: AsyncIterable<unknown> | Iterable<unknown>, init?: MessageInit): Promise<Message>;
 }
 
+/** Runs several bodies side by side within one task, for `runTools`; not for nodes. */
+export interface Side {
+  /** What it is known by on a replay: the same for the same work. */
+  readonly key: string;
+  run(ctx: Ctx): Promise<unknown>;
+}
+
 /** What a node may do beside returning an update. Dead once its attempt has ended. */
 export interface Ctx<C = unknown> {
   /**
@@ -104,4 +111,9 @@ export interface Ctx<C = unknown> {
   /** The graph's place: `""` for the root graph. */
   readonly ns: string;
   readonly log: Log;
+  /**
+   * Runs all sides and waits for all. Each has its own questions and its own `step` keys. When one pauses, the results of those
+   * that have ended are kept: on the replay they are not run again. Results MUST be storable.
+   */
+  readonly "~sides"?: (sides: readonly Side[]) => Promise<readonly PromiseSettledResult<unknown>[]>;
 }

@@ -8,6 +8,25 @@ export interface Answer {
   readonly run: string;
 }
 
+/** Places for questions of one task, and for their answers. */
+export const MOST_QUESTIONS = 65_536;
+
+/**
+ * What `ctx.interrupt` throws to leave the body. Users do not get it, so that nobody builds on it; whether the body lets it
+ * through or swallows it makes no difference: that a question was asked is remembered apart from it.
+ */
+export class Paused extends Error {
+  override readonly name = "Paused";
+  constructor() {
+    super("The run pauses here until the interrupt is answered; do not catch this");
+  }
+}
+
+/** By name: a graph file may have loaded its own copy of the class. */
+export function isPause(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.name === "Paused";
+}
+
 const ID = /^[0-9a-f]{32}$/;
 
 /** The namespace of a task: `node:task`, below the graph's own. */

@@ -56,10 +56,12 @@ export function validate<Output>(
     );
   }
   if (result.issues === undefined) return { ok: true, value: result.value };
-  return {
-    ok: false,
-    fields: result.issues.map((issue) => ({ at: pathOf(at, issue), message: issue.message })),
-  };
+  return { ok: false, fields: issuesAt(at, result.issues) };
+}
+
+/** Issues by path, starting at `at`. */
+export function issuesAt(at: string, issues: readonly SchemaIssue[]): readonly FieldError[] {
+  return issues.map((issue) => ({ at: pathOf(at, issue), message: issue.message }));
 }
 
 /**
