@@ -17,11 +17,12 @@ export interface PlannedTask {
 }
 
 /**
- * Where a channel's value stands in the journal at one checkpoint. `whole`: one value, written by append `at`.
+ * Where a channel's value stands in the journal at one checkpoint. `small`: here. `whole`: one value, written by append `at`.
  * `list`: the first `spans[i].keep` items up to the next span's start were written from append `spans[i].at` on; the
  * list is as long as the last span says. Written by the journal, opaque to everyone else.
  */
 export type ChannelRef =
+  | { readonly kind: "small"; readonly value: unknown }
   | { readonly kind: "whole"; readonly at: number }
   | { readonly kind: "list"; readonly spans: readonly { readonly at: number; readonly end: number }[] };
 

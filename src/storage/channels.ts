@@ -3,8 +3,9 @@ import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Draft } from "./draft.ts";
 import { damaged, unseal } from "./envelope.ts";
-import type { Refs } from "./heads.ts";
+
 import { ordinal, spanPrefix, wholeKey } from "./keys.ts";
+import type { Refs } from "./refs.ts";
 
 type List = Extract<ChannelRef, { kind: "list" }>;
 type Spans = List["spans"];
@@ -37,6 +38,7 @@ export function derive(
       case "set":
         // An array is stored as a list, whoever set it: so an append can go on with it.
         if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, [], 0, change.value);
+        else if (isSmall(change.value)) refs[channel] = { kind: "small", value: change.value };
         else {
           draft.put(wholeKey(draft.head.prefix, ns, channel, at), change.value);
           refs[channel] = { kind: "whole", at };
@@ -50,6 +52,13 @@ export function derive(
     }
   }
   return refs;
+}
+
+/** Longest text that every later checkpoint carries along, rather than a key of its own. */
+const SMALL = 48;
+
+function isSmall(value: unknown): boolean {
+  return typeof value === "string" ? value.length <= SMALL : typeof value !== "object" || value === null;
 }
 
 function append(
@@ -170,30 +179,4 @@ export function readWhole(source: ValueSource, channel: string, at: number): unk
   const what = `the value of channel ${channel}`;
   if (bytes === undefined) throw damaged(source.key, `${what} is missing`);
   return unseal(bytes, source.key, what);
-}
-
-// --- as they are stored: a whole value by its number, a list by its spans one after the other ---
-
-export type StoredRefs = { readonly [channel: string]: number | readonly number[] };
-
-export function packRefs(refs: Refs): StoredRefs {
-  const stored: Record<string, number | readonly number[]> = {};
-  for (const [channel, ref] of Object.entries(refs)) {
-    stored[channel] = ref.kind === "whole" ? ref.at : ref.spans.flatMap(({ at, end }) => [at, end]);
-  }
-  return stored;
-}
-
-export function unpackRefs(stored: StoredRefs): Refs {
-  const refs: Record<string, ChannelRef> = {};
-  for (const [channel, at] of Object.entries(stored)) {
-    if (typeof at === "number") refs[channel] = { kind: "whole", at };
-    else {
-      const spans: { at: number; end: number }[] = [];
-      for (let i = 0; i + 1 < at.length; i += 2)
-        spans.push({ at: at[i] as number, end: at[i + 1] as number });
-      refs[channel] = { kind: "list", spans };
-    }
-  }
-  return refs;
 }

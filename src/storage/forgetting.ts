@@ -1,5 +1,4 @@
 import type { ChannelRef } from "../model/checkpoint.ts";
-import { unpackRefs } from "./channels.ts";
 import type { Draft } from "./draft.ts";
 import { damaged } from "./envelope.ts";
 import {
@@ -16,7 +15,8 @@ import {
   writesMark,
   writesPrefix,
 } from "./keys.ts";
-import { MARK, type JournalEntry, type StoredCheckpoint, type StoredRun } from "./records.ts";
+import { checkpointRows, MARK, runRows, type JournalEntry, type StoredCheckpoint } from "./records.ts";
+import { unpackRefs } from "./refs.ts";
 
 /**
  * Takes runs back: their records, the checkpoints that they made and the values that only those hold. The journal says
@@ -28,8 +28,9 @@ export function forgetRuns(draft: Draft, runs: readonly string[]): void {
   const gone = new Set<string>();
   let from = Number.POSITIVE_INFINITY;
   for (const run of runs) {
-    const stored = draft.read(runKey(prefix, run), `run ${run}`) as StoredRun | undefined;
-    if (stored === undefined) continue;
+    const row = draft.read(runKey(prefix, run), `run ${run}`);
+    if (row === undefined) continue;
+    const stored = runRows.record(row);
     const order = orderKey(prefix, stored.order, run);
     const first = draft.read(order, `the place of run ${run}`);
     if (typeof first !== "number") throw damaged(key, `the place of run ${run} is missing`);
@@ -94,9 +95,8 @@ function readJournal(draft: Draft, from: number): Since {
 }
 
 function readStored(draft: Draft, ns: string, id: string): StoredCheckpoint | undefined {
-  return draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`) as
-    | StoredCheckpoint
-    | undefined;
+  const row = draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`);
+  return row === undefined ? undefined : checkpointRows.record(row);
 }
 
 /** A stored value: a whole one, or the segment of a list that begins at `start`. */
@@ -117,6 +117,7 @@ function writtenBy(draft: Draft, made: StoredCheckpoint): Value[] {
   const before = unpackRefs(parent?.changes.channels ?? {});
   const values: Value[] = [];
   for (const [channel, ref] of Object.entries(unpackRefs(made.changes.channels))) {
+    if (ref.kind === "small") continue;
     if (ref.kind === "whole") {
       if (ref.at !== own) continue;
       values.push({ key: wholeKey(prefix, ns, channel, own), ns, channel, at: own, start: null });
@@ -148,7 +149,7 @@ function writtenFrom(
 function holds(checkpoint: StoredCheckpoint, { ns, channel, at, start }: Value): boolean {
   if (checkpoint.ns !== ns) return false;
   const ref = unpackRefs(checkpoint.changes.channels)[channel];
-  if (ref === undefined) return false;
+  if (ref === undefined || ref.kind === "small") return false;
   if (ref.kind === "whole") return start === null && ref.at === at;
   if (start === null) return false;
   const span = ref.spans.find((candidate) => candidate.at === at);

@@ -1,12 +1,11 @@
-import type { ChannelRef } from "../model/checkpoint.ts";
 import type { RunKwargs } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
 import { headKey, threadPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 import { Recent } from "./recent.ts";
-
-export type Refs = { readonly [channel: string]: ChannelRef };
+import { threadRows } from "./records.ts";
+import type { Refs } from "./refs.ts";
 
 /** A thread as its next append will find it: what is stored, and what is on its way. */
 export interface Head {
@@ -78,7 +77,7 @@ export class Heads {
     if (recent !== undefined) return recent;
     const bytes = this.#kv.getSync(headKey(prefix));
     if (bytes === undefined) return undefined;
-    const thread = unseal(bytes, key, "its record") as ThreadRecord;
+    const thread = threadRows.record(unseal(bytes, key, "its record"));
     if (settled) this.#recent.set(prefix, thread);
     return thread;
   }

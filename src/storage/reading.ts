@@ -34,7 +34,8 @@ function* fill(
     if (!Object.hasOwn(checkpoint.channels, channel)) continue;
     const ref = checkpoint.channels[channel];
     if (ref === undefined) continue;
-    if (ref.kind === "whole") {
+    if (ref.kind === "small") values[channel] = ref.value;
+    else if (ref.kind === "whole") {
       values[channel] = readWhole(source, channel, ref.at);
       yield;
     } else {

@@ -1,10 +1,10 @@
 import type { Checkpoint, CheckpointHead, NewCheckpoint } from "../model/checkpoint.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
-import type { ThreadKey } from "../model/thread.ts";
-import { packRefs, unpackRefs, type StoredRefs } from "./channels.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { damaged, seal, unseal } from "./envelope.ts";
-import type { Refs } from "./heads.ts";
 import { kwargsKey, runKey } from "./keys.ts";
+import { packRefs, unpackRefs, type Refs, type StoredRefs } from "./refs.ts";
+import { columns } from "./rows.ts";
 
 /** An append as the journal lists it: what was written under which number, so that a gap is seen, and can be taken back. */
 export interface JournalEntry {
@@ -25,6 +25,67 @@ export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };
 export type StoredCheckpoint = CheckpointHead & {
   readonly changes: { readonly at: number; readonly channels: StoredRefs };
 };
+
+export const threadRows = columns<ThreadRecord>()([
+  "thread_id",
+  "created_at",
+  "updated_at",
+  "state_updated_at",
+  "metadata",
+  "config",
+  "rest",
+  "error",
+  "epoch",
+  "seq",
+  "active",
+  "queue",
+  "checkpoint",
+  "interrupts",
+  "next_event",
+  "next_run",
+]);
+
+export const runRows = columns<StoredRun>()([
+  "run_id",
+  "thread_id",
+  "assistant_id",
+  "graph_id",
+  "created_at",
+  "updated_at",
+  "metadata",
+  "status",
+  "kwargs",
+  "multitask_strategy",
+  "order",
+  "attempt",
+  "parked",
+  "cancel",
+  "started_at",
+  "ended_at",
+  "error",
+  "seq_base",
+  "next_event",
+  "event_mark",
+  "boot",
+  "base_checkpoint",
+  "base_writes",
+]);
+
+export const checkpointRows = columns<StoredCheckpoint>()([
+  "id",
+  "parent",
+  "ns",
+  "step",
+  "source",
+  "created_at",
+  "run_id",
+  "metadata",
+  "writes",
+  "next",
+  "engine",
+  "graph",
+  "changes",
+]);
 
 /** The value of a key that says all by being there. */
 export const MARK: Buffer = seal(true);
@@ -50,7 +111,7 @@ export function readRun(get: Get, key: ThreadKey, prefix: string, run: string): 
 
 export function readStoredRun(get: Get, key: ThreadKey, prefix: string, run: string): StoredRun | undefined {
   const bytes = get(runKey(prefix, run));
-  return bytes && (unseal(bytes, key, `run ${run}`) as StoredRun);
+  return bytes && runRows.record(unseal(bytes, key, `run ${run}`));
 }
 
 export function storedCheckpoint(made: NewCheckpoint, at: number, refs: Refs): StoredCheckpoint {
@@ -58,6 +119,6 @@ export function storedCheckpoint(made: NewCheckpoint, at: number, refs: Refs): S
 }
 
 export function readCheckpoint(bytes: Buffer, key: ThreadKey, id: string): Checkpoint {
-  const { changes, ...head } = unseal(bytes, key, `checkpoint ${id}`) as StoredCheckpoint;
+  const { changes, ...head } = checkpointRows.record(unseal(bytes, key, `checkpoint ${id}`));
   return { ...head, channels: unpackRefs(changes.channels) };
 }

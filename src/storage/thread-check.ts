@@ -2,7 +2,6 @@ import { endOf, type Fact } from "../model/event.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
-import { unpackRefs } from "./channels.ts";
 import { unseal } from "./envelope.ts";
 import { hasWork } from "./heads.ts";
 import {
@@ -16,7 +15,8 @@ import {
   unsegment,
 } from "./keys.ts";
 import type { Kv } from "./kv.ts";
-import type { StoredCheckpoint, StoredRun } from "./records.ts";
+import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
+import { unpackRefs } from "./refs.ts";
 
 /** Does the thread, or the log of one of its runs, wait to be swept? Nobody reads it any more. */
 export type Swept = (key: ThreadKey, run: string | null) => boolean;
@@ -69,13 +69,13 @@ export class ThreadCheck {
     const last = rest.slice(rest.lastIndexOf("/") + 1);
     switch (room) {
       case "h":
-        this.#thread = value as ThreadRecord;
+        this.#thread = threadRows.record(value);
         break;
       case "j":
         this.#appends.push(parseOrdinal(first));
         break;
       case "r":
-        this.#runs.set(unsegment(first), value as StoredRun);
+        this.#runs.set(unsegment(first), runRows.record(value));
         break;
       case "k":
         this.#kwargs.add(unsegment(first));
@@ -84,7 +84,7 @@ export class ThreadCheck {
         this.#ordered.add(unsegment(second));
         break;
       case "c": {
-        const { id, ns, parent, changes } = value as StoredCheckpoint;
+        const { id, ns, parent, changes } = checkpointRows.record(value);
         this.#checkpoints.set(`${first}/${second}`, { id, ns, parent, changes });
         break;
       }
@@ -155,7 +155,7 @@ export class ThreadCheck {
       const bytes = this.#kv.getSync(headKey(this.#prefix));
       if (bytes === undefined) return undefined;
       const marked = this.#kv.getSync(activeKey(this.key)) !== undefined;
-      if (marked !== hasWork(unseal(bytes, this.key, "its record") as ThreadRecord)) {
+      if (marked !== hasWork(threadRows.record(unseal(bytes, this.key, "its record")))) {
         return marked ? "it is marked as having work and has none" : "it has work and is not marked";
       }
       return this.#kv.getSync(indexKey(this.key)) === undefined
@@ -183,6 +183,7 @@ export class ThreadCheck {
       }
       const [space] = at.split("/");
       for (const [channel, ref] of Object.entries(unpackRefs(changes.channels))) {
+        if (ref.kind === "small") continue;
         const missing =
           ref.kind === "whole"
             ? !this.#wholes.has(`b/${space}/${segment(channel)}/${ordinal(ref.at)}`)

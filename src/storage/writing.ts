@@ -3,10 +3,10 @@ import { ServiceError } from "../model/errors.ts";
 import { endOf, type EventChunk } from "../model/event.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { Append } from "../ports/journal.ts";
-import { derive, unpackRefs } from "./channels.ts";
+import { derive } from "./channels.ts";
 import type { Draft } from "./draft.ts";
 import { forgetRuns } from "./forgetting.ts";
-import { hasWork, type Refs } from "./heads.ts";
+import { hasWork } from "./heads.ts";
 import {
   activeKey,
   checkpointKey,
@@ -25,11 +25,14 @@ import {
 import {
   MARK,
   PER_APPEND,
+  checkpointRows,
+  runRows,
   storedCheckpoint,
   storedRun,
+  threadRows,
   type JournalEntry,
-  type StoredCheckpoint,
 } from "./records.ts";
+import { unpackRefs, type Refs } from "./refs.ts";
 
 /**
  * Lays down an append as operations, and returns what the head takes over once it is on its way. Throws when something
@@ -40,7 +43,7 @@ export function write(draft: Draft, append: Append): () => void {
   const { key, thread, runs = [], checkpoints = [], writes = [], events, forget = [] } = append;
   // First, so that what the same append puts anew stays.
   if (forget.length > 0) forgetRuns(draft, forget);
-  draft.put(headKey(head.prefix), thread);
+  draft.put(headKey(head.prefix), threadRows.row(thread));
   draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
   if (append.fence.seq === 0) draft.mark(indexKey(key), MARK);
 
@@ -101,7 +104,7 @@ function writeRun(draft: Draft, run: RunRecord, seq: number): void {
   }
   // An input may be large, and a run is stored several times: what has not changed stays where it is.
   if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
-  draft.put(runKey(prefix, run.run_id), storedRun(run));
+  draft.put(runKey(prefix, run.run_id), runRows.row(storedRun(run)));
 }
 
 type Made = { readonly id: string; readonly refs: Refs };
@@ -115,7 +118,10 @@ function writeCheckpoints(draft: Draft, made: readonly NewCheckpoint[], seq: num
     const { ns, id, parent, changes } = checkpoint;
     const at = seq * PER_APPEND + i;
     const refs = derive(draft, ns, at, parent === null ? {} : parentRefs(draft, latest, ns, parent), changes);
-    draft.put(checkpointKey(draft.head.prefix, ns, id), storedCheckpoint(checkpoint, at, refs));
+    draft.put(
+      checkpointKey(draft.head.prefix, ns, id),
+      checkpointRows.row(storedCheckpoint(checkpoint, at, refs)),
+    );
     latest.set(ns, { id, refs });
   }
   return latest;
@@ -134,7 +140,7 @@ function parentRefs(draft: Draft, made: ReadonlyMap<string, Made>, ns: string, i
       `The parent ${id} of a new checkpoint is not stored in namespace "${ns}"`,
     );
   }
-  return unpackRefs((stored as StoredCheckpoint).changes.channels);
+  return unpackRefs(checkpointRows.record(stored).changes.channels);
 }
 
 /** A chunk is named by its first id: the reader finds the next one by where this one ends. */

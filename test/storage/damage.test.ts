@@ -30,7 +30,7 @@ beforeEach(async () => {
   await storage.journal.publish(key, 1, someEvents(run.run_id, 2, 3));
   await one.append({
     checkpoints: [
-      aCheckpoint(1, null, { l: add(0, "a"), x: set("whole") }, { run_id: run.run_id }),
+      aCheckpoint(1, null, { l: add(0, "a"), x: set("whole ".repeat(20)) }, { run_id: run.run_id }),
       aCheckpoint(2, 1, { l: add(1, "b") }, { run_id: run.run_id }),
     ],
     writes: [someWrites(2, 20)],

@@ -1,0 +1,35 @@
+import type { ChannelRef } from "../model/checkpoint.ts";
+
+/** Where the values of a checkpoint's channels stand. */
+export type Refs = { readonly [channel: string]: ChannelRef };
+
+// As they are stored: a whole value by its number, a list by its spans one after the other, a small one in a box.
+
+interface Box {
+  readonly is: unknown;
+}
+export type StoredRefs = { readonly [channel: string]: number | readonly number[] | Box };
+
+export function packRefs(refs: Refs): StoredRefs {
+  const stored: Record<string, number | readonly number[] | Box> = {};
+  for (const [channel, ref] of Object.entries(refs)) {
+    if (ref.kind === "small") stored[channel] = { is: ref.value };
+    else stored[channel] = ref.kind === "whole" ? ref.at : ref.spans.flatMap(({ at, end }) => [at, end]);
+  }
+  return stored;
+}
+
+export function unpackRefs(stored: StoredRefs): Refs {
+  const refs: Record<string, ChannelRef> = {};
+  for (const [channel, at] of Object.entries(stored)) {
+    if (typeof at === "number") refs[channel] = { kind: "whole", at };
+    else if ("is" in at) refs[channel] = { kind: "small", value: at.is };
+    else {
+      const spans: { at: number; end: number }[] = [];
+      for (let i = 0; i + 1 < at.length; i += 2)
+        spans.push({ at: at[i] as number, end: at[i + 1] as number });
+      refs[channel] = { kind: "list", spans };
+    }
+  }
+  return refs;
+}

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { packRefs, unpackRefs } from "../../src/storage/refs.ts";
+import { columns } from "../../src/storage/rows.ts";
+
+test("a record comes back from its row", () => {
+  const rows = columns<{ readonly a: number; readonly b: string | null }>()(["a", "b"]);
+  expect(rows.row({ b: "x", a: 1 })).toEqual([1, "x"]);
+  expect(rows.record([1, null])).toEqual({ a: 1, b: null });
+});
+
+test("every member has a column", () => {
+  // @ts-expect-error b has none
+  const rows = columns<{ readonly a: number; readonly b: string }>()(["a"]);
+  expect(rows.row({ a: 1, b: "lost" })).toEqual([1]);
+});
+
+test.each([
+  [{ kind: "whole", at: 4096 }],
+  [{ kind: "list", spans: [] }],
+  [
+    {
+      kind: "list",
+      spans: [
+        { at: 1, end: 2 },
+        { at: 4097, end: 9 },
+      ],
+    },
+  ],
+  [{ kind: "small", value: 4096 }],
+  [{ kind: "small", value: null }],
+  [{ kind: "small", value: "is" }],
+] as const)("%j comes back", (ref) => {
+  expect(unpackRefs(packRefs({ a: ref, is: ref }))).toEqual({ a: ref, is: ref });
+});
