@@ -20,7 +20,7 @@ export class Body {
     if (announced > limit) this.#fail(this.#tooLarge());
   }
 
-  /** It is larger than the limit: what still comes of it is not read. */
+  /** It is larger than the limit: what still comes of it is thrown away. */
   get refused(): boolean {
     return this.#error?.code === "body.too_large";
   }

@@ -1,3 +1,5 @@
+import { MAX_HEAD, MAX_HEADERS } from "./limits.ts";
+
 /**
  * Reads the headers that say where a request ends and whom it is for. A peer before us that reads them differently could
  * be made to see one request where we see two, so whatever can be read in two ways is refused.
@@ -10,9 +12,13 @@ export class Framing {
   #lengths = 0;
   #codings = 0;
   #odd = false;
+  #headers = 0;
+  #bytes = 0;
 
   /** Takes one header, its name in lower case. */
   note(name: string, value: string): void {
+    this.#headers++;
+    this.#bytes += name.length + value.length + 4;
     switch (name.length) {
       case 4:
         if (name === "host") this.#hosts++;
@@ -34,11 +40,13 @@ export class Framing {
   }
 
   /** Why the request has to be refused and its connection closed; undefined when it is in order. */
-  get refusal(): string | undefined {
-    if (this.#hosts !== 1) return "a request needs exactly one Host header";
-    if (this.#lengths > 1) return "a request must not have two Content-Length headers";
-    if (this.#lengths + this.#codings > 1) return "the length of the body is given twice";
-    return this.#odd ? "the length of the body cannot be read" : undefined;
+  get refusal(): Refusal | undefined {
+    if (this.#headers > MAX_HEADERS) return tooLarge(`it has more than ${MAX_HEADERS} headers`);
+    if (this.#bytes > MAX_HEAD) return tooLarge(`its headers are longer than ${MAX_HEAD} bytes`);
+    if (this.#hosts !== 1) return malformed("a request needs exactly one Host header");
+    if (this.#lengths > 1) return malformed("a request must not have two Content-Length headers");
+    if (this.#lengths + this.#codings > 1) return malformed("the length of the body is given twice");
+    return this.#odd ? malformed("the length of the body cannot be read") : undefined;
   }
 
   get hasBody(): boolean {
@@ -55,5 +63,17 @@ function isLength(value: string): boolean {
   return true;
 }
 
-/** The body of a refusal. */
-export const refusalBody = (detail: string): string => JSON.stringify({ detail });
+/** The answer to a request that cannot be served whatever it asks for. */
+export interface Refusal {
+  readonly status: 400 | 408 | 431;
+  readonly detail: string;
+}
+
+export const malformed = (what: string): Refusal => ({ status: 400, detail: `Bad request: ${what}` });
+export const tooLarge = (what: string): Refusal => ({
+  status: 431,
+  detail: `The request is too large: ${what}`,
+});
+
+export const REFUSAL_HEADERS = { "content-type": "application/json" };
+export const refusalBody = ({ detail }: Refusal): string => JSON.stringify({ detail });

@@ -7,6 +7,10 @@ export const SOCKET_IDLE = 60;
 /** Bytes that a stream takes although it has said that its peer does not keep up; then the connection is cut. */
 export const MAX_HELD = 1024 * 1024;
 
+/** Bytes of a request's head, and how many headers are in it. */
+export const MAX_HEAD = 16 * 1024;
+export const MAX_HEADERS = 100;
+
 /** Milliseconds for a whole head, and between two requests of one connection. */
 export const HEAD_TIME = 10_000;
 

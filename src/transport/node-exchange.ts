@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import { Body } from "./body.ts";
-import { Framing } from "./framing.ts";
+import { Framing, malformed, type Refusal } from "./framing.ts";
 import { MAX_HELD } from "./limits.ts";
 
 /** A request's head; all there is of a handshake. */
@@ -26,8 +26,10 @@ export class NodeHead implements HttpRequest {
   }
 
   /** Why the request has to be refused; undefined when it is in order. */
-  get refusal(): string | undefined {
-    return this.framing.refusal ?? (this.path.startsWith("/") ? undefined : "the target is not a path");
+  get refusal(): Refusal | undefined {
+    return (
+      this.framing.refusal ?? (this.path.startsWith("/") ? undefined : malformed("the target is not a path"))
+    );
   }
 
   header(name: string): string | undefined {
@@ -74,11 +76,9 @@ export class NodeExchange implements HttpRequest, Reply {
     response.on("error", () => undefined);
     if (!framing.hasBody) return;
     raw.on("error", () => undefined);
-    if (body.refused) return;
-    raw.on("data", (piece: Buffer) => {
-      body.push(piece);
-      if (body.refused) raw.pause();
-    });
+    // A body that is refused is read all the same, and thrown away: were the connection closed on it, its sender would never
+    // see the answer.
+    raw.on("data", (piece: Buffer) => body.push(piece));
     raw.on("end", () => body.finish());
     onBody(body, raw);
   }
@@ -100,8 +100,6 @@ export class NodeExchange implements HttpRequest, Reply {
     const response = this.#response;
     response.statusCode = status;
     for (const name in headers) response.setHeader(name, headers[name] as string);
-    // What still comes of the body is not read: the connection cannot be used again.
-    if (this.#body.refused) response.setHeader("connection", "close");
     if (this.method === "HEAD" && body !== undefined) {
       response.setHeader("content-length", Buffer.byteLength(body));
     }

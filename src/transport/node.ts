@@ -5,8 +5,8 @@ import { WebSocketServer } from "ws";
 import { ServiceError } from "../model/errors.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, Headers, OpenTransport, Transport, TransportOptions } from "../ports/transport.ts";
-import { refusalBody } from "./framing.ts";
-import { HEAD_TIME, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
+import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody, tooLarge } from "./framing.ts";
+import { HEAD_TIME, MAX_HEAD, MAX_HEADERS, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { NodeExchange, NodeHead } from "./node-exchange.ts";
 import { NodeSocket } from "./node-socket.ts";
 import { Uploads } from "./uploads.ts";
@@ -22,21 +22,33 @@ export const openNode: OpenTransport = async (handlers, options) => {
     keepAliveTimeout: HEAD_TIME,
     // Slow bodies are cut off by what moves, not by a total: a large one on a thin line is no fault.
     requestTimeout: 0,
-    maxHeaderSize: 16 * 1024,
+    // With room for the first line; ours is the limit that most meet.
+    maxHeaderSize: 2 * MAX_HEAD,
     // A missing Host is answered below, together with a doubled one.
     requireHostHeader: false,
     noDelay: true,
   });
   server.timeout = SILENCE;
+  // Node leaves out what is more, without a word: one more is seen, and refused.
+  server.maxHeadersCount = MAX_HEADERS + 1;
+  // Connections on which an answer is still to come, or was the last one.
+  const busy = new WeakSet<Duplex>();
+  server.on("clientError", (cause: NodeJS.ErrnoException, duplex) => {
+    if (busy.has(duplex)) duplex.destroy();
+    else refuseConnection(duplex, cause.code);
+  });
   const uploads = new Uploads(options.scheduler);
   server.on("request", (raw, response) => {
     const head = new NodeHead(raw);
     const { refusal } = head;
+    const { socket } = raw;
+    busy.add(socket);
     if (refusal !== undefined) {
-      response.writeHead(400, { "content-type": "application/json", connection: "close" });
+      response.writeHead(refusal.status, { ...REFUSAL_HEADERS, connection: "close" });
       response.end(refusalBody(refusal));
       return;
     }
+    response.on("finish", () => busy.delete(socket));
     const exchange = new NodeExchange(head, raw, response, options.maxBody, (body, incoming) =>
       uploads.add(body, () => incoming.destroy()),
     );
@@ -89,9 +101,9 @@ function serveSockets(server: Server, handlers: Handlers, { scheduler }: Transpo
       head.refusal ??
       (raw.headers.upgrade?.toLowerCase() === "websocket"
         ? undefined
-        : "only a WebSocket can be upgraded to");
+        : malformed("only a WebSocket can be upgraded to"));
     if (refusal !== undefined) {
-      return refuse(duplex, 400, { "content-type": "application/json" }, refusalBody(refusal));
+      return refuse(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
     }
     const upgrade = handlers.upgrade(head);
     if (upgrade.kind === "refuse") return refuse(duplex, upgrade.status, upgrade.headers, upgrade.body);
@@ -117,6 +129,20 @@ function serveSockets(server: Server, handlers: Handlers, { scheduler }: Transpo
     },
   };
 }
+
+/** Answers what Node could not read. */
+function refuseConnection(duplex: Duplex, code: string | undefined): void {
+  if (code === "ECONNRESET" || !duplex.writable) return void duplex.destroy();
+  const refusal = refusals[code ?? ""] ?? malformed("it is not HTTP/1.1");
+  refuse(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
+  // Not to wait for the peer's own end.
+  duplex.once("finish", () => duplex.destroy());
+}
+
+const refusals: { readonly [code: string]: Refusal } = {
+  HPE_HEADER_OVERFLOW: tooLarge(`its headers are longer than ${MAX_HEAD} bytes`),
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: "The request came too slowly" },
+};
 
 function refuse(duplex: Duplex, status: number, headers: Headers, body: string): void {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\n`;

@@ -35,7 +35,7 @@ export class Uploads {
     this.#cancel = undefined;
     for (const upload of this.#under) {
       const { body, seen } = upload;
-      if (body.complete || body.refused) this.#under.delete(upload);
+      if (body.complete) this.#under.delete(upload);
       else if (seen >= 0 && body.size - seen < (MIN_UPLOAD * EVERY) / 1000) {
         this.#under.delete(upload);
         upload.cut();

@@ -62,7 +62,8 @@ export class UwsExchange implements HttpRequest, Reply {
     raw.onAborted(() => this.#abort());
     if (!framing.hasBody) return;
     raw.onData((piece, last) => {
-      // The piece is emptied when this returns.
+      // The piece is emptied when this returns. What comes of a body that is refused is read all the same, and thrown
+      // away: were the connection closed on it, its sender would never see the answer.
       if (!body.refused) body.push(Buffer.from(new Uint8Array(piece)));
       if (last) body.finish();
     });
@@ -83,7 +84,6 @@ export class UwsExchange implements HttpRequest, Reply {
   send(status: number, headers: Headers, body?: Uint8Array | string): void {
     if (!this.#answer()) return;
     const raw = this.#raw;
-    const last = this.#body.refused;
     raw.cork(() => {
       writeHead(raw, status, headers);
       if (this.method === "HEAD") {
@@ -91,7 +91,7 @@ export class UwsExchange implements HttpRequest, Reply {
         if (body !== undefined) raw.writeHeader("content-length", String(Buffer.byteLength(body)));
         raw.endWithoutBody();
       } else if (body === undefined && (status === 204 || status === 304)) raw.endWithoutBody();
-      else raw.end(body, last);
+      else raw.end(body);
     });
   }
 

@@ -33,11 +33,13 @@ const STATUS: Readonly<Record<number, string>> = {
   401: "401 Unauthorized",
   403: "403 Forbidden",
   404: "404 Not Found",
+  408: "408 Request Timeout",
   409: "409 Conflict",
   413: "413 Payload Too Large",
   422: "422 Unprocessable Content",
   426: "426 Upgrade Required",
   429: "429 Too Many Requests",
+  431: "431 Request Header Fields Too Large",
   500: "500 Internal Server Error",
   503: "503 Service Unavailable",
 };

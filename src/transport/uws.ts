@@ -3,8 +3,8 @@ import type * as Uws from "uWebSockets.js";
 import { ServiceError } from "../model/errors.ts";
 import type { Handlers, OpenTransport, Transport, Upgrade } from "../ports/transport.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { refusalBody } from "./framing.ts";
-import { MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
+import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody } from "./framing.ts";
+import { MAX_HEAD, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
@@ -25,9 +25,17 @@ export interface LoadedUws {
   readonly name: string;
 }
 
+/**
+ * Bytes of a head that uWebSockets takes, by a variable that it reads when it is loaded. Above ours, so that ours is what
+ * most meet: its own refusal is a page of HTML.
+ */
+const HEAD_VARIABLE = "UWS_HTTP_MAX_HEADERS_SIZE";
+const TAKEN_HEAD = 4 * MAX_HEAD;
+
 /** Loads the first build of uWebSockets that has a binary for this Node and platform. @throws AggregateError */
 export async function loadUws(): Promise<LoadedUws> {
   const causes: unknown[] = [];
+  process.env[HEAD_VARIABLE] ??= String(TAKEN_HEAD);
   const builds = [
     ["uWebSockets.js", () => import("uWebSockets.js")],
     ["uWebSockets.js-next", () => import("uWebSockets.js-next")],
@@ -63,7 +71,7 @@ const openUws = async (
       const key = head.header("sec-websocket-key") ?? "";
       const version = head.header("sec-websocket-version");
       if (head.header("upgrade")?.toLowerCase() !== "websocket" || version !== "13") {
-        return refuse(raw, "this is no WebSocket handshake of version 13", scheduler);
+        return refuse(raw, malformed("this is no WebSocket handshake of version 13"), scheduler);
       }
       const upgrade = handlers.upgrade(head);
       if (upgrade.kind === "refuse") {
@@ -128,14 +136,14 @@ const openUws = async (
  * what it takes for the next request of the same packet, whatever we say about closing; a request on which
  * another one follows before it is answered, it cuts off.
  */
-function refuse(raw: RawResponse, detail: string, scheduler: Scheduler): void {
+function refuse(raw: RawResponse, refusal: Refusal, scheduler: Scheduler): void {
   let gone = false;
   raw.onAborted(() => (gone = true));
   scheduler.soon(() => {
     if (gone) return;
     raw.cork(() => {
-      writeHead(raw, 400, { "content-type": "application/json" });
-      raw.end(refusalBody(detail), true);
+      writeHead(raw, refusal.status, REFUSAL_HEADERS);
+      raw.end(refusalBody(refusal), true);
     });
   });
 }

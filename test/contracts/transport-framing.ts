@@ -63,6 +63,35 @@ export function framingContract({ serve, dial }: Rig): void {
     expect(parse(answer).status).toBe(400);
   });
 
+  test.each([
+    ["headers of 17 KiB", `A: ${"a".repeat(17 * 1024)}\r\n`],
+    ["headers of 17 KiB in many", `a: ${"b".repeat(340)}\r\n`.repeat(50)],
+  ])("%s are refused with what is wrong, in JSON", async (_, fields) => {
+    const transport = await serve(echo);
+    const one = await dial(transport);
+    const answer = parse(await one.send(`GET / HTTP/1.1\r\nHost: x\r\n${fields}\r\n`).rest());
+    expect(answer.status).toBe(431);
+    expect(answer.headers.get("content-type")).toBe("application/json");
+    expect(JSON.parse(answer.body)).toEqual({ detail: expect.stringContaining("headers are longer than") });
+  });
+
+  test("as many headers as are allowed are taken; more are refused, none is left out", async () => {
+    const transport = await serve(echo);
+    const ask = async (count: number) => {
+      const one = await dial(transport);
+      const fields = "a: b\r\n".repeat(count - 2);
+      const end = "Connection: close\r\n";
+      return parse(
+        await one
+          .send(`GET / HTTP/1.1\r\nHost: x\r\n${fields}${end}\r\n`)
+          .until((text) => /[}>]$/.test(text)),
+      );
+    };
+    expect((await ask(95)).status).toBe(200);
+    expect((await ask(101)).status).toBe(431);
+    expect((await ask(2500)).status).toBe(431);
+  });
+
   test("odd bytes in target and headers never break the server", async () => {
     const transport = await serve(echo);
     let seed = 42;
