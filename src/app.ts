@@ -3,6 +3,7 @@ import { createSystem } from "../actors/system.ts";
 import { type Config, readConfig } from "./config.ts";
 import { localHost } from "./engine/host.ts";
 import { nativeEngine } from "./engine/native.ts";
+import { Door, type DoorOptions } from "./door/door.ts";
 import type { GraphDef } from "./graph/graph.ts";
 import { GraphRegistry } from "./graph/registry.ts";
 import { createHandler } from "./http/handler.ts";
@@ -11,7 +12,9 @@ import { loadGraphs } from "./loading/graphs.ts";
 import { silent } from "./log.ts";
 import type { Clock } from "./ports/clock.ts";
 import { type Failpoints, noFailpoints } from "./ports/failpoints.ts";
-import type { Logger } from "./ports/logger.ts";
+import { uuid7 } from "./model/ids.ts";
+import { ServiceError } from "./model/errors.ts";
+import type { Logger, LogLevel } from "./ports/logger.ts";
 import type { Random } from "./ports/random.ts";
 import type { Scheduler } from "./ports/scheduler.ts";
 import type { Transport } from "./ports/transport.ts";
@@ -36,7 +39,7 @@ export interface AppOptions {
   readonly data?: string | StorageOptions;
   /** Instead of `data`: a storage that is open. It is closed with the server. */
   readonly storage?: Storage;
-  /** Default: loopback alone. */
+  /** Default: loopback alone. Another one needs `keys`, or `insecure`. */
   readonly host?: string;
   /** Default 0: any free port. */
   readonly port?: number;
@@ -44,6 +47,25 @@ export interface AppOptions {
   readonly transport?: Transport["kind"];
   /** Bytes a request body may have; default 16 MiB. */
   readonly maxBody?: number;
+  /**
+   * API keys, each `key` (of the default tenant) or `tenant:key`. With one, every request needs one. Without, whoever
+   * reaches the server may drive it, but no page of another origin: `hosts`, `origins` and `studio` name exceptions.
+   */
+  readonly keys?: readonly string[];
+  /** Lets other machines come although there is no key. */
+  readonly insecure?: boolean;
+  /** Names under which the server is reached beside loopback: `name`, `name:port`, `*.name`, `*`. */
+  readonly hosts?: readonly string[];
+  /** Origins of pages that may drive it: `https://name`, `https://*.name`, `*`. Instead of the file's `http.cors.allow_origins`. */
+  readonly origins?: readonly string[];
+  /** LangGraph Studio and Agent Chat may drive it from where they are. Default: no. */
+  readonly studio?: boolean;
+  /** What all paths begin with, e.g. `/api`. */
+  readonly mount?: string;
+  /** 32 bytes or more that sign the tokens for WebSockets; default: made at start. */
+  readonly tokenSecret?: string;
+  /** At which level answered requests are logged; default `debug`. */
+  readonly requestLog?: LogLevel;
   /** When streamed events are shown: given to the system (default), or at once. */
   readonly sync?: StreamSync;
   readonly limits?: Partial<SystemLimits>;
@@ -85,6 +107,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     logger = silent,
   } = options;
   const config = typeof options.config === "string" ? readConfig(options.config) : options.config;
+  const door = new Door(doorOptions(options, config), { clock, random });
   const registry = new GraphRegistry();
   const loaded = config === undefined ? {} : await awake(loadGraphs(config, { random, scheduler }));
   registry.replace({ ...loaded, ...options.graphs });
@@ -115,9 +138,25 @@ export async function createApp(options: AppOptions): Promise<App> {
     await system.recover();
 
     const open = await openTransport(options.transport);
+    let stopping = false;
+    const { requestLog = "debug" } = options;
+    const newId = () => uuid7(clock.now(), random.bytes(16));
     const handlers = {
-      request: createHandler({ service, scheduler, logger, version: VERSION }),
-      upgrade: createUpgrade({ journal, hub, scheduler, logger }),
+      request: createHandler({
+        service,
+        door,
+        scheduler,
+        clock,
+        logger,
+        requestLog,
+        newId,
+        ready: async () => {
+          if (stopping) throw new ServiceError("server.draining", "The server is stopping");
+          await storage.check();
+        },
+        about: { version: VERSION, transport: { kind: open.kind, why: open.why } },
+      }),
+      upgrade: createUpgrade({ journal, hub, door, scheduler, logger, requestLog }),
     };
     const transport = await open(handlers, {
       host: options.host ?? "127.0.0.1",
@@ -129,6 +168,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     const shut = async (ms: number): Promise<void> => {
       // Once nothing listens and nobody is connected, the process would end in the middle of it.
       const release = stayAlive();
+      stopping = true;
       try {
         transport.stopListening();
         await system.drain(ms);
@@ -153,6 +193,23 @@ export async function createApp(options: AppOptions): Promise<App> {
     await storage.close();
     throw cause;
   }
+}
+
+function doorOptions(options: AppOptions, config: Config | undefined): DoorOptions {
+  const { keys, insecure, hosts, origins, studio, mount, tokenSecret: secret, host: bound } = options;
+  const file = config?.door;
+  return {
+    ...file,
+    ...definedOf({ keys, insecure, hosts, studio, mount, secret, bound }),
+    cors: { ...file?.cors, ...definedOf({ origins }) },
+  };
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Without the members that say nothing. */
+function definedOf<T extends object>(object: T): Defined<T> {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>;
 }
 
 function storageOf(data: AppOptions["data"]): StorageOptions {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-import type { App } from "./app.ts";
+import type { App, AppOptions } from "./app.ts";
 import { findConfig, readConfig } from "./config.ts";
+import { keyList } from "./door/keys.ts";
 import { createLogger } from "./log.ts";
 import { ServiceError } from "./model/errors.ts";
 import type { Logger } from "./ports/logger.ts";
@@ -33,7 +34,8 @@ async function start(settings: Settings): Promise<void> {
   for (const [name, value] of Object.entries(config.env)) process.env[name] ??= value;
   // Not for the other commands, which would have to wait for all of it.
   const { createApp } = await import("./app.ts");
-  app = await createApp({ ...rest, config, logger });
+  // Only now: the keys may stand in the file's environment.
+  app = await createApp({ ...rest, ...secrets(process.env), config, logger });
   const { kind, why } = app.transport;
   logger.info("ready", {
     version: VERSION,
@@ -53,6 +55,11 @@ function keepServing(logger: Logger): void {
   const log = (message: string) => (cause: unknown) => logger.error(message, { cause });
   process.on("uncaughtException", log("an error that nobody caught"));
   process.on("unhandledRejection", log("a rejected promise that nobody handled"));
+}
+
+function secrets(env: NodeJS.ProcessEnv): Pick<AppOptions, "keys" | "tokenSecret"> {
+  const { HEDDLE_API_KEYS: keys = "", HEDDLE_TOKEN_SECRET: tokenSecret = "" } = env;
+  return { ...(keys === "" ? {} : { keys: keyList(keys) }), ...(tokenSecret === "" ? {} : { tokenSecret }) };
 }
 
 function stopOnSignals(logger: Logger, running: () => App | undefined): void {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
+import { type DoorConfig, readDoor } from "./door/config.ts";
 import { ServiceError } from "./model/errors.ts";
 import { isObject, type JsonObject } from "./model/json.ts";
 
@@ -20,6 +21,8 @@ export interface Config {
   readonly env: { readonly [name: string]: string };
   readonly maxBody?: number;
   readonly sync?: (typeof SYNC)[number];
+  /** Who may come in. */
+  readonly door?: DoorConfig;
 }
 
 export const SYNC = ["os", "memory"] as const;
@@ -50,6 +53,7 @@ export function readConfig(file: string): Config {
   if (root["auth"] !== undefined && root["auth"] !== null) refuse("auth is not served yet; remove it");
   const http = section(root, "http", refuse);
   const streams = section(root, "streams", refuse);
+  const door = readDoor(http, refuse);
   const maxBody = http["max_body"];
   if (maxBody !== undefined && !isBytes(maxBody))
     refuse("http.max_body must be a whole number of bytes, 1 or more");
@@ -59,6 +63,7 @@ export function readConfig(file: string): Config {
     path,
     graphs: readGraphs(root["graphs"], dirname(path), refuse),
     env: readEnv(root["env"], dirname(path), refuse),
+    ...(Object.keys(door).length === 0 ? {} : { door }),
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),
   };

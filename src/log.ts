@@ -1,8 +1,9 @@
 import type { Clock } from "./ports/clock.ts";
-import type { LogFields, Logger } from "./ports/logger.ts";
+import type { LogFields, LogLevel, Logger } from "./ports/logger.ts";
 
-const LEVELS = ["debug", "info", "warn", "error"] as const;
-export type LogLevel = (typeof LEVELS)[number];
+export const LEVELS = ["debug", "info", "warn", "error"] as const satisfies readonly LogLevel[];
+
+export type { LogLevel };
 
 export function isLogLevel(text: string): text is LogLevel {
   return (LEVELS as readonly string[]).includes(text);
@@ -34,11 +35,18 @@ export function createLogger({ clock, level = "info", pretty = false, write }: L
         // A field that cannot be printed, a log that cannot be written: not worth a run.
       }
     };
-  return { debug: at("debug", 0), info: at("info", 1), warn: at("warn", 2), error: at("error", 3) };
+  return {
+    isOn: (level) => LEVELS.indexOf(level) >= least,
+    debug: at("debug", 0),
+    info: at("info", 1),
+    warn: at("warn", 2),
+    error: at("error", 3),
+  };
 }
 
 /** Without a reader, e.g. for tests. */
 export const silent: Logger = {
+  isOn: () => false,
   debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Config, isBytes, isSync, SYNC } from "./config.ts";
+import { readMount } from "./door/config.ts";
 import { isLogLevel, type LogLevel } from "./log.ts";
 import { ServiceError } from "./model/errors.ts";
 
@@ -13,6 +14,13 @@ export interface Settings {
   readonly transport?: "uws" | "node";
   readonly maxBody?: number;
   readonly sync?: NonNullable<Config["sync"]>;
+  /** Other machines may come although there is no key. */
+  readonly insecure?: true;
+  /** At which level requests are logged. */
+  readonly requestLog?: LogLevel;
+  readonly hosts?: readonly string[];
+  readonly origins?: readonly string[];
+  readonly mount?: string;
 }
 
 export type Invocation =
@@ -35,6 +43,11 @@ Serves the graphs of a configuration file.
 Each can be set in the environment instead: HEDDLE_CONFIG, HEDDLE_HOST (or HOST), HEDDLE_PORT (or PORT), HEDDLE_DATA,
 HEDDLE_TRANSPORT, HEDDLE_INSECURE=1; and HEDDLE_MAX_BODY (bytes), HEDDLE_STREAMS_SYNC (${SYNC.join(", ")}),
 HEDDLE_LOG (debug, info, warn, error). Flags win over the environment, the environment over the file.
+
+Who may come in: HEDDLE_API_KEYS, keys with commas between, each KEY or TENANT:KEY; HEDDLE_TOKEN_SECRET signs tokens for
+WebSockets (32 bytes or more; default: made at start); HEDDLE_ALLOWED_HOSTS and HEDDLE_CORS_ALLOW_ORIGINS (or
+CORS_ALLOW_ORIGINS) name with commas whom a server without a key serves beside loopback; HEDDLE_MOUNT_PREFIX (or
+MOUNT_PREFIX) is what all paths begin with; HEDDLE_REQUEST_LOG is the level of the lines about requests, default debug.
 `;
 
 const OPTIONS = {
@@ -86,10 +99,11 @@ function settingsOf(flags: Flags, env: Env): Settings {
     return name === undefined ? undefined : { name, value: env[name] ?? "" };
   };
   const host = given("host", "HEDDLE_HOST", "HOST");
-  const insecure = flags.insecure === true || env["HEDDLE_INSECURE"] === "1";
-  if (host !== undefined && !insecure && !isLoopback(host.value)) {
-    refuse(host, "would let other machines drive this server without a key; add --insecure if that is meant");
-  }
+  const hosts = listOf(given(null, "HEDDLE_ALLOWED_HOSTS"));
+  const origins = listOf(given(null, "HEDDLE_CORS_ALLOW_ORIGINS", "CORS_ALLOW_ORIGINS"));
+  const prefix = given(null, "HEDDLE_MOUNT_PREFIX", "MOUNT_PREFIX");
+  const mount = readMount(prefix?.value, (what) => refuse(prefix as Given, what));
+  const requestLog = read(given(null, "HEDDLE_REQUEST_LOG"), isLogLevel, NO_LEVEL);
   const config = given("config", "HEDDLE_CONFIG");
   const transport = read(given("transport", "HEDDLE_TRANSPORT"), isTransport, "is not uws or node");
   const sync = read(given(null, "HEDDLE_STREAMS_SYNC"), isSync, `is not one of ${SYNC.join(", ")}`);
@@ -103,13 +117,20 @@ function settingsOf(flags: Flags, env: Env): Settings {
     port:
       number(given("port", "HEDDLE_PORT", "PORT"), isPort, "is not a whole number from 0 to 65535") ?? 2024,
     data: given("data", "HEDDLE_DATA")?.value ?? ".heddle",
-    level: read(given(null, "HEDDLE_LOG"), isLogLevel, "is not debug, info, warn or error") ?? "info",
+    level: read(given(null, "HEDDLE_LOG"), isLogLevel, NO_LEVEL) ?? "info",
+    ...(flags.insecure === true || env["HEDDLE_INSECURE"] === "1" ? { insecure: true } : {}),
+    ...(requestLog === undefined ? {} : { requestLog }),
+    ...(hosts === undefined ? {} : { hosts }),
+    ...(origins === undefined ? {} : { origins }),
+    ...(mount === undefined ? {} : { mount }),
     ...(config === undefined ? {} : { config: config.value }),
     ...(transport === undefined ? {} : { transport }),
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),
   };
 }
+
+const NO_LEVEL = "is not debug, info, warn or error";
 
 function refuse({ name, value }: Given, what: string): never {
   throw new ServiceError("config.invalid", `${name} "${value}" ${what}`);
@@ -134,5 +155,8 @@ const isTransport = (text: string): text is "uws" | "node" => text === "uws" || 
 
 const isPort = (value: number): boolean => Number.isInteger(value) && value >= 0 && value <= 65_535;
 
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+const listOf = (given: Given | undefined): readonly string[] | undefined =>
+  given?.value
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");

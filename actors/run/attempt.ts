@@ -84,15 +84,11 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     this.#guarded(
       () =>
         andThen(this.cell.position(), (position) => {
-          const { clock } = this.cell.deps;
           this.head = position.head;
           this.values = position.values;
           if (this.run.attempt === 1) this.#before = position.writes;
           this.writes = new Map(position.writes.map((writes) => [writes.task, writes]));
-          this.#execution = this.cell.deps.engine.open(this.run, position, {
-            now: () => clock.now(),
-            checkpointId: (step) => this.cell.checkpointId(step),
-          });
+          this.#execution = this.cell.deps.engine.open(this.run, position, this.cell.source());
         }),
       // A run that was stopped before it began applies no input.
       () => (stopped ? self.send({ type: "PLANNED", tasks: [], hold: false }) : this.next()),

@@ -5,7 +5,7 @@ import { uuid6, uuid6Time } from "../../src/model/ids.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../../src/model/thread.ts";
-import type { Position } from "../../src/ports/engine.ts";
+import type { Position, Source } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
 import type { Ongoing } from "../run/ongoing.ts";
@@ -75,6 +75,15 @@ export class Cell {
           throw cause;
         },
       );
+  }
+
+  /** What an execution of one of its runs asks for. */
+  source(): Source {
+    return {
+      tenant: this.key.tenant,
+      now: () => this.deps.clock.now(),
+      checkpointId: (step) => this.checkpointId(step),
+    };
   }
 
   /** Ids of checkpoints grow, whatever the clock does. */

@@ -3,7 +3,6 @@ import type { PlainError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { DEFAULT_TENANT } from "../model/thread.ts";
 import type {
   Emission,
   Engine,
@@ -73,7 +72,7 @@ class NativeExecution implements Execution {
   }
 
   call(task: string): NodeCall {
-    const { run, left, step, definition, tries } = this.#frame;
+    const { run, left, step, definition, tries, source } = this.#frame;
     const planned = this.#task(task);
     const { name } = planned;
     const node = definition.nodes.get(name);
@@ -92,7 +91,7 @@ class NativeExecution implements Execution {
       ns: ROOT,
       run: run.run_id,
       thread: run.thread_id,
-      tenant: DEFAULT_TENANT,
+      tenant: source.tenant,
       assistant: run.assistant_id,
       attempt: run.attempt,
       try: next,

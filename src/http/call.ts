@@ -10,14 +10,25 @@ export class Call {
   readonly request: HttpRequest;
   readonly reply: Reply;
   readonly tenant: string;
+  /** Names the request, in the log and to the client. */
+  readonly id: string;
+  /** What every answer carries. */
+  readonly #extra: Headers;
   readonly #params: readonly string[];
   #query: Query | undefined;
   #answered = false;
 
-  constructor(request: HttpRequest, reply: Reply, tenant: string, params: readonly string[]) {
+  constructor(
+    request: HttpRequest,
+    reply: Reply,
+    { tenant, id, headers }: { readonly tenant: string; readonly id: string; readonly headers: Headers },
+    params: readonly string[],
+  ) {
     this.request = request;
     this.reply = reply;
     this.tenant = tenant;
+    this.id = id;
+    this.#extra = headers;
     this.#params = params;
   }
 
@@ -64,11 +75,11 @@ export class Call {
 
   send(status: number, headers: Headers, body?: string): void {
     this.#answered = true;
-    this.reply.send(status, headers, body);
+    this.reply.send(status, { ...headers, ...this.#extra }, body);
   }
 
   open(headers: Headers, first: string): ByteStream {
     this.#answered = true;
-    return this.reply.open(200, headers, first);
+    return this.reply.open(200, { ...headers, ...this.#extra }, first);
   }
 }

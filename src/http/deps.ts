@@ -1,11 +1,29 @@
-import type { Logger } from "../ports/logger.ts";
+import type { Door } from "../door/door.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
+import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
 
 export interface HttpDeps {
   readonly service: Service;
+  readonly door: Door;
   readonly scheduler: Scheduler;
+  readonly clock: Clock;
   readonly logger: Logger;
-  /** Heddle's own version, for `/info`. */
+  /** At which level requests are logged. */
+  readonly requestLog: LogLevel;
+  /** Names a request that came without a name. */
+  readonly newId: () => string;
+  /** Resolves when the server can take work. @throws ServiceError `server.draining`, `storage.unavailable` */
+  readonly ready: () => Promise<void>;
+  /** For `/info`. */
+  readonly about: About;
+}
+
+/** What a server says of itself. */
+export interface About {
+  /** Heddle's own version. */
   readonly version: string;
+  readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
 }

@@ -7,6 +7,8 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "body.malformed": 400,
   "body.too_large": 413,
   "route.not_found": 404,
+  "auth.required": 401,
+  "auth.forbidden": 403,
   "thread.not_found": 404,
   "thread.exists": 409,
   "thread.busy": 409,
@@ -36,8 +38,14 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
 };
 
 export const JSON_HEADERS: Headers = { "content-type": "application/json" };
+/** How to come in. */
+const KEY_HEADERS: Headers = { ...JSON_HEADERS, "www-authenticate": "Bearer" };
 /** What passes soon: clients that know the header wait, others come again by themselves. */
 const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
+
+/** Characters of a message, and of a field's name: parts of them come from the request. */
+const LONGEST = 2000;
+const LONGEST_PATH = 300;
 
 export interface Failure {
   readonly status: number;
@@ -52,13 +60,21 @@ export function failureOf(cause: unknown): Failure {
   }
   const status = STATUS[cause.code];
   const { code, message, fields } = cause;
-  const errors = fields.length > 0 ? { errors: fields } : {};
+  const errors = fields.length > 0 ? { errors: fields.map(bounded) } : {};
   return {
     status,
-    headers: status === 503 ? RETRY_HEADERS : JSON_HEADERS,
-    body: JSON.stringify({ detail: message, code, ...errors }),
+    headers: status === 503 ? RETRY_HEADERS : status === 401 ? KEY_HEADERS : JSON_HEADERS,
+    body: JSON.stringify({ detail: cut(message, LONGEST), code, ...errors }),
   };
 }
+
+const cut = (text: string, length: number): string =>
+  text.length <= length ? text : `${text.slice(0, length)}...`;
+
+const bounded = ({ at, message }: FieldError): FieldError => ({
+  at: cut(at, LONGEST_PATH),
+  message: cut(message, LONGEST),
+});
 
 /** The failure of one field or more, the first of them in the message. */
 export function invalid(fields: readonly FieldError[]): ServiceError {

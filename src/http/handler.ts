@@ -1,40 +1,68 @@
+import { ServiceError } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
-import type { Handlers } from "../ports/transport.ts";
+import type { Handlers, Headers, Reply } from "../ports/transport.ts";
 import { Call } from "./call.ts";
 import type { HttpDeps } from "./deps.ts";
-import { failureOf, JSON_HEADERS } from "./errors.ts";
+import { failureOf } from "./errors.ts";
+import { loggedReply } from "./request-log.ts";
+import { requestId } from "./request-id.ts";
 import { Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
+import { authRoutes } from "./routes/auth.ts";
 import { metaRoutes } from "./routes/meta.ts";
 import { runRoutes } from "./routes/runs.ts";
 import { streamRoutes } from "./routes/streams.ts";
 import { threadRoutes } from "./routes/threads.ts";
 import { waitRoutes } from "./routes/waits.ts";
 
-const NOT_FOUND = JSON.stringify({ detail: "Not Found", code: "route.not_found" });
+const notFound = new ServiceError("route.not_found", "Not Found");
+const noKey = new ServiceError(
+  "auth.required",
+  "A valid API key is needed: send it as x-api-key, or as Authorization: Bearer",
+);
 
 /** The wire protocol as one function from request to reply, whatever carries them. */
 export function createHandler(deps: HttpDeps): Handlers["request"] {
+  const { door, logger, requestLog } = deps;
   const router = new Router([
     ...threadRoutes(deps),
     ...runRoutes(deps),
     ...streamRoutes(deps),
     ...waitRoutes(deps),
     ...assistantRoutes(deps),
+    ...authRoutes(deps),
     ...metaRoutes(deps),
   ]);
+  const isLogged = logger.isOn?.(requestLog) ?? true;
   return (request, reply) => {
-    // The place for the door: who may come in, from which page and to which tenant, is decided before anything is read.
-    const found = router.find(request.method, request.path);
+    // Who may come in, from which page and to which tenant, is decided before anything is read.
+    const guest = door.meet(request);
+    const { tenant = DEFAULT_TENANT } = guest;
+    const id = requestId(request, deps.newId);
+    const out = isLogged ? loggedReply(deps, request, reply, { id, tenant: guest.tenant }) : reply;
+    const headers = { ...guest.headers, "x-request-id": id };
+    if (guest.refusal !== undefined) return refuse(out, headers, guest.refusal);
+    if (request.method === "OPTIONS") {
+      return out.send(204, { ...headers, ...door.preflight(request, guest) });
+    }
+    const path = door.path(request.path);
+    const found = path === undefined ? undefined : router.find(request.method, path);
+    // Before an unknown route: who has no key learns nothing of what there is.
+    if (guest.tenant === undefined && found?.route.keyless !== true) return refuse(out, headers, noKey);
     // Also for another method: clients try 405 again for longer than they should.
-    if (found === undefined) return reply.send(404, JSON_HEADERS, NOT_FOUND);
-    const call = new Call(request, reply, DEFAULT_TENANT, found.params);
+    if (found === undefined) return refuse(out, headers, notFound);
+    const call = new Call(request, out, { tenant, id, headers }, found.params);
     try {
       found.route.handle(call)?.then(undefined, (cause: unknown) => fail(deps, call, cause));
     } catch (cause) {
       fail(deps, call, cause);
     }
   };
+}
+
+function refuse(reply: Reply, extra: Headers, error: ServiceError): void {
+  const { status, headers, body } = failureOf(error);
+  reply.send(status, { ...headers, ...extra }, body);
 }
 
 function fail({ logger }: HttpDeps, call: Call, cause: unknown): void {
@@ -45,6 +73,7 @@ function fail({ logger }: HttpDeps, call: Call, cause: unknown): void {
       method,
       path,
       status,
+      request_id: call.id,
       error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
     });
   }

@@ -6,6 +6,8 @@ export interface Route {
   readonly method: Method;
   /** Segments by slashes; one that begins with a colon stands for any. */
   readonly path: string;
+  /** Served to those who give no key, too. */
+  readonly keyless?: true;
   handle(call: Call): Promise<void> | void;
 }
 

@@ -1,11 +1,12 @@
 import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import type { RunRecord } from "../model/run.ts";
-import { DEFAULT_TENANT, type ThreadKey } from "../model/thread.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Door } from "../door/door.ts";
 import type { Journal } from "../ports/journal.ts";
-import type { Logger } from "../ports/logger.ts";
+import type { Logger, LogLevel } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
+import type { Handlers, Socket, Upgrade } from "../ports/transport.ts";
 import type { Hub } from "../stream/hub.ts";
 import { frames, viewOf } from "../stream/view.ts";
 import { mirror } from "./mirror.ts";
@@ -16,41 +17,49 @@ export interface UpgradeDeps {
   readonly hub: Hub;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Who may come in, and to which tenant: a refusal, or the tenant's name. Absent: everyone, to the default tenant. */
-  readonly admit?: (request: HttpRequest) => Extract<Upgrade, { kind: "refuse" }> | string;
+  readonly door: Door;
+  /** At which level connections are logged. */
+  readonly requestLog: LogLevel;
 }
 
 const RUN = /^\/threads\/([^/]+)\/runs\/([^/]+)\/stream$/;
 
 /** Close codes are 4000 + the status that the same request would get over HTTP. */
+const UNAUTHORIZED = 4401;
 const UNKNOWN = 4404;
 const INVALID = 4422;
 
 /** Routes WebSockets. What is wrong with a known address is told by a close code: browsers show no refused upgrade. */
 export function createUpgrade(deps: UpgradeDeps): Handlers["upgrade"] {
+  const { door, logger, requestLog } = deps;
   return (request) => {
-    const who = deps.admit?.(request) ?? DEFAULT_TENANT;
-    if (typeof who !== "string") return who;
-    const match = RUN.exec(request.path);
-    if (match === null) return notFound(request.path);
+    const { tenant, refusal } = door.meetSocket(request);
+    logger[requestLog]("socket", { path: request.path.slice(0, 300), tenant, refused: refusal?.message });
+    // A foreign page gets no socket at all.
+    if (refusal !== undefined) return refuse(403, refusal.message);
+    // Clients that are told by a code stop; after a refused upgrade they try for ever.
+    if (tenant === undefined) {
+      return {
+        kind: "accept",
+        open: (socket) => socket.close(UNAUTHORIZED, "A valid key or token is needed"),
+      };
+    }
+    const match = RUN.exec(door.path(request.path) ?? "");
+    if (match === null) return refuse(404, `There is no WebSocket at ${request.path.slice(0, 200)}`);
     // The request is gone once this call has returned.
     const { query } = request;
     return {
       kind: "accept",
       open(socket) {
-        openMirror(deps, socket, { tenant: who, thread: match[1] ?? "", run: match[2] ?? "", query });
+        openMirror(deps, socket, { tenant, thread: match[1] ?? "", run: match[2] ?? "", query });
       },
     };
   };
 }
 
-function notFound(path: string): Upgrade {
-  return {
-    kind: "refuse",
-    status: 404,
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ detail: `There is no WebSocket at ${path.slice(0, 200)}` }),
-  };
+function refuse(status: number, detail: string): Upgrade {
+  const headers = { "content-type": "application/json" };
+  return { kind: "refuse", status, headers, body: JSON.stringify({ detail }) };
 }
 
 interface Address {

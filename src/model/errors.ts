@@ -7,6 +7,8 @@ export type ErrorCode =
   | "body.malformed"
   | "body.too_large"
   | "route.not_found"
+  | "auth.required"
+  | "auth.forbidden"
   | "thread.not_found"
   | "thread.exists"
   | "thread.busy"

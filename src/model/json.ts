@@ -25,8 +25,12 @@ export function toStorable(value: unknown, at: string): unknown {
   return copy(value, at, []);
 }
 
+/** Characters of a path that are told: its keys come from outside, and the message is stored with a run. */
+const LONGEST_PATH = 300;
+
 function refuse(at: string, what: string): never {
-  throw new ServiceError("value.unstorable", `${at} cannot be stored: ${what}`);
+  const path = at.length <= LONGEST_PATH ? at : `${at.slice(0, LONGEST_PATH)}...`;
+  throw new ServiceError("value.unstorable", `${path} cannot be stored: ${what}`);
 }
 
 function copy(value: unknown, at: string, above: object[]): unknown {

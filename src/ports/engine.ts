@@ -119,8 +119,9 @@ export interface Execution {
   apply(): Eventually<Step>;
 }
 
-/** The ids and times that an execution needs; the caller's ports stand behind it. */
+/** Whose run it is, and the ids and times that an execution needs; the caller's ports stand behind it. */
 export interface Source {
+  readonly tenant: string;
   now(): number;
   /** A new checkpoint id, above every earlier one of the thread. */
   checkpointId(step: number): string;

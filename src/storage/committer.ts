@@ -3,6 +3,7 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { unavailable } from "./abstract-kv.ts";
+import { CHECK_KEY } from "./keys.ts";
 import { heal } from "./healer.ts";
 import type { Kv, Op } from "./kv.ts";
 
@@ -55,6 +56,8 @@ export class Committer {
   #closing = false;
   readonly #stop = new AbortController();
   #healing: Promise<void> | undefined;
+  /** A check under way, shared by all who ask meanwhile. */
+  #check: Promise<void> | undefined;
   #idle: (() => void)[] = [];
   #batches = 0;
   #synced = 0;
@@ -84,6 +87,15 @@ export class Committer {
     this.#busy = true;
     // Not at once: what the same turn goes on to write shares the batch.
     this.#deps.scheduler.soon(this.#next);
+  }
+
+  /** Resolves once a write of nothing that counts is stored: only a write tells that the next one will be. */
+  check(): Promise<void> {
+    if (this.refusal !== undefined) return Promise.reject(this.refusal);
+    return (this.#check ??= new Promise<void>((resolve, reject) => {
+      const ops = [{ key: CHECK_KEY, value: null }];
+      this.submit({ ops, durable: true, stored: resolve, failed: reject });
+    }).finally(() => (this.#check = undefined)));
   }
 
   /** Refuses what comes, and resolves once all that was taken is stored or refused. */

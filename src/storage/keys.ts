@@ -105,6 +105,9 @@ export const assistantOrderKey = (tenant: string, created: number, id: string): 
 
 export const FORMAT_KEY = "!format";
 
+/** Never there: deleted to find out whether writing works. */
+export const CHECK_KEY = "!check";
+
 /** Threads with work, of all tenants side by side: what a boot reads. */
 export const ACTIVE = within("!active/");
 export const activeKey = (key: ThreadKey): string => `!active/${segment(key.tenant)}/${segment(key.thread)}`;

@@ -29,6 +29,8 @@ export interface Storage {
   readonly catalog: Catalog;
   /** Counted since it was opened. */
   stats(): CommitStats;
+  /** Resolves when a write has gone through. @throws ServiceError `storage.unavailable` */
+  check(): Promise<void>;
   /** Stores what has been taken, refuses what comes, and lets go of the directory. */
   close(): Promise<void>;
 }
@@ -94,6 +96,7 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
       journal: new KvJournal(kv, committer, heads, sweeper, deps.scheduler),
       catalog: new KvCatalog(kv, committer),
       stats: () => committer.stats,
+      check: () => committer.check(),
       close: async () => {
         await committer.close();
         await kv.close();

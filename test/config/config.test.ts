@@ -36,7 +36,7 @@ describe("a configuration file", () => {
       graphs: {},
       env: { A: "1" },
       store: { index: {} },
-      http: { app: "x", max_body: 1024 },
+      http: { middleware_order: "auth_first", max_body: 1024 },
       streams: { sync: "memory" },
     });
     expect(readConfig(path)).toEqual({ path, graphs: {}, env: { A: "1" }, maxBody: 1024, sync: "memory" });
@@ -46,6 +46,39 @@ describe("a configuration file", () => {
     write("my.env", '# keys\nTOKEN=abc\nQUOTED="two words"\nEMPTY=\n');
     const { env } = readConfig(write("b.json", { graphs: {}, env: "my.env" }));
     expect(env).toEqual({ TOKEN: "abc", QUOTED: "two words", EMPTY: "" });
+  });
+
+  test("who may come in, and to what", () => {
+    const cors = {
+      allow_origins: ["https://a.test"],
+      allow_origin_regex: "https://.*",
+      allow_methods: ["GET"],
+      allow_headers: ["x-a"],
+      allow_credentials: true,
+      expose_headers: ["x-b"],
+      max_age: 60,
+    };
+    const http = {
+      allowed_hosts: ["h"],
+      mount_prefix: "/api/",
+      disable_store: true,
+      disable_runs: false,
+      cors,
+    };
+    expect(readConfig(write("door.json", { graphs: {}, http })).door).toEqual({
+      hosts: ["h"],
+      mount: "/api",
+      disabled: ["store"],
+      cors: {
+        origins: ["https://a.test"],
+        originPattern: "https://.*",
+        methods: ["GET"],
+        headers: ["x-a"],
+        credentials: true,
+        exposed: ["x-b"],
+        maxAge: 60,
+      },
+    });
   });
 
   test("what it leaves open is absent", () => {
@@ -65,6 +98,30 @@ describe("a configuration file", () => {
     ["http as a string", { graphs: {}, http: "x" }, "http must be an object"],
     ["a body limit of none", { graphs: {}, http: { max_body: 0 } }, "http.max_body must be"],
     ["a body limit as text", { graphs: {}, http: { max_body: "1mb" } }, "http.max_body must be"],
+    ["http.app", { graphs: {}, http: { app: "./app.ts:app" } }, "http.app is not served yet"],
+    ["hosts as text", { graphs: {}, http: { allowed_hosts: "a" } }, "http.allowed_hosts must be an array"],
+    [
+      "a mount that is no path",
+      { graphs: {}, http: { mount_prefix: "x" } },
+      "http.mount_prefix must be a path",
+    ],
+    [
+      "a part that is off by a word",
+      { graphs: {}, http: { disable_runs: "yes" } },
+      "http.disable_runs must be",
+    ],
+    ["cors as a list", { graphs: {}, http: { cors: [] } }, "http.cors must be an object"],
+    [
+      "an origin with a line break",
+      { graphs: {}, http: { cors: { allow_origins: ["https://a\r\nb: c"] } } },
+      "http.cors.allow_origins must be an array",
+    ],
+    [
+      "a pattern that is none",
+      { graphs: {}, http: { cors: { allow_origin_regex: "(" } } },
+      "http.cors.allow_origin_regex must be",
+    ],
+    ["an age below 0", { graphs: {}, http: { cors: { max_age: -1 } } }, "http.cors.max_age must be"],
     [
       "an unknown sync",
       { graphs: {}, streams: { sync: "always" } },

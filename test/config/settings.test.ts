@@ -39,14 +39,30 @@ describe("heddle start", () => {
     expect(settings([], env)).toEqual({ ...defaults, maxBody: 1024, sync: "memory", level: "debug" });
   });
 
-  test("another host than loopback has to be meant", () => {
-    expect(settings(["--host", "0.0.0.0"])).toEqual({
-      command: "refused",
-      why: expect.stringContaining('--host "0.0.0.0" would let other machines'),
+  test("that other machines may come without a key is told by a flag or the environment", () => {
+    expect(settings(["--insecure"])).toEqual({ ...defaults, insecure: true });
+    expect(settings([], { HEDDLE_INSECURE: "1" })).toEqual({ ...defaults, insecure: true });
+    expect(settings([], { HEDDLE_INSECURE: "0" })).toEqual(defaults);
+  });
+
+  test("who may come in", () => {
+    const env = {
+      HEDDLE_ALLOWED_HOSTS: "a.test, *.b.test",
+      CORS_ALLOW_ORIGINS: "https://c.test",
+      MOUNT_PREFIX: "/api/",
+      HEDDLE_REQUEST_LOG: "info",
+    };
+    expect(settings([], env)).toEqual({
+      ...defaults,
+      hosts: ["a.test", "*.b.test"],
+      origins: ["https://c.test"],
+      mount: "/api",
+      requestLog: "info",
     });
-    expect(settings(["--host", "127.0.0.1.evil.example"])).toMatchObject({ command: "refused" });
-    expect(settings(["--host", "0.0.0.0", "--insecure"])).toMatchObject({ host: "0.0.0.0" });
-    expect(settings(["--host", "0.0.0.0"], { HEDDLE_INSECURE: "1" })).toMatchObject({ host: "0.0.0.0" });
+    expect(settings([], { MOUNT_PREFIX: "api" })).toMatchObject({
+      command: "refused",
+      why: 'MOUNT_PREFIX "api" must be a path such as "/api"',
+    });
   });
 
   test.each<[string[], Record<string, string>, string]>([

@@ -114,6 +114,7 @@ export class Thread {
   open(run: RunRecord, position: Partial<Position> = {}): Execution {
     const at = { head: this.head, values: this.stored(), writes: this.writesAt(this.head), ...position };
     return this.engine.open(run, structuredClone(at), {
+      tenant: "_",
       now: () => 1_000 + this.#ids,
       checkpointId: (step) => uuid6(1_000, ++this.#ids, step, random.bytes(6)),
     });

@@ -1,3 +1,4 @@
+import { Door } from "../../src/door/door.ts";
 import { createHandler } from "../../src/http/handler.ts";
 import type { AssistantRecord } from "../../src/model/assistant.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -11,6 +12,8 @@ import { draftOf, type RunRequest } from "../../src/service/kwargs.ts";
 import { runOf } from "../../src/service/records.ts";
 import type { Service } from "../../src/service/service.ts";
 import { newThread } from "../../src/model/thread.ts";
+import { SimulatedClock } from "../simulation/clock.ts";
+import { SimulatedRandom } from "../simulation/random.ts";
 import type { Pause, Reader } from "../../src/stream/reader.ts";
 
 export const THREAD = "01a1f8d4-0000-7000-8000-000000000001";
@@ -115,6 +118,16 @@ export class Timers implements Scheduler {
   }
 }
 
+const clock = new SimulatedClock();
+const doorAndClock = {
+  clock,
+  door: new Door({}, { clock, random: new SimulatedRandom(1) }),
+  requestLog: "debug",
+  newId: () => "request-1",
+  ready: async () => undefined,
+  about: { version: "0.0.0", transport: { kind: "node", why: "asked for" } },
+} as const;
+
 export const agent: AssistantRecord = defaultAssistant("agent", NOW);
 
 export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunRecord {
@@ -198,8 +211,8 @@ export function protocol(
     },
   };
   const log = (message: string, fields: unknown) => void logged.push(`${message} ${JSON.stringify(fields)}`);
-  const logger: Logger = { debug: log, info: log, warn: log, error: log };
-  const handler = createHandler({ service, scheduler: timers, logger, version: "0.0.0" });
+  const logger: Logger = { isOn: () => false, debug: log, info: log, warn: log, error: log };
+  const handler = createHandler({ service, scheduler: timers, logger, ...doorAndClock });
 
   /** Sends a request and hands out its answer at once, as far as it has come. */
   function begin(method: string, url: string, body?: unknown, headers: Headers = {}): Answer {
@@ -209,7 +222,7 @@ export function protocol(
       method,
       path,
       query,
-      header: (name) => headers[name],
+      header: (name) => ({ host: "localhost", ...headers })[name],
       body: async () => Buffer.from(bytes),
     };
     const answer = new Answer();

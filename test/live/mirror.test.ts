@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse } from "../../src/http/sse.ts";
+import { Door, type DoorOptions } from "../../src/door/door.ts";
 import { createUpgrade } from "../../src/live/upgrade.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { RunRecord, StreamMode } from "../../src/model/run.ts";
@@ -7,6 +8,8 @@ import type { HttpRequest } from "../../src/ports/transport.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { sse, viewOf } from "../../src/stream/view.ts";
+import { SimulatedClock } from "../simulation/clock.ts";
+import { SimulatedRandom } from "../simulation/random.ts";
 import { FakeSocket, Peer } from "../stream/peers.ts";
 import {
   GatedJournal,
@@ -36,14 +39,24 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     sink = hub.open(KEY, RUN, 1, 0);
   });
 
-  function request(path: string, query = ""): HttpRequest {
-    return { method: "GET", path, query, header: () => undefined, body: async () => new Uint8Array() };
+  function request(path: string, query = "", headers: Record<string, string> = {}): HttpRequest {
+    const header = (name: string) => ({ host: "localhost", ...headers })[name];
+    return { method: "GET", path, query, header, body: async () => new Uint8Array() };
   }
+
+  const serving = (options: DoorOptions = {}) =>
+    createUpgrade({
+      journal: gate.journal,
+      hub,
+      scheduler,
+      door: new Door(options, { clock: new SimulatedClock(), random: new SimulatedRandom(1) }),
+      logger: new Lines(),
+      requestLog: "debug",
+    });
 
   const PATH = `/threads/${KEY.thread}/runs/${RUN}/stream`;
 
-  const upgrade = (path: string, query = "") =>
-    createUpgrade({ journal: gate.journal, hub, scheduler, logger: new Lines() })(request(path, query));
+  const upgrade = (path: string, query = "") => serving()(request(path, query));
 
   async function connect(query = "", socket = new FakeSocket(), path = PATH): Promise<FakeSocket> {
     const answer = upgrade(path, query);
@@ -213,10 +226,16 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       expect(Buffer.byteLength(socket.closed?.[1] ?? "")).toBeLessThanOrEqual(123);
     });
 
-    test("who may not come in is told so by the caller's own refusal", () => {
-      const refusal = { kind: "refuse", status: 401, headers: {}, body: "{}" } as const;
-      const deps = { journal: gate.journal, hub, scheduler, logger: new Lines(), admit: () => refusal };
-      expect(createUpgrade(deps)(request(PATH))).toBe(refusal);
+    test("a foreign page gets no socket at all", () => {
+      const answer = serving()(request(PATH, "", { origin: "https://evil.test" }));
+      expect(answer).toMatchObject({ kind: "refuse", status: 403 });
+    });
+
+    test("who gives no key is told so by a code", () => {
+      const answer = serving({ keys: ["secret"] })(request(PATH, "token=made.up"));
+      const socket = new FakeSocket();
+      if (answer.kind === "accept") answer.open(socket);
+      expect(socket.closed?.[0]).toBe(4401);
     });
   });
 });

@@ -1,7 +1,8 @@
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-export function metaRoutes({ version }: HttpDeps): readonly Route[] {
+export function metaRoutes({ about, ready }: HttpDeps): readonly Route[] {
+  const { version, transport } = about;
   const info = {
     version,
     context: "js",
@@ -15,9 +16,23 @@ export function metaRoutes({ version }: HttpDeps): readonly Route[] {
       tenant_id: null,
     },
     metadata: {},
+    heddle: { version, transport },
+  };
+  const alive: Route["handle"] = (call) => call.json({ ok: true });
+  const able: Route["handle"] = async (call) => {
+    await ready();
+    call.json({ ok: true });
   };
   return [
-    { method: "GET", path: "/ok", handle: (call) => call.json({ ok: true }) },
-    { method: "GET", path: "/info", handle: (call) => call.json(info) },
+    {
+      method: "GET",
+      path: "/ok",
+      keyless: true,
+      handle: (call) => (call.query.flag("check_db") === true ? able : alive)(call),
+    },
+    { method: "GET", path: "/live", keyless: true, handle: alive },
+    { method: "GET", path: "/ready", keyless: true, handle: able },
+    // Clients ask for it before they know of a key.
+    { method: "GET", path: "/info", keyless: true, handle: (call) => call.json(info) },
   ];
 }

@@ -7,7 +7,7 @@ export type Client = Line1;
 /** They answer a failure as they get it, instead of trying again for seconds. */
 const once = { callerOptions: { maxRetries: 0 } };
 
-export const lines: readonly (readonly [name: string, connect: (url: string) => Client])[] = [
-  ["SDK 1.15", (apiUrl) => new Line1({ apiUrl, ...once })],
-  ["SDK 2.0", (apiUrl) => new Line2({ apiUrl, ...once }) as unknown as Client],
+export const lines: readonly (readonly [name: string, connect: (url: string, key?: string) => Client])[] = [
+  ["SDK 1.15", (apiUrl, key) => new Line1({ apiUrl, apiKey: key ?? null, ...once })],
+  ["SDK 2.0", (apiUrl, key) => new Line2({ apiUrl, apiKey: key ?? null, ...once }) as unknown as Client],
 ];

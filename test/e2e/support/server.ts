@@ -14,13 +14,32 @@ export interface Server extends App {
 }
 
 /**
+ * What the whole suite can be run over: a transport (`uws`, `node`) and a storage (`memory`, `level`). Where nothing is said,
+ * the server's own choice, and memory.
+ */
+const { HEDDLE_TEST_TRANSPORT: transport, HEDDLE_TEST_STORAGE: storage } = process.env;
+
+async function surroundings(options: AppOptions): Promise<AppOptions> {
+  const own = options.data !== undefined || options.storage !== undefined;
+  return {
+    ...(transport === "uws" || transport === "node" ? { transport } : {}),
+    ...(storage === "level" && !own ? { data: await directory() } : {}),
+  };
+}
+
+/**
  * A real server in this process, on any free port and, unless told otherwise, in memory. It ends with the test, and
  * serves the demo's graphs and those given.
  */
 export async function serve(options: AppOptions = {}): Promise<Server> {
   const complaints: string[] = [];
   const logger = createLogger({ clock: systemClock, level: "warn", write: (line) => complaints.push(line) });
-  const app = await createApp({ logger, ...options, graphs: { agent, approval, ...options.graphs } });
+  const app = await createApp({
+    logger,
+    ...(await surroundings(options)),
+    ...options,
+    graphs: { agent, approval, ...options.graphs },
+  });
   onTestFinished(() => app.close(0));
   return Object.assign(app, { complaints });
 }

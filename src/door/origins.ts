@@ -1,0 +1,72 @@
+import { isLoopback, parseHost } from "./hosts.ts";
+
+/**
+ * Pages of others that are made to drive a server on the reader's own machine: LangGraph Studio, one for each region of its
+ * maker, and Agent Chat.
+ */
+const STUDIO = [
+  "https://smith.langchain.com",
+  "https://*.smith.langchain.com",
+  "https://agentchat.vercel.app",
+] as const;
+
+export interface OriginOptions {
+  /** `https://name[:port]`, `https://*.name`, `null`, or `*` for all. */
+  readonly listed: readonly string[];
+  /** Matches a whole origin. */
+  readonly pattern: RegExp | undefined;
+  /** {@link STUDIO} too. */
+  readonly studio: boolean;
+}
+
+const ORIGIN = /^(https?):\/\/([^/?#@]+)$/i;
+const PORTS: { readonly [scheme: string]: string } = { http: "80", https: "443" };
+
+/** The pages that may drive the server from elsewhere. */
+export class Origins {
+  readonly #exact: ReadonlySet<string>;
+  readonly #under: readonly (readonly [before: string, after: string])[];
+  readonly #pattern: RegExp | undefined;
+  readonly every: boolean;
+
+  constructor({ listed, pattern, studio }: OriginOptions) {
+    const all = [...listed, ...(studio ? STUDIO : [])].map((origin) =>
+      origin.toLowerCase().replace(/\/$/, ""),
+    );
+    this.every = all.includes("*");
+    this.#exact = new Set(all);
+    this.#under = all.flatMap((origin) => {
+      const star = origin.indexOf("*.");
+      return star < 0 ? [] : [[origin.slice(0, star), origin.slice(star + 1)] as const];
+    });
+    this.#pattern = pattern;
+  }
+
+  isListed(origin: string): boolean {
+    const lower = origin.toLowerCase();
+    if (this.every || this.#exact.has(lower)) return true;
+    if (this.#pattern?.test(origin)) return true;
+    return this.#under.some(([before, after]) => {
+      if (!lower.startsWith(before) || !lower.endsWith(after)) return false;
+      const label = lower.slice(before.length, lower.length - after.length);
+      return /^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(label);
+    });
+  }
+}
+
+/** A page that a server on this very machine has sent. */
+export function isFromHere(origin: string): boolean {
+  const page = parseHost(ORIGIN.exec(origin)?.[2] ?? "");
+  return page !== undefined && isLoopback(page.name);
+}
+
+/** A page that we have sent ourselves, by the host that it was asked for. */
+export function isSame(origin: string, host: string): boolean {
+  const [, scheme = "", rest = ""] = ORIGIN.exec(origin) ?? [];
+  const page = parseHost(rest);
+  const own = parseHost(host);
+  if (page === undefined || own === undefined) return false;
+  const usual = PORTS[scheme.toLowerCase()];
+  // Whoever ends TLS before us hides the scheme.
+  return own.name === page.name && (own.port || usual) === (page.port || usual);
+}
