@@ -117,7 +117,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   try {
     const { journal, catalog } = storage;
     const engine = nativeEngine(registry);
-    const host = localHost(registry, { logger, random });
+    const host = localHost(registry, { logger, random, clock });
     const hub = createHub({ journal, scheduler, logger, sync: options.sync ?? config?.sync ?? "os" });
     const limits = { ...defaultLimits, ...options.limits };
     const boot = bootId(random);

@@ -23,9 +23,13 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   const run = newRun(cell.record, draft, clock.now());
   const told = { type: "RUN.ADMITTED", run: run.run_id, strategy: draft.multitask_strategy } as const;
 
-  if (decision.kind === "start") {
-    const refusal = engine.refuses(run, cell.record.interrupts);
-    if (refusal !== null) throw new ServiceError(refusal.code, refusal.message);
+  const rests = decision.kind === "start";
+  const { interrupts, checkpoint } = cell.record;
+  const refusal = engine.refuses(run, rests ? interrupts : null, rests && checkpoint === null);
+  if (refusal !== null)
+    throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
+
+  if (rests) {
     const {
       thread,
       run: begun,

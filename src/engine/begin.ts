@@ -3,19 +3,34 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 import type { Emission, Step } from "../ports/engine.ts";
-import { START } from "../graph/definition.ts";
+import { START } from "../graph/check.ts";
 import { answersById, asAnswer, interruptId, MOST_QUESTIONS, refusal, taskNs } from "../graph/interrupts.ts";
-import { send } from "../graph/moves.ts";
-import { keysOf, readEdge, readMove, readUpdate } from "../graph/returned.ts";
-import { applyUpdates, planTasks, pull, push, startTask, Triggers, type Move } from "../graph/superstep.ts";
+import { readEdge } from "../graph/returned.ts";
+import {
+  applyUpdates,
+  holdBack,
+  planTasks,
+  pull,
+  push,
+  startTask,
+  Triggers,
+  type Move,
+} from "../graph/superstep.ts";
+import { migrate, misfit } from "./changed.ts";
+import { isGiven, readCommandUpdate, readTargets, resumes } from "./command.ts";
 import { commitStep } from "./commit.ts";
 import { NO_TASK, ROOT, type Frame } from "./frame.ts";
+import { checkRequired, readInput, storedInput } from "./input.ts";
 
 /**
  * The first step of an attempt: applies the input, the command or the answers, or goes on from where the thread stands.
  * @throws ServiceError `resume.*`, `state.invalid`
  */
 export function begin(frame: Frame): Step {
+  if (frame.changed) {
+    const error = migrate(frame);
+    if (error !== null) return frame.failed(error);
+  }
   if (frame.continued) return goOn(frame, { rerun: new Set(), announce: false });
   const { command, input } = frame.run.kwargs;
   if (command !== null && resumes(command)) return answer(frame, command);
@@ -32,14 +47,6 @@ export function begin(frame: Frame): Step {
   return goOn(frame, { rerun: new Set(head.next.map((task) => task.id)), announce: true });
 }
 
-const isGiven = (value: unknown) => value !== null && value !== undefined;
-
-/** A null in the place of an answer is one only when the command asks for nothing else. */
-export function resumes(command: Command): boolean {
-  if (!Object.hasOwn(command, "resume") || command.resume === undefined) return false;
-  return command.resume !== null || (!isGiven(command.update) && !isGiven(command.goto));
-}
-
 /** Does the run start from a checkpoint that it names, instead of the latest one? */
 function isFork({ run, head }: Frame): boolean {
   return head !== null && run.kwargs.config.configurable["checkpoint_id"] === head.id;
@@ -48,18 +55,8 @@ function isFork({ run, head }: Frame): boolean {
 // --- input ---
 
 function takeInput(frame: Frame, input: unknown): Step {
-  const { rules } = frame.definition;
-  if (!isObject(input)) {
-    throw new ServiceError("state.invalid", `input must be an object of state keys: ${keysOf(rules)}`);
-  }
-  const keys = Object.keys(input);
-  if (keys.length > 0 && !keys.some((key) => rules.has(key))) {
-    throw new ServiceError(
-      "state.invalid",
-      `input has no key of the state (${keysOf(rules)}); it has ${keys.join(", ")}`,
-    );
-  }
-  const made = frame.checkpoint("input", { [START]: input }, (checkpoint, step) => [
+  const kept = isObject(input) ? storedInput(frame.definition, input) : {};
+  const made = frame.checkpoint("input", { [START]: kept }, (checkpoint, step) => [
     startTask({ ns: ROOT, checkpoint, step }),
   ]);
   return start(frame, input, [made], [frame.announce(true)]);
@@ -68,16 +65,15 @@ function takeInput(frame: Frame, input: unknown): Step {
 /** Runs the hidden first task: it writes the input, and its edge names the first nodes. */
 function start(
   frame: Frame,
-  input: JsonObject,
+  input: unknown,
   checkpoints: readonly NewCheckpoint[],
   emissions: Emission[],
 ): Step {
   const { definition } = frame;
   const task = frame.head?.next[0];
   if (task === undefined) throw new TypeError("The input's checkpoint has no task");
-  // Keys that the state lacks are left out: clients may send more than the graph reads.
-  const known = Object.fromEntries(Object.entries(input).filter(([key]) => definition.rules.has(key)));
-  const { update, untracked } = readUpdate(definition, known, "input", task.id);
+  const { update, untracked } = readInput(definition, input, task.id);
+  checkRequired(definition, frame.values, update);
   if (untracked !== null) frame.loose.set(task.id, untracked);
   const goto = readEdge(definition, START, () => {
     const applied = applyUpdates(definition, frame.values, [update]);
@@ -91,48 +87,28 @@ function start(
 
 // --- commands ---
 
-function readTargets(frame: Frame, goto: Command["goto"]): readonly Move[] {
-  if (!isGiven(goto)) return [];
-  return (Array.isArray(goto) ? (goto as readonly unknown[]) : [goto]).map((target) =>
-    readMove(
-      frame.definition,
-      isObject(target) ? send(String(target["node"]), target["input"]) : target,
-      "command.goto",
-    ),
-  );
-}
-
-function readCommandUpdate(frame: Frame, update: unknown) {
-  if (!isGiven(update)) return { update: null, untracked: null };
-  let fields = update;
-  if (Array.isArray(update)) {
-    for (const pair of update as readonly unknown[]) {
-      if (!Array.isArray(pair) || pair.length !== 2 || typeof pair[0] !== "string") {
-        throw new ServiceError(
-          "state.invalid",
-          "command.update must be an object, or pairs of key and value",
-        );
-      }
-    }
-    fields = Object.fromEntries(update as readonly (readonly [string, unknown])[]);
-  }
-  return readUpdate(frame.definition, fields, "command.update", frame.run.run_id);
-}
-
 /** An update and targets from outside: a checkpoint of their own, beside what waited to run. */
 function direct(frame: Frame, command: Command): Step {
-  const { update, untracked } = readCommandUpdate(frame, command.update);
-  const moves = readTargets(frame, command.goto);
-  const waiting = frame.head?.next ?? [];
+  const { definition, run } = frame;
+  const { update, untracked } = readCommandUpdate(definition, command.update, run.run_id);
+  const moves = readTargets(definition, command.goto);
+  const waiting = (frame.head?.next ?? []).filter(({ name }) => name === START || definition.nodes.has(name));
   frame.patch(update);
+  if (frame.changed) {
+    const error = misfit(frame, "state");
+    if (error !== null) return frame.failed(error);
+    frame.markChanged();
+  }
   frame.untracked = { ...frame.untracked, ...untracked };
   const made = frame.checkpoint("input", null, (checkpoint, step) => {
     const triggers = new Triggers();
+    for (const move of moves) triggers.go(move);
+    const deferred = holdBack(definition, triggers, frame.waiting.deferred, waiting.length > 0);
+    frame.waiting = { ...frame.waiting, deferred };
     for (const task of waiting) {
       if (task.input !== undefined) triggers.sends.push({ node: task.name, input: task.input.value });
       else for (const trigger of task.triggers) triggers.pull(task.name, trigger);
     }
-    for (const move of moves) triggers.go(move);
     return planTasks({ ns: ROOT, checkpoint, step }, triggers.pulls, triggers.sends);
   });
   return frame.plan({ tasks: made.next, emissions: [frame.announce(false)], checkpoints: [made] });
@@ -142,6 +118,8 @@ function direct(frame: Frame, command: Command): Step {
 
 function answer(frame: Frame, command: Command): Step {
   const { head, run } = frame;
+  const error = frame.changed ? misfit(frame, "step") : null;
+  if (error !== null) return frame.failed(error);
   const waiting = (head?.next ?? []).flatMap((task) => {
     const writes = frame.left.get(task.id);
     return writes === undefined ? [] : [{ task, writes }];
@@ -169,8 +147,8 @@ function answer(frame: Frame, command: Command): Step {
     stored.push({ ...writes, interrupts: rest, resumes: resumed, error: null });
     rerun.add(task.id);
   }
-  const { update } = readCommandUpdate(frame, command.update);
-  const goto = readTargets(frame, command.goto);
+  const { update } = readCommandUpdate(frame.definition, command.update, run.run_id);
+  const goto = readTargets(frame.definition, command.goto);
   if (update !== null || goto.length > 0) stored.push(noTask(head?.id ?? "", update, goto));
   for (const writes of stored) frame.left.set(writes.task, writes);
   return goOn(frame, { rerun, announce: true, writes: stored });
@@ -210,18 +188,18 @@ interface Going {
 
 /** Runs what is left to run of the latest checkpoint's step. */
 function goOn(frame: Frame, { rerun, announce, writes = [] }: Going): Step {
-  const { head, definition } = frame;
+  const { head } = frame;
   if (head === null) throw new TypeError("There is no checkpoint to go on from");
   if (head.next[0]?.name === START) {
-    const input = head.writes?.[START];
+    // The run's own input has more than the checkpoint keeps: what is never stored.
+    const { run } = frame;
+    const input = head.run_id === run.run_id ? run.kwargs.input : head.writes?.[START];
     return start(frame, isObject(input) ? input : {}, [], []);
   }
-  for (const { name } of head.next) {
-    if (definition.nodes.has(name)) continue;
-    return frame.failed({
-      error: "GraphChangedError",
-      message: `The thread is to go on with the node "${name}", which its graph no longer has; give it an input`,
-    });
+  if (frame.changed && head.next.length > 0) {
+    const error = misfit(frame, "step");
+    if (error !== null) return frame.failed(error);
+    frame.markChanged();
   }
   const all = [...head.next, ...extras(frame, head.id)];
   const tasks = all.filter(({ id }) => {
@@ -253,7 +231,10 @@ function extras(frame: Frame, checkpoint: string): readonly PlannedTask[] {
   const added: PlannedTask[] = [];
   for (const move of goto as readonly Move[]) {
     if (typeof move !== "string") added.push(push(site, move.node, pushes++, move.input));
-    else if (frame.definition.nodes.has(move) && !planned.has(move)) {
+    else if (frame.definition.nodes.get(move)?.defer === true) {
+      const deferred = { ...frame.waiting.deferred, [move]: [`branch:to:${move}`] };
+      frame.waiting = { ...frame.waiting, deferred };
+    } else if (frame.definition.nodes.has(move) && !planned.has(move)) {
       planned.add(move);
       added.push(pull(site, move, [`branch:to:${move}`]));
     }

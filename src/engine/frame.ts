@@ -20,12 +20,14 @@ import {
   initialValues,
   joinChanges,
   planNext,
-  readJoins,
+  keptOf,
+  readWaiting,
   type Applied,
-  type Joins,
   type Left,
   type Move,
+  type Waiting,
 } from "../graph/superstep.ts";
+import { GRAPH_CHANGED, metadataOf } from "./metadata.ts";
 
 /** A task's leavings that are no task's: the update and the targets that came with an answer. */
 export const NO_TASK = "00000000-0000-0000-0000-000000000000";
@@ -34,6 +36,8 @@ const RECURSION_LIMIT = 25;
 
 /** Heddle's engine serves root graphs; their namespace. */
 export const ROOT = "";
+
+const ALL = Object.freeze({});
 
 /** What is to be planned, and what breakpoints may stop it. */
 interface Planning {
@@ -55,6 +59,8 @@ export class Frame {
   readonly source: Source;
   readonly stop: number;
   head: CheckpointHead | null;
+  /** The state as it is stored at the head. */
+  readonly stored: JsonObject;
   values: JsonObject;
   /** What is never stored: it lives as long as the attempt. */
   untracked: JsonObject = {};
@@ -69,8 +75,10 @@ export class Frame {
   fresh: { readonly task: string; readonly applied: Applied } | undefined;
   /** Made since the checkpoint, and to be stored with the next one. */
   #pending: Applied["changes"] = {};
-  #joins: Joins;
-  readonly #metadata: JsonObject;
+  /** Who waits for more than the step before. */
+  waiting: Waiting;
+  readonly #limit: number;
+  #metadata: JsonObject;
 
   constructor(definition: Definition, run: RunRecord, position: Position, source: Source) {
     this.definition = definition;
@@ -78,17 +86,36 @@ export class Frame {
     this.source = source;
     this.head = position.head;
     this.left = new Map(position.writes.map((writes) => [writes.task, writes]));
-    const initial = initialValues(definition, position.values);
-    this.values = initial?.values ?? position.values;
-    this.#pending = initial?.changes ?? {};
+    this.stored = position.values;
+    this.values = position.values;
+    this.adopt({ values: position.values, changes: {} });
     const engine = position.head?.engine ?? {};
-    this.#joins = readJoins(engine["joins"]);
+    this.waiting = readWaiting(engine);
     this.#metadata = metadataOf(run);
     const limit = run.kwargs.config["recursion_limit"];
-    const steps = typeof limit === "number" && limit >= 1 ? limit : RECURSION_LIMIT;
+    this.#limit = typeof limit === "number" && limit >= 1 ? limit : RECURSION_LIMIT;
     const stop = engine["stop"];
     // The input takes a step, and the start another; -2 stands for a thread without any.
-    this.stop = this.continued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + steps + 2;
+    this.stop =
+      this.continued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.#limit + 2;
+    if (this.continued && position.head?.metadata[GRAPH_CHANGED] === true) this.markChanged();
+  }
+
+  /** Starts from another state than the stored one, and stores with the next checkpoint what makes the one of the other. */
+  adopt({ values, changes }: Applied): void {
+    const initial = initialValues(this.definition, values);
+    this.values = initial?.values ?? values;
+    this.#pending = { ...changes, ...initial?.changes };
+  }
+
+  /** Has another form of the graph, or another graph, made the latest checkpoint? */
+  get changed(): boolean {
+    return this.head !== null && this.head.graph !== this.definition.hash;
+  }
+
+  /** The checkpoints of this run say that it went on with what another form of the graph had begun. */
+  markChanged(): void {
+    this.#metadata = Object.freeze({ ...this.#metadata, [GRAPH_CHANGED]: true });
   }
 
   /** Has an earlier attempt of this run got beyond its beginning? */
@@ -128,8 +155,7 @@ export class Frame {
     const { step } = this;
     const id = this.source.checkpointId(step);
     const next = plan(id, step + 1);
-    let engine: JsonObject = { stop: this.stop };
-    for (const _ in this.#joins) engine = { stop: this.stop, joins: this.#joins };
+    const engine = { stop: this.stop, ...keptOf(this.waiting) };
     const head: CheckpointHead = {
       id,
       parent: this.head?.id ?? null,
@@ -173,10 +199,10 @@ export class Frame {
       this.untracked = applyUpdates(this.definition, this.untracked, loose).values;
       this.loose.clear();
     }
-    const joins = this.#joins;
+    const { waiting } = this;
     const plan = (checkpoint: string, step: number) => {
-      const planned = planNext(this.definition, { ns: ROOT, checkpoint, step }, lefts, joins);
-      this.#joins = planned.joins;
+      const planned = planNext(this.definition, { ns: ROOT, checkpoint, step }, lefts, waiting);
+      this.waiting = planned.waiting;
       return planned.next;
     };
     this.values = values;
@@ -187,7 +213,8 @@ export class Frame {
   announce(input: boolean): Emission {
     const head = this.head as CheckpointHead;
     const { id, step } = head;
-    return { fact: { t: "checkpoint", id, ns: ROOT, step, input }, values: this.values, head };
+    const fact = { t: "checkpoint", id, ns: ROOT, step, input, ...this.#shown } as const;
+    return { fact, values: this.values, head };
   }
 
   /** Goes on from the latest checkpoint: with tasks, or not. */
@@ -227,22 +254,30 @@ export class Frame {
 
   pauseFact(interrupts: readonly Interrupt[]): Emission {
     const checkpoint = (this.head as CheckpointHead).id;
-    return { fact: { t: "interrupt", ns: ROOT, checkpoint, interrupts }, values: this.values };
+    return {
+      fact: { t: "interrupt", ns: ROOT, checkpoint, interrupts, ...this.#shown },
+      values: this.values,
+    };
+  }
+
+  get #shown(): { readonly output?: readonly string[] } {
+    const { output } = this.definition;
+    return output === null ? ALL : { output };
   }
 
   #recursion(): PlainError {
     return {
       error: "GraphRecursionError",
       message:
-        `The run has not come to an end at step ${this.stop}, its limit; ` +
-        `raise recursion_limit in its config, or look for a loop in the edges`,
+        `Recursion limit of ${this.#limit} reached without hitting a stop condition; raise recursion_limit in the run's ` +
+        `config, or look for a loop in the edges (GRAPH_RECURSION_LIMIT)`,
     };
   }
 
   /** The fact of a task's end. */
   resultFact(
     { id, name }: PlannedTask,
-    outcome: Pick<Extract<Fact, { t: "result" }>, "update" | "error" | "interrupts">,
+    outcome: Pick<Extract<Fact, { t: "result" }>, "update" | "error" | "interrupts" | "cached">,
   ): Fact {
     const checkpoint = (this.head as CheckpointHead).id;
     return { t: "result", id, name, ns: ROOT, checkpoint, at: this.source.now(), ...outcome };
@@ -258,19 +293,4 @@ export class Frame {
 export function leftOf(task: PlannedTask, { result }: TaskWrites): Left {
   const update = isObject(result?.value) ? result.value : null;
   return { task, update, goto: (result?.goto ?? []) as readonly Move[] };
-}
-
-/** Settings of one call, of no use to whoever reads the checkpoint later. */
-const HIDDEN: ReadonlySet<string> = new Set(["checkpoint_id", "checkpoint_ns", "checkpoint_map"]);
-
-/** What the checkpoints of a run say about it. */
-function metadataOf(run: RunRecord): JsonObject {
-  const { configurable, metadata } = run.kwargs.config;
-  const facts: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(configurable)) {
-    const scalar = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
-    if (scalar && !key.startsWith("__") && !HIDDEN.has(key)) facts[key] = value;
-  }
-  const { run_id, thread_id, graph_id, assistant_id } = run;
-  return Object.freeze({ ...facts, ...metadata, run_id, thread_id, graph_id, assistant_id });
 }

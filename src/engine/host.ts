@@ -1,30 +1,41 @@
 import { ServiceError } from "../model/errors.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/host.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
 import type { GraphRegistry } from "../graph/registry.ts";
+import { ResultCache } from "./cache.ts";
 import { contextOf } from "./context.ts";
 import { failure, Questions } from "./questions.ts";
+import { isRetryable } from "./retryable.ts";
 
 export interface HostDeps {
   readonly logger: Logger;
   readonly random: Random;
+  readonly clock: Clock;
 }
 
 /** Runs node bodies in this thread. */
-export function localHost(registry: GraphRegistry, { logger }: HostDeps): Host {
+export function localHost(registry: GraphRegistry, { logger, clock }: HostDeps): Host {
+  const cache = new ResultCache();
   return {
-    run: (call, io) => attempt(registry, call, io, logger),
+    run: (call, io) => attempt({ registry, logger, clock, cache }, call, io),
     close: () => Promise.resolve(),
   };
 }
 
+interface Parts {
+  readonly registry: GraphRegistry;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly cache: ResultCache;
+}
+
 async function attempt(
-  registry: GraphRegistry,
+  { registry, logger, clock, cache }: Parts,
   call: NodeCall,
   io: NodeIo,
-  logger: Logger,
 ): Promise<TaskOutcome> {
   let over = false;
   const check = () => {
@@ -44,6 +55,10 @@ async function attempt(
     if (node === undefined) {
       throw new ServiceError("graph.not_found", `Graph "${call.graph}" has no node "${call.node}"`);
     }
+    // An answer is no part of the input: what it led to is nobody else's result.
+    const key = node.cache === null || call.resumes.length > 0 ? null : cache.keyOf(node.cache, call);
+    const known = key === null ? undefined : cache.find(node, key, clock.mono());
+    if (known !== undefined) return { kind: "returned", value: known.value, cached: true };
     const questions = new Questions(call);
     let outcome: TaskOutcome;
     try {
@@ -53,9 +68,15 @@ async function attempt(
       outcome = streamed === undefined ? { kind: "returned", value } : { kind: "returned", value, streamed };
     } catch (thrown) {
       outcome = failure(thrown);
+      if (call.tries > 1 && !isRetryable(node.retry, thrown)) outcome = { ...outcome, final: true };
     }
     // A body that swallowed the pause, or threw something else on its way out, waits all the same.
-    return questions.outcome() ?? outcome;
+    const waits = questions.outcome();
+    if (waits !== undefined) return waits;
+    if (key !== null && node.cache !== null && outcome.kind === "returned") {
+      cache.keep(node, node.cache, key, outcome.value, clock.mono());
+    }
+    return outcome;
   } catch (thrown) {
     return failure(thrown);
   } finally {

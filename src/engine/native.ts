@@ -1,14 +1,13 @@
 import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
-import type { Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type {
+  Backoff,
   Emission,
   Engine,
   Execution,
   NodeCall,
-  PlainRefusal,
   Position,
   Settled,
   Source,
@@ -16,15 +15,17 @@ import type {
   TaskOutcome,
 } from "../ports/engine.ts";
 import type { Definition } from "../graph/definition.ts";
-import { refusal, taskNs } from "../graph/interrupts.ts";
+import { taskNs } from "../graph/interrupts.ts";
 import type { Message, RemoveMessage } from "../graph/message.ts";
+import type { RetryRule } from "../graph/node.ts";
 import type { GraphRegistry } from "../graph/registry.ts";
 import { readEdge, readReturn, type Reading } from "../graph/returned.ts";
 import { parse } from "../graph/schema.ts";
 import { applyUpdates, own, type Move } from "../graph/superstep.ts";
-import { begin, resumes } from "./begin.ts";
+import { begin } from "./begin.ts";
 import { commitStep, errorOf } from "./commit.ts";
 import { Frame, ROOT } from "./frame.ts";
+import { refusalOf } from "./refusals.ts";
 import { isStreamed, streamedIds } from "./streamed.ts";
 
 /** Heddle's own engine: graphs made by `graph()`, in supersteps. Pure; every execution stands alone. */
@@ -36,20 +37,18 @@ export function nativeEngine(registry: GraphRegistry): Engine {
       const { definition, edition } = registry.current(run.graph_id);
       return new NativeExecution(definition, edition, run, position, source);
     },
-    refuses,
+    output: (graph) => (registry.has(graph) ? registry.get(graph).output : null),
+    refuses: (run, interrupts, blank = false) =>
+      registry.has(run.graph_id) ? refusalOf(registry.get(run.graph_id), run, interrupts, blank) : null,
   };
 }
 
-function refuses(run: RunRecord, interrupts: Interrupts): PlainRefusal | null {
-  const { command, config } = run.kwargs;
-  if (command === null || !resumes(command)) return null;
-  const from = config.configurable["checkpoint_id"];
-  // It answers an older checkpoint: what waits there is not known here.
-  if (typeof from === "string") return null;
-  const pending = Object.values(interrupts).flatMap((list) => list.map(({ id }) => id));
-  return refusal(command.resume, pending);
+/** The part of a policy that is data: its function stays with the node's body. */
+function backoffOf({ initial, factor, max, jitter }: RetryRule): Backoff {
+  return { initial, factor, max, jitter };
 }
 
+type Returned = Extract<TaskOutcome, { kind: "returned" }>;
 type Refused = NonNullable<Extract<TaskOutcome, { kind: "failed" }>["refused"]>;
 
 class NativeExecution implements Execution {
@@ -95,7 +94,8 @@ class NativeExecution implements Execution {
       assistant: run.assistant_id,
       attempt: run.attempt,
       try: next,
-      tries: node?.retry ?? 1,
+      tries: node?.retry.attempts ?? 1,
+      ...(node !== undefined && node.retry.attempts > 1 && { backoff: backoffOf(node.retry) }),
       timeout: node?.timeout ?? null,
       step,
       input,
@@ -117,7 +117,7 @@ class NativeExecution implements Execution {
           ? this.#failed(task, outcome.error)
           : this.#refused(task, outcome.error, outcome.refused);
       case "returned":
-        return this.#returned(task, outcome.value, outcome.streamed);
+        return this.#returned(task, outcome);
     }
   }
 
@@ -125,7 +125,7 @@ class NativeExecution implements Execution {
     return commitStep(this.#frame);
   }
 
-  #returned(task: PlannedTask, value: unknown, named?: readonly string[]): Settled {
+  #returned(task: PlannedTask, { value, cached, streamed: named }: Returned): Settled {
     const frame = this.#frame;
     const { definition, values } = frame;
     const { id, name } = task;
@@ -147,7 +147,8 @@ class NativeExecution implements Execution {
     }
     const { update, untracked } = reading;
     if (untracked !== null) frame.loose.set(id, untracked);
-    emissions.push({ fact: frame.resultFact(task, { update, interrupts: [] }) });
+    const fact = frame.resultFact(task, { update, interrupts: [], ...(cached === true && { cached }) });
+    emissions.push({ fact });
     const result = goto.length === 0 ? { value: update } : { value: update, goto };
     return this.#left(task, "done", { result }, emissions);
   }

@@ -119,6 +119,6 @@ function accept(
   }
 }
 
-export function failure(thrown: unknown): TaskOutcome {
+export function failure(thrown: unknown): Extract<TaskOutcome, { kind: "failed" }> {
   return { kind: "failed", error: plainError(thrown) };
 }

@@ -1,4 +1,5 @@
 import type { ChannelChange } from "../model/checkpoint.ts";
+import type { FieldError } from "../model/errors.ts";
 import type { Schema } from "./schema.ts";
 
 /** What the writes of one superstep make of a channel. */
@@ -18,6 +19,10 @@ export interface Rule {
   readonly life: "kept" | "step" | "never";
   /** The value before the first write, or undefined. */
   readonly initial: unknown;
+  /** Must it have a value when a run starts? */
+  readonly required?: boolean;
+  /** What is wrong with a stored value that another structure of the graph left, `at` being its path. */
+  check?(stored: unknown, at: string): readonly FieldError[];
   /**
    * The normal form of one task's write: validated, a copy of its own, storable.
    * @param at names it in errors, e.g. `update.notes`

@@ -64,6 +64,12 @@ export function issuesAt(at: string, issues: readonly SchemaIssue[]): readonly F
   return issues.map((issue) => ({ at: pathOf(at, issue), message: issue.message }));
 }
 
+/** What is wrong with `value`, by path. */
+export function faults(schema: Schema, value: unknown, at: string): readonly FieldError[] {
+  const result = validate(schema, value, at);
+  return result.ok ? [] : result.fields;
+}
+
 /**
  * What `value` becomes by `schema`.
  * @throws ServiceError `state.invalid`, naming what is wrong by path

@@ -1,7 +1,8 @@
 import type { ChannelChange, PlannedTask } from "../model/checkpoint.ts";
 import { uuid5 } from "../model/ids.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { START, type Definition } from "./definition.ts";
+import { START } from "./check.ts";
+import type { Definition } from "./definition.ts";
 import { END } from "./moves.ts";
 
 /** Where a task leads, in a form that can be stored: a node, or a node with an input of its own. */
@@ -17,6 +18,13 @@ export interface Left {
 
 /** The nodes that have arrived at each join that is not complete, by the node that waits. */
 export type Joins = { readonly [node: string]: readonly string[] };
+
+/** What waits, from one step to another, for more than the step before it. */
+export interface Waiting {
+  readonly joins: Joins;
+  /** The deferred nodes whose turn has come, with what triggered them. */
+  readonly deferred: { readonly [node: string]: readonly string[] };
+}
 
 export interface Applied {
   readonly values: JsonObject;
@@ -174,30 +182,65 @@ export class Triggers {
   }
 }
 
-/** What runs after a step whose tasks left this, in task order, and who still waits at joins. */
+/** What runs after a step whose tasks left this, in task order, and who still waits. */
 export function planNext(
   definition: Definition,
   site: Site,
   lefts: readonly Left[],
-  joins: Joins,
-): { readonly next: readonly PlannedTask[]; readonly joins: Joins } {
+  waiting: Waiting,
+): { readonly next: readonly PlannedTask[]; readonly waiting: Waiting } {
   const triggers = new Triggers();
   for (const { task, goto } of lefts) {
     const edge = definition.edges.get(task.name);
     if (edge?.kind === "always") for (const target of edge.targets) triggers.go(target);
     for (const move of goto) triggers.go(move);
   }
-  const waiting = arrive(definition, lefts, joins, triggers);
-  return { next: planTasks(site, triggers.pulls, triggers.sends), joins: waiting };
+  const joins = arrive(definition, lefts, waiting.joins, triggers);
+  const deferred = holdBack(definition, triggers, waiting.deferred);
+  const same = joins === waiting.joins && deferred === waiting.deferred;
+  return {
+    next: planTasks(site, triggers.pulls, triggers.sends),
+    waiting: same ? waiting : { joins, deferred },
+  };
+}
+
+/**
+ * Takes the deferred nodes out of `triggers`, and lets all of them go once nothing else is left to run (`busy`: something
+ * is). Returns those that still wait.
+ */
+export function holdBack(
+  { nodes, defers }: Definition,
+  triggers: Triggers,
+  deferred: Waiting["deferred"],
+  busy = false,
+): Waiting["deferred"] {
+  let held: Map<string, readonly string[]> | undefined;
+  if (defers) {
+    for (const [name, by] of triggers.pulls) {
+      if (nodes.get(name)?.defer !== true) continue;
+      held ??= new Map(Object.entries(deferred));
+      held.set(name, [...new Set([...(held.get(name) ?? []), ...by])].sort());
+      triggers.pulls.delete(name);
+    }
+  }
+  const waiting = held === undefined ? deferred : Object.fromEntries(held);
+  if (busy || triggers.pulls.size > 0 || triggers.sends.length > 0) return waiting;
+  let released = false;
+  for (const name in waiting) {
+    released = true;
+    for (const trigger of nodes.has(name) ? (waiting[name] ?? []) : []) triggers.pull(name, trigger);
+  }
+  return released ? {} : waiting;
 }
 
 function arrive(definition: Definition, lefts: readonly Left[], joins: Joins, triggers: Triggers): Joins {
   let waiting = joins;
   for (const node of definition.joins) {
-    const arrivals = new Set(waiting[node.name]);
-    const before = arrivals.size;
+    // An earlier form of the graph may have waited for others.
+    const before = ownArrivals(waiting, node.name).filter((name) => node.after.includes(name));
+    const arrivals = new Set(before);
     for (const { task } of lefts) if (node.after.includes(task.name)) arrivals.add(task.name);
-    if (arrivals.size === before) continue;
+    if (arrivals.size === before.length) continue;
     const { [node.name]: _, ...others } = waiting;
     if (arrivals.size === node.after.length) {
       triggers.pull(node.name, `join:${node.after.join("+")}:${node.name}`);
@@ -207,6 +250,11 @@ function arrive(definition: Definition, lefts: readonly Left[], joins: Joins, tr
     }
   }
   return waiting;
+}
+
+/** Names of nodes are free: `constructor` must not find what every object inherits. */
+function ownArrivals(joins: Joins, node: string): readonly string[] {
+  return Object.hasOwn(joins, node) ? (joins[node] ?? []) : [];
 }
 
 /** The task that takes the input: hidden, its result is the input. */
@@ -221,7 +269,21 @@ export function breaksAt(points: readonly string[] | "*" | null, names: Iterable
   return false;
 }
 
-/** Reads what {@link Joins} were stored as. */
-export function readJoins(stored: unknown): Joins {
-  return isObject(stored) ? (stored as Joins) : {};
+const NOBODY: Waiting = Object.freeze({ joins: {}, deferred: {} });
+
+/** Reads what a checkpoint has kept of {@link Waiting}. */
+export function readWaiting({ joins, deferred }: JsonObject): Waiting {
+  if (joins === undefined && deferred === undefined) return NOBODY;
+  return {
+    joins: isObject(joins) ? (joins as Joins) : {},
+    deferred: isObject(deferred) ? (deferred as Waiting["deferred"]) : {},
+  };
+}
+
+/** What is kept of it: nothing of what is empty. */
+export function keptOf({ joins, deferred }: Waiting): JsonObject {
+  let kept: JsonObject = {};
+  for (const _ in joins) kept = { joins };
+  for (const _ in deferred) return { ...kept, deferred };
+  return kept;
 }

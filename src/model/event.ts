@@ -17,6 +17,8 @@ export type Fact =
       readonly step: number;
       /** The one before the input was applied: it has no `values` event. */
       readonly input: boolean;
+      /** The keys of the state that its `values` event shows; absent: all. */
+      readonly output?: readonly string[];
     }
   /** A task starts, at epoch milliseconds `at`. A push brings its input; a pull reads the state of `checkpoint`. */
   | {
@@ -42,6 +44,8 @@ export type Fact =
       readonly at: number;
       readonly update?: unknown;
       readonly error?: PlainError;
+      /** An earlier task's result was taken; the node did not run. */
+      readonly cached?: true;
       readonly interrupts: readonly Interrupt[];
     }
   /** The run pauses: at interrupts, or (an empty list) at a breakpoint. */
@@ -50,6 +54,8 @@ export type Fact =
       readonly ns: string;
       readonly checkpoint: string;
       readonly interrupts: readonly Interrupt[];
+      /** The keys of the state that its `values` event shows; absent: all. */
+      readonly output?: readonly string[];
     }
   /** `ctx.emit(data)`. */
   | { readonly t: "custom"; readonly ns: string; readonly data: unknown }

@@ -72,6 +72,11 @@ export function hex32(text: string): string {
   return hash("md5", text, "hex");
 }
 
+/** A text's SHA-256, in hex: nobody can make two texts with the same. */
+export function digest(text: string): string {
+  return hash("sha256", text, "hex");
+}
+
 /** The namespace in which the platform derives a default assistant's id from its graph's name. */
 const ASSISTANTS = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
 

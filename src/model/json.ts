@@ -79,6 +79,13 @@ function copyObject(value: object, at: string, above: object[]): unknown {
   }
 }
 
+/** The members of these names that `object` has itself. */
+export function pick(object: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    names.filter((name) => Object.hasOwn(object, name)).map((name) => [name, object[name]]),
+  );
+}
+
 /** Is `part` contained in `whole`: objects member by member, arrays as sets, the rest when equal? What searches filter by. */
 export function contains(whole: unknown, part: unknown): boolean {
   if (Array.isArray(part)) {

@@ -1,5 +1,5 @@
 import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
-import type { PlainError } from "../model/errors.ts";
+import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -49,14 +49,29 @@ export type TaskOutcome =
       readonly value: unknown;
       /** The messages that it streamed under ids of its own choice; those with derived ids are known by them. */
       readonly streamed?: readonly string[];
+      /** By an earlier task, and kept: the body did not run. */
+      readonly cached?: true;
     }
   | { readonly kind: "interrupted"; readonly interrupts: readonly Interrupt[] }
   | {
       readonly kind: "failed";
       readonly error: PlainError;
+      /** Another try would fail as well, or is not wanted. */
+      readonly final?: true;
       /** It failed because answers were refused: the questions that wait (again), and the answers' places in `resumes`. */
       readonly refused?: { readonly interrupts: readonly Interrupt[]; readonly places: readonly number[] };
     };
+
+/** Pauses between the tries of a node, in milliseconds. */
+export interface Backoff {
+  /** The first. */
+  readonly initial: number;
+  /** What each further one is multiplied by. */
+  readonly factor: number;
+  readonly max: number;
+  /** Longer by up to a quarter, by chance. */
+  readonly jitter: boolean;
+}
 
 /** What a task left, after the engine has read its outcome. */
 export interface Settled {
@@ -83,6 +98,8 @@ export interface NodeCall {
   readonly try: number;
   /** How many tries the node may have. */
   readonly tries: number;
+  /** Present when it may have several. */
+  readonly backoff?: Backoff;
   /** Milliseconds that one try may take, or null. */
   readonly timeout: number | null;
   readonly step: number;
@@ -133,11 +150,19 @@ export interface Engine {
   graphs(): readonly string[];
   /** @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: Source): Execution;
-  /** What a run with this `command` would be refused for while the thread rests, e.g. an ambiguous resume; else null. */
-  refuses(run: RunRecord, interrupts: Interrupts): PlainRefusal | null;
+  /** The keys of the state that a run of this graph shows as its values; null: all, also for a graph that is unknown. */
+  output(graph: string): readonly string[] | null;
+  /**
+   * What a run is refused for before it is admitted, as far as it can be judged then; else null. It MUST NOT throw.
+   * @param interrupts what waits for an answer; null while the thread is at work, or has runs that wait
+   * @param blank the thread has no state yet: what the graph's state requires must be in the input
+   */
+  refuses(run: RunRecord, interrupts: Interrupts | null, blank?: boolean): PlainRefusal | null;
 }
 
 export interface PlainRefusal {
-  readonly code: "resume.ambiguous" | "resume.invalid";
+  readonly code: "resume.ambiguous" | "resume.invalid" | "validation.failed";
   readonly message: string;
+  /** The fields of the request that are wrong, where it is those. */
+  readonly fields?: readonly FieldError[];
 }

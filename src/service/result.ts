@@ -1,30 +1,43 @@
 import type { RunEnd } from "../../actors/port.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
-import type { JsonObject } from "../model/json.ts";
+import { pick, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
+import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import { pendingInterrupts } from "./records.ts";
 
 /** Checkpoints looked through at a time, when later runs have gone on. */
 const PAGE = 100;
 
+interface Deps {
+  readonly journal: Journal;
+  readonly engine: Pick<Engine, "output">;
+}
+
 /**
- * What a run that has ended has to show: its last state; with `__interrupt__` where it paused, an empty list at a
+ * What a run that has ended has to show: its last state, as much of it as its graph gives out; with `__interrupt__` where it paused, an empty list at a
  * breakpoint; `__error__` where it failed. Never null: clients look for these keys without asking what it is.
  * `run`: undefined for one that was rolled back, of which the thread's state is all that is left.
  */
-export async function resultOf(journal: Journal, key: ThreadKey, { run, left }: RunEnd): Promise<JsonObject> {
+export async function resultOf(
+  { journal, engine }: Deps,
+  key: ThreadKey,
+  { run, left }: RunEnd,
+): Promise<JsonObject> {
   if (run?.status === "error" || run?.status === "timeout") {
     const { error, message } = run.error ?? { error: "Error", message: `The run ended with ${run.status}` };
     return { __error__: { error, message } };
   }
+  const output = run === undefined ? null : engine.output(run.graph_id);
   if (left !== undefined) {
-    return left.waiting === null ? left.values : { ...left.values, __interrupt__: left.waiting };
+    const values = output === null ? left.values : pick(left.values, output);
+    return left.waiting === null ? values : { ...values, __interrupt__: left.waiting };
   }
   const checkpoint = await lastOf(journal, key, run);
   if (checkpoint === undefined) return {};
-  const values = await journal.values(key, checkpoint);
+  const state = await journal.values(key, checkpoint);
+  const values = output === null ? state : pick(state, output);
   if (run?.status !== "success" || checkpoint.next.length === 0) return values;
   const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
   return { ...values, __interrupt__: pendingInterrupts(checkpoint, writes) };

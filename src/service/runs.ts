@@ -5,6 +5,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { CancelAction, RunRecord, RunStatus } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Random } from "../ports/random.ts";
 import type { Hub } from "../stream/hub.ts";
@@ -48,13 +49,14 @@ export interface Runs {
 interface Deps {
   readonly system: ThreadSystem;
   readonly journal: Journal;
+  readonly engine: Engine;
   readonly hub: Hub;
   readonly clock: Clock;
   readonly random: Random;
   readonly assistants: Assistants;
 }
 
-export function createRuns({ system, journal, hub, clock, random, assistants }: Deps): Runs {
+export function createRuns({ system, journal, engine, hub, clock, random, assistants }: Deps): Runs {
   async function find(key: ThreadKey, id: string): Promise<RunRecord> {
     const run = await journal.run(key, id);
     if (run !== undefined) return run;
@@ -91,7 +93,7 @@ export function createRuns({ system, journal, hub, clock, random, assistants }: 
       return journal.runs(key, { limit, offset, ...(status !== undefined && { status }) });
     },
 
-    result: async (key, id) => resultOf(journal, key, await system.ended(key, id)),
+    result: async (key, id) => resultOf({ journal, engine }, key, await system.ended(key, id)),
 
     async cancel(key, id, action, wait) {
       await find(key, id);

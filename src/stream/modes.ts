@@ -1,6 +1,6 @@
 import { eventName } from "../codec/sse.ts";
 import { type Fact, slots } from "../model/event.ts";
-import type { JsonObject } from "../model/json.ts";
+import { pick, type JsonObject } from "../model/json.ts";
 import type { StreamMode } from "../model/run.ts";
 import { blankMessage, messageMeta, type MessageHead, type RunSource } from "./source.ts";
 
@@ -42,7 +42,15 @@ const shows = (ns: string, subgraphs: boolean) => ns === "" || subgraphs;
 
 const named = (event: string, ns: string) => (ns === "" ? event : eventName(`${event}|${ns}`));
 
+/** How clients are told, beside an update, that the node did not run for it. */
+const CACHED = ',"__metadata__":{"cached":true}';
+
 const json = (value: unknown): string => JSON.stringify(value) ?? "null";
+
+/** The part of a state that its graph gives out. */
+function shown(state: JsonObject | null, output: readonly string[] | undefined): JsonObject | null {
+  return state === null || output === undefined ? state : pick(state, output);
+}
 
 /** Tokens are shown whether or not subgraphs were asked for; the name says where from only to those who did. */
 function messagesName(ns: string, meta: JsonObject, subgraphs: boolean): string {
@@ -70,7 +78,7 @@ export const table: ModeTable = {
         fact.input || !shows(fact.ns, subgraphs) ? undefined : { ns: fact.ns, checkpoint: fact.id },
       put(fact, id, page) {
         if (fact.input || page.state === null || !shows(fact.ns, page.subgraphs)) return;
-        page.put(id, named("values", fact.ns), json(page.state));
+        page.put(id, named("values", fact.ns), json(shown(page.state, fact.output)));
       },
     },
   },
@@ -81,7 +89,11 @@ export const table: ModeTable = {
         if (!shows(fact.ns, page.subgraphs) || fact.error !== undefined) return;
         // A node that waits at an interrupt has not returned anything.
         if (fact.update === undefined && fact.interrupts.length > 0) return;
-        page.put(id, named("updates", fact.ns), `{${json(fact.name)}:${json(fact.update)}}`);
+        page.put(
+          id,
+          named("updates", fact.ns),
+          `{${json(fact.name)}:${json(fact.update)}${fact.cached ? CACHED : ""}}`,
+        );
       },
     },
   },
@@ -96,7 +108,11 @@ export const table: ModeTable = {
       state: (fact, subgraphs) => (shows(fact.ns, subgraphs) ? fact : undefined),
       put(fact, id, page) {
         if (!shows(fact.ns, page.subgraphs)) return;
-        page.put(id, named("values", fact.ns), json({ ...page.state, __interrupt__: fact.interrupts }));
+        page.put(
+          id,
+          named("values", fact.ns),
+          json({ ...shown(page.state, fact.output), __interrupt__: fact.interrupts }),
+        );
       },
     },
   },

@@ -46,7 +46,7 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     ...deps,
     journal,
     engine: nativeEngine(registry),
-    host: localHost(registry, { logger: silent, random }),
+    host: localHost(registry, { logger: silent, random, clock: systemClock }),
     sinks: createHub({ journal, scheduler: systemScheduler, logger: silent }),
     random,
     boot: "boot",

@@ -61,7 +61,7 @@ export class Server {
       ...deps,
       journal,
       engine: nativeEngine(registry),
-      host: localHost(registry, { logger, random }),
+      host: localHost(registry, { logger, random, clock }),
       sinks: createHub({ journal, scheduler, logger }),
       random,
       boot: "boot",

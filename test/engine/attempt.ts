@@ -6,6 +6,7 @@ import { localHost } from "../../src/engine/host.ts";
 
 export const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 export const random = { bytes: (count: number) => new Uint8Array(count), float: () => 0 };
+export const clock = { now: () => 0, mono: () => 0 };
 export const call: NodeCall = {
   graph: "g",
   edition: 1,
@@ -40,7 +41,7 @@ export async function attempt(
   const facts: Fact[] = [];
   const records: [string, unknown][] = [];
   const { signal = new AbortController().signal, ...rest } = options;
-  const outcome = await localHost(registry, { logger: quiet, random }).run(
+  const outcome = await localHost(registry, { logger: quiet, random, clock }).run(
     { ...call, ...rest },
     {
       emit: (fact) => facts.push(fact) - 1,

@@ -32,7 +32,10 @@ export interface Ended {
 export class Thread {
   readonly registry = new GraphRegistry();
   readonly engine = nativeEngine(this.registry);
-  readonly host = localHost(this.registry, { logger: quiet, random });
+  /** Milliseconds, moved by the test. */
+  time = 0;
+  readonly clock = { now: () => this.time, mono: () => this.time };
+  readonly host = localHost(this.registry, { logger: quiet, random, clock: this.clock });
   readonly checkpoints: NewCheckpoint[] = [];
   readonly writes = new Map<string, TaskWrites>();
   /** The checkpoint that the next run starts from. */

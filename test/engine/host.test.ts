@@ -5,7 +5,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import { GraphRegistry } from "../../src/graph/registry.ts";
 import { localHost } from "../../src/engine/host.ts";
-import { attempt, call, quiet, random } from "./attempt.ts";
+import { attempt, call, clock, quiet, random } from "./attempt.ts";
 import { Thread } from "./driver.ts";
 
 test("a streamed message: one fact for it, one for each token, and the whole at the end with the same id", async () => {
@@ -170,7 +170,7 @@ test("a synchronous throw and a synchronous return are fine", async () => {
     "g",
     graph({ state: { n: value(0) }, nodes: { a: boom, b: () => ({ n: 1 }) }, edges: { start: "a" } }),
   );
-  const host = localHost(registry, { logger: quiet, random });
+  const host = localHost(registry, { logger: quiet, random, clock });
   const io = { emit: () => 0, record: async () => {}, signal: new AbortController().signal };
   expect(await host.run(call, io)).toEqual({
     kind: "failed",

@@ -356,7 +356,7 @@ describe("limits", () => {
 
 describe("the input", () => {
   const chat = graph({
-    state: { messages: messages(), n: z.number().default(3), plain: z.string() },
+    state: { messages: messages(), n: z.number().default(3), plain: z.string().optional() },
     nodes: { a: async () => ({ messages: [{ type: "ai", content: "yes" }] }) },
     edges: { start: "a" },
   });

@@ -43,9 +43,75 @@ describe("refused at definition, with the name", () => {
     ["a name that is too long", { nodes: { a: node, ["x".repeat(129)]: node } }, "over 128 characters"],
     ["a subgraph", { nodes: { a: node, sub: inner } }, "nodes.sub is a graph: subgraphs are not served yet"],
     [
-      "an option that is not served",
-      { nodes: { a: { run: node, defer: true } } },
-      "nodes.a.defer is not known",
+      "an unknown option",
+      { nodes: { a: { run: node, retries: 2 } } },
+      "nodes.a.retries is not known; known are run",
+    ],
+    ["an unknown part", { state2: {} }, "state2 is not known; a graph has name, state"],
+    [
+      "a defer that is no flag",
+      { nodes: { a: { run: node, defer: 1 } } },
+      "nodes.a.defer must be true or false",
+    ],
+    [
+      "a retry without tries",
+      { nodes: { a: { run: node, retry: { attempts: 0 } } } },
+      "nodes.a.retry.attempts must be",
+    ],
+    [
+      "an unknown part of retry",
+      { nodes: { a: { run: node, retry: { tries: 2 } } } },
+      "nodes.a.retry.tries is not known",
+    ],
+    [
+      "a pause that is none",
+      { nodes: { a: { run: node, retry: { initial: "0s" } } } },
+      "nodes.a.retry.initial must be",
+    ],
+    [
+      "a factor that shrinks",
+      { nodes: { a: { run: node, retry: { factor: 0.5 } } } },
+      "nodes.a.retry.factor must be",
+    ],
+    [
+      "a jitter of how much",
+      { nodes: { a: { run: node, retry: { jitter: 2 } } } },
+      "nodes.a.retry.jitter must be",
+    ],
+    [
+      "a when that is no function",
+      { nodes: { a: { run: node, retry: { when: true } } } },
+      "nodes.a.retry.when must be",
+    ],
+    [
+      "a cache that is a flag",
+      { nodes: { a: { run: node, cache: true } } },
+      "nodes.a.cache must be a plain object",
+    ],
+    [
+      "a cache that keeps nothing",
+      { nodes: { a: { run: node, cache: { ttl: -1 } } } },
+      "nodes.a.cache.ttl must be",
+    ],
+    [
+      "a cache key that is a text",
+      { nodes: { a: { run: node, cache: { key: "n" } } } },
+      "nodes.a.cache.key must be",
+    ],
+    ["an input that is no key", { input: ["m"] }, 'input names "m", which is no key of the state; it has n'],
+    ["an output that is no key", { output: { m: z.string() } }, 'output names "m"'],
+    ["an input whose schema is none", { input: { n: 7 } }, "input.n must be a schema"],
+    [
+      "a required key that no input may have",
+      { state: { n: value(0), must: z.string() }, input: ["n"] },
+      "state.must is required, but no input may have it",
+    ],
+    ["a migrate that is no function", { migrate: {} }, "migrate must be a function"],
+    ["a name that is none", { name: 7 }, "name must be a text"],
+    [
+      "a graph that has a name",
+      { name: "mine", edges: { start: "c" } },
+      'Graph "mine": edges.start names "c"',
     ],
     ["a node without run", { nodes: { a: { retry: 1 } } }, "nodes.a.run must be a function"],
     ["a node that is a text", { nodes: { a: "x" } }, "nodes.a must be a plain object"],
@@ -83,10 +149,24 @@ test("options are kept on the definition", () => {
     ...base,
     nodes: { a: { run: node, retry: 3, timeout: "30s" }, b: { run: node, after: ["a", "a"], timeout: 5 } },
   });
-  expect(definition.nodes.get("a")).toMatchObject({ retry: 3, timeout: 30_000, after: [] });
-  expect(definition.nodes.get("b")).toMatchObject({ retry: 1, timeout: 5, after: ["a"] });
+  expect(definition.nodes.get("a")).toMatchObject({ retry: { attempts: 3 }, timeout: 30_000, after: [] });
+  expect(definition.nodes.get("b")).toMatchObject({ retry: { attempts: 1 }, timeout: 5, after: ["a"] });
   expect(definition.joins.map(({ name }) => name)).toEqual(["b"]);
   expect(Object.isFrozen(definition)).toBe(true);
+});
+
+test("a retry of several parts: times as texts, LangGraph's defaults for the rest", () => {
+  const retry = { initial: "1s", max: "1m", jitter: false };
+  const definition = define({ ...base, nodes: { a: { run: node, retry }, b: { run: node, retry: {} } } });
+  expect(definition.nodes.get("a")?.retry).toEqual({
+    attempts: 3,
+    initial: 1_000,
+    factor: 2,
+    max: 60_000,
+    jitter: false,
+    when: undefined,
+  });
+  expect(definition.nodes.get("b")?.retry).toMatchObject({ initial: 500, max: 128_000, jitter: true });
 });
 
 test("names of Object.prototype are names like others", () => {
@@ -100,19 +180,35 @@ test("names of Object.prototype are names like others", () => {
   expect(definition.nodes.has("hasOwnProperty")).toBe(false);
 });
 
-test("the hash is the same for the same definition, and another when a part changes", () => {
+describe("the hash", () => {
   const { hash } = define(base);
-  expect(define({ ...base, state: { n: value(0) } }).hash).toBe(hash);
-  const others = [
-    { state: { n: value(1) } },
-    { state: { n: list() } },
-    { state: { m: value(0) } },
-    { nodes: { a: node, b: async () => ({ n: 1 }) } },
-    { nodes: { a: node, b: { run: node, retry: 2 } } },
-    { edges: { start: "b" } },
-    { edges: { start: "a", a: () => "b" } },
-  ].map((part) => define({ ...base, ...part }).hash);
-  expect(new Set([hash, ...others]).size).toBe(8);
+
+  test.each<[string, object]>([
+    ["another literal of the same", { state: { n: value(0) } }],
+    ["another name", { name: "other" }],
+    ["another order", { nodes: { b: node, a: node } }],
+    ["another initial value", { state: { n: value(1) } }],
+    ["a schema for a bare value", { state: { n: z.number().default(0) } }],
+    ["another body", { nodes: { a: node, b: async () => ({ n: 1 }) } }],
+    ["another patience", { nodes: { a: node, b: { run: node, retry: 2, timeout: 5, cache: {} } } }],
+  ])("is the same for %s", (_, part) => expect(define({ ...base, ...part }).hash).toBe(hash));
+
+  test("is another for another structure", () => {
+    const others = [
+      { state: { n: list() } },
+      { state: { m: value(0) } },
+      { state: { n: value(0), m: value(0) } },
+      { nodes: { a: node, c: node } },
+      { nodes: { a: node, b: { run: node, input: z.string() } } },
+      { nodes: { a: node, b: { run: node, after: ["a"] } } },
+      { nodes: { a: node, b: { run: node, defer: true } } },
+      { edges: { start: "b" } },
+      { edges: { start: "a", a: "b" } },
+      { edges: { start: "a", a: () => "b" } },
+      { edges: { start: "a", a: branch(() => "b", ["b"]) } },
+    ].map((part) => define({ ...base, ...part }).hash);
+    expect(new Set([hash, ...others]).size).toBe(12);
+  });
 });
 
 describe("the registry", () => {

@@ -62,7 +62,8 @@ beforeEach(async () => {
     drain: async () => undefined,
     counts: { live: 0, busy: 0 },
   };
-  const engine: Pick<Engine, "has" | "graphs"> = {
+  const engine: Pick<Engine, "has" | "graphs" | "output"> = {
+    output: () => null,
     has: (name) => name === "agent" || name === "other",
     graphs: () => ["agent", "other"],
   };

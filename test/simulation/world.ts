@@ -122,7 +122,7 @@ export class World {
     const system = createSystem({
       journal,
       engine: nativeEngine(registry),
-      host: this.observed.host(localHost(registry, { logger, random })),
+      host: this.observed.host(localHost(registry, { logger, random, clock })),
       sinks: hub,
       clock,
       random,

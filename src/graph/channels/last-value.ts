@@ -1,6 +1,6 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel, Rule } from "../channel.ts";
-import { parse, validate, type Schema } from "../schema.ts";
+import { faults, parse, validate, type Schema } from "../schema.ts";
 import { only } from "./single.ts";
 
 const set: Rule["update"] = (_current, writes, key) => {
@@ -22,7 +22,10 @@ export function value<T>(initial?: T): Channel<T | undefined, T> {
   };
 }
 
-/** A last-value key whose writes `schema` checks; its default, if it has one, is the initial value. */
+/**
+ * A last-value key whose writes `schema` checks; its default, if it has one, is the initial value. One
+ * that refuses `undefined` is required.
+ */
 export function checked(schema: Schema, key: string): Channel {
   const absent = validate(schema, undefined, key);
   return {
@@ -30,6 +33,8 @@ export function checked(schema: Schema, key: string): Channel {
     kind: "value",
     life: "kept",
     initial: absent.ok && absent.value !== undefined ? toStorable(absent.value, key) : undefined,
+    required: !absent.ok,
+    check: (stored, at) => faults(schema, stored, at),
     read: (write, at) => toStorable(parse(schema, write, at), at),
     update: set,
   };

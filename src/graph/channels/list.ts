@@ -1,4 +1,4 @@
-import { ServiceError } from "../../model/errors.ts";
+import { ServiceError, type FieldError } from "../../model/errors.ts";
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
 
@@ -9,6 +9,7 @@ export function list<V>(): Channel<readonly V[], readonly V[]> {
     kind: "list",
     life: "kept",
     initial: Object.freeze([]),
+    check: checkList,
     read(write, at) {
       if (!Array.isArray(write)) {
         throw new ServiceError("state.invalid", `${at} must be an array: its items are appended`);
@@ -17,6 +18,11 @@ export function list<V>(): Channel<readonly V[], readonly V[]> {
     },
     update: (current, writes) => append(current, writes as readonly (readonly unknown[])[]),
   };
+}
+
+/** What is wrong with a stored value that is to be a list. */
+export function checkList(stored: unknown, at: string): readonly FieldError[] {
+  return Array.isArray(stored) ? [] : [{ at, message: "must be an array" }];
 }
 
 /** A new list with the items at its end; the old one is untouched, and their items are shared. */

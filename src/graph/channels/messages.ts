@@ -8,6 +8,7 @@ import {
   type MessageLike,
   type RemoveMessage,
 } from "../message.ts";
+import { checkList } from "./list.ts";
 
 type Incoming = Message | RemoveMessage;
 type Places = Map<string, number>;
@@ -68,6 +69,7 @@ export function messages(): Channel<readonly Message[], readonly MessageLike[] |
     kind: "messages",
     life: "kept",
     initial: Object.freeze([]),
+    check: checkList,
     holds: (current, id) => Array.isArray(current) && holds(current as readonly Message[], id),
     read(write, at, mint) {
       const single = !Array.isArray(write) || isPair(write);

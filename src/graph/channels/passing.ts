@@ -1,5 +1,5 @@
 import type { Channel } from "../channel.ts";
-import { parse, type Schema } from "../schema.ts";
+import { faults, parse, type Schema } from "../schema.ts";
 import { reader } from "./last-value.ts";
 import { only } from "./single.ts";
 
@@ -10,6 +10,7 @@ export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
     kind: "ephemeral",
     life: "step",
     initial: undefined,
+    ...(schema && { check: (stored: unknown, at: string) => faults(schema, stored, at) }),
     read: reader(schema),
     update(_current, writes, key) {
       const value = only(writes, key);

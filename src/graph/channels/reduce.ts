@@ -1,6 +1,6 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
-import { isSchema, validate, type Schema } from "../schema.ts";
+import { faults, isSchema, validate, type Schema } from "../schema.ts";
 import { reader } from "./last-value.ts";
 
 /**
@@ -23,6 +23,7 @@ export function reduce(start: unknown, fold: (value: never, update: never) => un
     kind: "reduce",
     life: "kept",
     initial: schema === undefined ? toStorable(start, "initial") : initialOf(schema),
+    ...(schema && { check: (stored: unknown, at: string) => faults(schema, stored, at) }),
     read: reader(schema),
     update(current, writes, key) {
       let value = current;
