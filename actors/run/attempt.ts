@@ -10,6 +10,7 @@ import type { Sink } from "../../src/ports/sink.ts";
 import { gone, type Cell } from "../thread/cell.ts";
 import { MARK, progressed } from "../thread/record.ts";
 import { close, type Ending } from "./closing.ts";
+import { cutStep } from "./cutting.ts";
 import type { Ongoing } from "./ongoing.ts";
 import { Tasks, type TaskOwner } from "./tasks.ts";
 
@@ -49,7 +50,7 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
   #commits = 0;
   /** What tasks had left where the run began, until it is noted in the run's record. */
   #before: readonly TaskWrites[] | null = null;
-  #flushed: Promise<void> = Promise.resolve();
+  flushed: Promise<void> = Promise.resolve();
   #alive = true;
 
   constructor(cell: Cell, run: RunRecord, sink: Sink, epoch: number) {
@@ -109,6 +110,8 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
   }
 
   close(stop: CancelAction | null): void {
+    const cut = stop === "interrupt" ? cutStep(this, this.#execution, this.#tasks.streamed()) : null;
+    if (cut !== null) this.#take(cut);
     this.#tasks.revoke();
     if (stop === "rollback") this.#staged = { checkpoints: [], writes: new Map(), emissions: [] };
     close(this, stop);
@@ -235,12 +238,8 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
       .then(() => {
         if (events !== undefined) this.sink.stored(events);
       });
-    this.#flushed = stored.catch(() => undefined);
+    this.flushed = stored.catch(() => undefined);
     return stored;
-  }
-
-  get flushed(): Promise<void> {
-    return this.#flushed;
   }
 
   #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {

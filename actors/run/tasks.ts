@@ -3,7 +3,14 @@ import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { Emission, Execution, NodeCall, Settled, TaskOutcome } from "../../src/ports/engine.ts";
+import type {
+  Emission,
+  Execution,
+  NodeCall,
+  Settled,
+  StreamedFact,
+  TaskOutcome,
+} from "../../src/ports/engine.ts";
 import type { NodeIo } from "../../src/ports/host.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Cell } from "../thread/cell.ts";
@@ -33,6 +40,8 @@ interface Live {
   readonly self: AnyActorRef;
   steps: JsonObject;
   timer: Cancel | null;
+  /** What it has streamed, where that is wanted when the run is stopped. */
+  readonly streamed: StreamedFact[] | null;
 }
 
 const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;
@@ -41,6 +50,8 @@ const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } a
 export class Tasks {
   readonly #attempt: TaskOwner;
   readonly #live = new Map<string, Live>();
+  /** What those had streamed that have stopped because they were told to. */
+  readonly #cut = new Map<string, readonly StreamedFact[]>();
 
   constructor(attempt: TaskOwner) {
     this.#attempt = attempt;
@@ -58,10 +69,16 @@ export class Tasks {
     }
     // What an earlier try has journaled is not run again.
     const steps = { ...call.steps, ...this.#attempt.writes.get(task)?.steps };
-    const live: Live = { call, controller: null, stopped: null, self, steps, timer: null };
+    const streamed: StreamedFact[] | null = call.keepsPartial === true ? [] : null;
+    const live: Live = { call, controller: null, stopped: null, self, steps, timer: null, streamed };
     this.#live.set(task, live);
     const io: NodeIo = {
-      emit: (fact: Fact) => (this.#live.get(task) === live ? this.#attempt.emit(fact) : -1),
+      emit: (fact: Fact) => {
+        if (this.#live.get(task) !== live) return -1;
+        const id = this.#attempt.emit(fact);
+        if (streamed !== null && ofMessage(fact)) streamed.push({ id, fact });
+        return id;
+      },
       record: (step, value) => this.#record(live, step, value),
       get signal() {
         return signalOf(live);
@@ -93,7 +110,10 @@ export class Tasks {
     const attempt = this.#attempt;
     if (!attempt.alive) return;
     // It was asked to stop and threw: it has stopped. Its error is not the run's.
-    if (outcome.kind === "failed" && live.stopped !== null) return self.send({ type: "FAILED" });
+    if (outcome.kind === "failed" && live.stopped !== null) {
+      if (live.streamed !== null) this.#cut.set(call.task, live.streamed);
+      return self.send({ type: "FAILED" });
+    }
     const delay = retryAfter(call, outcome, attempt.cell.deps.random.float());
     if (delay !== null) {
       self.send({ type: "RETRY" });
@@ -142,11 +162,22 @@ export class Tasks {
     for (const live of this.#live.values()) stop(live, new DOMException(reason, "AbortError"));
   }
 
+  /** What the bodies had streamed when the run was stopped, by task: also of those that do not listen. */
+  streamed(): ReadonlyMap<string, readonly StreamedFact[]> {
+    const all = new Map(this.#cut);
+    for (const [task, { streamed }] of this.#live) if (streamed !== null) all.set(task, streamed);
+    return all;
+  }
+
   revoke(): void {
     this.abort("The attempt is over");
     for (const { timer } of this.#live.values()) timer?.();
     this.#live.clear();
   }
+}
+
+function ofMessage({ t }: Fact): boolean {
+  return t === "token" || t === "piece" || t === "message";
 }
 
 function signalOf(live: Live): AbortSignal {

@@ -12,6 +12,7 @@ import type {
   Settled,
   Source,
   Step,
+  StreamedFact,
   TaskOutcome,
 } from "../ports/engine.ts";
 import type { Definition } from "../graph/definition.ts";
@@ -24,6 +25,7 @@ import { parse } from "../graph/schema.ts";
 import { applyUpdates, own, type Move } from "../graph/superstep.ts";
 import { begin } from "./begin.ts";
 import { commitStep, errorOf } from "./commit.ts";
+import { cutStep, keeperOf, type Keeper } from "./cut.ts";
 import { Frame, ROOT } from "./frame.ts";
 import { refusalOf } from "./refusals.ts";
 import { isStreamed, streamedIds } from "./streamed.ts";
@@ -54,10 +56,12 @@ type Refused = NonNullable<Extract<TaskOutcome, { kind: "failed" }>["refused"]>;
 class NativeExecution implements Execution {
   readonly #frame: Frame;
   readonly #edition: number;
+  readonly #keeper: Keeper | undefined;
   #context: JsonObject = {};
 
   constructor(definition: Definition, edition: number, run: RunRecord, position: Position, source: Source) {
     this.#edition = edition;
+    this.#keeper = keeperOf(definition);
     this.#frame = new Frame(definition, run, position, source);
   }
 
@@ -104,6 +108,7 @@ class NativeExecution implements Execution {
       resumes: writes?.resumes ?? [],
       steps: writes?.steps ?? {},
       meta: this.#meta(planned),
+      ...(this.#keeper !== undefined && { keepsPartial: true }),
     };
   }
 
@@ -123,6 +128,11 @@ class NativeExecution implements Execution {
 
   apply(): Step {
     return commitStep(this.#frame);
+  }
+
+  cut(streamed: ReadonlyMap<string, readonly StreamedFact[]>): Step | null {
+    if (this.#keeper === undefined) return null;
+    return cutStep(this.#frame, this.#keeper, streamed, (task) => this.#meta(task));
   }
 
   #returned(task: PlannedTask, { value, cached, streamed: named }: Returned): Settled {

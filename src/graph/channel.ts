@@ -37,6 +37,8 @@ export interface Rule {
   update(current: unknown, writes: readonly unknown[], key: string): Changed | undefined;
   /** Of a list of messages: does it hold one with this id? Other rules hold no messages. */
   holds?(current: unknown, id: string): boolean;
+  /** Of a list of messages: a message that a run was stopped in the middle of is kept. */
+  readonly keepsPartial?: boolean;
 }
 
 /** A key of the state that takes writes of type `U` and is read as `V`. */

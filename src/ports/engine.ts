@@ -113,6 +113,14 @@ export interface NodeCall {
   readonly steps: JsonObject;
   /** What the events of its messages say: langgraph_step, langgraph_node, ... */
   readonly meta: JsonObject;
+  /** What it streams is wanted by {@link Execution.cut} when the run is stopped meanwhile. */
+  readonly keepsPartial?: boolean;
+}
+
+/** A `message`, `token` or `piece` fact, with the id of its event. */
+export interface StreamedFact {
+  readonly id: number;
+  readonly fact: Fact;
 }
 
 /**
@@ -134,6 +142,11 @@ export interface Execution {
   settle(task: string, outcome: TaskOutcome): Settled;
   /** All tasks of the plan are settled: applies what they wrote, in task order, and plans on. */
   apply(): Eventually<Step>;
+  /**
+   * The run is stopped (not taken back) in the middle of a step: what is kept of the messages that its tasks, by id, had begun
+   * to stream; null when nothing is. The checkpoint made has the same tasks to run next.
+   */
+  cut?(streamed: ReadonlyMap<string, readonly StreamedFact[]>): Step | null;
 }
 
 /** Whose run it is, and the ids and times that an execution needs; the caller's ports stand behind it. */

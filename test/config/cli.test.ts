@@ -104,7 +104,11 @@ describe("graph files", () => {
       /graphs\.a: .*a\.mjs exports no "x"; it exports: y/,
     ],
     ["that throws", { graphs: { a: "./bad.mjs:x" } }, /graphs\.a: .*bad\.mjs cannot be loaded: no luck/],
-    ["that is no graph", { graphs: { a: "./a.mjs:y" } }, /graphs\.a: the export "y" of .*a\.mjs is no graph: .*it exports: y/],
+    [
+      "that is no graph",
+      { graphs: { a: "./a.mjs:y" } },
+      /graphs\.a: the export "y" of .*a\.mjs is no graph: .*it exports: y/,
+    ],
   ])("one %s is named, and nothing is served", (_, content, message) => {
     const config = project("bad", {
       "a.mjs": "export const y = 1;",

@@ -13,11 +13,28 @@ import { checkList } from "./list.ts";
 type Incoming = Message | RemoveMessage;
 type Places = Map<string, number>;
 
+export interface MessagesOptions {
+  /**
+   * What becomes of a message that is being streamed while its run is interrupted or cancelled. `"drop"` (the default): the
+   * state is that of the last whole superstep. `"keep"`: what was said so far is appended, without tool calls, and marked by
+   * `response_metadata.interrupted`; if the run is gone on with (input null), the whole message takes its place. A rollback
+   * keeps nothing. With several such keys, the first takes it.
+   */
+  readonly onInterrupt?: "keep" | "drop";
+}
+
 /**
  * A list of messages: a new one is appended, one whose id is known replaces the old one in its place,
  * `{ type: "remove", id }` takes one out. One that comes without an id gets one.
+ * @throws ServiceError `graph.invalid` for an unknown `onInterrupt`
  */
-export function messages(): Channel<readonly Message[], readonly MessageLike[] | MessageLike> {
+export function messages(
+  options: MessagesOptions = {},
+): Channel<readonly Message[], readonly MessageLike[] | MessageLike> {
+  const { onInterrupt = "drop" } = options;
+  if (onInterrupt !== "keep" && onInterrupt !== "drop") {
+    throw new ServiceError("graph.invalid", 'messages({ onInterrupt }) must be "keep" or "drop"');
+  }
   /**
    * Where each id stands in a list, shared with the lists that it grows into: finding an id must not cost more the longer
    * the conversation is. Nothing but a cache: a list without one gets a new one. A place beyond a list's end belongs to a
@@ -69,6 +86,7 @@ export function messages(): Channel<readonly Message[], readonly MessageLike[] |
     kind: "messages",
     life: "kept",
     initial: Object.freeze([]),
+    ...(onInterrupt === "keep" && { keepsPartial: true }),
     check: checkList,
     holds: (current, id) => Array.isArray(current) && holds(current as readonly Message[], id),
     read(write, at, mint) {
