@@ -1,7 +1,7 @@
 import type { CancelAction, MultitaskStrategy, RunKwargs, RunRecord } from "../src/model/run.ts";
 import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
-import type { ThreadKey, ThreadRecord } from "../src/model/thread.ts";
+import type { ThreadKey, ThreadRecord, ThreadStart } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Engine } from "../src/ports/engine.ts";
 import type { Failpoints } from "../src/ports/failpoints.ts";
@@ -20,6 +20,10 @@ export interface RunDraft {
   readonly metadata: JsonObject;
   readonly kwargs: RunKwargs;
   readonly multitask_strategy: MultitaskStrategy;
+  /** What the thread's record is to keep of the run's config, for people to see; undefined: nothing new. */
+  readonly config?: JsonObject;
+  /** How to make the thread, in the same append, where there is none. Without it, there has to be one. */
+  readonly create?: ThreadStart;
 }
 
 export interface ThreadDraft {
@@ -44,7 +48,8 @@ export interface ThreadSystem {
   /** Resolves once stored. @throws ServiceError `thread.exists`, `server.draining`, `storage.unavailable` */
   create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord>;
   /**
-   * Admits a run by the multitask rules, in one turn per thread. Resolves once the run is stored.
+   * Admits a run by the multitask rules, in one turn per thread. Resolves once the run is stored, and with it its thread,
+   * where that is to be made. A temporary thread takes no other run than its own: for that it is not there.
    * @throws ServiceError `thread.not_found`, `run.conflict`, `resume.ambiguous`, `server.draining`, `storage.unavailable`
    */
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;

@@ -1,12 +1,14 @@
 import { createActor } from "xstate";
-import { ServiceError } from "../src/model/errors.ts";
+import { ServiceError, threadNotFound } from "../src/model/errors.ts";
 import { isTerminal, type CancelAction, type RunRecord } from "../src/model/run.ts";
-import { newThread, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import { newThread, type ThreadKey, type ThreadRecord, type ThreadStart } from "../src/model/thread.ts";
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import { admit, cancel } from "./thread/admission.ts";
 import { Cell, type CellOwner } from "./thread/cell.ts";
 import { charts, type Charts } from "./charts.ts";
 import { Idle } from "./idle.ts";
+import { isLeftOver, Temporaries } from "./temporary.ts";
+import { Waiters } from "./waiters.ts";
 import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem, RunEnd } from "./port.ts";
 
 /** The name under which a thread's cell is held, and its chart knows it. */
@@ -17,15 +19,14 @@ export function cellName(key: ThreadKey): string {
 /** Milliseconds before a thread whose storage failed is taken up again. */
 const RETAKE = 1_000;
 
-type Waiter = (end: RunEnd) => void;
-
 /** Thread id -> live cell. An entry is absent, waking (whoever asks meanwhile waits for it) or live. */
 export class Registry implements ThreadSystem, CellOwner {
   draining = false;
   readonly #deps: SystemDeps;
   readonly #cells = new Map<string, Cell>();
   readonly #waking = new Map<string, Promise<Cell>>();
-  readonly #waiters = new Map<string, Waiter[]>();
+  readonly #waiters = new Waiters();
+  readonly #temporaries: Temporaries;
   readonly #idle: Idle;
   readonly #charts: Charts;
   /** The scheduler as XState asks for it. */
@@ -41,6 +42,7 @@ export class Registry implements ThreadSystem, CellOwner {
     this.#charts = charts((name) => this.#cells.get(name), {
       grace: (callback) => void deps.scheduler.after(deps.limits.grace, callback),
     });
+    this.#temporaries = new Temporaries(deps, (cell) => this.#letGo(cell));
     this.#idle = new Idle(deps.clock, deps.scheduler, deps.limits, (cell) => this.#passivate(cell));
   }
 
@@ -54,7 +56,7 @@ export class Registry implements ThreadSystem, CellOwner {
     this.#refuseWhenDraining();
     const existing = await this.#deps.journal.thread(key);
     if (existing !== undefined) return this.#existing(existing, draft);
-    const thread = { ...newThread(key.thread, this.#deps.clock.now(), draft.metadata), seq: 1 };
+    const thread = { ...newThread(key.thread, this.#deps.clock.now(), draft), seq: 1 };
     try {
       await this.#deps.journal.append({
         key,
@@ -74,14 +76,23 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   #existing(thread: ThreadRecord, draft: ThreadDraft): ThreadRecord {
-    if (draft.if_exists === "do_nothing") return thread;
+    if (draft.if_exists === "do_nothing" && thread.temporary === null) return thread;
     throw new ServiceError("thread.exists", "Thread already exists");
   }
 
   async admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
     this.#refuseWhenDraining();
-    const cell = this.#wake(key);
-    return admit(cell instanceof Promise ? await cell : cell, draft);
+    const found = this.#wake(key, draft.create);
+    const cell = found instanceof Promise ? await found : found;
+    const isNew = cell.record.seq === 0;
+    if (cell.record.temporary !== null && !isNew) throw threadNotFound(key.thread);
+    try {
+      return await admit(cell, draft);
+    } catch (cause) {
+      // A thread that was to be made with this run is not there.
+      if (isNew && cell.record.seq === 0) this.#letGo(cell);
+      throw cause;
+    }
   }
 
   async settled(key: ThreadKey, run: string): Promise<RunRecord | undefined> {
@@ -90,21 +101,13 @@ export class Registry implements ThreadSystem, CellOwner {
 
   ended(key: ThreadKey, run: string): Promise<RunEnd> {
     const cell = this.#cells.get(cellName(key));
-    if (cell?.runs.has(run)) return this.#wait(run);
+    if (cell?.runs.has(run)) return this.#waiters.wait(run);
     return Promise.resolve(
       andThen(this.#deps.journal.run(key, run), (record) => {
         if (record === undefined || isTerminal(record.status)) return { run: record };
-        return this.#wait(run);
+        return this.#waiters.wait(run);
       }),
     );
-  }
-
-  #wait(run: string): Promise<RunEnd> {
-    return new Promise((resolve) => {
-      const waiters = this.#waiters.get(run);
-      if (waiters === undefined) this.#waiters.set(run, [resolve]);
-      else waiters.push(resolve);
-    });
   }
 
   async cancel(key: ThreadKey, run: string, action: CancelAction): Promise<void> {
@@ -129,7 +132,9 @@ export class Registry implements ThreadSystem, CellOwner {
     for await (const key of journal.unsettled()) {
       await failpoints.hit("recovery.thread");
       try {
-        await this.#wake(key);
+        const record = await journal.thread(key);
+        if (record !== undefined && isLeftOver(record)) this.#temporaries.remove(key, record);
+        else await this.#wake(key);
         found++;
       } catch (cause) {
         // One damaged thread must not keep the others from being served.
@@ -174,11 +179,10 @@ export class Registry implements ThreadSystem, CellOwner {
 
   // --- what cells tell ---
 
-  concluded(cell: Cell, run: string, end: RunEnd): void {
+  concluded(cell: Cell, run: string, end: RunEnd, isRead = false): void {
     this.rested(cell);
-    const waiters = this.#waiters.get(run);
-    this.#waiters.delete(run);
-    if (waiters !== undefined) for (const resolve of waiters) resolve(end);
+    this.#temporaries.concluded(cell, end, isRead);
+    this.#waiters.tell(run, end);
     if (this.draining) this.#checkDrained();
   }
 
@@ -192,10 +196,7 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   broken(cell: Cell, cause: unknown): void {
-    const name = cellName(cell.key);
-    if (this.#cells.get(name) === cell) this.#cells.delete(name);
-    this.#idle.drop(cell);
-    this.#deps.journal.release(cell.key);
+    this.#letGo(cell);
     this.#deps.logger.error("a thread's actor was given up", {
       thread: cell.key.thread,
       cause: cause instanceof Error ? cause.message : String(cause),
@@ -219,14 +220,14 @@ export class Registry implements ThreadSystem, CellOwner {
 
   // --- waking and letting go ---
 
-  #wake(key: ThreadKey): Eventually<Cell> {
+  /** `start`: how the thread begins where there is none. @throws ServiceError `thread.not_found` without it */
+  #wake(key: ThreadKey, start?: ThreadStart): Eventually<Cell> {
     const name = cellName(key);
     const live = this.#cells.get(name) ?? this.#waking.get(name);
     if (live !== undefined) return live;
-    const cell = andThen(this.#deps.journal.thread(key), (record) => {
-      if (record === undefined) {
-        throw new ServiceError("thread.not_found", `Thread with ID ${key.thread} not found`);
-      }
+    const cell = andThen(this.#deps.journal.thread(key), (stored) => {
+      if (stored === undefined && start === undefined) throw threadNotFound(key.thread);
+      const record = stored ?? newThread(key.thread, this.#deps.clock.now(), start);
       const unsettled = record.active === null ? record.queue : [record.active, ...record.queue];
       return this.#load(new Cell(key, record, this.#deps, this), unsettled, 0);
     });
@@ -282,10 +283,16 @@ export class Registry implements ThreadSystem, CellOwner {
 
   #passivate(cell: Cell): boolean {
     if (cell.inFlight > 0 || cell.runs.size > 0) return false;
-    cell.actor?.stop();
-    cell.alive = false;
-    this.#cells.delete(cellName(cell.key));
-    this.#deps.journal.release(cell.key);
+    this.#letGo(cell);
     return true;
+  }
+
+  #letGo(cell: Cell): void {
+    const name = cellName(cell.key);
+    if (this.#cells.get(name) === cell) this.#cells.delete(name);
+    this.#idle.drop(cell);
+    if (cell.alive) cell.actor?.stop();
+    cell.alive = false;
+    this.#deps.journal.release(cell.key);
   }
 }

@@ -102,7 +102,7 @@ function settle(attempt: Ending, stop: CancelAction | null): void {
         finish(attempt, verdict);
         if (events !== undefined) sink.stored(events);
         sink.close();
-        cell.owner.concluded(cell, id, { run, ...leftBy(attempt, verdict) });
+        cell.owner.concluded(cell, id, { run, ...leftBy(attempt, verdict) }, sink.isRead);
       },
       // The cell has been given up; recovery takes the run up.
       () => undefined,
@@ -140,7 +140,7 @@ function takeBack(attempt: Ending): void {
     finish(attempt, { status: "interrupted", rest });
     if (unstored !== undefined) sink.stored(unstored);
     sink.close();
-    cell.owner.concluded(cell, id, { run: undefined });
+    cell.owner.concluded(cell, id, { run: undefined }, sink.isRead);
   };
   attempt.flushed
     .then(() => standingBefore(cell, attempt.run))

@@ -4,7 +4,7 @@ import type { RunDraft } from "../port.ts";
 import { gone, type Cell } from "./cell.ts";
 import { situationOf } from "./chart.ts";
 import { decide, stronger } from "./multitask.ts";
-import { admitted, newRun, withdrawn } from "./record.ts";
+import { admitted, configured, newRun, withdrawn } from "./record.ts";
 import { prepare } from "./starting.ts";
 
 const CONFLICT =
@@ -35,7 +35,7 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
       run: begun,
       events,
       attempt,
-    } = prepare(cell, admitted(cell.record, run, decision), run, 0);
+    } = prepare(cell, configured(admitted(cell.record, run, decision), draft.config), run, 0);
     cell.owner.rested(cell);
     const stored = cell.write(
       { kind: "admitted", durable: true, runs: [begun], ...(events && { events }) },
@@ -60,7 +60,7 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
     if (decision.active) runs.push(...markActive(cell, decision.action));
   }
   const stored = cell.write({ kind: "admitted", durable: true, runs, forget }, (thread) =>
-    admitted(thread, run, decision),
+    configured(admitted(thread, run, decision), draft.config),
   );
   for (const id of withdrawnIds(runs, forget, run.run_id)) cell.runs.delete(id);
   actor.send(told);

@@ -20,8 +20,8 @@ export interface CellOwner {
   readonly draining: boolean;
   /** A run waits at the end of a superstep for the server to stop. */
   halted(cell: Cell): void;
-  /** A run has ended, and that is stored. */
-  concluded(cell: Cell, run: string, end: RunEnd): void;
+  /** A run has ended, and that is stored. `isRead`: is somebody still reading its stream? */
+  concluded(cell: Cell, run: string, end: RunEnd, isRead?: boolean): void;
   /** The thread may have come to rest, or have left it. */
   rested(cell: Cell): void;
   /** A write failed or an actor broke: the cell is dead, its thread has to be taken up from the records. */

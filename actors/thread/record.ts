@@ -1,5 +1,6 @@
 import type { CancelAction, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import type { PlainError } from "../../src/model/errors.ts";
+import { isObject, type JsonObject } from "../../src/model/json.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import type { RunDraft } from "../port.ts";
 import type { Decision } from "./multitask.ts";
@@ -47,6 +48,15 @@ export function admitted(thread: ThreadRecord, run: RunRecord, decision: Decisio
         : thread.queue;
   const metadata = { ...thread.metadata, graph_id: run.graph_id, assistant_id: run.assistant_id };
   return { ...thread, metadata, queue, next_run: thread.next_run + 1 };
+}
+
+/** The thread's config once a run has brought its own: member by member, and so what is `configurable`. */
+export function configured(thread: ThreadRecord, config: JsonObject | undefined): ThreadRecord {
+  if (config === undefined) return thread;
+  const before = thread.config["configurable"];
+  const { configurable } = config;
+  const both = isObject(before) && isObject(configurable) ? { ...before, ...configurable } : undefined;
+  return { ...thread, config: { ...thread.config, ...config, ...(both && { configurable: both }) } };
 }
 
 /** The thread and the run once an attempt starts. `first` is the id of the attempt's first event. */

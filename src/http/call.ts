@@ -1,4 +1,4 @@
-import { parseUuid } from "../model/ids.ts";
+import { parseUuid, twin } from "../model/ids.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import { readObject, type RawBody } from "./body.ts";
@@ -61,6 +61,12 @@ export class Call {
   /** The run that the path names. @throws ServiceError `validation.failed` */
   run(): string {
     return this.#uuid(1, "run_id");
+  }
+
+  /** The run that a path without a thread names, on the thread that was made for it. @throws ServiceError `validation.failed` */
+  alone(): { readonly key: ThreadKey; readonly id: string } {
+    const id = this.#uuid(0, "run_id");
+    return { key: { tenant: this.tenant, thread: twin(id) }, id };
   }
 
   #uuid(n: number, name: string): string {

@@ -9,6 +9,8 @@ import { refuseUnrendered, refuseUnserved, refuseUnservedQuery } from "./unserve
 export interface Started {
   readonly key: ThreadKey;
   readonly run: RunRecord;
+  /** Where the run is, relative: some clients refuse another origin. */
+  readonly path: string;
   /** What the client wants to become of the run when it goes away. */
   readonly cancelOnDisconnect: boolean;
 }
@@ -16,17 +18,33 @@ export interface Started {
 /** Reads a request for a run on a thread and starts it: the same for all ways to look at its outcome. */
 export async function startRun({ service }: HttpDeps, call: Call): Promise<Started> {
   const key = call.thread();
+  const request = await readRun(call);
+  const run = await service.runs.start(key, request);
+  return { key, run, path: runPath(run), cancelOnDisconnect: request.on_disconnect === "cancel" };
+}
+
+/** The same for a run that is given no thread. `attended`: its client stays to hear its outcome. */
+export async function startAlone({ service }: HttpDeps, call: Call, attended: boolean): Promise<Started> {
+  const { tenant } = call;
+  const request = await readRun(call);
+  // Nobody else would ever hear of it.
+  const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
+  const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";
+  const run = await service.runs.startAlone(tenant, request, temporary);
+  return { key: { tenant, thread: run.thread_id }, run, path: alonePath(run), cancelOnDisconnect };
+}
+
+async function readRun(call: Call) {
   refuseUnservedQuery(call.query, "create");
   const body = await call.body();
   refuseUnserved(body, "run");
   const request = runCreate.parse(body) as ReturnType<typeof runCreate.parse> & RunRequest;
   refuseUnrendered(request.stream_mode);
-  const run = await service.runs.start(key, request);
-  return { key, run, cancelOnDisconnect: request.on_disconnect === "cancel" };
+  return request;
 }
 
-/** Where a run is, relative: some clients refuse another origin. */
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;
+export const alonePath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
 /** Tells the run's end to come when the peer goes away, also when it has gone by now. */
 export function onDisconnect(

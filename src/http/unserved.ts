@@ -22,8 +22,6 @@ const bodies = {
     webhook: never,
     checkpoint: never,
     checkpoint_id: never,
-    if_not_exists: only("reject"),
-    feedback_keys: empty,
     langsmith_tracer: never,
     strict_resume: only(false),
   },

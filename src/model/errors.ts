@@ -58,6 +58,9 @@ export class ServiceError extends Error {
   }
 }
 
+export const threadNotFound = (id: string): ServiceError =>
+  new ServiceError("thread.not_found", `Thread with ID ${id} not found`);
+
 /** An error as records and streams carry it: the class name and the message, never the stack. */
 export interface PlainError {
   readonly error: string;

@@ -9,6 +9,14 @@ export function parseUuid(text: unknown): string | undefined {
   return UUID.test(lower) ? lower : undefined;
 }
 
+/**
+ * The id that belongs to this one, and the other way round: they differ in the last bit. So a run that was given no thread
+ * and the thread that was made for it are found by one another.
+ */
+export function twin(id: string): string {
+  return id.slice(0, -1) + (Number.parseInt(id.slice(-1), 16) ^ 1).toString(16);
+}
+
 const HEX: readonly string[] = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"));
 
 function format(b: Uint8Array): string {

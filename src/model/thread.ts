@@ -45,16 +45,40 @@ export interface ThreadRecord {
   readonly next_event: number;
   /** The order of admission that the next run gets. */
   readonly next_run: number;
+  /** Set on the thread of a run that was given none: nobody is shown it, and it is deleted with the run's end. */
+  readonly temporary: Temporary | null;
+}
+
+/** What a thread is made with. */
+export interface ThreadStart {
+  readonly metadata?: JsonObject;
+  /** It is made for one run: hidden, and deleted when the run has ended and its readers have read that. */
+  readonly temporary?: Temporary | null;
+}
+
+/**
+ * How a run that was given no thread stands to its client. `background`: it needs none. `bound`: it ends when its client
+ * leaves. `free`: its client may leave and come back.
+ */
+export type Temporary = "background" | "bound" | "free";
+
+/** Does anything run or wait to run? */
+export function hasWork({ active, queue }: ThreadRecord): boolean {
+  return active !== null || queue.length > 0;
 }
 
 /** The status on the wire, read from the record: busy while anything runs or waits to run. */
 export function threadStatus(thread: ThreadRecord): ThreadStatus {
-  if (thread.active !== null || thread.queue.length > 0) return "busy";
+  if (hasWork(thread)) return "busy";
   return thread.rest === "success" ? "idle" : thread.rest;
 }
 
 /** A thread that has just been made: nothing stored yet (`seq` 0), no run. */
-export function newThread(id: string, now: number, metadata: JsonObject): ThreadRecord {
+export function newThread(
+  id: string,
+  now: number,
+  { metadata = {}, temporary = null }: ThreadStart = {},
+): ThreadRecord {
   return {
     thread_id: id,
     created_at: now,
@@ -72,5 +96,6 @@ export function newThread(id: string, now: number, metadata: JsonObject): Thread
     interrupts: {},
     next_event: 1,
     next_run: 1,
+    temporary,
   };
 }

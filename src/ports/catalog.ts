@@ -28,6 +28,6 @@ export interface Catalog {
   /** Newest first. */
   assistants(tenant: string, query: AssistantQuery): Promise<readonly AssistantRecord[]>;
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void>;
-  /** The index of threads, which the journal's appends keep. */
+  /** The index of threads, which the journal's appends keep; temporary ones are not in it. */
   threads(tenant: string, query: ThreadQuery): Promise<readonly ThreadKey[]>;
 }

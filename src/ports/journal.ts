@@ -64,7 +64,9 @@ export interface Damage {
 export interface Journal {
   // --- threads ---
   thread(key: ThreadKey): Eventually<ThreadRecord | undefined>;
-  /** Threads with a run in progress or waiting: all that a boot has to look at. MUST NOT scan the others. */
+  /**
+   * Threads with a run in progress or waiting, and temporary ones: all that a boot has to look at. MUST NOT scan the others.
+   */
   unsettled(): AsyncIterable<ThreadKey>;
 
   // --- runs ---

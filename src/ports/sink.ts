@@ -29,6 +29,8 @@ export interface Sink {
   readonly next: number;
   /** The run has ended and all its facts are stored: readers end after the last one. */
   close(): void;
+  /** Is somebody reading? After `close`: is somebody who has not come to the end yet? */
+  readonly isRead: boolean;
   /**
    * The process gives the run up without an end (its storage failed, or the server stops): readers are cut off, to come
    * again with their last id.

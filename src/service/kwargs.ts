@@ -9,7 +9,7 @@ import type {
   StreamMode,
 } from "../model/run.ts";
 import type { RunDraft } from "../../actors/port.ts";
-import type { ThreadRecord } from "../model/thread.ts";
+import type { ThreadStart } from "../model/thread.ts";
 import { storable, storableObject } from "./storable.ts";
 
 /** What a client asks for when it starts a run: the fields of the wire that are served, checked for their types. */
@@ -30,6 +30,23 @@ export interface RunRequest {
   readonly durability?: Durability;
   /** The older name of a choice of durability: false is `exit`. */
   readonly checkpoint_during?: boolean;
+  /** Kept with the run. */
+  readonly feedback_keys?: readonly string[];
+  /** What to do when the thread is not there: `reject` (default) throws `thread.not_found`, `create` makes it with the run. */
+  readonly if_not_exists?: "reject" | "create";
+  /**
+   * Of a run without a thread of its own: is what was made for it deleted at its end (default), or kept as a thread? The
+   * SDK's types call it `complete` and `continue`.
+   */
+  readonly on_completion?: "delete" | "keep" | "complete" | "continue";
+}
+
+/** The thread that a run is for. */
+export interface Place {
+  readonly thread_id: string;
+  readonly metadata: JsonObject;
+  /** How to make it, where it is not there. */
+  readonly create?: ThreadStart;
 }
 
 const VALUES: readonly StreamMode[] = ["values"];
@@ -39,18 +56,18 @@ export function draftOf(
   run_id: string,
   request: RunRequest,
   assistant: AssistantRecord,
-  thread: ThreadRecord,
+  place: Place,
 ): RunDraft {
   const { assistant_id, graph_id } = assistant;
   const metadata = {
     ...assistant.metadata,
-    ...thread.metadata,
+    ...place.metadata,
     graph_id,
     assistant_id,
     ...storableObject(request.metadata, "metadata"),
   };
   const config = storableObject(request.config, "config");
-  const ids = { run_id, thread_id: thread.thread_id, graph_id, assistant_id };
+  const ids = { run_id, thread_id: place.thread_id, graph_id, assistant_id };
   const kwargs: RunKwargs = {
     input: storable(request.input ?? null, "input"),
     command: (storable(request.command ?? null, "command") as Command | null) ?? null,
@@ -73,9 +90,9 @@ export function draftOf(
     },
     context: { ...assistant.context, ...storableObject(request.context, "context") },
     webhook: null,
-    temporary: false,
+    temporary: place.create?.temporary !== undefined,
     stream_mode: modesOf(request.stream_mode),
-    feedback_keys: null,
+    feedback_keys: request.feedback_keys?.length ? request.feedback_keys : null,
     interrupt_before: request.interrupt_before ?? null,
     interrupt_after: request.interrupt_after ?? null,
     subgraphs: request.stream_subgraphs ?? false,
@@ -83,7 +100,27 @@ export function draftOf(
     durability: request.durability ?? (request.checkpoint_during === false ? "exit" : "async"),
   };
   const multitask_strategy = request.multitask_strategy ?? "reject";
-  return { run_id, assistant_id, graph_id, metadata, kwargs, multitask_strategy };
+  const shared = sharedConfig(assistant.config, config);
+  return {
+    run_id,
+    assistant_id,
+    graph_id,
+    metadata,
+    kwargs,
+    multitask_strategy,
+    ...(shared && { config: shared }),
+    ...(place.create && { create: place.create }),
+  };
+}
+
+/** What the thread's record shows of the configuration that it was run with last. Most runs have none. */
+function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | undefined {
+  const config = { ...assistant, ...run };
+  for (const _ in config) {
+    const configurable = { ...member(assistant, "configurable"), ...member(run, "configurable") };
+    return Object.hasOwn(config, "configurable") ? { ...config, configurable } : config;
+  }
+  return undefined;
 }
 
 function modesOf(modes: RunRequest["stream_mode"]): readonly StreamMode[] {

@@ -1,9 +1,9 @@
 import type { ThreadSystem } from "../../actors/port.ts";
-import { ServiceError } from "../model/errors.ts";
-import { uuid7 } from "../model/ids.ts";
+import { ServiceError, threadNotFound } from "../model/errors.ts";
+import { twin, uuid7 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { CancelAction, RunRecord, RunStatus } from "../model/run.ts";
-import type { ThreadKey } from "../model/thread.ts";
+import { type CancelAction, isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
+import type { Temporary, ThreadKey } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -11,9 +11,10 @@ import type { Random } from "../ports/random.ts";
 import type { Hub } from "../stream/hub.ts";
 import type { Reader } from "../stream/reader.ts";
 import type { Assistants } from "./assistants.ts";
-import { draftOf, type RunRequest } from "./kwargs.ts";
+import { draftOf, type Place, type RunRequest } from "./kwargs.ts";
 import { runOf } from "./records.ts";
 import { resultOf } from "./result.ts";
+import { storableObject } from "./storable.ts";
 import { threadAt } from "./threads.ts";
 
 export interface RunsPage {
@@ -29,8 +30,15 @@ export interface Runs {
    *   `server.draining`, `storage.unavailable`
    */
   start(key: ThreadKey, request: RunRequest): Promise<RunRecord>;
-  /** @throws ServiceError `run.not_found`, `thread.not_found` */
+  /**
+   * Starts a run that is given no thread: one is made for it, hidden and deleted at its end, unless the request says to keep
+   * it. After a crash it is taken up again unless it is `bound`. Throws as {@link start} does.
+   */
+  startAlone(tenant: string, request: RunRequest, temporary: Temporary): Promise<RunRecord>;
+  /** A run without a thread of its own is gone once it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
   find(key: ThreadKey, run: string): Promise<RunRecord>;
+  /** The same to read what it has to tell: some that are gone are kept for readers for a while. Throws as {@link find} does. */
+  findToRead(key: ThreadKey, run: string): Promise<RunRecord>;
   /** A run's record as the wire shows it now. */
   show(key: ThreadKey, run: RunRecord): JsonObject;
   /** Newest first. @throws ServiceError `thread.not_found` */
@@ -57,11 +65,25 @@ interface Deps {
 }
 
 export function createRuns({ system, journal, engine, hub, clock, random, assistants }: Deps): Runs {
-  async function find(key: ThreadKey, id: string): Promise<RunRecord> {
+  async function findToRead(key: ThreadKey, id: string): Promise<RunRecord> {
     const run = await journal.run(key, id);
     if (run !== undefined) return run;
     await threadAt(journal, key);
     throw new ServiceError("run.not_found", "Run not found");
+  }
+
+  async function find(key: ThreadKey, id: string): Promise<RunRecord> {
+    const run = await findToRead(key, id);
+    if (run.kwargs.temporary && isTerminal(run.status)) throw threadNotFound(key.thread);
+    return run;
+  }
+
+  async function placeOf(key: ThreadKey, request: RunRequest): Promise<Place> {
+    if (request.if_not_exists !== "create") return threadAt(journal, key);
+    const stored = await journal.thread(key);
+    if (stored !== undefined) return threadAt(journal, key);
+    const metadata = storableObject(request.metadata, "metadata");
+    return { thread_id: key.thread, metadata, create: { metadata } };
   }
 
   const isRunning = (key: ThreadKey, run: RunRecord) =>
@@ -70,12 +92,23 @@ export function createRuns({ system, journal, engine, hub, clock, random, assist
   return {
     async start(key, request) {
       const assistant = await assistants.resolve(key.tenant, request.assistant_id);
-      const thread = await threadAt(journal, key);
       const id = uuid7(clock.now(), random.bytes(16));
-      return system.admit(key, draftOf(id, request, assistant, thread));
+      return system.admit(key, draftOf(id, request, assistant, await placeOf(key, request)));
+    },
+
+    async startAlone(tenant, request, temporary) {
+      const assistant = await assistants.resolve(tenant, request.assistant_id);
+      const id = uuid7(clock.now(), random.bytes(16));
+      const metadata = storableObject(request.metadata, "metadata");
+      const keep = request.on_completion === "keep" || request.on_completion === "continue";
+      const create = keep ? { metadata } : { metadata, temporary };
+      const place = { thread_id: twin(id), metadata, create };
+      return system.admit({ tenant, thread: twin(id) }, draftOf(id, request, assistant, place));
     },
 
     find,
+
+    findToRead,
 
     show: (key, run) => runOf(run, isRunning(key, run)),
 

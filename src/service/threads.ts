@@ -1,6 +1,6 @@
 import type { ThreadSystem } from "../../actors/port.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { uuid7 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
@@ -71,11 +71,11 @@ export function createThreads({ system, journal, clock, random }: Deps): Threads
   };
 }
 
-/** @throws ServiceError `thread.not_found` */
+/** A thread that may be shown. @throws ServiceError `thread.not_found` also when it is a temporary one */
 export async function threadAt(journal: Journal, key: ThreadKey): Promise<ThreadRecord> {
   const record = await journal.thread(key);
-  if (record !== undefined) return record;
-  throw new ServiceError("thread.not_found", `Thread with ID ${key.thread} not found`);
+  if (record !== undefined && record.temporary === null) return record;
+  throw threadNotFound(key.thread);
 }
 
 /**

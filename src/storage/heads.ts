@@ -1,5 +1,5 @@
 import type { RunKwargs } from "../model/run.ts";
-import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import { hasWork, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
 import { headKey, threadPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
@@ -56,7 +56,7 @@ export class Heads {
       prefix,
       epoch: thread?.epoch ?? 0,
       seq: thread?.seq ?? 0,
-      active: thread !== undefined && hasWork(thread),
+      active: thread !== undefined && isUnsettled(thread),
       latest: new Map(),
       tips: new Map(),
       kwargs: new Map(),
@@ -122,7 +122,7 @@ export class Heads {
   }
 }
 
-/** Must a boot look at it? */
-export function hasWork(thread: ThreadRecord): boolean {
-  return thread.active !== null || thread.queue.length > 0;
+/** Must a boot look at it? One that is temporary has to be deleted, at the least. */
+export function isUnsettled(thread: ThreadRecord): boolean {
+  return hasWork(thread) || thread.temporary !== null;
 }

@@ -43,6 +43,7 @@ export const threadRows = columns<ThreadRecord>()([
   "interrupts",
   "next_event",
   "next_run",
+  "temporary",
 ]);
 
 export const runRows = columns<StoredRun>()([

@@ -17,7 +17,10 @@ export function columns<T extends object>() {
       row: (record) => own.map((name) => record[name] ?? null),
       record(row) {
         const record: { [name: string]: unknown } = {};
-        for (let i = 0; i < own.length; i++) record[own[i] as string] = (row as readonly unknown[])[i];
+        for (let i = 0; i < own.length; i++) {
+          // Null in a row that is older than the column.
+          record[own[i] as string] = (row as readonly unknown[])[i] ?? null;
+        }
         return record as T;
       },
     };

@@ -3,7 +3,7 @@ import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
-import { hasWork } from "./heads.ts";
+import { isUnsettled } from "./heads.ts";
 import {
   activeKey,
   eventsPrefix,
@@ -155,12 +155,13 @@ export class ThreadCheck {
       const bytes = this.#kv.getSync(headKey(this.#prefix));
       if (bytes === undefined) return undefined;
       const marked = this.#kv.getSync(activeKey(this.key)) !== undefined;
-      if (marked !== hasWork(threadRows.record(unseal(bytes, this.key, "its record")))) {
+      const thread = threadRows.record(unseal(bytes, this.key, "its record"));
+      if (marked !== isUnsettled(thread)) {
         return marked ? "it is marked as having work and has none" : "it has work and is not marked";
       }
-      return this.#kv.getSync(indexKey(this.key)) === undefined
-        ? "it is not in the index of threads"
-        : undefined;
+      const listed = this.#kv.getSync(indexKey(this.key)) !== undefined;
+      if (listed === (thread.temporary === null)) return undefined;
+      return listed ? "it is hidden, and in the index of threads" : "it is not in the index of threads";
     };
     const first = wrong();
     if (first !== undefined && wrong() === first) this.#found.push(first);

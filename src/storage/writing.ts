@@ -6,7 +6,7 @@ import type { Append } from "../ports/journal.ts";
 import { derive } from "./channels.ts";
 import type { Draft } from "./draft.ts";
 import { forgetRuns } from "./forgetting.ts";
-import { hasWork } from "./heads.ts";
+import { isUnsettled } from "./heads.ts";
 import {
   activeKey,
   checkpointKey,
@@ -45,9 +45,9 @@ export function write(draft: Draft, append: Append): () => void {
   if (forget.length > 0) forgetRuns(draft, forget);
   draft.put(headKey(head.prefix), threadRows.row(thread));
   draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
-  if (append.fence.seq === 0) draft.mark(indexKey(key), MARK);
+  if (append.fence.seq === 0 && thread.temporary === null) draft.mark(indexKey(key), MARK);
 
-  const active = hasWork(thread);
+  const active = isUnsettled(thread);
   if (active !== head.active) {
     if (active) draft.mark(activeKey(key), MARK);
     else draft.del(activeKey(key));

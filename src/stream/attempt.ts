@@ -42,6 +42,7 @@ export interface LogDeps {
 export interface Chunks {
   readonly key: ThreadKey;
   readonly run: string;
+  readonly readers: number;
   /** A chunk is on its way to storage. Called in the order of ids. */
   expect(entry: Entry): void;
   /** It is stored. */
@@ -82,6 +83,10 @@ export class AttemptSink implements Sink {
 
   get next(): number {
     return this.#next;
+  }
+
+  get isRead(): boolean {
+    return this.#log.readers > 0;
   }
 
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number {

@@ -11,7 +11,7 @@ import type { Logger } from "../../src/ports/logger.ts";
 import { MemoryKv } from "../../src/storage/memory.ts";
 import type { Kv } from "../../src/storage/kv.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
-import { createHub } from "../../src/stream/hub.ts";
+import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import { SimulatedScheduler } from "../simulation/scheduler.ts";
@@ -25,6 +25,7 @@ export class Server {
   readonly scheduler: SimulatedScheduler;
   readonly storage: Storage;
   readonly system: ThreadSystem;
+  readonly hub: Hub;
   readonly #clock: SimulatedClock;
   readonly #random: SimulatedRandom;
 
@@ -34,10 +35,12 @@ export class Server {
     clock: SimulatedClock,
     random: SimulatedRandom,
     system: ThreadSystem,
+    hub: Hub,
   ) {
     this.storage = storage;
     this.scheduler = scheduler;
     this.system = system;
+    this.hub = hub;
     this.#clock = clock;
     this.#random = random;
   }
@@ -57,17 +60,18 @@ export class Server {
     const storage = await openStorage({ kind: "kv", kv }, deps);
     const registry = new GraphRegistry().add("graph", graph);
     const { journal } = storage;
+    const hub = createHub({ journal, scheduler, logger });
     const system = createSystem({
       ...deps,
       journal,
       engine: nativeEngine(registry),
       host: localHost(registry, { logger, random, clock }),
-      sinks: createHub({ journal, scheduler, logger }),
+      sinks: hub,
       random,
       boot: "boot",
       limits: { ...defaultLimits, ...limits },
     });
-    const server = new Server(storage, scheduler, clock, random, system);
+    const server = new Server(storage, scheduler, clock, random, system, hub);
     await server.do(system.recover());
     return server;
   }

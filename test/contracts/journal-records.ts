@@ -75,6 +75,24 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     expect(await unsettled()).toEqual([]);
   });
 
+  test("a temporary thread is in no list of threads, and among those with work until it is removed", async () => {
+    const { journal, catalog } = opened();
+    const one = writer(1);
+    const two = writer(2);
+    await one.append();
+    await two.append({ thread: { temporary: "background" } });
+    const run = aRun(two.key, 1);
+    await two.start(run);
+    await two.settle(run);
+    expect(await catalog.threads("_", { limit: 10 })).toEqual([one.key]);
+    expect(await all(journal.unsettled())).toEqual([two.key]);
+    expect(await all(journal.verify())).toEqual([]);
+    await journal.remove(two.key, two.record);
+    expect(await all(journal.unsettled())).toEqual([]);
+    expect(await journal.run(two.key, run.run_id)).toBeUndefined();
+    expect(await all(journal.verify())).toEqual([]);
+  });
+
   test("checkpoints are found by id and namespace, and listed newest first", async () => {
     const one = writer();
     const ns = "sub:0199aaaa-0000-7000-8000-000000000001|leaf:1";

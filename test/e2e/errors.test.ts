@@ -96,8 +96,6 @@ const notValid: readonly Case[] = [
   ["POST", RUNS, run({ webhook: "http://x.test" }), "webhook"],
   ["POST", RUNS, run({ checkpoint: { checkpoint_id: NOBODY } }), "checkpoint"],
   ["POST", RUNS, run({ checkpoint_id: NOBODY }), "checkpoint_id"],
-  ["POST", RUNS, run({ if_not_exists: "create" }), "if_not_exists"],
-  ["POST", RUNS, run({ feedback_keys: ["a"] }), "feedback_keys"],
   ["POST", RUNS, run({ langsmith_tracer: {} }), "langsmith_tracer"],
   ["POST", RUNS, run({ strict_resume: true }), "strict_resume"],
   [
@@ -150,7 +148,7 @@ const unknown: readonly Case[] = [
   ["DELETE", "/threads/:thread", undefined, "Not Found"],
   ["GET", "/threads/:thread/history", undefined, "Not Found"],
   ["POST", "/threads/search", {}, "Not Found"],
-  ["POST", "/runs/wait", run({}), "Not Found"],
+  ["POST", "/runs/later", run({}), "Not Found"],
   ["DELETE", RUN, undefined, "Not Found"],
 ];
 

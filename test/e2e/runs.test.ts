@@ -118,6 +118,75 @@ describe.each(lines)("runs over %s", (_, connect) => {
     await client.runs.join(thread_id, run.run_id);
   });
 
+  test("if_not_exists create makes the thread with the run; without it, 404", async () => {
+    const { client, open } = await start();
+    open("a");
+    const thread_id = "01a1f8d4-0000-7000-8000-00000000000a";
+    const options = { input: { name: "a" }, metadata: { mine: 1 } };
+    const reject = client.runs.wait(thread_id, "held", { ...options, ifNotExists: "reject" });
+    await expect(reject).rejects.toMatchObject({ status: 404 });
+    await expect(client.threads.get(thread_id)).rejects.toMatchObject({ status: 404 });
+    const values = { name: "a", log: ["a began", "a ended"] };
+    const create = { ...options, ifNotExists: "create" } as const;
+    expect(await client.runs.wait(thread_id, "held", create)).toEqual(values);
+    const [run] = await client.runs.list(thread_id);
+    expect(await client.threads.get(thread_id)).toMatchObject({
+      status: "idle",
+      metadata: { mine: 1, graph_id: "held", assistant_id: run?.assistant_id },
+      values,
+    });
+    expect(run).toMatchObject({ kwargs: { temporary: false } });
+    // There by now, it is taken as it is.
+    const again = await client.runs.wait(thread_id, "held", { ...create, metadata: { mine: 2 } });
+    expect(again).toMatchObject({ log: { length: 4 } });
+    expect(await client.threads.get(thread_id)).toMatchObject({ metadata: { mine: 1 } });
+  });
+
+  test("of many that would make the same thread, one does, and the multitask rules hold for the others", async () => {
+    const { client, open } = await start();
+    const thread_id = "01a1f8d4-0000-7000-8000-00000000000b";
+    const create = { input: { name: "a" }, ifNotExists: "create" } as const;
+    const made = await Promise.allSettled(
+      Array.from({ length: 8 }, () => client.runs.create(thread_id, "held", create)),
+    );
+    const refused = made.filter((one) => one.status === "rejected");
+    expect(refused).toHaveLength(7);
+    for (const { reason } of refused) expect(reason).toMatchObject({ status: 409 });
+    open("a");
+    const [run] = await client.runs.list(thread_id);
+    await client.runs.join(thread_id, run?.run_id ?? "");
+  });
+
+  test("a run that is refused makes no thread", async () => {
+    const { client } = await start();
+    const thread_id = "01a1f8d4-0000-7000-8000-00000000000c";
+    const resume = { command: { resume: 1 }, ifNotExists: "create" } as const;
+    await expect(client.runs.wait(thread_id, "held", resume)).rejects.toMatchObject({ status: 422 });
+    await expect(client.threads.get(thread_id)).rejects.toMatchObject({ status: 404 });
+    await client.threads.create({ threadId: thread_id });
+    expect(await client.runs.list(thread_id)).toEqual([]);
+  });
+
+  test("the thread shows the configuration of its runs, and passes it on to none", async () => {
+    const { client, thread_id } = await start();
+    expect((await client.threads.get(thread_id)).config).toEqual({});
+    const one = { tags: ["t"], recursion_limit: 9, configurable: { tone: "warm", only: "one" } };
+    await client.runs.wait(thread_id, "told", { input: {}, config: one });
+    expect((await client.threads.get(thread_id)).config).toEqual(one);
+    const assistant = await client.assistants.create({
+      graphId: "told",
+      config: { configurable: { tone: "cold" } },
+    });
+    const values = await client.runs.wait(thread_id, assistant.assistant_id, { input: {} });
+    expect((await client.threads.get(thread_id)).config).toEqual({
+      ...one,
+      configurable: { tone: "cold", only: "one" },
+    });
+    const { config } = values as unknown as { config: Record<string, unknown> };
+    expect(config).toMatchObject({ tone: "cold", assistant_id: assistant.assistant_id });
+    expect(config).not.toHaveProperty("only");
+  });
+
   test("pending at its creation, running while it runs, success at its end", async () => {
     const { client, thread_id, waits, open } = await start();
     const run = await client.runs.create(thread_id, "held", { input: { name: "a" } });
@@ -311,6 +380,24 @@ describe.each(lines)("runs over %s", (_, connect) => {
 });
 
 describe("runs, byte by byte", () => {
+  test("feedback_keys are kept with the run; none are null", async () => {
+    const { held, open } = gated();
+    const { url } = await serve({ graphs: { held } });
+    open("nobody");
+    for (const [feedback_keys, kept] of [
+      [
+        ["liked", "used"],
+        ["liked", "used"],
+      ],
+      [[], null],
+      [null, null],
+    ] as const) {
+      const body = { assistant_id: "held", input: {}, feedback_keys };
+      const run = await postJson(`${url}/threads/${await newThread(url)}/runs`, body);
+      expect(run).toMatchObject({ kwargs: { feedback_keys: kept } });
+    }
+  });
+
   test("a created run says where it is: Content-Location ends with its id", async () => {
     const { held, open } = gated();
     const { url } = await serve({ graphs: { held } });

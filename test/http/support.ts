@@ -194,6 +194,8 @@ export function protocol(
     },
     runs: {
       start: async (key: ThreadKey, request) => (note("runs.start", key, request), runRecord(request)),
+      startAlone: async (...args) => (note("runs.startAlone", ...args), runRecord(args[1])),
+      findToRead: async (...args) => (note("runs.findToRead", ...args), runRecord()),
       find: async (...args) => (note("runs.find", ...args), runRecord()),
       show: (_, run) => runOf(run, true),
       list: async (...args) => (note("runs.list", ...args), [runRecord()]),

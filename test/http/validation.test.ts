@@ -33,8 +33,8 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", RUNS, { assistant_id: "agent", webhook: "http://x.test" }, 422, "webhook"],
   ["POST", RUNS, { assistant_id: "agent", checkpoint: { checkpoint_id: RUN } }, 422, "checkpoint"],
   ["POST", RUNS, { assistant_id: "agent", checkpoint_id: RUN }, 422, "checkpoint_id"],
-  ["POST", RUNS, { assistant_id: "agent", if_not_exists: "create" }, 422, "if_not_exists"],
-  ["POST", RUNS, { assistant_id: "agent", feedback_keys: ["a"] }, 422, "feedback_keys"],
+  ["POST", RUNS, { assistant_id: "agent", if_not_exists: "make" }, 422, "if_not_exists"],
+  ["POST", RUNS, { assistant_id: "agent", feedback_keys: [1] }, 422, "feedback_keys[0]"],
   ["POST", RUNS, { assistant_id: "agent", langsmith_tracer: {} }, 422, "langsmith_tracer"],
   ["POST", RUNS, { assistant_id: "agent", strict_resume: true }, 422, "strict_resume"],
   [

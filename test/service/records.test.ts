@@ -18,7 +18,7 @@ const interrupt: Interrupt = {
 };
 
 describe("a thread", () => {
-  const thread = newThread(THREAD, NOW, { a: 1 });
+  const thread = newThread(THREAD, NOW, { metadata: { a: 1 } });
 
   test("a new one has every field that the contract names", () => {
     expect(threadOf(thread, null)).toEqual({
@@ -111,7 +111,9 @@ describe("a run", () => {
       },
       context: { size: 2 },
     };
-    const thread = newThread(THREAD, NOW, { level: "thread", graph_id: "older", place: "thread" });
+    const thread = newThread(THREAD, NOW, {
+      metadata: { level: "thread", graph_id: "older", place: "thread" },
+    });
     const { kwargs, metadata } = draftOf(RUN, request, assistant, thread);
     const ids = { graph_id: "agent", assistant_id: agent.assistant_id };
     expect(metadata).toEqual({ created_by: "me", level: "run", only: 1, place: "thread", ...ids });

@@ -6,6 +6,8 @@ test("a record comes back from its row", () => {
   const rows = columns<{ readonly a: number; readonly b: string | null }>()(["a", "b"]);
   expect(rows.row({ b: "x", a: 1 })).toEqual([1, "x"]);
   expect(rows.record([1, null])).toEqual({ a: 1, b: null });
+  // One that was stored before there was the column.
+  expect(rows.record([1])).toEqual({ a: 1, b: null });
 });
 
 test("every member has a column", () => {

@@ -1,10 +1,11 @@
 import type { RunStatus } from "../../model/run.ts";
 import type { RunsPage } from "../../service/runs.ts";
+import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import { invalidField, JSON_HEADERS } from "../errors.ts";
 import type { Route } from "../router.ts";
 import { LIMITS, OFFSETS } from "../schemas.ts";
-import { runPath, startRun } from "../start.ts";
+import { startAlone, type Started, startRun } from "../start.ts";
 import { refuseUnservedQuery } from "../unserved.ts";
 import { pick } from "./assistants.ts";
 
@@ -32,16 +33,23 @@ const FIELDS: ReadonlySet<string> = new Set([
 
 export function runRoutes(deps: HttpDeps): readonly Route[] {
   const { runs } = deps.service;
+
+  function created(call: Call, { key, run, path }: Started): void {
+    // As it was admitted: that it may be running by now is for those who ask.
+    const shown = { ...runs.show(key, run), status: "pending" };
+    call.json(shown, { ...JSON_HEADERS, "content-location": path });
+  }
+
   return [
     {
       method: "POST",
       path: "/threads/:thread_id/runs",
-      async handle(call) {
-        const { run, key } = await startRun(deps, call);
-        // As it was admitted: that it may be running by now is for those who ask.
-        const shown = { ...runs.show(key, run), status: "pending" };
-        call.json(shown, { ...JSON_HEADERS, "content-location": runPath(run) });
-      },
+      handle: async (call) => created(call, await startRun(deps, call)),
+    },
+    {
+      method: "POST",
+      path: "/runs",
+      handle: async (call) => created(call, await startAlone(deps, call, false)),
     },
     {
       method: "GET",

@@ -1,5 +1,6 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
-import type { RunRecord, StreamMode } from "../../model/run.ts";
+import type { StreamMode } from "../../model/run.ts";
+import type { ThreadKey } from "../../model/thread.ts";
 import { sse, type View, viewOf } from "../../stream/view.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -7,7 +8,15 @@ import { invalidField } from "../errors.ts";
 import type { Route } from "../router.ts";
 import { streamModes } from "../schemas.ts";
 import { pumpSse } from "../sse.ts";
-import { type Modes, onDisconnect, runPath, startRun, type Started } from "../start.ts";
+import {
+  alonePath,
+  type Modes,
+  onDisconnect,
+  runPath,
+  startAlone,
+  startRun,
+  type Started,
+} from "../start.ts";
 import { refuseUnrendered, refuseUnservedQuery } from "../unserved.ts";
 
 const SSE_HEADERS = {
@@ -21,8 +30,7 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
   const views = new Views();
 
   function answer(call: Call, started: Started, modes: Modes, after: number): void {
-    const { key, run } = started;
-    const path = runPath(run);
+    const { key, run, path } = started;
     const headers = { ...SSE_HEADERS, "content-location": path, location: `${path}/stream` };
     if (call.isHead) return call.send(200, headers);
     const view = views.of(modes, run.kwargs.subgraphs);
@@ -30,6 +38,16 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
     // A comment, so that the head goes out at once.
     const stream = call.open(headers, HEARTBEAT);
     onDisconnect(deps, call, started, pumpSse(reader, stream, { view, scheduler, logger }));
+  }
+
+  async function join(call: Call, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
+    const { query } = call;
+    refuseUnservedQuery(query, "stream");
+    const asked = modesOf(query.list("stream_mode"));
+    const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
+    const run = await service.runs.findToRead(key, id);
+    const started = { key, run, path: pathOf(run), cancelOnDisconnect };
+    answer(call, started, asked ?? run.kwargs.stream_mode, afterOf(call.request.header("last-event-id")));
   }
 
   return [
@@ -42,18 +60,24 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
       },
     },
     {
+      method: "POST",
+      path: "/runs/stream",
+      async handle(call) {
+        const started = await startAlone(deps, call, true);
+        answer(call, started, started.run.kwargs.stream_mode, -1);
+      },
+    },
+    {
       method: "GET",
       path: "/threads/:thread_id/runs/:run_id/stream",
-      async handle(call) {
-        const key = call.thread();
-        const id = call.run();
-        const { query } = call;
-        refuseUnservedQuery(query, "stream");
-        const asked = modesOf(query.list("stream_mode"));
-        const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
-        const run: RunRecord = await service.runs.find(key, id);
-        const modes = asked ?? run.kwargs.stream_mode;
-        answer(call, { key, run, cancelOnDisconnect }, modes, afterOf(call.request.header("last-event-id")));
+      handle: (call) => join(call, call.thread(), call.run(), runPath),
+    },
+    {
+      method: "GET",
+      path: "/runs/:run_id/stream",
+      handle(call) {
+        const { key, id } = call.alone();
+        return join(call, key, id, alonePath);
       },
     },
   ];

@@ -1,4 +1,4 @@
-import type { RunRecord } from "../../model/run.ts";
+import type { ThreadKey } from "../../model/thread.ts";
 import { plainError } from "../../model/errors.ts";
 import type { ByteStream } from "../../ports/transport.ts";
 import type { Call } from "../call.ts";
@@ -6,7 +6,7 @@ import type { HttpDeps } from "../deps.ts";
 import { JSON_HEADERS } from "../errors.ts";
 import { Keepalive } from "../keepalive.ts";
 import type { Route } from "../router.ts";
-import { onDisconnect, runPath, startRun, type Started } from "../start.ts";
+import { alonePath, onDisconnect, runPath, startAlone, startRun, type Started } from "../start.ts";
 
 /** Milliseconds before the head goes out alone. */
 const HEAD = 20;
@@ -20,8 +20,8 @@ export function waitRoutes(deps: HttpDeps): readonly Route[] {
    * until it has it. A run that has ended by then is answered in one piece.
    */
   async function answer(call: Call, started: Started): Promise<void> {
-    const { key, run } = started;
-    const headers = headersFor(run);
+    const { key, run, path } = started;
+    const headers = { ...JSON_HEADERS, "content-location": path, location: `${path}/join` };
     if (call.isHead) return call.send(200, headers);
     let stream: ByteStream | undefined;
     const open = deps.scheduler.after(HEAD, () => {
@@ -47,6 +47,12 @@ export function waitRoutes(deps: HttpDeps): readonly Route[] {
     else if (!call.reply.aborted) call.send(200, headers, text);
   }
 
+  async function join(call: Call, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
+    const cancelOnDisconnect = call.query.flag("cancel_on_disconnect") ?? false;
+    const run = await service.runs.findToRead(key, id);
+    await answer(call, { key, run, path: pathOf(run), cancelOnDisconnect });
+  }
+
   return [
     {
       method: "POST",
@@ -54,20 +60,22 @@ export function waitRoutes(deps: HttpDeps): readonly Route[] {
       handle: async (call) => answer(call, await startRun(deps, call)),
     },
     {
+      method: "POST",
+      path: "/runs/wait",
+      handle: async (call) => answer(call, await startAlone(deps, call, true)),
+    },
+    {
       method: "GET",
       path: "/threads/:thread_id/runs/:run_id/join",
-      async handle(call) {
-        const key = call.thread();
-        const id = call.run();
-        const cancelOnDisconnect = call.query.flag("cancel_on_disconnect") ?? false;
-        const run = await service.runs.find(key, id);
-        await answer(call, { key, run, cancelOnDisconnect });
+      handle: (call) => join(call, call.thread(), call.run(), runPath),
+    },
+    {
+      method: "GET",
+      path: "/runs/:run_id/join",
+      handle(call) {
+        const { key, id } = call.alone();
+        return join(call, key, id, alonePath);
       },
     },
   ];
-}
-
-function headersFor(run: RunRecord) {
-  const path = runPath(run);
-  return { ...JSON_HEADERS, "content-location": path, location: `${path}/join` };
 }

@@ -84,6 +84,11 @@ export class Reading {
     return events(this.#text);
   }
 
+  /** Goes away without reading on. */
+  leave(): Promise<void> {
+    return this.#reader.cancel();
+  }
+
   async #more(): Promise<boolean> {
     const { done, value } = await this.#reader.read();
     if (value !== undefined) this.#text += this.#decoder.decode(value, { stream: true });

@@ -1,0 +1,142 @@
+import { describe, expect, test } from "vitest";
+import { graph, list } from "../../src/index.ts";
+import type { Temporary, ThreadKey } from "../../src/model/thread.ts";
+import { MemoryKv } from "../../src/storage/memory.ts";
+import { draftOf } from "./draft.ts";
+import { Server } from "./server.ts";
+
+const MINUTE = 60_000;
+
+/** A graph whose runs wait until the test lets them go on. */
+function gated() {
+  const waiting: (() => void)[] = [];
+  const work = graph({
+    state: { log: list<string>() },
+    nodes: {
+      work: async (_, { signal }) => {
+        await new Promise<void>((resolve, reject) => {
+          waiting.push(resolve);
+          signal.addEventListener("abort", () => reject(signal.reason));
+        });
+        return { log: ["worked"] };
+      },
+    },
+    edges: { start: "work" },
+  });
+  const open = () => {
+    for (const go of waiting.splice(0)) go();
+  };
+  return { work, open };
+}
+
+async function start(server: Server, temporary: Temporary) {
+  const key: ThreadKey = { tenant: "_", thread: server.newId() };
+  const draft = { ...draftOf(server.newId()), create: { metadata: {}, temporary } };
+  const run = await server.do(server.system.admit(key, draft));
+  return { key, run, end: () => server.do(server.system.ended(key, run.run_id)) };
+}
+
+const isThere = async ({ storage }: Server, key: ThreadKey) =>
+  (await storage.journal.thread(key)) !== undefined;
+
+/** Nothing is left of any thread, and nothing is damaged. */
+async function expectNothing(server: Server): Promise<void> {
+  await server.scheduler.settle();
+  for await (const key of server.storage.journal.unsettled()) throw new Error(`${key.thread} is left`);
+  for await (const { what } of server.storage.journal.verify()) throw new Error(what);
+  expect(await server.storage.catalog.threads("_", { limit: 10 })).toEqual([]);
+}
+
+describe("a thread made for one run", () => {
+  test("is in no list, takes no other run, and is deleted at the run's end with its actor", async () => {
+    const { work, open } = gated();
+    const server = await Server.start(work);
+    const { key, end } = await start(server, "background");
+    expect(await isThere(server, key)).toBe(true);
+    expect(await server.storage.catalog.threads("_", { limit: 10 })).toEqual([]);
+    await expect(server.admit(key, { strategy: "interrupt" })).rejects.toMatchObject({
+      code: "thread.not_found",
+    });
+    open();
+    expect(await end()).toMatchObject({ run: { status: "success" }, left: { values: { log: ["worked"] } } });
+    await expectNothing(server);
+    expect(await isThere(server, key)).toBe(false);
+    expect(server.system.counts).toEqual({ live: 0, busy: 0 });
+  });
+
+  test("is deleted also when the run is cancelled, or taken back", async () => {
+    for (const action of ["interrupt", "rollback"] as const) {
+      for (const temporary of ["background", "bound", "free"] as const) {
+        const server = await Server.start(gated().work);
+        const { key, run, end } = await start(server, temporary);
+        await server.do(server.system.cancel(key, run.run_id, action));
+        await end();
+        if (await isThere(server, key)) await server.scheduler.advance(MINUTE);
+        await expectNothing(server);
+      }
+    }
+  });
+
+  test("stays a minute for a client that may come back", async () => {
+    const { work, open } = gated();
+    const server = await Server.start(work);
+    const { key, end } = await start(server, "free");
+    open();
+    await end();
+    await server.scheduler.advance(MINUTE - 1_000);
+    expect(await isThere(server, key)).toBe(true);
+    await server.scheduler.advance(1_000);
+    await expectNothing(server);
+  });
+
+  test("stays a minute for a reader who has not come to the end", async () => {
+    const { work, open } = gated();
+    const server = await Server.start(work);
+    const { key, run, end } = await start(server, "bound");
+    const reader = server.hub.follow(key, run, { after: -1 });
+    open();
+    await end();
+    await server.scheduler.advance(MINUTE - 1_000);
+    let facts = 0;
+    for (let got = await reader.next(); typeof got !== "string"; got = await reader.next()) {
+      facts += got.entry.chunk.facts.length;
+    }
+    expect(facts).toBeGreaterThan(3);
+    reader.close();
+    await server.scheduler.advance(1_000);
+    await expectNothing(server);
+  });
+
+  test.each([
+    ["background", true],
+    ["free", true],
+    ["bound", false],
+  ] as const)("after a crash %s is taken up: %s", async (temporary, survives) => {
+    const kv = new MemoryKv();
+    const first = gated();
+    const before = await Server.start(first.work, { kv });
+    const { key, run } = await start(before, temporary);
+    // The other one is never heard of again.
+    const second = gated();
+    const after = await Server.start(second.work, { kv, seed: 2 });
+    await after.scheduler.settle();
+    expect(await isThere(after, key)).toBe(survives);
+    if (survives) {
+      const ended = after.system.ended(key, run.run_id);
+      second.open();
+      expect(await after.do(ended)).toMatchObject({ run: { status: "success", attempt: 2 } });
+      await after.scheduler.advance(MINUTE);
+    }
+    await expectNothing(after);
+  });
+
+  test("what a crash leaves of one that has ended, the next start deletes", async () => {
+    const kv = new MemoryKv();
+    const { work, open } = gated();
+    const before = await Server.start(work, { kv });
+    const { end } = await start(before, "free");
+    open();
+    await end();
+    await expectNothing(await Server.start(work, { kv, seed: 2 }));
+  });
+});
