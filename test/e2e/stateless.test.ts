@@ -57,15 +57,18 @@ async function gone(url: string, { thread_id, run_id }: Run): Promise<void> {
   expect((await post(`${run}/cancel`)).status).toBe(404);
 }
 
-/** Also for who wants to read it. */
-const deleted = (url: string, run: Run) =>
-  vi.waitFor(async () => {
-    await gone(url, run);
-    for (const end of ["join", "stream"]) {
-      expect((await get(`${url}/threads/${run.thread_id}/runs/${run.run_id}/${end}`)).status).toBe(404);
-      expect((await get(`${url}/runs/${run.run_id}/${end}`)).status).toBe(404);
-    }
-  });
+/** Also for who wants to read it; where nobody has read its stream, at once. */
+async function deleted(url: string, run: Run): Promise<void> {
+  const paths = [`/threads/${run.thread_id}/runs/${run.run_id}`, `/runs/${run.run_id}`];
+  await vi.waitFor(
+    async () => {
+      for (const path of paths) expect((await get(`${url}${path}/join`)).status).toBe(404);
+    },
+    { timeout: 10_000 },
+  );
+  for (const path of paths) expect((await get(`${url}${path}/stream`)).status).toBe(404);
+  await gone(url, run);
+}
 
 describe.each(lines)("runs without a thread over %s", (_, connect) => {
   const start = async () => {
@@ -102,7 +105,7 @@ describe.each(lines)("runs without a thread over %s", (_, connect) => {
       ["updates", { hold: { log: ["a ended"] } }],
       ["values", done("a")],
     ]);
-    await deleted(url, { run_id, thread_id });
+    await gone(url, { run_id, thread_id });
   });
 
   test("a created one has every field of a run, is joined while it lives, and is gone at its end", async () => {
@@ -147,7 +150,7 @@ describe.each(lines)("runs without a thread over %s", (_, connect) => {
     const seen = events(await alone.text()).map(({ id, event, data }) => ({ id, event, data }));
     expect(seen.map(({ event }) => event)).toEqual(["metadata", "updates", "updates"]);
     expect(await over).toEqual(seen);
-    await deleted(url, run);
+    await gone(url, run);
   });
 
   test("its thread is hidden: not found, not given, and no place for another run", async () => {
@@ -177,7 +180,7 @@ describe.each(lines)("runs without a thread over %s", (_, connect) => {
     await expect(wait).rejects.toThrow("TypeError: kaboom");
     const seen = await parts(client.runs.stream(null, "fails", { input: {} }));
     expect(seen.at(-1)).toMatchObject({ event: "error", data: { error: "TypeError", message: "kaboom" } });
-    await deleted(url, runOf(seen));
+    await gone(url, runOf(seen));
   });
 
   test("an interrupt is told, and then the run is gone: nothing can answer it", async () => {
