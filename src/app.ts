@@ -18,6 +18,10 @@ import type { Logger, LogLevel } from "./ports/logger.ts";
 import type { Random } from "./ports/random.ts";
 import type { Scheduler } from "./ports/scheduler.ts";
 import type { Transport } from "./ports/transport.ts";
+import { systemHttpClient } from "./system/http-client.ts";
+import type { HttpClient } from "./ports/http-client.ts";
+import { WebhookWorker } from "./service/webhooks/worker.ts";
+import { readPolicy, type WebhookConfig } from "./webhook-config.ts";
 import { createService } from "./service/service.ts";
 import { openStorage, type Storage, type StorageOptions } from "./storage/open.ts";
 import { createHub } from "./stream/hub.ts";
@@ -69,11 +73,15 @@ export interface AppOptions {
   /** When streamed events are shown: given to the system (default), or at once. */
   readonly sync?: StreamSync;
   readonly limits?: Partial<SystemLimits>;
+  /** Key by key instead of the configuration file's section `webhooks`. Templates are not filled in. */
+  readonly webhooks?: WebhookConfig;
   readonly logger?: Logger;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly scheduler?: Scheduler;
   readonly failpoints?: Failpoints;
+  /** What webhooks are sent with. */
+  readonly httpClient?: HttpClient;
 }
 
 /** A running server. Several may live in one process. */
@@ -93,6 +101,8 @@ export interface App {
 
 const DEFAULT_BODY = 16 * 1024 * 1024;
 const DEFAULT_DRAIN = 5_000;
+/** Milliseconds for webhooks that are on their way when the server stops. */
+const WEBHOOK_DRAIN = 2_000;
 
 /**
  * Builds a server out of its parts, takes up what an earlier one left unsettled, and opens the doors.
@@ -108,6 +118,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   } = options;
   const config = typeof options.config === "string" ? readConfig(options.config) : options.config;
   const door = new Door(doorOptions(options, config), { clock, random });
+  const policy = readPolicy({ ...config?.webhooks, ...options.webhooks });
   const registry = new GraphRegistry();
   const loaded = config === undefined ? {} : await awake(loadGraphs(config, { random, scheduler }));
   registry.replace({ ...loaded, ...options.graphs });
@@ -115,7 +126,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const storage =
     options.storage ?? (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger }));
   try {
-    const { journal, catalog } = storage;
+    const { journal, catalog, outbox } = storage;
     const engine = nativeEngine(registry);
     const host = localHost(registry, { logger, random, clock });
     const hub = createHub({ journal, scheduler, logger, sync: options.sync ?? config?.sync ?? "os" });
@@ -134,7 +145,18 @@ export async function createApp(options: AppOptions): Promise<App> {
       boot,
       limits,
     });
-    const service = createService({ system, journal, catalog, engine, hub, clock, random });
+    const service = createService({ system, journal, catalog, outbox, engine, hub, clock, random, policy });
+    const client = options.httpClient ?? systemHttpClient;
+    const worker = new WebhookWorker({
+      outbox,
+      client,
+      policy,
+      clock,
+      random,
+      scheduler,
+      logger,
+      version: VERSION,
+    });
     await system.recover();
 
     const open = await openTransport(options.transport);
@@ -165,13 +187,17 @@ export async function createApp(options: AppOptions): Promise<App> {
       scheduler,
     });
 
+    void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
+
     const shut = async (ms: number): Promise<void> => {
       // Once nothing listens and nobody is connected, the process would end in the middle of it.
       const release = stayAlive();
       stopping = true;
       try {
         transport.stopListening();
+        const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
         await system.drain(ms);
+        await sent;
         hub.close();
         await transport.close();
         await host.close();
@@ -217,8 +243,8 @@ function storageOf(data: AppOptions["data"]): StorageOptions {
   return typeof data === "string" ? { kind: "level", directory: data } : data;
 }
 
-function urlOf({ host, port }: Transport["address"]): string {
+function urlOf({ host, port }: Transport["address"], v4 = "localhost", v6 = v4): string {
   // Every address of the machine is no address to go to.
-  const reachable = host === "0.0.0.0" || host === "::" ? "localhost" : host;
+  const reachable = host === "0.0.0.0" ? v4 : host === "::" ? v6 : host;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -4,6 +4,7 @@ import { parseEnv } from "node:util";
 import { type DoorConfig, readDoor } from "./door/config.ts";
 import { ServiceError } from "./model/errors.ts";
 import { isObject, type JsonObject } from "./model/json.ts";
+import { fillTemplates, readPolicy } from "./webhook-config.ts";
 
 /** Where a graph's definition is found. */
 export interface GraphFile {
@@ -23,6 +24,8 @@ export interface Config {
   readonly sync?: (typeof SYNC)[number];
   /** Who may come in. */
   readonly door?: DoorConfig;
+  /** The section `webhooks`, checked, its templates filled in. */
+  readonly webhooks?: JsonObject;
 }
 
 export const SYNC = ["os", "memory"] as const;
@@ -41,9 +44,10 @@ export function findConfig(directory: string): string {
 
 /**
  * Reads a configuration file: `heddle.json`, or a `langgraph.json` as it is.
+ * `environment` beats the variables that the file brings.
  * @throws ServiceError `config.invalid`, naming the file and the key
  */
-export function readConfig(file: string): Config {
+export function readConfig(file: string, environment: Config["env"] = {}): Config {
   const path = resolve(file);
   const refuse: Refuse = (what, cause) => {
     throw new ServiceError("config.invalid", `${path}: ${what}`, { cause });
@@ -59,13 +63,17 @@ export function readConfig(file: string): Config {
     refuse("http.max_body must be a whole number of bytes, 1 or more");
   const sync = streams["sync"];
   if (sync !== undefined && !isSync(sync)) refuse(`streams.sync must be one of ${SYNC.join(", ")}`);
+  const graphs = readGraphs(root["graphs"], dirname(path), refuse);
+  const env = readEnv(root["env"], dirname(path), refuse);
+  const webhooks = readWebhooks(section(root, "webhooks", refuse), { ...env, ...environment }, refuse);
   return {
     path,
-    graphs: readGraphs(root["graphs"], dirname(path), refuse),
-    env: readEnv(root["env"], dirname(path), refuse),
+    graphs,
+    env,
     ...(Object.keys(door).length === 0 ? {} : { door }),
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),
+    ...(root["webhooks"] === undefined ? {} : { webhooks }),
   };
 }
 
@@ -96,6 +104,16 @@ function readJson(path: string, refuse: Refuse): JsonObject {
 function section(root: JsonObject, key: string, refuse: Refuse): JsonObject {
   const value = root[key] ?? {};
   return isObject(value) ? value : refuse(`${key} must be an object`);
+}
+
+function readWebhooks(given: JsonObject, env: Config["env"], refuse: Refuse): JsonObject {
+  try {
+    const webhooks = fillTemplates(given, env);
+    readPolicy(webhooks);
+    return webhooks;
+  } catch (cause) {
+    return refuse((cause as Error).message, cause);
+  }
 }
 
 function readGraphs(value: unknown, base: string, refuse: Refuse): Config["graphs"] {

@@ -21,6 +21,7 @@ export interface Settings {
   readonly hosts?: readonly string[];
   readonly origins?: readonly string[];
   readonly mount?: string;
+  readonly webhooks?: { readonly secret: string };
 }
 
 export type Invocation =
@@ -48,6 +49,7 @@ Who may come in: HEDDLE_API_KEYS, keys with commas between, each KEY or TENANT:K
 WebSockets (32 bytes or more; default: made at start); HEDDLE_ALLOWED_HOSTS and HEDDLE_CORS_ALLOW_ORIGINS (or
 CORS_ALLOW_ORIGINS) name with commas whom a server without a key serves beside loopback; HEDDLE_MOUNT_PREFIX (or
 MOUNT_PREFIX) is what all paths begin with; HEDDLE_REQUEST_LOG is the level of the lines about requests, default debug.
+HEDDLE_WEBHOOK_SECRET signs webhooks.
 `;
 
 const OPTIONS = {
@@ -112,6 +114,7 @@ function settingsOf(flags: Flags, env: Env): Settings {
     isBytes,
     "is not a whole number of bytes, 1 or more",
   );
+  const secret = given(null, "HEDDLE_WEBHOOK_SECRET");
   return {
     host: host?.value ?? "127.0.0.1",
     port:
@@ -127,6 +130,7 @@ function settingsOf(flags: Flags, env: Env): Settings {
     ...(transport === undefined ? {} : { transport }),
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),
+    ...(secret === undefined ? {} : { webhooks: { secret: secret.value } }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { AnyActorRef } from "xstate";
 import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import { outboxItem } from "../../src/model/delivery.ts";
 import type { EventChunk } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Emission, Plan } from "../../src/ports/engine.ts";
@@ -76,15 +77,43 @@ export function close(attempt: Ending, stop: CancelAction | null): void {
 }
 
 function settle(attempt: Ending, stop: CancelAction | null): void {
-  const { cell, id, sink } = attempt;
   const verdict = verdictOf(attempt, stop);
+  if (attempt.loaded || attempt.run.kwargs.webhook === null)
+    return conclude(attempt, verdict, attempt.values);
+  // It has not read the state that its webhook tells.
+  stateAt(attempt.cell).then((values) => conclude(attempt, verdict, values));
+}
+
+/** The thread's state; null where it cannot be read, which must not keep a run from its end. */
+async function stateAt(cell: Cell): Promise<JsonObject | null> {
+  try {
+    return (await cell.position()).values;
+  } catch {
+    return null;
+  }
+}
+
+/** `values`: the state for the webhook, if there is one. */
+function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null): void {
+  const { cell, id, sink } = attempt;
   const now = cell.deps.clock.now();
   if (verdict.error !== null) attempt.stage(undefined, [{ fact: { t: "error", error: verdict.error } }]);
   const { checkpoints, writes, events } = attempt.collect();
   const run = { ...ended(attempt.run, verdict.status, now, verdict.error), next_event: sink.next };
+  const { webhook } = run.kwargs;
+  const owed =
+    webhook === null ? undefined : outboxItem({ run, values, waiting: waitingOf(verdict) }, webhook, now);
   cell
     .write(
-      { kind: "settled", durable: true, runs: [run], checkpoints, writes, ...(events && { events }) },
+      {
+        kind: "settled",
+        durable: true,
+        runs: [run],
+        checkpoints,
+        writes,
+        ...(events && { events }),
+        ...(owed && { outbox: [owed] }),
+      },
       (thread) => ({
         ...thread,
         active: null,
@@ -172,10 +201,13 @@ function blank({ ns, checkpoint, task, name }: TaskWrites): TaskWrites {
 }
 
 /** What who waits for the run's end is told, so that it need not be read again. */
-function leftBy(attempt: Ending, { rest, interrupts }: Verdict): Pick<RunEnd, "left"> {
+function leftBy(attempt: Ending, verdict: Verdict): Pick<RunEnd, "left"> {
   if (!attempt.loaded) return {};
-  const waiting = rest === "interrupted" ? Object.values(interrupts).flat() : null;
-  return { left: { values: attempt.values, waiting } };
+  return { left: { values: attempt.values, waiting: waitingOf(verdict) } };
+}
+
+function waitingOf({ rest, interrupts }: Verdict): readonly Interrupt[] | null {
+  return rest === "interrupted" ? Object.values(interrupts).flat() : null;
 }
 
 function finish(attempt: Ending, { status, rest }: Pick<Verdict, "status" | "rest">): void {

@@ -4,7 +4,7 @@ import type { RunDraft } from "../port.ts";
 import { gone, type Cell } from "./cell.ts";
 import { situationOf } from "./chart.ts";
 import { decide, stronger } from "./multitask.ts";
-import { admitted, configured, newRun, withdrawn } from "./record.ts";
+import { admitted, configured, newRun, owedBy, withdrawn } from "./record.ts";
 import { prepare } from "./starting.ts";
 
 const CONFLICT =
@@ -52,14 +52,16 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   cell.deps.sinks.expect(cell.key, run.run_id);
   const runs: RunRecord[] = [run];
   const forget: string[] = [];
+  let owed: ReturnType<typeof owedBy> = {};
   if (decision.kind === "supersede") {
     const waiting = cell.record.queue.flatMap((id) => cell.runs.get(id) ?? []);
     const out = withdrawn(waiting, decision.action, clock.now());
+    owed = owedBy(out.runs);
     runs.push(...out.runs);
     forget.push(...out.forget);
     if (decision.active) runs.push(...markActive(cell, decision.action));
   }
-  const stored = cell.write({ kind: "admitted", durable: true, runs, forget }, (thread) =>
+  const stored = cell.write({ kind: "admitted", durable: true, runs, forget, ...owed }, (thread) =>
     configured(admitted(thread, run, decision), draft.config),
   );
   for (const id of withdrawnIds(runs, forget, run.run_id)) cell.runs.delete(id);
@@ -103,7 +105,8 @@ export async function cancel(cell: Cell, id: string, action: CancelAction): Prom
   if (run === undefined) return;
   if (cell.record.queue.includes(id)) {
     const { runs, forget } = withdrawn([run], action, cell.deps.clock.now());
-    const stored = cell.write({ kind: "withdrawn", durable: true, runs, forget }, (thread) => ({
+    const change = { kind: "withdrawn", durable: true, runs, forget, ...owedBy(runs) };
+    const stored = cell.write(change, (thread) => ({
       ...thread,
       queue: thread.queue.filter((waiting) => waiting !== id),
     }));

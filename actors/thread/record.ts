@@ -1,4 +1,5 @@
 import type { CancelAction, RunRecord, TerminalStatus } from "../../src/model/run.ts";
+import { outboxItem, type OutboxItem } from "../../src/model/delivery.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import { isObject, type JsonObject } from "../../src/model/json.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
@@ -101,6 +102,16 @@ export function ended(
   error: PlainError | null = null,
 ): RunRecord {
   return { ...run, status, error, updated_at: now, ended_at: now };
+}
+
+/** What runs that end without having started owe. A run that is taken back owes nothing: there is none to tell of. */
+export function owedBy(runs: readonly RunRecord[]): { readonly outbox?: readonly OutboxItem[] } {
+  if (runs.every((run) => run.kwargs.webhook === null)) return {};
+  const outbox = runs.flatMap((run) => {
+    const { webhook } = run.kwargs;
+    return webhook === null ? [] : outboxItem({ run, values: null, waiting: null }, webhook, run.updated_at);
+  });
+  return { outbox };
 }
 
 /** Splits runs that end without having started by what is left of them. */

@@ -55,21 +55,22 @@ export class Call {
 
   /** The thread that the path names. @throws ServiceError `validation.failed` */
   thread(): ThreadKey {
-    return { tenant: this.tenant, thread: this.#uuid(0, "thread_id") };
+    return { tenant: this.tenant, thread: this.uuid(0, "thread_id") };
   }
 
   /** The run that the path names. @throws ServiceError `validation.failed` */
   run(): string {
-    return this.#uuid(1, "run_id");
+    return this.uuid(1, "run_id");
   }
 
   /** The run that a path without a thread names, on the thread that was made for it. @throws ServiceError `validation.failed` */
   alone(): { readonly key: ThreadKey; readonly id: string } {
-    const id = this.#uuid(0, "run_id");
+    const id = this.uuid(0, "run_id");
     return { key: { tenant: this.tenant, thread: twin(id) }, id };
   }
 
-  #uuid(n: number, name: string): string {
+  /** A UUID that stands in the path. @throws ServiceError `validation.failed` */
+  uuid(n: number, name: string): string {
     const id = parseUuid(this.#params[n]);
     if (id === undefined) throw invalidField(name, "must be a UUID");
     return id;

@@ -20,6 +20,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "graph.invalid": 422,
   "graph.recursion": 422,
   "checkpoint.not_found": 404,
+  "delivery.not_found": 404,
   "resume.ambiguous": 422,
   "resume.invalid": 422,
   "state.invalid": 422,

@@ -14,6 +14,7 @@ import { runRoutes } from "./routes/runs.ts";
 import { streamRoutes } from "./routes/streams.ts";
 import { threadRoutes } from "./routes/threads.ts";
 import { waitRoutes } from "./routes/waits.ts";
+import { webhookRoutes } from "./routes/webhooks.ts";
 
 const notFound = new ServiceError("route.not_found", "Not Found");
 const noKey = new ServiceError(
@@ -31,6 +32,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     ...waitRoutes(deps),
     ...assistantRoutes(deps),
     ...authRoutes(deps),
+    ...webhookRoutes(deps),
     ...metaRoutes(deps),
   ]);
   const isLogged = logger.isOn?.(requestLog) ?? true;

@@ -67,6 +67,7 @@ export const runCreate = shape(
     feedback_keys: Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 })),
     durability: Type.Optional(Type.Enum(["sync", "async", "exit"])),
     checkpoint_during: Type.Optional(Type.Boolean()),
+    webhook: Type.Optional(Type.String()),
   }),
 );
 

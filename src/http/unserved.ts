@@ -19,7 +19,6 @@ const bodies = {
   thread: { supersteps: empty, ttl: never },
   run: {
     after_seconds: only(0),
-    webhook: never,
     checkpoint: never,
     checkpoint_id: never,
     langsmith_tracer: never,

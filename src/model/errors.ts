@@ -20,6 +20,7 @@ export type ErrorCode =
   | "graph.invalid"
   | "graph.recursion"
   | "checkpoint.not_found"
+  | "delivery.not_found"
   | "resume.ambiguous"
   | "resume.invalid"
   | "state.invalid"

@@ -1,4 +1,5 @@
 import type { Checkpoint, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { OutboxItem } from "../model/delivery.ts";
 import type { EventChunk } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, RunStatus } from "../model/run.ts";
@@ -33,6 +34,8 @@ export interface Append {
   readonly events?: EventChunk;
   /** Runs to be forgotten, with their events and the checkpoints that they made. */
   readonly forget?: readonly string[];
+  /** Webhooks that the ends of runs in it owe: from here on the outbox has them, whatever becomes of run and thread. */
+  readonly outbox?: readonly OutboxItem[];
 }
 
 export interface RunsQuery {

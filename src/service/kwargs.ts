@@ -30,6 +30,8 @@ export interface RunRequest {
   readonly durability?: Durability;
   /** The older name of a choice of durability: false is `exit`. */
   readonly checkpoint_during?: boolean;
+  /** A URL, or a path on this server, that is told of the run's end. Checked by the caller. */
+  readonly webhook?: string;
   /** Kept with the run. */
   readonly feedback_keys?: readonly string[];
   /** What to do when the thread is not there: `reject` (default) throws `thread.not_found`, `create` makes it with the run. */
@@ -89,7 +91,7 @@ export function draftOf(
       },
     },
     context: { ...assistant.context, ...storableObject(request.context, "context") },
-    webhook: null,
+    webhook: request.webhook ?? null,
     temporary: place.create?.temporary !== undefined,
     stream_mode: modesOf(request.stream_mode),
     feedback_keys: request.feedback_keys?.length ? request.feedback_keys : null,

@@ -16,6 +16,7 @@ import { runOf } from "./records.ts";
 import { resultOf } from "./result.ts";
 import { storableObject } from "./storable.ts";
 import { threadAt } from "./threads.ts";
+import type { Webhooks } from "./webhooks/webhooks.ts";
 
 export interface RunsPage {
   readonly limit: number;
@@ -62,9 +63,12 @@ interface Deps {
   readonly clock: Clock;
   readonly random: Random;
   readonly assistants: Assistants;
+  readonly webhooks: Webhooks;
 }
 
-export function createRuns({ system, journal, engine, hub, clock, random, assistants }: Deps): Runs {
+export function createRuns(deps: Deps): Runs {
+  const { system, journal, engine, hub, clock, random, assistants, webhooks } = deps;
+
   async function findToRead(key: ThreadKey, id: string): Promise<RunRecord> {
     const run = await journal.run(key, id);
     if (run !== undefined) return run;
@@ -91,12 +95,14 @@ export function createRuns({ system, journal, engine, hub, clock, random, assist
 
   return {
     async start(key, request) {
+      webhooks.check(request.webhook);
       const assistant = await assistants.resolve(key.tenant, request.assistant_id);
       const id = uuid7(clock.now(), random.bytes(16));
       return system.admit(key, draftOf(id, request, assistant, await placeOf(key, request)));
     },
 
     async startAlone(tenant, request, temporary) {
+      webhooks.check(request.webhook);
       const assistant = await assistants.resolve(tenant, request.assistant_id);
       const id = uuid7(clock.now(), random.bytes(16));
       const metadata = storableObject(request.metadata, "metadata");

@@ -1,22 +1,28 @@
 import type { ThreadSystem } from "../../actors/port.ts";
+import type { WebhookPolicy } from "../model/webhook-policy.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
+import type { Outbox } from "../ports/outbox.ts";
 import type { Random } from "../ports/random.ts";
 import type { Hub } from "../stream/hub.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
 import { createRuns, type Runs } from "./runs.ts";
 import { createThreads, type Threads } from "./threads.ts";
+import { createWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
 
 export interface ServiceDeps {
   readonly system: ThreadSystem;
   readonly journal: Journal;
   readonly catalog: Catalog;
+  readonly outbox: Outbox;
   readonly engine: Engine;
   readonly hub: Hub;
   readonly clock: Clock;
   readonly random: Random;
+  /** What webhooks may be. */
+  readonly policy: WebhookPolicy;
 }
 
 /** The contract as functions, whatever face asks. Reads go to the journal, never through an actor: they wake nobody. */
@@ -24,13 +30,16 @@ export interface Service {
   readonly threads: Threads;
   readonly runs: Runs;
   readonly assistants: Assistants;
+  readonly webhooks: Webhooks;
 }
 
 export function createService(deps: ServiceDeps): Service {
   const assistants = createAssistants(deps);
+  const webhooks = createWebhooks(deps);
   return {
     assistants,
     threads: createThreads(deps),
-    runs: createRuns({ ...deps, assistants }),
+    runs: createRuns({ ...deps, assistants, webhooks }),
+    webhooks,
   };
 }

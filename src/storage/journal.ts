@@ -29,6 +29,7 @@ import {
   writesPrefix,
 } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
+import type { KvOutbox } from "./outbox.ts";
 import { EventReader, readValues } from "./reading.ts";
 import { MARK, readCheckpoint, readRun, readStoredRun } from "./records.ts";
 import type { Sweeper } from "./sweeper.ts";
@@ -41,13 +42,22 @@ export class KvJournal implements Journal {
   readonly #committer: Committer;
   readonly #heads: Heads;
   readonly #sweeper: Sweeper;
+  readonly #outbox: KvOutbox;
   readonly #scheduler: Scheduler;
 
-  constructor(kv: Kv, committer: Committer, heads: Heads, sweeper: Sweeper, scheduler: Scheduler) {
+  constructor(
+    kv: Kv,
+    committer: Committer,
+    heads: Heads,
+    sweeper: Sweeper,
+    outbox: KvOutbox,
+    scheduler: Scheduler,
+  ) {
     this.#kv = kv;
     this.#committer = committer;
     this.#heads = heads;
     this.#sweeper = sweeper;
+    this.#outbox = outbox;
     this.#scheduler = scheduler;
   }
 
@@ -244,7 +254,7 @@ export class KvJournal implements Journal {
     }
   }
 
-  #fly(head: Head, ops: readonly Op[], { durable, thread }: Append): Promise<void> {
+  #fly(head: Head, ops: readonly Op[], { durable, thread, outbox }: Append): Promise<void> {
     head.flights.push(ops);
     const promise = new Promise<void>((resolve, reject) => {
       this.#committer.submit({
@@ -253,6 +263,7 @@ export class KvJournal implements Journal {
         stored: () => {
           this.#heads.landed(head, thread);
           resolve();
+          if (outbox !== undefined) this.#outbox.landed(outbox);
         },
         failed: reject,
       });

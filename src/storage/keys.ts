@@ -101,6 +101,12 @@ export const assistantOrderPrefix = (tenant: string): string => `${segment(tenan
 export const assistantOrderKey = (tenant: string, created: number, id: string): string =>
   `${assistantOrderPrefix(tenant)}${ordinal(created)}/${segment(id)}`;
 
+/** What is owed: a delivery, and what it tells. */
+export const deliveriesPrefix = (tenant: string, status: string): string => `${segment(tenant)}/d/${status}/`;
+export const deliveryKey = (tenant: string, status: string, id: string): string =>
+  deliveriesPrefix(tenant, status) + segment(id);
+export const contentKey = (tenant: string, id: string): string => `${segment(tenant)}/dc/${segment(id)}`;
+
 // --- of the server ---
 
 export const FORMAT_KEY = "!format";
@@ -116,6 +122,26 @@ export const activeKey = (key: ThreadKey): string => `!active/${segment(key.tena
 export const SWEEPS = within("!sweep/");
 export const sweepKey = (key: ThreadKey, run: string | null): string =>
   `!sweep/${segment(key.tenant)}/${segment(key.thread)}/${run === null ? "" : segment(run)}`;
+
+/** Pending deliveries of all tenants by lane and time: what a boot reads. */
+export const OUTBOX = within("!outbox/");
+export const lanePrefix = (lane: string): string => `!outbox/${segment(lane)}/`;
+export const owedKey = (lane: string, due: number, tenant: string, id: string): string =>
+  `${lanePrefix(lane)}${ordinal(due)}/${segment(tenant)}/${segment(id)}`;
+/** Dead ones by the time of their deletion. */
+export const DEAD = within("!dead/");
+export const deadKey = (due: number, tenant: string, id: string): string =>
+  `!dead/${ordinal(due)}/${segment(tenant)}/${segment(id)}`;
+
+/** The lane, tenant and id in a key of `!outbox/`; of `!dead/` the latter two. */
+export function parseOwed(key: string): {
+  readonly lane: string;
+  readonly tenant: string;
+  readonly id: string;
+} {
+  const parts = key.split("/").map(unsegment);
+  return { lane: parts[1] ?? "", tenant: parts.at(-2) ?? "", id: parts.at(-1) ?? "" };
+}
 
 /** The thread, and the run if there is one, in a key of `!active/` or `!sweep/`. */
 export function parseMark(key: string): { readonly key: ThreadKey; readonly run: string | null } {

@@ -4,6 +4,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Journal } from "../ports/journal.ts";
+import type { Outbox } from "../ports/outbox.ts";
 import { KvCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { checkFormat, Marker } from "./format.ts";
@@ -13,6 +14,7 @@ import type { Kv } from "./kv.ts";
 import { LevelKv, repairLevel } from "./level.ts";
 import { lockDirectory } from "./lock.ts";
 import { MemoryKv } from "./memory.ts";
+import { KvOutbox } from "./outbox.ts";
 import { Sweeper } from "./sweeper.ts";
 
 export type StorageOptions =
@@ -27,6 +29,7 @@ export interface StorageDeps extends CommitterDeps {
 export interface Storage {
   readonly journal: Journal;
   readonly catalog: Catalog;
+  readonly outbox: Outbox;
   /** Counted since it was opened. */
   stats(): CommitStats;
   /** Resolves when a write has gone through. @throws ServiceError `storage.unavailable` */
@@ -92,9 +95,11 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
     });
     const sweeper = new Sweeper(kv, committer, deps.logger);
     await resume();
+    const outbox = new KvOutbox(kv, committer);
     return {
-      journal: new KvJournal(kv, committer, heads, sweeper, deps.scheduler),
+      journal: new KvJournal(kv, committer, heads, sweeper, outbox, deps.scheduler),
       catalog: new KvCatalog(kv, committer),
+      outbox,
       stats: () => committer.stats,
       check: () => committer.check(),
       close: async () => {

@@ -22,6 +22,7 @@ import {
   writesMark,
   writesPrefix,
 } from "./keys.ts";
+import { owe } from "./outbox.ts";
 import {
   MARK,
   PER_APPEND,
@@ -40,7 +41,7 @@ import { unpackRefs, type Refs } from "./refs.ts";
  */
 export function write(draft: Draft, append: Append): () => void {
   const { head } = draft;
-  const { key, thread, runs = [], checkpoints = [], writes = [], events, forget = [] } = append;
+  const { key, thread, runs = [], checkpoints = [], writes = [], events, forget = [], outbox = [] } = append;
   // First, so that what the same append puts anew stays.
   if (forget.length > 0) forgetRuns(draft, forget);
   draft.put(headKey(head.prefix), threadRows.row(thread));
@@ -59,6 +60,7 @@ export function write(draft: Draft, append: Append): () => void {
     draft.put(writesPrefix(head.prefix, left.ns, left.checkpoint) + segment(left.task), left);
   }
   if (events !== undefined) writeEvents(draft, events);
+  for (const item of outbox) owe(draft.ops, key.tenant, item);
 
   return () => {
     head.epoch = thread.epoch;

@@ -1,10 +1,12 @@
 import type { Catalog } from "../../src/ports/catalog.ts";
 import type { Journal } from "../../src/ports/journal.ts";
+import type { Outbox } from "../../src/ports/outbox.ts";
 
 /** A storage as its contract is tried on it. The ports are those of the latest open. */
 export interface Harness {
   readonly journal: Journal;
   readonly catalog: Catalog;
+  readonly outbox: Outbox;
   /** Bytes written since it was opened. */
   bytes(): number;
   /** Ends the process, as far as the storage can see, and begins the next one over the same data. */

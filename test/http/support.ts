@@ -211,6 +211,13 @@ export function protocol(
       search: async (...args) => (note("assistants.search", ...args), { assistants: [agent] }),
       ...overrides.assistants,
     },
+    webhooks: {
+      check: (webhook) => note("webhooks.check", webhook),
+      list: async (...args) => (note("webhooks.list", ...args), []),
+      retry: async (...args) => (note("webhooks.retry", ...args), { id: RUN }),
+      remove: async (...args) => note("webhooks.remove", ...args),
+      ...overrides.webhooks,
+    },
   };
   const log = (message: string, fields: unknown) => void logged.push(`${message} ${JSON.stringify(fields)}`);
   const logger: Logger = { isOn: () => false, debug: log, info: log, warn: log, error: log };

@@ -30,7 +30,7 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", RUNS, { assistant_id: "agent", durability: "never" }, 422, "durability"],
   // Known, but not served yet.
   ["POST", RUNS, { assistant_id: "agent", after_seconds: 5 }, 422, "after_seconds"],
-  ["POST", RUNS, { assistant_id: "agent", webhook: "http://x.test" }, 422, "webhook"],
+  ["POST", RUNS, { assistant_id: "agent", webhook: 7 }, 422, "webhook"],
   ["POST", RUNS, { assistant_id: "agent", checkpoint: { checkpoint_id: RUN } }, 422, "checkpoint"],
   ["POST", RUNS, { assistant_id: "agent", checkpoint_id: RUN }, 422, "checkpoint_id"],
   ["POST", RUNS, { assistant_id: "agent", if_not_exists: "make" }, 422, "if_not_exists"],
@@ -45,7 +45,7 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
     "config.configurable.checkpoint_id",
   ],
   ["POST", `${RUNS}/stream?namespace=a`, { assistant_id: "agent" }, 422, "namespace"],
-  ["POST", `${RUNS}/wait`, { assistant_id: "agent", webhook: "/w" }, 422, "webhook"],
+  ["POST", `${RUNS}/wait`, { assistant_id: "agent", webhook: ["/w"] }, 422, "webhook"],
   // Bodies that are none.
   ["POST", RUNS, "{", 400, undefined],
   ["POST", RUNS, "nope", 400, undefined],

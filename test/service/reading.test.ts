@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ThreadSystem } from "../../actors/system.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import { readPolicy } from "../../src/webhook-config.ts";
 import { uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -67,12 +68,14 @@ beforeEach(async () => {
     has: (name) => name === "agent" || name === "other",
     graphs: () => ["agent", "other"],
   };
-  const { journal, catalog } = storage;
+  const { journal, catalog, outbox } = storage;
   let seed = 0;
   parts = {
     system,
     journal,
     catalog,
+    outbox,
+    policy: readPolicy({}),
     engine: engine as Engine,
     hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),
     clock,

@@ -1,8 +1,11 @@
 import { catalogContract } from "../contracts/catalog.ts";
 import { journalContract } from "../contracts/journal.ts";
+import { outboxContract } from "../contracts/outbox.ts";
 import { inMemory, onLevel } from "./support.ts";
 
 journalContract("LevelDB", onLevel, { reopen: true, sync: true });
 journalContract("memory", inMemory, { reopen: true, sync: true });
+outboxContract("LevelDB", onLevel, { reopen: true, sync: true });
+outboxContract("memory", inMemory, { reopen: true, sync: true });
 catalogContract("LevelDB", onLevel, { reopen: true });
 catalogContract("memory", inMemory, { reopen: true });

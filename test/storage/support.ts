@@ -68,6 +68,9 @@ async function harness(options: StorageOptions, end: () => void): Promise<Harnes
     get catalog() {
       return storage.catalog;
     },
+    get outbox() {
+      return storage.outbox;
+    },
     bytes: () => storage.stats().bytes,
     reopen: async () => {
       await storage.close();

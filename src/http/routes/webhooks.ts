@@ -1,0 +1,42 @@
+import type { DeliveryStatus } from "../../model/delivery.ts";
+import type { DeliveryKey } from "../../ports/outbox.ts";
+import type { Call } from "../call.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+import { LIMITS, OFFSETS } from "../schemas.ts";
+
+const STATUSES = ["pending", "dead"] as const satisfies DeliveryStatus[];
+
+/** Webhooks that are owed or were given up. */
+export function webhookRoutes({ service: { webhooks } }: HttpDeps): readonly Route[] {
+  return [
+    {
+      method: "GET",
+      path: "/webhooks/deliveries",
+      async handle(call) {
+        const { query, tenant } = call;
+        const status = query.choice("status", STATUSES);
+        const limit = query.integer("limit", LIMITS);
+        const offset = query.integer("offset", OFFSETS);
+        call.json(await webhooks.list(tenant, { limit, offset, ...(status !== undefined && { status }) }));
+      },
+    },
+    {
+      method: "POST",
+      path: "/webhooks/deliveries/:delivery_id/retry",
+      async handle(call) {
+        call.json(await webhooks.retry(keyOf(call)));
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/webhooks/deliveries/:delivery_id",
+      async handle(call) {
+        await webhooks.remove(keyOf(call));
+        call.send(204, {});
+      },
+    },
+  ];
+}
+
+const keyOf = (call: Call): DeliveryKey => ({ tenant: call.tenant, id: call.uuid(0, "delivery_id") });

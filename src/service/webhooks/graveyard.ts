@@ -1,0 +1,70 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { Logger } from "../../ports/logger.ts";
+import type { Outbox } from "../../ports/outbox.ts";
+import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
+
+/** Milliseconds for which a delivery that was given up is kept. */
+export const KEPT = 7 * 86_400_000;
+
+/** Deleted at a time. */
+const PAGE = 100;
+/** Milliseconds before a storage that failed is asked again. */
+const PAUSE = 60_000;
+
+interface Deps {
+  readonly outbox: Outbox;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+}
+
+/** Deletes deliveries that were given up once nobody has looked at them for long. */
+export class Graveyard {
+  readonly #deps: Deps;
+  #timer: Cancel | undefined;
+  #stopped = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    void this.#sweep();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.();
+  }
+
+  /** Looks again in `ms`, unless it does so earlier. */
+  expect(ms: number): void {
+    if (this.#stopped || this.#timer !== undefined) return;
+    this.#timer = this.#deps.scheduler.after(ms, () => {
+      this.#timer = undefined;
+      void this.#sweep();
+    });
+  }
+
+  async #sweep(): Promise<void> {
+    const { outbox, clock, logger } = this.#deps;
+    try {
+      for (;;) {
+        const now = clock.now();
+        const found = await outbox.dead(PAGE);
+        const over = found.filter(({ delivery }) => delivery.due <= now);
+        for (const owed of over) {
+          await outbox.change(owed, (d) => (d.status === "dead" && d.due <= now ? null : undefined), {
+            durable: false,
+          });
+        }
+        const next = found.find(({ delivery }) => delivery.due > now);
+        if (next !== undefined) return this.expect(next.delivery.due - now);
+        if (over.length === 0 || this.#stopped) return;
+      }
+    } catch (error) {
+      logger.warn("old webhooks could not be deleted; it is tried again", { error: String(error) });
+      this.expect(PAUSE);
+    }
+  }
+}

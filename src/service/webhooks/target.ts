@@ -1,0 +1,63 @@
+import { ServiceError } from "../../model/errors.ts";
+import type { WebhookPolicy } from "../../model/webhook-policy.ts";
+import { isAddress, mayReach } from "./addresses.ts";
+
+/** @throws ServiceError `validation.failed` naming the field when a run may not have this webhook */
+export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
+  const message = refusal(policy, webhook);
+  if (message === undefined) return;
+  throw new ServiceError("validation.failed", `webhook ${message}`, {
+    fields: [{ at: "webhook", message }],
+  });
+}
+
+/** What is wrong with a webhook, as far as its URL shows it. Never repeats the URL: it may hold a secret. */
+export function refusal(policy: WebhookPolicy, webhook: string): string | undefined {
+  if (webhook.length > policy.maxUrlLength)
+    return `must not have more than ${policy.maxUrlLength} characters`;
+  // A parser would leave them out, and read another URL than people do.
+  if (/[\p{Cc}\s\\]/u.test(webhook)) return "must not hold spaces, control characters or backslashes";
+  if (webhook.startsWith("/")) return refusalOfPath(policy, webhook);
+  if (!/^https?:\/\//i.test(webhook) || !URL.canParse(webhook)) {
+    return policy.ownPaths
+      ? "must be an absolute http or https URL, or a path on this server"
+      : "must be an absolute http or https URL";
+  }
+  return refusalOfUrl(policy, new URL(webhook));
+}
+
+function refusalOfPath({ ownPaths }: WebhookPolicy, path: string): string | undefined {
+  if (!ownPaths) return "must be an absolute http or https URL: paths on this server are turned off";
+  return path.startsWith("//") || !URL.canParse(path, "http://self")
+    ? "must be a path on this server"
+    : undefined;
+}
+
+function refusalOfUrl(policy: WebhookPolicy, url: URL): string | undefined {
+  const { protocol, username, password } = url;
+  if (username !== "" || password !== "") return "must not hold a user name or password";
+  if (policy.requireHttps && protocol !== "https:") return "must be an https URL";
+  const port = url.port === "" ? (protocol === "https:" ? 443 : 80) : Number(url.port);
+  if (policy.ports !== null && !policy.ports.includes(port)) return `must not name port ${port}`;
+  const name = nameOf(url);
+  if (policy.domains !== null && !policy.domains.some((domain) => covers(domain, name))) {
+    return "is not at a domain that is allowed";
+  }
+  const open = isAddress(name)
+    ? mayReach(name, policy.allowInternal)
+    : policy.allowInternal || !isLocal(name);
+  return open ? undefined : NOT_PUBLIC;
+}
+
+export const NOT_PUBLIC =
+  "leads to an address that is not public; see webhooks.allow_internal in the configuration";
+
+const isLocal = (name: string): boolean => name === "localhost" || name.endsWith(".localhost");
+
+const covers = (domain: string, name: string): boolean =>
+  domain.startsWith("*.") ? name.endsWith(domain.slice(1)) && name.length >= domain.length : name === domain;
+
+/** The host of a URL as a name or an address: no brackets, no dot at the end. */
+export function nameOf({ hostname }: URL): string {
+  return hostname.startsWith("[") ? hostname.slice(1, -1) : hostname.replace(/\.$/, "");
+}

@@ -1,0 +1,80 @@
+import type { Delivery } from "../../model/delivery.ts";
+import { ServiceError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { toIso } from "../../model/time.ts";
+import type { WebhookPolicy } from "../../model/webhook-policy.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { DeliveryKey, DeliveryQuery, Outbox } from "../../ports/outbox.ts";
+import { checkWebhook } from "./target.ts";
+
+export interface Webhooks {
+  /** @throws ServiceError `validation.failed` when a run may not have this webhook */
+  check(webhook: string | undefined): void;
+  /** What is owed or was given up, newest run first. */
+  list(tenant: string, query: DeliveryQuery): Promise<readonly JsonObject[]>;
+  /** Tries it at once, and anew as often as the first time. @throws ServiceError `delivery.not_found` */
+  retry(key: DeliveryKey): Promise<JsonObject>;
+  /** It is not tried any more. @throws ServiceError `delivery.not_found` */
+  remove(key: DeliveryKey): Promise<void>;
+}
+
+interface Deps {
+  readonly outbox: Outbox;
+  readonly policy: WebhookPolicy;
+  readonly clock: Clock;
+}
+
+export function createWebhooks({ outbox, policy, clock }: Deps): Webhooks {
+  return {
+    check(webhook) {
+      if (webhook !== undefined) checkWebhook(policy, webhook);
+    },
+
+    list: async (tenant, query) => (await outbox.list(tenant, query)).map(deliveryOf),
+
+    async retry(key) {
+      const again = (now: Delivery): Delivery => ({
+        ...now,
+        status: "pending",
+        attempts: 0,
+        due: clock.now(),
+      });
+      const delivery = await outbox.change(key, again, { durable: true });
+      if (delivery === undefined) throw notFound();
+      return deliveryOf(delivery);
+    },
+
+    async remove(key) {
+      let found = false;
+      const remove = () => {
+        found = true;
+        return null;
+      };
+      await outbox.change(key, remove, { durable: true });
+      if (!found) throw notFound();
+    },
+  };
+}
+
+const notFound = () => new ServiceError("delivery.not_found", "Delivery not found");
+
+const timeOf = (ms: number | null): string | null => (ms === null ? null : toIso(ms));
+
+/** A delivery as the wire shows it. */
+function deliveryOf(delivery: Delivery): JsonObject {
+  const { id, thread_id, url, status, attempts, due } = delivery;
+  return {
+    id,
+    run_id: id,
+    thread_id,
+    url,
+    status,
+    attempts,
+    created_at: toIso(delivery.created_at),
+    next_attempt_at: status === "pending" ? toIso(due) : null,
+    expires_at: status === "dead" ? toIso(due) : null,
+    last_attempt_at: timeOf(delivery.last_attempt_at),
+    last_status: delivery.last_status,
+    last_error: delivery.last_error,
+  };
+}

@@ -1,0 +1,183 @@
+import { laneOf, type Delivery, type DeliveryContent, type OutboxItem } from "../model/delivery.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { DeliveryChange, DeliveryKey, DeliveryQuery, Outbox, Owed } from "../ports/outbox.ts";
+import type { Committer } from "./committer.ts";
+import { seal, unseal } from "./envelope.ts";
+import {
+  contentKey,
+  DEAD,
+  deadKey,
+  deliveriesPrefix,
+  deliveryKey,
+  lanePrefix,
+  lastSegment,
+  OUTBOX,
+  owedKey,
+  parseOwed,
+  within,
+} from "./keys.ts";
+import type { Kv, Op, Range } from "./kv.ts";
+import { MARK } from "./records.ts";
+
+const STATUSES = ["pending", "dead"] as const;
+
+/** The outbox over a store of keys and values; the journal's appends fill it. */
+export class KvOutbox implements Outbox {
+  readonly #kv: Kv;
+  readonly #committer: Committer;
+  /** Changes on their way to storage, by the delivery; null: it is being deleted. */
+  readonly #changing = new Map<string, { readonly delivery: Delivery | null }>();
+  #listener: (lane: string) => void = () => undefined;
+
+  constructor(kv: Kv, committer: Committer) {
+    this.#kv = kv;
+    this.#committer = committer;
+  }
+
+  watch(listener: (lane: string) => void): void {
+    this.#listener = listener;
+  }
+
+  /** An append that holds these has been stored. */
+  landed(items: readonly OutboxItem[]): void {
+    for (const { delivery } of items) this.#listener(laneOf(delivery.url));
+  }
+
+  async *lanes(): AsyncGenerator<string> {
+    let { gte } = OUTBOX;
+    for (;;) {
+      const first = await this.#first({ ...OUTBOX, gte });
+      if (first === undefined) return;
+      const { lane } = parseOwed(first);
+      yield lane;
+      gte = within(lanePrefix(lane)).lt;
+    }
+  }
+
+  async #first(range: Range): Promise<string | undefined> {
+    for await (const [key] of this.#kv.entries({ ...range, limit: 1 })) return key;
+    return undefined;
+  }
+
+  pending(lane: string, limit: number): Promise<readonly Owed[]> {
+    return this.#owed(within(lanePrefix(lane)), "pending", limit);
+  }
+
+  dead(limit: number): Promise<readonly Owed[]> {
+    return this.#owed(DEAD, "dead", limit);
+  }
+
+  async #owed(range: Range, status: Delivery["status"], limit: number): Promise<readonly Owed[]> {
+    const found: Owed[] = [];
+    if (limit < 1) return found;
+    for await (const [at] of this.#kv.entries({ ...range, limit })) {
+      const key = parseOwed(at);
+      const delivery = this.#readable(key);
+      // What is being changed is read again once that is stored.
+      if (delivery?.status === status) found.push({ tenant: key.tenant, id: key.id, delivery });
+    }
+    return found;
+  }
+
+  /** A damaged one must not keep all others of its lane. */
+  #readable(key: DeliveryKey): Delivery | undefined {
+    try {
+      return this.#now(key);
+    } catch (cause) {
+      if (cause instanceof ServiceError && cause.code === "journal.damaged") return undefined;
+      throw cause;
+    }
+  }
+
+  find(key: DeliveryKey): Delivery | undefined {
+    for (const status of STATUSES) {
+      const bytes = this.#kv.getSync(deliveryKey(key.tenant, status, key.id));
+      if (bytes !== undefined) return unsealed(bytes, key) as Delivery;
+    }
+    return undefined;
+  }
+
+  content(key: DeliveryKey): DeliveryContent | undefined {
+    const bytes = this.#kv.getSync(contentKey(key.tenant, key.id));
+    return bytes && (unsealed(bytes, key) as DeliveryContent);
+  }
+
+  async list(tenant: string, { status, limit, offset }: DeliveryQuery): Promise<readonly Delivery[]> {
+    const found: Delivery[] = [];
+    let skip = offset;
+    for (const one of STATUSES) {
+      if (found.length >= limit || (status !== undefined && one !== status)) continue;
+      const range = { ...within(deliveriesPrefix(tenant, one)), reverse: true };
+      for await (const [at, bytes] of this.#kv.entries(range)) {
+        if (skip-- > 0) continue;
+        found.push(unsealed(bytes, { tenant, id: lastSegment(at) }) as Delivery);
+        if (found.length >= limit) break;
+      }
+    }
+    return found;
+  }
+
+  async change(
+    key: DeliveryKey,
+    change: DeliveryChange,
+    { durable }: { readonly durable: boolean },
+  ): Promise<Delivery | undefined> {
+    const { refusal } = this.#committer;
+    if (refusal !== undefined) throw refusal;
+    const before = this.#now(key);
+    if (before === undefined) return undefined;
+    const after = change(before);
+    if (after === undefined) return before;
+    const name = nameOf(key);
+    const mine = { delivery: after };
+    this.#changing.set(name, mine);
+    const ops: Op[] = unmark(key, before);
+    if (after === null) ops.push({ key: contentKey(key.tenant, key.id), value: null });
+    else ops.push(...mark(key, after));
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#committer.submit({ ops, durable, stored: resolve, failed: reject });
+      });
+    } finally {
+      if (this.#changing.get(name) === mine) this.#changing.delete(name);
+    }
+    if (after?.status === "pending") this.#listener(laneOf(after.url));
+    return after ?? undefined;
+  }
+
+  /** As it is once all that is on its way is stored. */
+  #now(key: DeliveryKey): Delivery | undefined {
+    const changing = this.#changing.get(nameOf(key));
+    return changing === undefined ? this.find(key) : (changing.delivery ?? undefined);
+  }
+}
+
+/** What an append adds to the outbox, as operations. */
+export function owe(ops: Op[], tenant: string, { delivery, content }: OutboxItem): void {
+  const key = { tenant, id: delivery.id };
+  ops.push(...mark(key, delivery), { key: contentKey(tenant, delivery.id), value: seal(content) });
+}
+
+function mark({ tenant, id }: DeliveryKey, delivery: Delivery): Op[] {
+  return [
+    { key: deliveryKey(tenant, delivery.status, id), value: seal(delivery) },
+    { key: markKey({ tenant, id }, delivery), value: MARK },
+  ];
+}
+
+function unmark(key: DeliveryKey, delivery: Delivery): Op[] {
+  return [
+    { key: deliveryKey(key.tenant, delivery.status, key.id), value: null },
+    { key: markKey(key, delivery), value: null },
+  ];
+}
+
+function markKey({ tenant, id }: DeliveryKey, { status, due, url }: Delivery): string {
+  return status === "pending" ? owedKey(laneOf(url), due, tenant, id) : deadKey(due, tenant, id);
+}
+
+const nameOf = ({ tenant, id }: DeliveryKey): string => contentKey(tenant, id);
+
+function unsealed(bytes: Buffer, { tenant, id }: DeliveryKey): unknown {
+  return unseal(bytes, { tenant, thread: "" }, `delivery ${id}`);
+}

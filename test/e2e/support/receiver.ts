@@ -1,0 +1,40 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
+
+export interface Told {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly text: string;
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+/** A real server that is told of runs by webhook. `answer` gives the status to the nth request. */
+export async function receiver(answer: (nth: number) => number = () => 200) {
+  const told: Told[] = [];
+  let waiting: (() => void)[] = [];
+  const server = createServer(async (request, response) => {
+    let text = "";
+    for await (const piece of request) text += String(piece);
+    const json = JSON.parse(text) as Told["json"];
+    told.push({ path: request.url ?? "", headers: request.headers as Told["headers"], text, json });
+    response.writeHead(answer(told.length)).end();
+    const woken = waiting;
+    waiting = [];
+    for (const wake of woken) wake();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    told,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** What it was told, once that is as much. */
+    async until(count: number): Promise<readonly Told[]> {
+      while (told.length < count) await new Promise<void>((resolve) => waiting.push(resolve));
+      return told;
+    },
+  };
+}
