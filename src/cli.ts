@@ -29,7 +29,7 @@ async function start(settings: Settings): Promise<void> {
   let app: App | undefined;
   stopOnSignals(logger, () => app);
 
-  const config = readConfig(file ?? findConfig(process.cwd()), environment());
+  const config = readConfig(file ?? findConfig(process.cwd()));
   // What the environment says already wins over the file.
   for (const [name, value] of Object.entries(config.env)) process.env[name] ??= value;
   // Not for the other commands, which would have to wait for all of it.
@@ -45,12 +45,6 @@ async function start(settings: Settings): Promise<void> {
     graphs: Object.keys(config.graphs),
   });
   stdout.write(`Heddle ${VERSION} listens on ${app.url}\n`);
-}
-
-function environment(): { readonly [name: string]: string } {
-  return Object.fromEntries(
-    Object.entries(process.env).flatMap(([n, v]) => (v === undefined ? [] : [[n, v]])),
-  );
 }
 
 /**

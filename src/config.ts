@@ -47,7 +47,7 @@ export function findConfig(directory: string): string {
  * `environment` beats the variables that the file brings.
  * @throws ServiceError `config.invalid`, naming the file and the key
  */
-export function readConfig(file: string, environment: Config["env"] = {}): Config {
+export function readConfig(file: string, environment: Env = process.env): Config {
   const path = resolve(file);
   const refuse: Refuse = (what, cause) => {
     throw new ServiceError("config.invalid", `${path}: ${what}`, { cause });
@@ -83,6 +83,8 @@ export const isBytes = (value: unknown): value is number =>
 export const isSync = (value: unknown): value is (typeof SYNC)[number] =>
   (SYNC as readonly unknown[]).includes(value);
 
+type Env = { readonly [name: string]: string | undefined };
+
 type Refuse = (what: string, cause?: unknown) => never;
 
 function readJson(path: string, refuse: Refuse): JsonObject {
@@ -106,7 +108,7 @@ function section(root: JsonObject, key: string, refuse: Refuse): JsonObject {
   return isObject(value) ? value : refuse(`${key} must be an object`);
 }
 
-function readWebhooks(given: JsonObject, env: Config["env"], refuse: Refuse): JsonObject {
+function readWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
   try {
     const webhooks = fillTemplates(given, env);
     readPolicy(webhooks);

@@ -235,7 +235,7 @@ test("outlives a restart, and the thread that it tells of", async () => {
   expect(told[1]?.headers["x-webhook-id"]).toBe(told[0]?.headers["x-webhook-id"]);
 });
 
-test("a thousand that nobody takes keep no run waiting", async () => {
+test("a thousand that nobody takes keep no run waiting", { timeout: 120_000 }, async () => {
   const { url } = await serve({ graphs: { work }, webhooks: within });
   const webhook = `http://127.0.0.1:${await closedPort()}/`;
   const run = { assistant_id: "work", input: {}, webhook, multitask_strategy: "enqueue" };
