@@ -133,7 +133,7 @@ export class Registry implements ThreadSystem, CellOwner {
       await failpoints.hit("recovery.thread");
       try {
         const record = await journal.thread(key);
-        if (record !== undefined && isLeftOver(record)) this.#temporaries.remove(key, record);
+        if (record !== undefined && isLeftOver(record)) await this.#temporaries.clear(key, record);
         else await this.#wake(key);
         found++;
       } catch (cause) {

@@ -1,15 +1,18 @@
 import { hasWork, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import type { Clock } from "../src/ports/clock.ts";
 import type { Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { RunEnd } from "./port.ts";
 import type { Cell } from "./thread/cell.ts";
+import { ended, owedBy } from "./thread/record.ts";
 
 /** Milliseconds that a temporary thread is kept for readers who have not come to its end, or may come back for it. */
 const LINGER = 60_000;
 
 interface Deps {
   readonly journal: Journal;
+  readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
 }
@@ -42,6 +45,30 @@ export class Temporaries {
     };
     if (isRead || isAwaited) this.#deps.scheduler.after(LINGER, remove);
     else remove();
+  }
+
+  /**
+   * A thread that an earlier process has left. Its run, whose client that process has cut off, is stopped by that; its
+   * webhook is told so.
+   */
+  async clear(key: ThreadKey, thread: ThreadRecord): Promise<void> {
+    const { journal, clock } = this.#deps;
+    const [id] = thread.active === null ? thread.queue : [thread.active];
+    const run = id === undefined ? undefined : await journal.run(key, id);
+    if (run === undefined || run.kwargs.webhook === null) return this.remove(key, thread);
+    const { epoch, seq } = thread;
+    const stopped = { ...thread, active: null, queue: [], seq: seq + 1 };
+    const runs = [ended(run, "interrupted", clock.now())];
+    await journal.append({
+      key,
+      fence: { epoch, seq },
+      kind: "withdrawn",
+      durable: true,
+      thread: stopped,
+      runs,
+      ...owedBy(runs),
+    });
+    this.remove(key, stopped);
   }
 
   /** When it fails, the next start finds the thread, and deletes it. */

@@ -29,9 +29,9 @@ function gated() {
   return { work, open };
 }
 
-async function start(server: Server, temporary: Temporary) {
+async function start(server: Server, temporary: Temporary, webhook: string | null = null) {
   const key: ThreadKey = { tenant: "_", thread: server.newId() };
-  const draft = { ...draftOf(server.newId()), create: { metadata: {}, temporary } };
+  const draft = { ...draftOf(server.newId(), { webhook }), create: { metadata: {}, temporary } };
   const run = await server.do(server.system.admit(key, draft));
   return { key, run, end: () => server.do(server.system.ended(key, run.run_id)) };
 }
@@ -129,6 +129,27 @@ describe("a thread made for one run", () => {
       await after.scheduler.advance(MINUTE);
     }
     expect(await leftovers(after)).toEqual([]);
+  });
+
+  test("its webhook is owed when it is gone: at its end, and when a crash has cut its client off", async () => {
+    const webhook = "https://hooks.test/";
+    const owed = async ({ storage }: Server, id: string) =>
+      (await storage.outbox.content({ tenant: "_", id })) ?? {};
+    const kv = new MemoryKv();
+    const { work, open } = gated();
+    const server = await Server.start(work, { kv });
+    const done = await start(server, "background", webhook);
+    open();
+    await done.end();
+    expect(await leftovers(server)).toEqual([]);
+    expect(await owed(server, done.run.run_id)).toMatchObject({
+      run: { status: "success" },
+      values: { log: ["worked"] },
+    });
+    const cut = await start(server, "bound", webhook);
+    const after = await Server.start(gated().work, { kv, seed: 2 });
+    expect(await leftovers(after)).toEqual([]);
+    expect(await owed(after, cut.run.run_id)).toMatchObject({ run: { status: "interrupted" }, values: null });
   });
 
   test("what a crash leaves of one that has ended, the next start deletes", async () => {

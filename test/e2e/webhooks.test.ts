@@ -74,6 +74,21 @@ describe.each(lines)("a webhook over %s", (_, connect) => {
     expect(hook.told).toHaveLength(1);
   });
 
+  test("is told of the end of a run without a thread of its own, which is gone by then", async () => {
+    const hook = await receiver();
+    const { url } = await serve({ graphs: { work }, webhooks: within });
+    const client = connect(url);
+    await client.runs.wait(null, "work", { input: {}, webhook: hook.url });
+    const run = await client.runs.create(null, "work", { input: {}, webhook: hook.url });
+    const told = await hook.until(2);
+    expect(told[1]?.json).toMatchObject({
+      run_id: run.run_id,
+      thread_id: run.thread_id,
+      status: "success",
+      values: { log: ["worked"] },
+    });
+  });
+
   test("is told of a failure, with its message and the state", async () => {
     const hook = await receiver();
     const { url } = await serve({ graphs: { work }, webhooks: within });
