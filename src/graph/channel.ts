@@ -21,6 +21,8 @@ export interface Rule {
   readonly initial: unknown;
   /** Must it have a value when a run starts? */
   readonly required?: boolean;
+  /** What its schema gives, as far as that can be told: a part of the definition's hash. */
+  readonly shape?: string | null;
   /** What is wrong with a stored value that another structure of the graph left, `at` being its path. */
   check?(stored: unknown, at: string): readonly FieldError[];
   /**

@@ -23,8 +23,8 @@ export interface Definition {
   readonly "~heddle": "graph";
   readonly name: string | null;
   /**
-   * Tells one structure of a graph from another: names, edges, kinds of channels. Bodies of functions do not count, nor what
-   * schemas accept. The same in every process.
+   * Tells one structure of a graph from another: names, edges, kinds of channels, and their schemas where these can be
+   * described. Bodies of functions do not count. The same in every process.
    */
   readonly hash: string;
   readonly rules: ReadonlyMap<string, Rule>;
@@ -110,7 +110,7 @@ function inputOf(spec: unknown, rules: ReadonlyMap<string, Rule>): Definition["i
 function hashOf({ rules, nodes, edges }: Pick<Definition, "rules" | "nodes" | "edges">): string {
   return hex32(
     JSON.stringify([
-      [...rules].map(([key, { kind, life }]) => [key, kind, life]).sort(),
+      [...rules].map(([key, { kind, life, shape }]) => [key, kind, life, shape ?? null]).sort(),
       [...nodes.values()]
         .map(({ name, input, after, defer }) => [name, input !== undefined, after, defer])
         .sort(),

@@ -36,10 +36,10 @@ export function readUpdate(
     if (write === undefined) continue;
     const rule = rules.get(key);
     if (rule === undefined) {
-      throw new ServiceError(
-        "state.invalid",
-        `${at}.${key}: the state has no such key; it has ${keysOf(rules)}`,
-      );
+      const message = `the state has no such key; it has ${keysOf(rules)}`;
+      throw new ServiceError("state.invalid", `${at}.${key}: ${message}`, {
+        fields: [{ at: `${at}.${key}`, message }],
+      });
     }
     const value = rule.read(write, `${at}.${key}`, (index) => uuid5(`${key}:${index}`, namespace));
     if (rule.life === "never") (untracked ??= {})[key] = value;
@@ -70,8 +70,19 @@ export function readMove(definition: Definition, target: unknown, at: string): M
     );
   }
   if (!isSend(target)) return node;
-  const input = rule?.input === undefined ? target.input : parse(rule.input, target.input, `send("${node}")`);
+  const sent = withoutUntracked(definition, target.input);
+  const input = rule?.input === undefined ? sent : parse(rule.input, sent, `send("${node}")`);
   return { node, input: toStorable(input, `send("${node}")`) };
+}
+
+/** What is sent is stored: of a state that is sent on as a whole, what never is stored is left out. */
+function withoutUntracked({ rules }: Definition, input: unknown): unknown {
+  if (!isObject(input)) return input;
+  for (const key in input) {
+    if (rules.get(key)?.life !== "never") continue;
+    return Object.fromEntries(Object.entries(input).filter(([name]) => rules.get(name)?.life !== "never"));
+  }
+  return input;
 }
 
 function readMoves(definition: Definition, targets: unknown, at: string): readonly Move[] {

@@ -64,6 +64,24 @@ export function issuesAt(at: string, issues: readonly SchemaIssue[]): readonly F
   return issues.map((issue) => ({ at: pathOf(at, issue), message: issue.message }));
 }
 
+/**
+ * What a schema gives, as text that tells one from another: its JSON Schema where its library can say it, else the name of its
+ * type. Null where neither is known: then two are taken for the same.
+ */
+export function shapeOf(schema: Schema): string | null {
+  try {
+    const { jsonSchema } = schema["~standard"] as {
+      readonly jsonSchema?: { readonly output?: (options: { readonly target: string }) => unknown };
+    };
+    const described = jsonSchema?.output?.({ target: "draft-2020-12" });
+    if (described !== undefined) return JSON.stringify(described);
+  } catch {
+    // What JSON Schema has no word for, such as a date.
+  }
+  const { type } = schema as { readonly type?: unknown };
+  return typeof type === "string" ? type : null;
+}
+
 /** What is wrong with `value`, by path. */
 export function faults(schema: Schema, value: unknown, at: string): readonly FieldError[] {
   const result = validate(schema, value, at);

@@ -1,6 +1,6 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel, Rule } from "../channel.ts";
-import { faults, parse, validate, type Schema } from "../schema.ts";
+import { faults, parse, shapeOf, validate, type Schema } from "../schema.ts";
 import { only } from "./single.ts";
 
 const set: Rule["update"] = (_current, writes, key) => {
@@ -34,10 +34,15 @@ export function checked(schema: Schema, key: string): Channel {
     life: "kept",
     initial: absent.ok && absent.value !== undefined ? toStorable(absent.value, key) : undefined,
     required: !absent.ok,
-    check: (stored, at) => faults(schema, stored, at),
+    ...checksOf(schema),
     read: (write, at) => toStorable(parse(schema, write, at), at),
     update: set,
   };
+}
+
+/** What a schema says of values that are stored. */
+export function checksOf(schema: Schema): Pick<Rule, "shape" | "check"> {
+  return { shape: shapeOf(schema), check: (stored, at) => faults(schema, stored, at) };
 }
 
 /** How a declared value is read: by its schema, or as it is. */

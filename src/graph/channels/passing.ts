@@ -1,6 +1,6 @@
 import type { Channel } from "../channel.ts";
-import { faults, parse, type Schema } from "../schema.ts";
-import { reader } from "./last-value.ts";
+import { parse, type Schema } from "../schema.ts";
+import { checksOf, reader } from "./last-value.ts";
 import { only } from "./single.ts";
 
 /** A key that lives for the one step that follows the write. Two writes in one superstep are an error. */
@@ -10,7 +10,7 @@ export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
     kind: "ephemeral",
     life: "step",
     initial: undefined,
-    ...(schema && { check: (stored: unknown, at: string) => faults(schema, stored, at) }),
+    ...(schema && checksOf(schema)),
     read: reader(schema),
     update(_current, writes, key) {
       const value = only(writes, key);

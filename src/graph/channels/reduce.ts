@@ -1,7 +1,7 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
-import { faults, isSchema, validate, type Schema } from "../schema.ts";
-import { reader } from "./last-value.ts";
+import { isSchema, validate, type Schema } from "../schema.ts";
+import { checksOf, reader } from "./last-value.ts";
 
 /**
  * A key whose writes are folded into its value, in the order of the tasks. `fold` MUST be pure: it may be called more than
@@ -23,7 +23,7 @@ export function reduce(start: unknown, fold: (value: never, update: never) => un
     kind: "reduce",
     life: "kept",
     initial: schema === undefined ? toStorable(start, "initial") : initialOf(schema),
-    ...(schema && { check: (stored: unknown, at: string) => faults(schema, stored, at) }),
+    ...(schema && checksOf(schema)),
     read: reader(schema),
     update(current, writes, key) {
       let value = current;
