@@ -4,7 +4,7 @@ import { taskMachine } from "./node.ts";
 import type { Ongoing } from "./run/ongoing.ts";
 import type { Cell } from "./thread/cell.ts";
 import { threadMachine } from "./thread/machine.ts";
-import { start } from "./thread/starting.ts";
+import { askToStart, start } from "./thread/starting.ts";
 
 /** The three statecharts of one server, their effects bound to its cells. */
 export function charts(cellNamed: (name: string) => Cell | undefined, delays: RunDelays) {
@@ -28,6 +28,10 @@ export function charts(cellNamed: (name: string) => Cell | undefined, delays: Ru
   );
   const thread = threadMachine(
     {
+      ask: (name, id) => {
+        const cell = cellNamed(name);
+        if (cell !== undefined) askToStart(cell, id);
+      },
       start: (name, id) => {
         const cell = cellNamed(name);
         if (cell === undefined) return;

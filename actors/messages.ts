@@ -3,8 +3,15 @@ import type { RestState } from "../src/model/thread.ts";
 
 /** What a thread's actor is told. `run` is always a run's id. */
 export type ThreadEvent =
-  /** A run has been admitted: its place is in the record that is on its way to storage. */
-  | { readonly type: "RUN.ADMITTED"; readonly run: string; readonly strategy: MultitaskStrategy }
+  /** A run has been admitted: its place is in the record that is on its way to storage. `starts`: so is its start. */
+  | {
+      readonly type: "RUN.ADMITTED";
+      readonly run: string;
+      readonly strategy: MultitaskStrategy;
+      readonly starts: boolean;
+    }
+  /** The active run has a slot: it may start. */
+  | { readonly type: "RUN.READY"; readonly run: string }
   /** The start of the active run is stored: it may begin. */
   | { readonly type: "RUN.STARTED"; readonly run: string }
   /** The end of the active run is asked for, and that is stored. */

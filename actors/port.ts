@@ -1,3 +1,4 @@
+import { noLimits, type GateLimits } from "./gate.ts";
 import type { CancelAction, MultitaskStrategy, RunKwargs, RunRecord } from "../src/model/run.ts";
 import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
@@ -50,7 +51,8 @@ export interface ThreadSystem {
   /**
    * Admits a run by the multitask rules, in one turn per thread. Resolves once the run is stored, and with it its thread,
    * where that is to be made. A temporary thread takes no other run than its own: for that it is not there.
-   * @throws ServiceError `thread.not_found`, `run.conflict`, `resume.ambiguous`, `server.draining`, `storage.unavailable`
+   * @throws ServiceError `thread.not_found`, `run.conflict`, `resume.ambiguous`, `server.busy`, `server.draining`,
+   *   `storage.unavailable`
    */
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;
   /**
@@ -67,6 +69,8 @@ export interface ThreadSystem {
   cancel(key: ThreadKey, run: string, action: CancelAction): Promise<void>;
   /** Is an actor executing this run now? Overlays `running` on a record that says `pending`. */
   isRunning(key: ThreadKey, run: string): boolean;
+  /** Which run to start this one is, from 1: of its tenant's that wait for a slot, or of its thread's. */
+  positionOf(key: ThreadKey, run: string): number | undefined;
   /** Takes up every run that a stop or a crash left unsettled. Called once, before the doors open. */
   recover(): Promise<void>;
   /** No new admission; waits up to `ms` for running supersteps, leaves the rest to recovery. */
@@ -98,6 +102,17 @@ export interface SystemLimits {
   readonly grace: number;
   /** Attempts a run may have. */
   readonly attempts: number;
+  /** Runs in progress at once. */
+  readonly concurrent: GateLimits;
+  /** Runs that may wait, of all threads. */
+  readonly maxQueued: number;
 }
 
-export const defaultLimits: SystemLimits = { idle: 30_000, maxIdle: 5_000, grace: 500, attempts: 3 };
+export const defaultLimits: SystemLimits = {
+  idle: 30_000,
+  maxIdle: 5_000,
+  grace: 500,
+  attempts: 3,
+  concurrent: noLimits,
+  maxQueued: 100_000,
+};

@@ -6,7 +6,10 @@ import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import { admit, cancel } from "./thread/admission.ts";
 import { Cell, type CellOwner } from "./thread/cell.ts";
 import { charts, type Charts } from "./charts.ts";
+import { create } from "./creating.ts";
+import { Gate } from "./gate.ts";
 import { Idle } from "./idle.ts";
+import { leave } from "./leaving.ts";
 import { isLeftOver, Temporaries } from "./temporary.ts";
 import { Waiters } from "./waiters.ts";
 import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem, RunEnd } from "./port.ts";
@@ -22,6 +25,7 @@ const RETAKE = 1_000;
 /** Thread id -> live cell. An entry is absent, waking (whoever asks meanwhile waits for it) or live. */
 export class Registry implements ThreadSystem, CellOwner {
   draining = false;
+  readonly gate: Gate;
   readonly #deps: SystemDeps;
   readonly #cells = new Map<string, Cell>();
   readonly #waking = new Map<string, Promise<Cell>>();
@@ -34,11 +38,14 @@ export class Registry implements ThreadSystem, CellOwner {
     setTimeout: (task: () => void, ms: number) => this.#deps.scheduler.after(ms, task),
     clearTimeout: (cancelTimer: unknown) => (cancelTimer as (() => void) | undefined)?.(),
   };
+  /** Runs that have not started. */
+  readonly #line = new Set<string>();
   #halted = 0;
   #drained: (() => void) | null = null;
 
   constructor(deps: SystemDeps) {
     this.#deps = deps;
+    this.gate = new Gate(deps.limits.concurrent);
     this.#charts = charts((name) => this.#cells.get(name), {
       grace: (callback) => void deps.scheduler.after(deps.limits.grace, callback),
     });
@@ -54,30 +61,7 @@ export class Registry implements ThreadSystem, CellOwner {
 
   async create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord> {
     this.#refuseWhenDraining();
-    const existing = await this.#deps.journal.thread(key);
-    if (existing !== undefined) return this.#existing(existing, draft);
-    const thread = { ...newThread(key.thread, this.#deps.clock.now(), draft), seq: 1 };
-    try {
-      await this.#deps.journal.append({
-        key,
-        fence: { epoch: 0, seq: 0 },
-        kind: "created",
-        durable: true,
-        thread,
-      });
-    } catch (cause) {
-      // Another request made it in between: the journal's fence lets only one pass.
-      const taken = cause instanceof ServiceError && /^journal\.(conflict|fenced)$/.test(cause.code);
-      const made = taken ? await this.#deps.journal.thread(key) : undefined;
-      if (made === undefined) throw cause;
-      return this.#existing(made, draft);
-    }
-    return thread;
-  }
-
-  #existing(thread: ThreadRecord, draft: ThreadDraft): ThreadRecord {
-    if (draft.if_exists === "do_nothing" && thread.temporary === null) return thread;
-    throw new ServiceError("thread.exists", "Thread already exists");
+    return create(this.#deps, key, draft);
   }
 
   async admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
@@ -125,6 +109,13 @@ export class Registry implements ThreadSystem, CellOwner {
     return cell?.attempt?.id === run && cell.attempt.actor !== undefined;
   }
 
+  positionOf(key: ThreadKey, run: string): number | undefined {
+    const queue = this.#cells.get(cellName(key))?.record.queue ?? [];
+    const place = queue.indexOf(run);
+    if (place < 0) return undefined;
+    return place + (this.gate.position(queue[0] ?? "") ?? 1);
+  }
+
   async recover(): Promise<void> {
     const { journal, failpoints, logger } = this.#deps;
     await failpoints.hit("recovery.before");
@@ -146,26 +137,13 @@ export class Registry implements ThreadSystem, CellOwner {
 
   async drain(ms: number): Promise<void> {
     this.draining = true;
+    this.gate.close();
     await new Promise<void>((resolve) => {
       this.#drained = resolve;
       this.#deps.scheduler.after(ms, resolve);
       this.#checkDrained();
     });
-    const left: Promise<void>[] = [];
-    for (const cell of this.#cells.values()) {
-      const attempt = cell.attempt;
-      if (attempt === null || !cell.alive) continue;
-      const run = { ...attempt.run, parked: attempt.run.parked + 1 };
-      cell.runs.set(run.run_id, run);
-      left.push(cell.write({ kind: "left", durable: true, runs: [run] }, (thread) => thread));
-    }
-    await Promise.allSettled(left);
-    for (const cell of this.#cells.values()) {
-      cell.alive = false;
-      cell.attempt?.revoke();
-      cell.attempt?.sink.abandon();
-      cell.actor?.stop();
-    }
+    await leave([...this.#cells.values()]);
     this.#idle.stop();
   }
 
@@ -174,12 +152,26 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   #checkDrained(): void {
-    if (this.counts.busy <= this.#halted) this.#drained?.();
+    // Those that wait for a slot get none any more.
+    if (this.counts.busy <= this.#halted + this.gate.waiting) this.#drained?.();
   }
 
   // --- what cells tell ---
 
+  queued(run: string): void {
+    if (this.#line.size >= this.#deps.limits.maxQueued) {
+      throw new ServiceError("server.busy", `${this.#line.size} runs are waiting already; try again later`);
+    }
+    this.#line.add(run);
+  }
+
+  begun(run: string): void {
+    this.#line.delete(run);
+  }
+
   concluded(cell: Cell, run: string, end: RunEnd, isRead = false): void {
+    this.#line.delete(run);
+    this.gate.leave(run);
     this.rested(cell);
     this.#temporaries.concluded(cell, end, isRead);
     this.#waiters.tell(run, end);
@@ -197,6 +189,10 @@ export class Registry implements ThreadSystem, CellOwner {
 
   broken(cell: Cell, cause: unknown): void {
     this.#letGo(cell);
+    for (const run of cell.runs.keys()) {
+      this.#line.delete(run);
+      this.gate.leave(run);
+    }
     this.#deps.logger.error("a thread's actor was given up", {
       thread: cell.key.thread,
       cause: cause instanceof Error ? cause.message : String(cause),
@@ -259,6 +255,7 @@ export class Registry implements ThreadSystem, CellOwner {
       throw new ServiceError("journal.damaged", `Run ${id} of thread ${cell.key.thread} is missing`);
     }
     cell.runs.set(id, run);
+    if (id !== cell.record.active) this.#line.add(id);
     this.#deps.sinks.expect(cell.key, id);
   }
 

@@ -130,7 +130,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     const engine = nativeEngine(registry);
     const host = localHost(registry, { logger, random, clock });
     const hub = createHub({ journal, scheduler, logger, sync: options.sync ?? config?.sync ?? "os" });
-    const limits = { ...defaultLimits, ...options.limits };
+    const limits = { ...defaultLimits, ...config?.runs, ...options.limits };
     const boot = bootId(random);
     const system = createSystem({
       journal,

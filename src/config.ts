@@ -26,6 +26,17 @@ export interface Config {
   readonly door?: DoorConfig;
   /** The section `webhooks`, checked, its templates filled in. */
   readonly webhooks?: JsonObject;
+  readonly runs?: RunLimits;
+}
+
+/** How many runs may be in progress at once, and how many may wait. */
+export interface RunLimits {
+  readonly concurrent: {
+    readonly all: number;
+    readonly perTenant: number;
+    readonly perGraph: { readonly [graph: string]: number };
+  };
+  readonly maxQueued?: number;
 }
 
 export const SYNC = ["os", "memory"] as const;
@@ -74,6 +85,29 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),
     ...(root["webhooks"] === undefined ? {} : { webhooks }),
+    ...(root["runs"] === undefined ? {} : { runs: readRuns(section(root, "runs", refuse), refuse) }),
+  };
+}
+
+function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
+  const limit = (value: unknown, name: string): number | undefined => {
+    if (value === undefined || value === null) return undefined;
+    return isBytes(value) ? value : refuse(`runs.${name} must be a whole number, 1 or more`);
+  };
+  const perGraph = runs["max_per_graph"] ?? {};
+  if (!isObject(perGraph)) refuse("runs.max_per_graph must be an object of graph names and numbers");
+  const graphs = Object.entries(perGraph as JsonObject).flatMap(([name, value]) => {
+    const most = limit(value, `max_per_graph.${name}`);
+    return most === undefined ? [] : [[name, most] as const];
+  });
+  const maxQueued = limit(runs["max_queued"], "max_queued");
+  return {
+    concurrent: {
+      all: limit(runs["max_concurrent"], "max_concurrent") ?? Infinity,
+      perTenant: limit(runs["max_per_tenant"], "max_per_tenant") ?? Infinity,
+      perGraph: Object.fromEntries(graphs),
+    },
+    ...(maxQueued === undefined ? {} : { maxQueued }),
   };
 }
 

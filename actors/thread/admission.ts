@@ -5,7 +5,7 @@ import { gone, type Cell } from "./cell.ts";
 import { situationOf } from "./chart.ts";
 import { decide, stronger } from "./multitask.ts";
 import { admitted, configured, newRun, owedBy, withdrawn } from "./record.ts";
-import { prepare } from "./starting.ts";
+import { claimOf, prepare } from "./starting.ts";
 
 const CONFLICT =
   "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
@@ -29,25 +29,26 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
 
-  if (rests) {
+  if (rests && cell.owner.gate.enter(claimOf(cell, run))) {
     const {
       thread,
       run: begun,
       events,
       attempt,
-    } = prepare(cell, configured(admitted(cell.record, run, decision), draft.config), run, 0);
+    } = prepare(cell, configured(admitted(cell.record, run, decision, false), draft.config), run, 0);
     cell.owner.rested(cell);
     const stored = cell.write(
       { kind: "admitted", durable: true, runs: [begun], ...(events && { events }) },
       () => thread,
     );
-    actor.send(told);
+    actor.send({ ...told, starts: true });
     await stored;
     if (events !== undefined) attempt.sink.stored(events);
     actor.send({ type: "RUN.STARTED", run: run.run_id });
     return begun;
   }
 
+  cell.owner.queued(run.run_id);
   cell.runs.set(run.run_id, run);
   cell.deps.sinks.expect(cell.key, run.run_id);
   const runs: RunRecord[] = [run];
@@ -62,10 +63,11 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
     if (decision.active) runs.push(...markActive(cell, decision.action));
   }
   const stored = cell.write({ kind: "admitted", durable: true, runs, forget, ...owed }, (thread) =>
-    configured(admitted(thread, run, decision), draft.config),
+    configured(admitted(thread, run, decision, true), draft.config),
   );
-  for (const id of withdrawnIds(runs, forget, run.run_id)) cell.runs.delete(id);
-  actor.send(told);
+  for (const id of withdrawnIds(runs, forget, run.run_id)) drop(cell, id);
+  actor.send({ ...told, starts: false });
+  cell.owner.rested(cell);
   await stored;
   dismiss(cell, runs, forget, run.run_id);
   return run;
@@ -78,6 +80,12 @@ function markActive(cell: Cell, action: CancelAction): RunRecord[] {
   const marked = { ...active, cancel: stronger(active.cancel, action) };
   cell.runs.set(active.run_id, marked);
   return [marked];
+}
+
+/** It is not to start any more. */
+function drop(cell: Cell, id: string): void {
+  cell.runs.delete(id);
+  cell.owner.gate.leave(id);
 }
 
 function withdrawnIds(runs: readonly RunRecord[], forget: readonly string[], admittedRun: string): string[] {
@@ -110,7 +118,7 @@ export async function cancel(cell: Cell, id: string, action: CancelAction): Prom
       ...thread,
       queue: thread.queue.filter((waiting) => waiting !== id),
     }));
-    cell.runs.delete(id);
+    drop(cell, id);
     actor.send({ type: "RUN.WITHDRAWN", run: id });
     await stored;
     dismiss(cell, runs, forget, null);

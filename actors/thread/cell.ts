@@ -9,6 +9,7 @@ import type { Position, Source } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
 import type { Ongoing } from "../run/ongoing.ts";
+import type { Gate } from "../gate.ts";
 import type { RunEnd, SystemDeps } from "../port.ts";
 
 /** What one append changes, beside the thread's record. */
@@ -18,6 +19,12 @@ export type Change = Omit<Append, "key" | "fence" | "thread">;
 export interface CellOwner {
   /** The server stops: no run goes beyond the superstep that it is in. */
   readonly draining: boolean;
+  /** Says which run may start. */
+  readonly gate: Gate;
+  /** A run is to wait. @throws ServiceError `server.busy` when too many do */
+  queued(run: string): void;
+  /** It waits no longer: an attempt of it starts. */
+  begun(run: string): void;
   /** A run waits at the end of a superstep for the server to stop. */
   halted(cell: Cell): void;
   /** A run has ended, and that is stored. `isRead`: is somebody still reading its stream? */

@@ -24,6 +24,8 @@ export interface ThreadInput {
 
 /** What the chart asks of the world; each answer comes back as a message. */
 export interface ThreadEffects {
+  /** Ask for a slot for the active run: answered by `RUN.READY`. */
+  ask(thread: string, run: string): void;
   /** Store the start of the active run (unless its admission did): answered by `RUN.STARTED`. */
   start(thread: string, run: string): void;
 }
@@ -44,12 +46,18 @@ interface Resting {
 
 /** What transitions ask, by name. */
 export const guards = {
-  hasWork: (context: ThreadContext) => context.active !== null || context.queue.length > 0,
+  hasActive: (context: ThreadContext) => context.active !== null,
   hasNext: (context: ThreadContext) => context.queue.length > 0,
   isStopping: (context: ThreadContext) => context.stop !== null,
   isActive: (context: ThreadContext, event: Heard) =>
-    event.type === "RUN.CANCEL" && event.run === context.active,
+    (event.type === "RUN.CANCEL" || event.type === "RUN.READY") && event.run === context.active,
+  makesWay: (context: ThreadContext, event: Heard) =>
+    event.type === "RUN.WITHDRAWN" && event.run === context.active && context.queue.length > 0,
+  leavesIn: (context: ThreadContext, event: Heard, { rest }: Resting) =>
+    event.type === "RUN.WITHDRAWN" && event.run === context.active && context.rest === rest,
   // The multitask rules are one table; the chart asks it, so that what it shows and what is decided cannot differ.
+  startsNow: (_: ThreadContext, event: Heard) =>
+    event.type === "RUN.ADMITTED" && event.starts && decide(event.strategy, "resting").kind === "start",
   starts: (_: ThreadContext, event: Heard) =>
     event.type === "RUN.ADMITTED" && decide(event.strategy, "resting").kind === "start",
   queues: (_: ThreadContext, event: Heard) =>
@@ -80,9 +88,6 @@ export const assigns = {
     queue: context.queue.slice(1),
     stop: null,
   }),
-  // A run that was in progress when the server went down is still the active one.
-  takeUp: (context: ThreadContext): Partial<ThreadContext> =>
-    context.active === null ? { active: context.queue[0] ?? null, queue: context.queue.slice(1) } : {},
   comeToRest: (_: ThreadContext, __: Heard, { rest }: Resting): Partial<ThreadContext> => ({
     active: null,
     stop: null,
@@ -98,7 +103,12 @@ export const tells = {
 
 /** The four rest states differ in name alone: in how the last run ended. */
 const atRest = {
-  on: { "RUN.ADMITTED": [{ guard: "starts", target: "pending", actions: ["enqueue", "takeNext"] }] },
+  on: {
+    "RUN.ADMITTED": [
+      { guard: "startsNow", target: "pending.starting", actions: ["enqueue", "takeNext"] },
+      { guard: "starts", target: "pending", actions: ["enqueue", "takeNext"] },
+    ],
+  },
 } as const;
 
 const waking = <R extends RestState>(rest: R) =>
@@ -108,6 +118,13 @@ const ending = <R extends RestState>(rest: R) =>
   ({
     guard: { type: "endedIn", params: { rest } },
     target: rest,
+    actions: [{ type: "comeToRest", params: { rest } }],
+  }) as const;
+
+const leaving = <R extends RestState>(rest: R) =>
+  ({
+    guard: { type: "leavesIn", params: { rest } },
+    target: `#thread.${rest}`,
     actions: [{ type: "comeToRest", params: { rest } }],
   }) as const;
 
@@ -126,7 +143,9 @@ export const threadChart = {
   states: {
     waking: {
       always: [
-        { guard: "hasWork", target: "pending", actions: ["takeUp"] },
+        // A run that was in progress when the server went down is still the active one, and has its slot.
+        { guard: "hasActive", target: "pending.starting" },
+        { guard: "hasNext", target: "pending", actions: ["takeNext"] },
         waking("idle"),
         waking("success"),
         waking("interrupted"),
@@ -152,12 +171,35 @@ export const threadChart = {
         ],
         onError: [{ target: "failed" }],
       },
-      initial: "starting",
+      initial: "waiting",
       on: {
         "RUN.WITHDRAWN": [{ actions: ["withdraw"] }],
         "RUN.CLOSING": [{ target: ".settling" }],
       },
       states: {
+        // For a slot: it has not started, and whatever ends it or takes its place need not be told.
+        waiting: {
+          entry: ["ask"],
+          on: {
+            "RUN.READY": [{ guard: "isActive", target: "starting" }],
+            "RUN.ADMITTED": [
+              queueing,
+              {
+                guard: "supersedes",
+                target: "#thread.pending",
+                reenter: true,
+                actions: ["takeOver", "takeNext"],
+              },
+            ],
+            "RUN.WITHDRAWN": [
+              { guard: "makesWay", target: "#thread.pending", reenter: true, actions: ["takeNext"] },
+              leaving("idle"),
+              leaving("success"),
+              leaving("interrupted"),
+              leaving("error"),
+            ],
+          },
+        },
         starting: {
           entry: ["start"],
           on: {
@@ -200,10 +242,13 @@ export function drawnThread(effects: ThreadEffects, run: RunMachine) {
     types: { context: {} as ThreadContext, input: {} as ThreadInput, events: {} as ThreadEvent },
     actors: { run },
     guards: {
-      hasWork: asked<undefined>(guards.hasWork),
+      hasActive: asked<undefined>(guards.hasActive),
       hasNext: asked<undefined>(guards.hasNext),
       isStopping: asked<undefined>(guards.isStopping),
       isActive: asked<undefined>(guards.isActive),
+      makesWay: asked<undefined>(guards.makesWay),
+      leavesIn: asked(guards.leavesIn),
+      startsNow: asked<undefined>(guards.startsNow),
       starts: asked<undefined>(guards.starts),
       queues: asked<undefined>(guards.queues),
       supersedes: asked<undefined>(guards.supersedes),
@@ -211,6 +256,9 @@ export function drawnThread(effects: ThreadEffects, run: RunMachine) {
       restsIn: asked(guards.restsIn),
     },
     actions: {
+      ask: ({ context }) => {
+        if (context.active !== null) effects.ask(context.thread, context.active);
+      },
       start: ({ context }) => {
         if (context.active !== null) effects.start(context.thread, context.active);
       },
@@ -222,7 +270,6 @@ export function drawnThread(effects: ThreadEffects, run: RunMachine) {
       stopAsAsked: changed<undefined>(assigns.stopAsAsked),
       withdraw: changed<undefined>(assigns.withdraw),
       takeNext: changed<undefined>(assigns.takeNext),
-      takeUp: changed<undefined>(assigns.takeUp),
       comeToRest: changed(assigns.comeToRest),
     },
   }).createMachine({

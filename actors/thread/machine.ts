@@ -113,20 +113,29 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
       }
     }
     if (target === undefined) return { ...snapshot, context } as ThreadSnapshot;
-    const name = target.startsWith(".") ? target.slice(1) : target;
-    if (name in inner) {
+    const name = target.slice(target.lastIndexOf(".") + 1);
+    if (name in inner && target !== "pending.starting") {
+      if (name === "starting") scope.defer(() => enter(name, context));
       return { ...snapshot, value: { pending: name as Inner }, context } as ThreadSnapshot;
     }
-    if (name === "pending") return begin(context, scope);
-    // Only a thread that is given up leaves a run behind.
+    // A run that has not started, or whose thread is given up.
     if (child !== undefined && child.getSnapshot().status === "active") {
       scope.defer(() => scope.stopChild(child));
     }
+    if (name === "pending") return begin(context, threadChart.states.pending.initial, scope);
+    if (name === "starting") return begin(context, name, scope);
     return at(name as RestState | "failed", context);
   }
 
-  /** Goes to work: the run's actor is spawned, and its start is asked for. */
-  function begin(context: ThreadContext, scope: Scope): ThreadSnapshot {
+  /** What is asked of the world on entering these states. */
+  function enter(state: "waiting" | "starting", { thread, active }: ThreadContext): void {
+    if (active === null) return;
+    if (state === "waiting") effects.ask(thread, active);
+    else effects.start(thread, active);
+  }
+
+  /** Goes to work: the run's actor is spawned. */
+  function begin(context: ThreadContext, state: "waiting" | "starting", scope: Scope): ThreadSnapshot {
     const { thread, active } = context;
     const child = createActor(run, {
       id: invoke.id,
@@ -134,11 +143,10 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
       parent: scope.self as AnyActorRef,
     });
     scope.defer(() => {
-      if (active !== null) effects.start(thread, active);
+      enter(state, context);
       child.start();
     });
-    const value = { pending: threadChart.states.pending.initial };
-    return { ...at("idle", context), value, children: { run: child } } as ThreadSnapshot;
+    return { ...at("idle", context), value: { pending: state }, children: { run: child } } as ThreadSnapshot;
   }
 
   function at(value: RestState | "failed", context: ThreadContext): ThreadSnapshot {

@@ -39,10 +39,15 @@ export function newRun(thread: ThreadRecord, draft: RunDraft, now: number): RunR
   };
 }
 
-/** The thread once a run is admitted: in the queue, its place given by the decision. */
-export function admitted(thread: ThreadRecord, run: RunRecord, decision: Decision): ThreadRecord {
+/** The thread once a run is admitted: in the queue, its place given by the decision. `waits`: no slot is free for it. */
+export function admitted(
+  thread: ThreadRecord,
+  run: RunRecord,
+  decision: Decision,
+  waits: boolean,
+): ThreadRecord {
   const queue =
-    decision.kind === "queue"
+    decision.kind === "queue" || (decision.kind === "start" && waits)
       ? [...thread.queue, run.run_id]
       : decision.kind === "supersede"
         ? [run.run_id]

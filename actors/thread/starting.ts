@@ -39,15 +39,31 @@ function firstEvent(cell: Cell, run: RunRecord): Eventually<number> {
   );
 }
 
+/** What a run is counted under. */
+export const claimOf = (cell: Cell, { run_id, graph_id }: Pick<RunRecord, "run_id" | "graph_id">) => ({
+  run: run_id,
+  tenant: cell.key.tenant,
+  graph: graph_id,
+});
+
+/** Asks for a slot for a run that waited. */
+export function askToStart(cell: Cell, id: string): void {
+  const run = cell.runs.get(id);
+  if (run === undefined) return cell.giveUp(new TypeError(`Run ${id} has no record`));
+  cell.owner.gate.ask(claimOf(cell, run), () => cell.actor?.send({ type: "RUN.READY", run: id }));
+}
+
 /** Stores the start of a run that waited, or that an earlier attempt has left, and tells the chart. */
 export function start(cell: Cell, id: string): void {
   const run = cell.runs.get(id);
   if (run === undefined) return cell.giveUp(new TypeError(`Run ${id} has no record`));
+  cell.owner.gate.hold(claimOf(cell, run));
   const first = firstEvent(cell, run);
   Promise.resolve(
     andThen(first, (at) => {
       if (!cell.alive) return;
       const { thread, run: begun, events, attempt } = prepare(cell, cell.record, run, at);
+      cell.owner.begun(id);
       // Its end was asked for before the crash: the chart hears of it first, so that no node runs.
       if (run.cancel !== null) cell.actor?.send({ type: "RUN.CANCEL", run: id, action: run.cancel });
       else if (run.attempt - run.parked >= cell.deps.limits.attempts) {

@@ -33,6 +33,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "storage.version": 500,
   "storage.unavailable": 503,
   "server.draining": 503,
+  "server.busy": 429,
   "server.address": 500,
   "config.invalid": 500,
   unsupported: 422,
@@ -64,7 +65,7 @@ export function failureOf(cause: unknown): Failure {
   const errors = fields.length > 0 ? { errors: fields.map(bounded) } : {};
   return {
     status,
-    headers: status === 503 ? RETRY_HEADERS : status === 401 ? KEY_HEADERS : JSON_HEADERS,
+    headers: status === 503 || status === 429 ? RETRY_HEADERS : status === 401 ? KEY_HEADERS : JSON_HEADERS,
     body: JSON.stringify({ detail: cut(message, LONGEST), code, ...errors }),
   };
 }

@@ -33,6 +33,7 @@ export type ErrorCode =
   | "storage.version"
   | "storage.unavailable"
   | "server.draining"
+  | "server.busy"
   | "server.address"
   | "config.invalid"
   | "unsupported";

@@ -40,7 +40,14 @@ export function threadOf(thread: ThreadRecord, values: JsonObject | null): JsonO
   };
 }
 
-export function runOf(run: RunRecord, isRunning: boolean): JsonObject {
+/** How a run stands beside its record. */
+export interface Standing {
+  readonly isRunning: boolean;
+  /** Which run to start it is, from 1; undefined when it does not wait. */
+  readonly position: number | undefined;
+}
+
+export function runOf(run: RunRecord, { isRunning, position }: Standing): JsonObject {
   return {
     run_id: run.run_id,
     thread_id: run.thread_id,
@@ -51,6 +58,7 @@ export function runOf(run: RunRecord, isRunning: boolean): JsonObject {
     status: isRunning && run.status === "pending" ? "running" : run.status,
     kwargs: run.kwargs,
     multitask_strategy: run.multitask_strategy,
+    ...(position !== undefined && { queue_position: position }),
   };
 }
 

@@ -116,7 +116,10 @@ export function createRuns(deps: Deps): Runs {
 
     findToRead,
 
-    show: (key, run) => runOf(run, isRunning(key, run)),
+    show: (key, run) => {
+      const position = run.status === "pending" ? system.positionOf(key, run.run_id) : undefined;
+      return runOf(run, { isRunning: isRunning(key, run), position });
+    },
 
     async list(key, { limit, offset, status }) {
       const { active } = await threadAt(journal, key);

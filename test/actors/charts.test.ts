@@ -10,13 +10,15 @@ import { threadMachine } from "../../actors/thread/machine.ts";
 import type { RestState } from "../../src/model/thread.ts";
 
 const idleRun = fromCallback<RunEvent, RunInput>(() => undefined) as unknown as RunMachine;
-const thread = drawnThread({ start: () => undefined }, idleRun);
+const thread = drawnThread({ ask: () => undefined, start: () => undefined }, idleRun);
 
 /** What the thread's chart can be told, its run's ends included. */
 const threadEvents = [
-  ...(["reject", "enqueue", "interrupt", "rollback"] as const).map(
-    (strategy) => ({ type: "RUN.ADMITTED", run: strategy, strategy }) as const,
+  ...(["reject", "enqueue", "interrupt", "rollback"] as const).flatMap((strategy) =>
+    [true, false].map((starts) => ({ type: "RUN.ADMITTED", run: strategy, strategy, starts }) as const),
   ),
+  { type: "RUN.READY", run: "enqueue" },
+  { type: "RUN.READY", run: "interrupt" },
   { type: "RUN.STARTED", run: "enqueue" },
   { type: "RUN.CANCEL", run: "enqueue", action: "interrupt" },
   { type: "RUN.CANCEL", run: "interrupt", action: "rollback" },
@@ -59,6 +61,7 @@ describe("the thread's chart, walked through", () => {
         '{"pending":"settling"}',
         '{"pending":"starting"}',
         '{"pending":"stopping"}',
+        '{"pending":"waiting"}',
       ].sort(),
     );
   });
@@ -73,7 +76,7 @@ describe("the thread's chart, walked through", () => {
 
   test("a refused strategy changes nothing", () => {
     for (const state of states.filter(({ value }) => situationOf(value) !== "resting")) {
-      expect(state.can({ type: "RUN.ADMITTED", run: "x", strategy: "reject" })).toBe(false);
+      expect(state.can({ type: "RUN.ADMITTED", run: "x", strategy: "reject", starts: true })).toBe(false);
     }
   });
 
@@ -87,7 +90,7 @@ describe("the thread's chart, walked through", () => {
   });
 
   test("is what the actor does, in every state at every event", () => {
-    const machine = threadMachine({ start: () => undefined }, idleRun);
+    const machine = threadMachine({ ask: () => undefined, start: () => undefined }, idleRun);
     let compared = 0;
     for (const { state, steps } of paths) {
       const told = steps.map(({ event }) => event).filter(({ type }) => !type.startsWith("xstate.init"));
@@ -123,13 +126,13 @@ test("a thread's actor tells its run to begin, to stop, and stops it when it is 
     receive((event) => heard.push(event.type === "CANCEL" ? event.action : event.type));
     return () => heard.push(`-${input.run}`);
   }) as unknown as RunMachine;
-  const actor = createActor(threadMachine({ start: () => undefined }, run), {
+  const actor = createActor(threadMachine({ ask: () => undefined, start: () => undefined }, run), {
     input: { thread: "_/t", active: null, queue: [], rest: "idle" },
   });
   actor.start();
-  actor.send({ type: "RUN.ADMITTED", run: "a", strategy: "reject" });
+  actor.send({ type: "RUN.ADMITTED", run: "a", strategy: "reject", starts: true });
   actor.send({ type: "RUN.STARTED", run: "a" });
-  actor.send({ type: "RUN.ADMITTED", run: "b", strategy: "interrupt" });
+  actor.send({ type: "RUN.ADMITTED", run: "b", strategy: "interrupt", starts: false });
   actor.send({ type: "RUN.CANCEL", run: "a", action: "rollback" });
   expect(heard).toEqual(["+a", "BEGIN", "interrupt", "rollback"]);
   actor.send({ type: "GIVE.UP" });
@@ -138,7 +141,7 @@ test("a thread's actor tells its run to begin, to stop, and stops it when it is 
 });
 
 test.each(["idle", "success", "interrupted", "error"] as const)("a passive thread wakes in %s", (rest) => {
-  const actor = createActor(threadMachine({ start: () => undefined }, idleRun), {
+  const actor = createActor(threadMachine({ ask: () => undefined, start: () => undefined }, idleRun), {
     input: { thread: "_/t", active: null, queue: [], rest },
   });
   actor.start();
@@ -148,7 +151,7 @@ test.each(["idle", "success", "interrupted", "error"] as const)("a passive threa
 
 test("a thread whose run was in progress wakes at work, with that run first", () => {
   const started: string[] = [];
-  const machine = threadMachine({ start: (_, run) => started.push(run) }, idleRun);
+  const machine = threadMachine({ ask: () => undefined, start: (_, run) => started.push(run) }, idleRun);
   const actor = createActor(machine, {
     input: { thread: "_/t", active: "a", queue: ["b"], rest: "success" },
   });

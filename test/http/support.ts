@@ -197,7 +197,7 @@ export function protocol(
       startAlone: async (...args) => (note("runs.startAlone", ...args), runRecord(args[1])),
       findToRead: async (...args) => (note("runs.findToRead", ...args), runRecord()),
       find: async (...args) => (note("runs.find", ...args), runRecord()),
-      show: (_, run) => runOf(run, true),
+      show: (_, run) => runOf(run, { isRunning: true, position: undefined }),
       list: async (...args) => (note("runs.list", ...args), [runRecord()]),
       result: async (...args) => (note("runs.result", ...args), { done: true }),
       cancel: async (...args) => note("runs.cancel", ...args),

@@ -58,6 +58,7 @@ beforeEach(async () => {
     settled: async () => settled,
     ended: async () => ({ run: settled }),
     cancel: async () => undefined,
+    positionOf: () => undefined,
     isRunning: (_, id) => id === running,
     recover: async () => undefined,
     drain: async () => undefined,

@@ -50,7 +50,7 @@ describe("a thread", () => {
 
 describe("a run", () => {
   test("one with nothing but an assistant: every field, with the nulls that the contract shows", () => {
-    const shown = runOf(runRecord(), false);
+    const shown = runOf(runRecord(), { isRunning: false, position: undefined });
     expect(shown).toEqual({
       run_id: RUN,
       thread_id: THREAD,
@@ -89,8 +89,9 @@ describe("a run", () => {
   });
 
   test("running is laid over pending, and over nothing else", () => {
-    expect(runOf(runRecord(), true)["status"]).toBe("running");
-    expect(runOf({ ...runRecord(), status: "error" }, true)["status"]).toBe("error");
+    const running = { isRunning: true, position: undefined };
+    expect(runOf(runRecord(), running)["status"]).toBe("running");
+    expect(runOf({ ...runRecord(), status: "error" }, running)["status"]).toBe("error");
   });
 
   const assistant = {

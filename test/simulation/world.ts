@@ -45,6 +45,7 @@ export class World {
   readonly random: SimulatedRandom;
   readonly threads: ThreadKey[] = [];
   readonly disk: Disk;
+  readonly #seed: number;
   readonly #crashes: number;
   readonly #clock = new SimulatedClock();
   /** What the servers had to say. */
@@ -54,6 +55,7 @@ export class World {
   #life: Life | undefined;
 
   constructor({ seed, plant = null, crashes }: SimulationOptions) {
+    this.#seed = seed;
     this.random = new SimulatedRandom(seed);
     const log = (message: string, fields: LogFields = {}) =>
       void this.lines.push(`${message} ${JSON.stringify(fields)}`);
@@ -130,7 +132,13 @@ export class World {
       failpoints: noFailpoints,
       logger,
       boot: `boot ${this.#boots}`,
-      limits: { ...defaultLimits, attempts: 1_000, idle: 50 },
+      limits: {
+        ...defaultLimits,
+        attempts: 1_000,
+        idle: 50,
+        // In every third world runs do not wait for slots.
+        concurrent: { ...defaultLimits.concurrent, all: [Infinity, 1, 2][this.#seed % 3] ?? Infinity },
+      },
     });
     this.#life = { scheduler, storage, hub, system };
     await this.#drive(system.recover());

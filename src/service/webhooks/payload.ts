@@ -5,7 +5,7 @@ import { runOf } from "../records.ts";
 /** What a receiver is told: the run's record as the API shows it, and what came of it. */
 export function payloadOf({ run, values, waiting }: DeliveryContent, now: number): string {
   return JSON.stringify({
-    ...runOf(run, false),
+    ...runOf(run, { isRunning: false, position: undefined }),
     run_started_at: run.started_at === null ? null : toIso(run.started_at),
     run_ended_at: run.ended_at === null ? null : toIso(run.ended_at),
     webhook_sent_at: toIso(now),
