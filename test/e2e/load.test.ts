@@ -143,3 +143,32 @@ test("runs that wait are found again after a restart, and wait for a slot there 
     });
   }
 });
+
+test("one tenant's many runs do not hold up another's only one", async () => {
+  const held = gated();
+  const keys = ["big:one-key", "small:another"];
+  const { url } = await serve({ graphs: { held: held.held }, limits: slots(1), keys });
+  const [, connect] = lines[0] ?? expect.unreachable();
+  const [big, small] = [connect(url, "one-key"), connect(url, "another")];
+  const create = async (client: typeof big, name: string) => {
+    const { thread_id } = await client.threads.create();
+    const { run_id } = await client.runs.create(thread_id, "held", { input: { name } });
+    return { thread_id, run_id };
+  };
+  await create(big, "big 0");
+  await held.waits("big 0");
+  const many = [];
+  for (let n = 1; n <= 40; n++) {
+    many.push(await create(big, `big ${n}`));
+    held.open(`big ${n}`);
+  }
+  const one = await create(small, "small");
+  held.open("small");
+  held.open("big 0");
+  await small.runs.join(one.thread_id, one.run_id);
+  // Its turn came after at most one of theirs; more may have ended since.
+  const order = await Promise.all(
+    many.map(async ({ thread_id, run_id }) => (await big.runs.get(thread_id, run_id)).status),
+  );
+  expect(order.filter((status) => status === "pending").length).toBeGreaterThan(20);
+});
