@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import agent from "../../src/demo/agent.ts";
 import approval from "../../src/demo/approval.ts";
+import research from "../../src/demo/research.ts";
 import type { Message } from "../../src/graph/message.ts";
 import { Thread } from "./driver.ts";
 
@@ -56,4 +57,25 @@ test("the approval asks, and sends, writes anew or lets it be", async () => {
   expect(values).toMatchObject({ topic: "the moon (shorter)", sent: true });
   await thread.run({ input: {} });
   expect((await thread.run({ command: { resume: { ok: false } } })).values).toMatchObject({ sent: false });
+});
+
+test("the research looks into all topics at once, and writes one report of its own run", async () => {
+  const thread = new Thread(research);
+  const { trace } = await thread.run({ input: { question: "Cats, dogs and cats?" }, config });
+  expect(trace.filter((one) => /^(task|result):/.test(one))).toEqual([
+    "task:plan",
+    "result:plan",
+    "task:look",
+    "task:look",
+    "task:look",
+    "result:look",
+    "result:look",
+    "result:look",
+    "task:write",
+    "result:write",
+  ]);
+  expect(thread.values["report"]).toBe("Cats has 4 letters. dogs has 4 letters. cats has 4 letters.");
+  expect((await thread.run({ input: { question: "birds" }, config })).values["report"]).toBe(
+    "birds has 5 letters.",
+  );
 });

@@ -1,0 +1,43 @@
+import { scheduler } from "node:timers/promises";
+import type { Ctx, Message, MessageWriter } from "../index.ts";
+
+/** Milliseconds between two words, unless the configuration's `configurable.delay_ms` says otherwise. */
+const DELAY = 20;
+
+function textOf(message: Message | undefined): string {
+  if (message === undefined) return "";
+  if (typeof message.content === "string") return message.content;
+  return message.content.map((block) => (typeof block["text"] === "string" ? block["text"] : "")).join(" ");
+}
+
+function configured(ctx: Ctx): { readonly [name: string]: unknown } {
+  return (ctx.config["configurable"] ?? {}) as { readonly [name: string]: unknown };
+}
+
+/** Says a text word by word, with the pauses that a model would make. */
+export async function speak(message: MessageWriter, text: string, ctx: Ctx): Promise<Message> {
+  const { delay_ms } = configured(ctx);
+  const delay = typeof delay_ms === "number" && delay_ms >= 0 ? Math.min(delay_ms, 10_000) : DELAY;
+  const words = text.match(/\S+\s*/g) ?? [];
+  for (const word of words) {
+    message.write(word);
+    await scheduler.wait(delay, { signal: ctx.signal });
+  }
+  message.usage({ input_tokens: 0, output_tokens: words.length });
+  return message.end();
+}
+
+/** A model of no mind: it repeats what it was told; asked to count, it calls its tool. `configurable.name` is its name. */
+export async function answer(said: readonly Message[], ctx: Ctx): Promise<Message> {
+  const message = ctx.message({ model: "scripted" });
+  const last = said.at(-1);
+  if (last?.type === "tool") return speak(message, `That makes ${textOf(last)} words.`, ctx);
+  const asked = textOf(said.findLast(({ type }) => type === "human"));
+  if (/\bcount\b/i.test(asked)) {
+    message.toolCall({ name: "count_words", args: { text: asked } });
+    return message.end();
+  }
+  const { name } = configured(ctx);
+  const introduction = typeof name === "string" && name !== "" ? `${name} here. ` : "";
+  return speak(message, `${introduction}You said: ${asked}`, ctx);
+}
