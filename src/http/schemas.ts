@@ -1,20 +1,6 @@
 import { Type } from "typebox";
-import type { StreamMode } from "../model/run.ts";
+import { streamModes } from "../model/run.ts";
 import { shape } from "./validate.ts";
-
-const MODES = {
-  values: true,
-  updates: true,
-  messages: true,
-  "messages-tuple": true,
-  custom: true,
-  debug: true,
-  tasks: true,
-  checkpoints: true,
-  events: true,
-} as const satisfies Record<StreamMode, true>;
-
-export const streamModes = Object.keys(MODES) as StreamMode[];
 
 const ifExists = Type.Enum(["raise", "do_nothing"]);
 const object = Type.Record(Type.String(), Type.Unknown());

@@ -4,7 +4,7 @@ import type { RunRequest } from "../service/kwargs.ts";
 import type { Call } from "./call.ts";
 import type { HttpDeps } from "./deps.ts";
 import { runCreate } from "./schemas.ts";
-import { refuseUnrendered, refuseUnserved, refuseUnservedQuery } from "./unserved.ts";
+import { refuseUnserved, refuseUnservedQuery } from "./unserved.ts";
 
 export interface Started {
   readonly key: ThreadKey;
@@ -39,7 +39,6 @@ async function readRun(call: Call) {
   const body = await call.body();
   refuseUnserved(body, "run");
   const request = runCreate.parse(body) as ReturnType<typeof runCreate.parse> & RunRequest;
-  refuseUnrendered(request.stream_mode);
   return request;
 }
 

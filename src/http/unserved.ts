@@ -1,6 +1,4 @@
 import { isObject } from "../model/json.ts";
-import type { StreamMode } from "../model/run.ts";
-import { table } from "../stream/modes.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./errors.ts";
 import type { Query } from "./query.ts";
@@ -60,14 +58,4 @@ export function refuseUnservedQuery(query: Query, kind: keyof typeof queries): v
     if (value === undefined || unserved[field]?.includes(value.toLowerCase())) continue;
     throw invalidField(field, "is not served yet");
   }
-}
-
-/** Stream modes that have something to show. */
-const rendered: ReadonlySet<string> = new Set(Object.values(table).flatMap((slots) => Object.keys(slots)));
-
-/** @throws ServiceError `validation.failed` */
-export function refuseUnrendered(modes: StreamMode | readonly StreamMode[] | undefined): void {
-  const list = typeof modes === "string" ? [modes] : (modes ?? []);
-  const unknown = list.find((mode) => !rendered.has(mode));
-  if (unknown !== undefined) throw invalidField("stream_mode", `"${unknown}" is not served yet`);
 }

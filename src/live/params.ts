@@ -1,55 +1,50 @@
 import { type FieldError, ServiceError } from "../model/errors.ts";
-import type { StreamMode } from "../model/run.ts";
-import { rendered } from "../stream/modes.ts";
-
-const MODES = {
-  values: true,
-  updates: true,
-  messages: true,
-  "messages-tuple": true,
-  custom: true,
-  debug: true,
-  tasks: true,
-  checkpoints: true,
-  events: true,
-} as const satisfies Record<StreamMode, true>;
-
-const allModes = (Object.keys(MODES) as StreamMode[]).filter((mode) => rendered.has(mode));
+import { type StreamMode, streamModes } from "../model/run.ts";
 
 export interface MirrorParams {
   readonly after: number;
-  readonly modes: readonly StreamMode[];
+  /** Undefined: the run's own. */
+  readonly modes: readonly StreamMode[] | undefined;
 }
 
 /** Longest query that is looked at. */
 const LONGEST = 4096;
 
 /**
- * Reads `last_event_id` (absent and `-1`: from the start) and `stream_mode` (repeated, a comma list or a JSON array;
- * absent: all).
+ * Reads `last_event_id` (absent: as the header of that name says; `-1` and `-`: from the start) and `stream_mode` (repeated,
+ * a comma list or a JSON array; absent: the run's own).
  * @throws ServiceError `validation.failed`
  */
-export function mirrorParams(query: string): MirrorParams {
+export function mirrorParams(query: string, lastEventId: string | undefined): MirrorParams {
   if (query.length > LONGEST) throw refusal("query", `is longer than ${LONGEST} characters`);
   const params = new URLSearchParams(query);
-  return { after: afterOf(params.get("last_event_id")), modes: modesOf(params.getAll("stream_mode")) };
+  return {
+    after: afterOf(params.get("last_event_id")) ?? headerOf(lastEventId),
+    modes: modesOf(params.getAll("stream_mode")),
+  };
 }
 
-function afterOf(text: string | null): number {
-  if (text === null || text === "" || text === "-1") return -1;
-  if (!/^\d{1,15}$/.test(text)) throw refusal("last_event_id", "must be -1 or the id of an event");
+const EVENT_ID = /^\d{1,15}$/;
+
+function afterOf(text: string | null): number | undefined {
+  if (text === null || text === "") return undefined;
+  if (text === "-1" || text === "-") return -1;
+  if (!EVENT_ID.test(text)) throw refusal("last_event_id", "must be -1 or the id of an event");
   return Number(text);
 }
 
-function modesOf(texts: readonly string[]): readonly StreamMode[] {
+/** As for server-sent events: what is no id means from the start. */
+function headerOf(text: string | undefined): number {
+  return text !== undefined && EVENT_ID.test(text) ? Number(text) : -1;
+}
+
+function modesOf(texts: readonly string[]): readonly StreamMode[] | undefined {
   const names = texts.flatMap(listOf).filter((name) => name !== "");
-  if (names.length === 0) return allModes;
+  if (names.length === 0) return undefined;
   return names.map((name) => {
-    if (!Object.hasOwn(MODES, name)) {
-      throw refusal("stream_mode", `"${name.slice(0, 40)}" is unknown; choose from ${allModes.join(", ")}`);
-    }
-    if (!rendered.has(name)) throw refusal("stream_mode", `"${name}" is not served yet`);
-    return name as StreamMode;
+    const mode = streamModes.find((known) => known === name);
+    if (mode !== undefined) return mode;
+    throw refusal("stream_mode", `"${name.slice(0, 40)}" is unknown; choose from ${streamModes.join(", ")}`);
   });
 }
 

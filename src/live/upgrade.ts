@@ -48,10 +48,11 @@ export function createUpgrade(deps: UpgradeDeps): Handlers["upgrade"] {
     if (match === null) return refuse(404, `There is no WebSocket at ${request.path.slice(0, 200)}`);
     // The request is gone once this call has returned.
     const { query } = request;
+    const lastEventId = request.header("last-event-id");
     return {
       kind: "accept",
       open(socket) {
-        openMirror(deps, socket, { tenant, thread: match[1] ?? "", run: match[2] ?? "", query });
+        openMirror(deps, socket, { tenant, thread: match[1] ?? "", run: match[2] ?? "", query, lastEventId });
       },
     };
   };
@@ -67,16 +68,18 @@ interface Address {
   readonly thread: string;
   readonly run: string;
   readonly query: string;
+  readonly lastEventId: string | undefined;
 }
 
-function openMirror(deps: UpgradeDeps, socket: Socket, { tenant, thread, run, query }: Address): void {
+function openMirror(deps: UpgradeDeps, socket: Socket, address: Address): void {
+  const { tenant, thread, run, query, lastEventId } = address;
   const threadId = parseUuid(thread);
   const runId = parseUuid(run);
   if (threadId === undefined) return socket.close(INVALID, "thread_id is not a UUID");
   if (runId === undefined) return socket.close(INVALID, "run_id is not a UUID");
   let params: MirrorParams;
   try {
-    params = mirrorParams(query);
+    params = mirrorParams(query, lastEventId);
   } catch (cause) {
     return socket.close(INVALID, reasonOf(cause));
   }
@@ -88,7 +91,7 @@ function openMirror(deps: UpgradeDeps, socket: Socket, { tenant, thread, run, qu
       if (gone) return;
       if (typeof found === "string") return socket.close(UNKNOWN, found);
       const reader = deps.hub.follow(key, found, { after: params.after });
-      const view = viewOf(params.modes, found.kwargs.subgraphs, frames);
+      const view = viewOf(params.modes ?? found.kwargs.stream_mode, found.kwargs.subgraphs, frames);
       mirror(reader, socket, view, { scheduler: deps.scheduler, logger: deps.logger });
     },
     (cause: unknown) => {

@@ -15,16 +15,19 @@ export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
 /** How a run is stopped. `rollback` also takes back what it did to the thread. */
 export type CancelAction = "interrupt" | "rollback";
 
-export type StreamMode =
-  | "values"
-  | "updates"
-  | "messages"
-  | "messages-tuple"
-  | "custom"
-  | "debug"
-  | "tasks"
-  | "checkpoints"
-  | "events";
+export const streamModes = [
+  "values",
+  "updates",
+  "messages",
+  "messages-tuple",
+  "custom",
+  "debug",
+  "tasks",
+  "checkpoints",
+  "events",
+] as const;
+
+export type StreamMode = (typeof streamModes)[number];
 
 export type Durability = "sync" | "async" | "exit";
 

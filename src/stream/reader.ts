@@ -4,7 +4,7 @@ import type { Journal } from "../ports/journal.ts";
 import type { Log } from "./log.ts";
 import type { RunSource } from "./source.ts";
 import { Entry } from "./tail.ts";
-import type { Segment } from "./view.ts";
+import type { Memo, Segment } from "./view.ts";
 
 /**
  * `wait`: nothing more yet, `onReady` will tell. `end`: the run has ended and all of it has been read. `cut`: the log was
@@ -48,6 +48,7 @@ export class RunReader implements Reader {
   /** Storage has been read to its end since the log last changed. */
   #dry = false;
   #closed = false;
+  readonly #memo: Memo = { partials: undefined, at: -1 };
   /** The log will tell. */
   #armed = false;
   #listener: () => void = () => undefined;
@@ -165,6 +166,6 @@ export class RunReader implements Reader {
     const after = this.#cursor;
     this.#cursor = entry.end - 1;
     const shared = this.#log !== undefined && this.#log.readers > 1;
-    return { entry, after, source: this.#source, shared };
+    return { entry, after, source: this.#source, shared, memo: this.#memo };
   }
 }

@@ -1,4 +1,5 @@
 import { type EventChunk, type Fact, width } from "../model/event.ts";
+import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
@@ -16,6 +17,16 @@ export interface MessageHead {
 
 /** Message heads kept for one run; an older one is read back from its fact. */
 const HEADS = 1024;
+/** Checkpoints kept for one run's tasks: the newest, of as many subgraphs as are likely to run at once. */
+const SNAPSHOTS = 8;
+/** Chunks read at a time. */
+const PAGE = 64;
+
+/** A checkpoint that was met; what of it is undefined has not been asked for yet. */
+interface Snapshot {
+  state?: JsonObject | undefined;
+  head?: CheckpointHead | undefined;
+}
 
 /**
  * What rendering needs to know of a run beyond the chunk at hand: who it is, the states and the messages that facts
@@ -27,6 +38,7 @@ export class RunSource {
   readonly #journal: Journal;
   readonly #recent: ((id: number) => EventChunk | undefined) | undefined;
   readonly #heads = new Map<number, MessageHead>();
+  readonly #snapshots = new Map<string, Snapshot>();
 
   /** `recent` finds a chunk that is still in memory. */
   constructor(
@@ -46,6 +58,31 @@ export class RunSource {
     return andThen(this.#journal.checkpoint(this.key, ns, checkpoint), (found) =>
       found === undefined ? null : this.#journal.values(this.key, found),
     );
+  }
+
+  /** A checkpoint without its state; null where it is not stored (any more). */
+  checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
+    return andThen(this.#journal.checkpoint(this.key, ns, id), (found) => found ?? null);
+  }
+
+  /** What is known of a checkpoint: the tasks that run from it refer to it again and again. */
+  snapshot(id: string): Snapshot | undefined {
+    return this.#snapshots.get(id);
+  }
+
+  /** Keeps what is new of a checkpoint. */
+  remember(id: string, { state, head }: Snapshot): void {
+    const known = this.#snapshots.get(id);
+    if (known !== undefined) {
+      if (state !== undefined) known.state = state;
+      if (head !== undefined) known.head = head;
+      return;
+    }
+    if (this.#snapshots.size >= SNAPSHOTS) {
+      const oldest = this.#snapshots.keys().next();
+      if (!oldest.done) this.#snapshots.delete(oldest.value);
+    }
+    this.#snapshots.set(id, { state, head });
   }
 
   /** The message whose fact has this id, when it is known: else ask {@link seek}. */
@@ -71,6 +108,28 @@ export class RunSource {
       // Its tokens are shown all the same: text without its particulars is better than none.
       this.learn(id, { t: "message", id: `${this.run.run_id}:${id}`, name: null, ns: "", meta: {} });
     });
+  }
+
+  /** Facts of the run from event `from` to before event `until`: a reader may start in the middle of a message. */
+  async *facts(from: number, until: number): AsyncGenerator<Fact> {
+    for (let at = from; at < until;) {
+      const recent = this.#recent?.(at);
+      const chunks =
+        // Asked for what is older than all it holds, memory answers with its oldest.
+        recent === undefined || recent.first > at
+          ? await this.#journal.events(this.key, this.run.run_id, at - 1, PAGE)
+          : [recent];
+      if (chunks.length === 0) return;
+      for (const chunk of chunks) {
+        let id = chunk.first;
+        for (const fact of chunk.facts) {
+          if (id >= until) return;
+          if (id >= from) yield fact;
+          id += width(fact);
+        }
+        at = id;
+      }
+    }
   }
 
   #learnFrom(chunk: EventChunk, id: number): boolean {

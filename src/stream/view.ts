@@ -1,11 +1,21 @@
 import { frame } from "../codec/sse.ts";
 import { type Fact, width } from "../model/event.ts";
+import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { StreamMode } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { namesMessage, type Page, type Row, rowsOf } from "./modes.ts";
+import { namesMessage, type Row, rowsOf } from "./modes.ts";
+import type { Page } from "./page.ts";
+import { begun, grown, type Partials, type PieceFact } from "./partial.ts";
 import type { MessageHead, RunSource } from "./source.ts";
-import type { Entry } from "./tail.ts";
+import type { Entry, LiveState } from "./tail.ts";
+
+/** What a reader takes from one chunk to the next: the messages that are streaming at its place. */
+export interface Memo {
+  partials: Partials | undefined;
+  /** The id that follows the last event that they hold. */
+  at: number;
+}
 
 /** The events of one chunk with an id above `after`. */
 export interface Segment {
@@ -14,6 +24,8 @@ export interface Segment {
   readonly source: RunSource;
   /** Several readers follow this run: what one has rendered is kept for the others. */
   readonly shared: boolean;
+  /** Of the reader that took it. */
+  readonly memo: Memo;
 }
 
 /** What a reader wants to see, and as what. Two views with the same key render the same. */
@@ -21,8 +33,14 @@ export interface View<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
   readonly rows: Readonly<Record<Fact["t"], Row | undefined>>;
+  /** It shows messages as far as they have come: each piece needs those before it. */
+  readonly accumulates: boolean;
+  /** It shows more of a checkpoint than its own state: what tasks run from is kept for them. */
+  readonly remembers: boolean;
   readonly format: Format<Out>;
 }
+
+const REMEMBERS: readonly StreamMode[] = ["messages", "debug", "tasks", "events"];
 
 /** Gathers events into one piece of output. */
 export interface Format<Out> {
@@ -66,127 +84,191 @@ export function viewOf<Out>(
 ): View<Out> {
   const wanted = [...new Set(modes)].sort();
   const key = `${format.name}${subgraphs ? "+" : "-"}${wanted.join()}`;
-  return { key, subgraphs, rows: rowsOf(wanted), format };
+  return {
+    key,
+    subgraphs,
+    rows: rowsOf(wanted),
+    accumulates: wanted.includes("messages"),
+    remembers: REMEMBERS.some((mode) => wanted.includes(mode)),
+    format,
+  };
+}
+
+/** A segment as rendered, and the messages that are streaming at its end where the view needs to know them. */
+interface Rendered<Out> {
+  readonly out: Out;
+  readonly partials: Partials | undefined;
 }
 
 /** Renders a segment for a view; at once when all that its facts refer to is in memory. */
 export function render<Out>(segment: Segment, view: View<Out>): Eventually<Out> {
+  const { entry, memo } = segment;
+  return andThen(rendered(segment, view), ({ out, partials }) => {
+    memo.partials = partials;
+    memo.at = entry.end;
+    return out;
+  });
+}
+
+function rendered<Out>(segment: Segment, view: View<Out>): Eventually<Rendered<Out>> {
   const { entry } = segment;
   if (!segment.shared || segment.after >= entry.chunk.first) return new Rendering(segment, view).run();
   entry.rendered ??= new Map();
   // The key names the format, so that what is found under it is of that type.
-  const found = entry.rendered.get(view.key) as Eventually<Out> | undefined;
+  const found = entry.rendered.get(view.key) as Eventually<Rendered<Out>> | undefined;
   if (found !== undefined) return found;
   const made = new Rendering(segment, view).run();
-  const { rendered } = entry;
-  rendered.set(view.key, made);
+  const { rendered: kept } = entry;
+  kept.set(view.key, made);
   if (made instanceof Promise) {
     made.then(
-      (out) => rendered.set(view.key, out),
+      (out) => kept.set(view.key, out),
       // The next reader tries anew; this one is told by its own promise.
-      () => rendered.delete(view.key),
+      () => kept.delete(view.key),
     );
   }
   return made;
 }
 
+/** One pass over the facts of a segment, which waits where something has to be read. */
 class Rendering<Out> implements Page {
   readonly source: RunSource;
   readonly subgraphs: boolean;
-  state: JsonObject | null = null;
   readonly #segment: Segment;
   readonly #view: View<Out>;
-  /** States read back from storage, by the fact's place in the chunk. */
-  #states: Map<number, JsonObject | null> | undefined;
-  #put: (id: number, event: string, data: string) => void = () => undefined;
+  readonly #partials: Map<number, JsonObject> | undefined;
+  readonly #out: { put(id: number, event: string, data: string): void; done(): Out };
+  /** The fact at hand, by its place in the chunk, and the id of its first event. */
+  #place = 0;
+  #id: number;
+  #slot = 0;
 
   constructor(segment: Segment, view: View<Out>) {
+    const { entry, memo, source } = segment;
     this.#segment = segment;
     this.#view = view;
-    this.source = segment.source;
+    this.source = source;
     this.subgraphs = view.subgraphs;
+    this.#id = entry.chunk.first;
+    this.#out = view.format.begin();
+    if (view.accumulates) this.#partials = new Map(memo.at === this.#id ? memo.partials : undefined);
   }
 
-  /** Reads what is missing first, so that the rendering itself runs through without a pause. */
-  run(): Eventually<Out> {
-    for (;;) {
-      const missing = this.#missing();
-      if (missing === undefined) return this.#render();
-      // Looks again: another reader may meanwhile have displaced a message that was known.
-      if (missing instanceof Promise) return missing.then(() => this.run());
+  run(): Eventually<Rendered<Out>> {
+    const { entry, after } = this.#segment;
+    const { facts } = entry.chunk;
+    const { rows } = this.#view;
+    for (; this.#place < facts.length; this.#place++) {
+      const fact = facts[this.#place] as Fact;
+      if (this.#slot === 0) {
+        const wait = this.#meet(fact);
+        if (wait !== undefined) return wait.then(() => this.run());
+      }
+      const row = rows[fact.t];
+      if (row !== undefined) {
+        while (this.#slot < row.length) {
+          const id = this.#id + this.#slot;
+          const renderer = row[this.#slot++];
+          if (renderer === undefined || id <= after) continue;
+          const wait = renderer.put(fact, id, this);
+          if (wait instanceof Promise) return wait.then(() => this.run());
+        }
+      }
+      this.#slot = 0;
+      this.#id += width(fact);
     }
+    return { out: this.#out.done(), partials: this.#partials };
   }
 
   put(id: number, event: string, data: string): void {
-    this.#put(id, event, data);
+    this.#out.put(id, event, data);
   }
 
-  head(id: number): MessageHead {
-    const head = this.source.head(id);
-    if (head === undefined) throw new TypeError(`the message of event ${id} has not been read`);
-    return head;
+  head(m: number): Eventually<MessageHead> {
+    const head = this.source.head(m);
+    if (head !== undefined) return head;
+    // Looks again: another reader may meanwhile have displaced it.
+    return andThen(this.source.seek(m), () => this.head(m));
   }
 
-  /** Finds the first thing that is not in memory and fetches it; undefined when there is none. */
-  #missing(): Eventually<true> | undefined {
-    const { entry, after } = this.#segment;
-    const { rows, subgraphs } = this.#view;
-    const { facts, first } = entry.chunk;
-    let id = first;
-    let known = -1;
-    for (let i = 0; i < facts.length; i++) {
-      const fact = facts[i] as Fact;
-      if (fact.t === "message") this.source.learn(id, fact);
-      const next = id + width(fact);
-      const row = next > after + 1 ? rows[fact.t] : undefined;
-      id = next;
-      if (row === undefined) continue;
-      if (namesMessage(fact)) {
-        if (fact.m === known) continue;
-        known = fact.m;
-        if (this.source.head(known) === undefined)
-          return andThen(this.source.seek(known), () => true as const);
-      } else if (fact.t === "checkpoint" || fact.t === "interrupt") {
-        if (entry.states?.has(i) || this.#states?.has(i)) continue;
-        const ref = stateOf(row, fact, subgraphs);
-        if (ref === undefined) continue;
-        return andThen(this.source.state(ref.ns, ref.checkpoint), (state) => {
-          (this.#states ??= new Map()).set(i, state);
-          return true as const;
-        });
-      }
+  partial(m: number): JsonObject {
+    return this.#partials?.get(m) ?? {};
+  }
+
+  state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
+    const known = this.#live(checkpoint)?.values ?? this.source.snapshot(checkpoint)?.state;
+    if (known !== undefined) return known;
+    return andThen(this.source.state(ns, checkpoint), (state) => {
+      if (this.#view.remembers && state !== null) this.source.remember(checkpoint, { state });
+      return state;
+    });
+  }
+
+  checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
+    const known = this.#live(id)?.head ?? this.source.snapshot(id)?.head;
+    if (known !== undefined) return known;
+    return andThen(this.source.checkpoint(ns, id), (head) => {
+      if (this.#view.remembers && head !== null) this.source.remember(id, { head });
+      return head;
+    });
+  }
+
+  /** What memory has for the fact at hand, if that is the checkpoint it refers to. */
+  #live(checkpoint: string): LiveState | undefined {
+    const { entry } = this.#segment;
+    const live = entry.states?.get(this.#place);
+    if (live === undefined) return undefined;
+    const fact = entry.chunk.facts[this.#place] as Fact;
+    const own = fact.t === "checkpoint" ? fact.id : fact.t === "interrupt" ? fact.checkpoint : undefined;
+    return own === checkpoint ? live : undefined;
+  }
+
+  /** Takes in what later facts refer to, whether this one is shown or not. A promise: it is to be met once more. */
+  #meet(fact: Fact): Promise<unknown> | undefined {
+    if (fact.t === "message") {
+      this.source.learn(this.#id, fact);
+      this.#partials?.set(this.#id, begun(fact));
+    } else if (fact.t === "checkpoint" && this.#view.remembers) {
+      const live = this.#live(fact.id);
+      if (live !== undefined) this.source.remember(fact.id, { state: live.values, head: live.head });
+    } else if (this.#partials !== undefined) {
+      if (namesMessage(fact)) return this.#grow(this.#partials, fact);
+      if (fact.t === "complete" && fact.streamed) forget(this.#partials, fact.message["id"]);
     }
     return undefined;
   }
 
-  #render(): Out {
-    const { entry, after } = this.#segment;
-    const { rows, format } = this.#view;
-    const { facts, first } = entry.chunk;
-    const out = format.begin();
-    this.#put = out.put;
-    let id = first;
-    for (let i = 0; i < facts.length; i++) {
-      const fact = facts[i] as Fact;
-      const row = rows[fact.t];
-      if (row !== undefined) {
-        if (fact.t === "checkpoint" || fact.t === "interrupt") {
-          this.state = entry.states?.get(i)?.values ?? this.#states?.get(i) ?? null;
-        }
-        for (let slot = 0; slot < row.length; slot++) {
-          if (id + slot > after) row[slot]?.put(fact, id + slot, this);
-        }
-      }
-      id += width(fact);
+  #grow(partials: Map<number, JsonObject>, fact: PieceFact): Promise<unknown> | undefined {
+    const { m } = fact;
+    const known = partials.get(m);
+    if (known !== undefined) {
+      partials.set(m, grown(known, fact));
+      return undefined;
     }
-    return out.done();
+    return this.#rebuild(m).then((message) => {
+      if (partials.size >= STREAMING) forgetOldest(partials);
+      partials.set(m, message);
+    });
+  }
+
+  /** A message of which this reader has not seen the beginning, as far as it had come before the fact at hand. */
+  async #rebuild(m: number): Promise<JsonObject> {
+    let message = begun((await this.head(m)).fact);
+    for await (const fact of this.source.facts(m, this.#id)) {
+      if (namesMessage(fact) && fact.m === m) message = grown(message, fact);
+    }
+    return message;
   }
 }
 
-function stateOf(row: Row, fact: Fact, subgraphs: boolean) {
-  for (const renderer of row) {
-    const ref = renderer?.state?.(fact, subgraphs);
-    if (ref !== undefined) return ref;
-  }
-  return undefined;
+/** Messages that are taken to be streaming at once; more than that, and the oldest is rebuilt when it goes on. */
+const STREAMING = 256;
+
+function forget(partials: Map<number, JsonObject>, id: unknown): void {
+  for (const [m, message] of partials) if (message["id"] === id) partials.delete(m);
+}
+
+function forgetOldest(partials: Map<number, JsonObject>): void {
+  const oldest = partials.keys().next();
+  if (!oldest.done) partials.delete(oldest.value);
 }

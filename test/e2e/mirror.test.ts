@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { graph, list } from "../../src/index.ts";
 import { serve } from "./support/server.ts";
-import { ALL_MODES, type Mode, talking } from "./support/talk.ts";
-import { events, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
+import { ALL_MODES, talking } from "./support/talk.ts";
+import { events, get, newThread, NOBODY, post } from "./support/wire.ts";
 
 const fails = graph({
   state: { log: list<string>() },
@@ -22,8 +22,8 @@ interface Mirrored {
 }
 
 /** Reads a run's events from its WebSocket: resolves `opened` once it is there, `ended` with all that came. */
-function mirror(url: string, path: string, query = "") {
-  const socket = new WebSocket(`${url.replace("http", "ws")}${path}/stream${query}`);
+function mirror(url: string, path: string, query = "", headers: Record<string, string> = {}) {
+  const socket = new WebSocket(`${url.replace("http", "ws")}${path}/stream${query}`, { headers });
   const frames: unknown[] = [];
   const opened = new Promise<void>((resolve, reject) => {
     socket.on("open", () => resolve());
@@ -145,7 +145,6 @@ describe.each(["uws", "node"] as const)("the WebSocket mirror over %s", (transpo
       [run(NOBODY, "nope"), "", 4422, "thread_id"],
       [path, "?last_event_id=x", 4422, "last_event_id"],
       [path, "?stream_mode=nope", 4422, "stream_mode"],
-      [path, "?stream_mode=debug", 4422, "stream_mode"],
     ] as const) {
       const ended = await mirror(url, at, query).ended;
       expect([ended.frames, ended.code], `${at}${query}`).toEqual([[], code]);
@@ -166,18 +165,20 @@ describe.each(["uws", "node"] as const)("the WebSocket mirror over %s", (transpo
     expect(await (await get(`${url}${path}`)).json()).toMatchObject({ status: "success" });
   });
 
-  test("a mirror shows every mode, whatever the run itself was asked to show", async () => {
-    const { url, thread, response, open, sse } = await start();
+  test("without a mode it shows the run's own, and goes on after the header Last-Event-ID", async () => {
+    const { url, thread, response, open } = await start();
     open();
     await response.text();
-    const modes = (await sse()).map(({ event }) => event);
-    const { run_id } = await postJson<{ run_id: string }>(`${url}/threads/${thread}/runs`, {
+    const created = await post(`${url}/threads/${thread}/runs/stream`, {
       assistant_id: "talk",
       input: {},
-      stream_mode: "updates" satisfies Mode,
+      stream_mode: ["updates", "debug"],
     });
-    const { frames } = await mirror(url, `/threads/${thread}/runs/${run_id}`).ended;
-    const shown = new Set((frames as { event: string }[]).map(({ event }) => event));
-    expect(shown).toEqual(new Set(modes));
+    const own = events(await created.text()).map(({ id, event, data }) => ({ id, event, data }));
+    expect(new Set(own.map(({ event }) => event))).toEqual(new Set(["metadata", "updates", "debug"]));
+    const at = created.headers.get("content-location") ?? "";
+    expect((await mirror(url, at).ended).frames).toEqual(own);
+    const { id = "" } = own[4] ?? {};
+    expect((await mirror(url, at, "", { "last-event-id": id }).ended).frames).toEqual(own.slice(5));
   });
 });

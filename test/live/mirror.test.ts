@@ -27,7 +27,9 @@ let gate: GatedJournal;
 let hub: Hub;
 let writer: Writer;
 let sink: Sink;
-const run: RunRecord = runRecord({ event_mark: 1000 });
+const OWN: readonly StreamMode[] = ["values", "updates", "messages-tuple", "custom"];
+const { kwargs } = runRecord();
+const run: RunRecord = runRecord({ event_mark: 1000, kwargs: { ...kwargs, stream_mode: OWN } });
 
 describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   beforeEach(async () => {
@@ -56,10 +58,16 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
 
   const PATH = `/threads/${KEY.thread}/runs/${RUN}/stream`;
 
-  const upgrade = (path: string, query = "") => serving()(request(path, query));
+  const upgrade = (path: string, query = "", lastEventId?: string) =>
+    serving()(request(path, query, lastEventId === undefined ? {} : { "last-event-id": lastEventId }));
 
-  async function connect(query = "", socket = new FakeSocket(), path = PATH): Promise<FakeSocket> {
-    const answer = upgrade(path, query);
+  async function connect(
+    query = "",
+    socket = new FakeSocket(),
+    path = PATH,
+    lastEventId?: string,
+  ): Promise<FakeSocket> {
+    const answer = upgrade(path, query, lastEventId);
     if (answer.kind !== "accept") throw new TypeError(answer.body);
     answer.open(socket);
     await scheduler.settle();
@@ -110,7 +118,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     expect(socket.closed).toEqual([1000, "The run has ended"]);
   });
 
-  test("all modes where none is named, in the order of ids", async () => {
+  test("the run's own modes where none is named, in the order of ids", async () => {
     emitAll();
     const socket = await connect();
     const got = socket.messages.map((text) => JSON.parse(text) as { id: string; event: string });
@@ -137,6 +145,23 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     const socket = await connect(`${query}&stream_mode=messages-tuple`);
     expect(socket.messages.map((text) => (JSON.parse(text) as { id: string }).id)).toEqual(ids);
   });
+
+  test.each<[lastEventId: string, query: string, ids: string[]]>([
+    ["0", "", ["10"]],
+    ["10", "", []],
+    ["-1", "", ["0", "10"]],
+    ["nonsense", "", ["0", "10"]],
+    ["10", "last_event_id=0&", ["10"]],
+    ["0", "last_event_id=-1&", ["0", "10"]],
+  ])(
+    "resumes after the header Last-Event-ID too, %s; the query (%s) has the last word",
+    async (id, query, ids) => {
+      for (const [fact, values] of facts.slice(0, 4)) sink.emit(fact, values);
+      await scheduler.settle();
+      const socket = await connect(`${query}stream_mode=messages-tuple`, new FakeSocket(), PATH, id);
+      expect(socket.messages.map((text) => (JSON.parse(text) as { id: string }).id)).toEqual(ids);
+    },
+  );
 
   test.each([
     "stream_mode=values&stream_mode=custom",

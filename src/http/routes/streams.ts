@@ -1,12 +1,11 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
-import type { StreamMode } from "../../model/run.ts";
+import { type StreamMode, streamModes } from "../../model/run.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sse, type View, viewOf } from "../../stream/view.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import { invalidField } from "../errors.ts";
 import type { Route } from "../router.ts";
-import { streamModes } from "../schemas.ts";
 import { pumpSse } from "../sse.ts";
 import {
   alonePath,
@@ -17,7 +16,7 @@ import {
   startRun,
   type Started,
 } from "../start.ts";
-import { refuseUnrendered, refuseUnservedQuery } from "../unserved.ts";
+import { refuseUnservedQuery } from "../unserved.ts";
 
 const SSE_HEADERS = {
   "content-type": "text/event-stream",
@@ -90,13 +89,11 @@ function afterOf(header: string | undefined): number {
 
 function modesOf(names: readonly string[]): Modes | undefined {
   if (names.length === 0) return undefined;
-  const modes = names.map((name): StreamMode => {
+  return names.map((name): StreamMode => {
     const found = streamModes.find((mode) => mode === name);
     if (found !== undefined) return found;
     throw invalidField("stream_mode", `"${name.slice(0, 40)}" must be one of ${streamModes.join(", ")}`);
   });
-  refuseUnrendered(modes);
-  return modes;
 }
 
 /** Views made so far: few differ, and making one costs more than finding it. */
