@@ -1,4 +1,4 @@
-import type { StreamMode } from "../../src/model/run.ts";
+import { type StreamMode, streamModes } from "../../src/model/run.ts";
 import type { Pause, Reader } from "../../src/stream/reader.ts";
 import { frames, render, type Segment, viewOf } from "../../src/stream/view.ts";
 
@@ -7,8 +7,6 @@ export interface Event {
   readonly event: string;
   readonly data: unknown;
 }
-
-const everything: readonly StreamMode[] = ["values", "updates", "messages-tuple", "custom"];
 
 export function eventsOf(list: readonly string[]): Event[] {
   return list.map((text) => {
@@ -25,7 +23,7 @@ export class Collector {
   #ready = true;
   readonly #view;
 
-  constructor(reader: Reader, modes: readonly StreamMode[] = everything, subgraphs = true) {
+  constructor(reader: Reader, modes: readonly StreamMode[] = streamModes, subgraphs = true) {
     this.reader = reader;
     this.#view = viewOf(modes, subgraphs, frames);
     reader.onReady(() => (this.#ready = true));

@@ -349,7 +349,10 @@ export function slowJournal(): Journal {
       const last = chunks.get(run)?.at(-1);
       return last === undefined ? 0 : endOf(last);
     },
-    checkpoint: (_key, ns, id) => (states.has(id) ? ({ id, ns } as Checkpoint) : undefined),
+    checkpoint: (_key, ns, id) => {
+      const { changes: _changes, ...head } = states.get(id) ?? {};
+      return states.has(id) ? ({ ...head, ns, channels: {} } as Checkpoint) : undefined;
+    },
     values: async (_key, { id }) => {
       const changes = Object.entries(states.get(id)?.changes ?? {});
       return Object.fromEntries(changes.map(([name, to]) => [name, to.kind === "set" ? to.value : null]));
