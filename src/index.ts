@@ -1,14 +1,25 @@
 // --- graphs ---
-export { graph, type GraphDef } from "./graph/graph.ts";
+export {
+  graph,
+  type Cache,
+  type EdgeSpec,
+  type GraphDef,
+  type NodeFn,
+  type NodeOptions,
+  type NodeSpec,
+  type Retry,
+  type Returned,
+  type Time,
+} from "./graph/graph.ts";
 export { value } from "./graph/channels/last-value.ts";
 export { list } from "./graph/channels/list.ts";
 export { messages } from "./graph/channels/messages.ts";
 export { ephemeral, untracked } from "./graph/channels/passing.ts";
 export { reduce } from "./graph/channels/reduce.ts";
-export { branch, END, send, to, type Send, type To } from "./graph/moves.ts";
+export { branch, END, send, to, type Branch, type Send, type Target, type To } from "./graph/moves.ts";
 export { runTools, type ToolMessage } from "./graph/run-tools.ts";
 export { tool, type Tool } from "./graph/tool.ts";
-export type { Channel, State, Update } from "./graph/channel.ts";
+export type { Channel, State, StateSpec, Update } from "./graph/channel.ts";
 export type {
   CallChunk,
   Ctx,

@@ -25,10 +25,15 @@ export interface Branch<St = never, N extends string = string> {
   readonly targets: readonly (N | END)[];
 }
 
+/**
+ * Runs `node` in the next step with `input` instead of the state: once for each send. The node's `input` schema checks it when
+ * the run gets there; keys of the state that are never stored are left out of it.
+ */
 export function send<const N extends string>(node: N, input: unknown): Send<N> {
   return { "~heddle": "send", node, input };
 }
 
+/** What a node returns to say itself where to go, with an update or without. Its edges hold all the same. */
 export function to<const N extends string, U = never>(
   target: N | Send<N> | readonly (N | Send<N>)[],
   update?: U,
@@ -36,6 +41,10 @@ export function to<const N extends string, U = never>(
   return update === undefined ? { "~heddle": "to", to: target } : { "~heddle": "to", to: target, update };
 }
 
+/**
+ * An edge chosen by the state, with the node's own update in it; `targets` are what it may choose among: the drawing shows
+ * them, and a choice beside them fails the run. The state's type has to be named: `(s: State<typeof state>) => ...`.
+ */
 export function branch<St, const N extends string>(
   choose: (state: St) => Target<NoInfer<N>> | readonly Target<NoInfer<N>>[],
   targets: readonly N[],
