@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { streamModes } from "../model/run.ts";
+import { assistantOrders } from "../service/assistant-search.ts";
 import { shape } from "./validate.ts";
 
 const ifExists = Type.Enum(["raise", "do_nothing"]);
@@ -89,6 +90,9 @@ export const assistantSearch = shape(
     metadata: Type.Optional(object),
     limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
     offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+    name: Type.Optional(Type.String()),
+    sort_by: Type.Optional(Type.Enum([...assistantOrders])),
+    sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
     select: Type.Optional(Type.Array(Type.Enum(assistantFields), { maxItems: 100 })),
   }),
 );

@@ -23,7 +23,6 @@ const bodies = {
     strict_resume: only(false),
   },
   configurable: { checkpoint_id: never, checkpoint_ns: only(""), checkpoint_map: never },
-  search: { name: never, sort_by: only("created_at"), sort_order: only("desc") },
 } as const satisfies { readonly [body: string]: Unserved };
 
 const queries = {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "./json.ts";
+import { contains, type JsonObject } from "./json.ts";
 
 /** A configured graph. Times are epoch milliseconds. */
 export interface AssistantRecord {
@@ -12,4 +12,19 @@ export interface AssistantRecord {
   readonly metadata: JsonObject;
   readonly created_at: number;
   readonly updated_at: number;
+}
+
+/** Which assistants are meant: those that fit all that is named. */
+export interface AssistantFilter {
+  readonly graph_id?: string;
+  /** A part of its name, in capitals or not. */
+  readonly name?: string;
+  /** Every member must be contained in the assistant's metadata. */
+  readonly metadata?: JsonObject;
+}
+
+export function matches(assistant: AssistantRecord, { graph_id, name, metadata }: AssistantFilter): boolean {
+  if (graph_id !== undefined && assistant.graph_id !== graph_id) return false;
+  if (name !== undefined && !assistant.name.toLowerCase().includes(name.toLowerCase())) return false;
+  return metadata === undefined || contains(assistant.metadata, metadata);
 }

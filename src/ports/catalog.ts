@@ -1,15 +1,6 @@
-import type { AssistantRecord } from "../model/assistant.ts";
-import type { JsonObject } from "../model/json.ts";
+import type { AssistantFilter, AssistantRecord } from "../model/assistant.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
-
-export interface AssistantQuery {
-  readonly limit: number;
-  readonly offset: number;
-  readonly graph_id?: string;
-  /** Every member must be contained in the assistant's metadata. */
-  readonly metadata?: JsonObject;
-}
 
 export interface ThreadQuery {
   readonly limit: number;
@@ -26,7 +17,7 @@ export type CatalogChange =
 export interface Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined>;
   /** Newest first. */
-  assistants(tenant: string, query: AssistantQuery): Promise<readonly AssistantRecord[]>;
+  assistants(tenant: string, filter: AssistantFilter): AsyncIterable<AssistantRecord>;
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void>;
   /** The index of threads, which the journal's appends keep; temporary ones are not in it. */
   threads(tenant: string, query: ThreadQuery): Promise<readonly ThreadKey[]>;

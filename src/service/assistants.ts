@@ -1,12 +1,13 @@
 import type { AssistantRecord } from "../model/assistant.ts";
 import { ServiceError } from "../model/errors.ts";
 import { defaultAssistantId, parseUuid, uuid7 } from "../model/ids.ts";
-import { contains, type JsonObject } from "../model/json.ts";
-import type { AssistantQuery, Catalog } from "../ports/catalog.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Random } from "../ports/random.ts";
+import { type AssistantPage, type AssistantSearch, searchAssistants } from "./assistant-search.ts";
 import { storableObject } from "./storable.ts";
 
 export interface NewAssistant {
@@ -21,12 +22,6 @@ export interface NewAssistant {
   readonly if_exists?: "raise" | "do_nothing";
 }
 
-export interface AssistantPage {
-  readonly assistants: readonly AssistantRecord[];
-  /** The offset of the next page; undefined when this one is the last. */
-  readonly next?: number;
-}
-
 export interface Assistants {
   /** @throws ServiceError `assistant.not_found` */
   get(tenant: string, id: string): Eventually<AssistantRecord>;
@@ -34,8 +29,8 @@ export interface Assistants {
   resolve(tenant: string, name: string): Eventually<AssistantRecord>;
   /** @throws ServiceError `graph.not_found`, `assistant.exists`, `validation.failed` */
   create(tenant: string, asked: NewAssistant): Promise<AssistantRecord>;
-  /** Newest first, the default ones last. */
-  search(tenant: string, query: AssistantQuery): Promise<AssistantPage>;
+  /** Unless it is asked for otherwise, newest first, the default ones last. */
+  search(tenant: string, query: AssistantSearch): Promise<AssistantPage>;
 }
 
 interface Deps {
@@ -132,24 +127,7 @@ export function createAssistants({ catalog, engine, clock, random }: Deps): Assi
       }
     },
 
-    async search(tenant, query) {
-      const { limit, offset } = query;
-      // One more than asked for tells whether there is a next page.
-      const stored = await catalog.assistants(tenant, { ...query, limit: limit + 1 });
-      const found = [...stored];
-      if (found.length <= limit) {
-        // The default ones follow after all that is stored; how many of them earlier pages have shown is to be counted.
-        const before =
-          stored.length > 0 || offset === 0
-            ? offset + stored.length
-            : (await catalog.assistants(tenant, { ...query, limit: offset, offset: 0 })).length;
-        const matching = defaults().filter((assistant) => matches(assistant, query));
-        const skip = Math.max(0, offset - before);
-        found.push(...matching.slice(skip, skip + limit + 1 - found.length));
-      }
-      const assistants = found.slice(0, limit);
-      return found.length > limit ? { assistants, next: offset + limit } : { assistants };
-    },
+    search: (tenant, query) => searchAssistants(catalog, tenant, defaults(), query),
   };
 }
 
@@ -166,11 +144,6 @@ export function defaultAssistant(graph: string, now: number): AssistantRecord {
     created_at: now,
     updated_at: now,
   };
-}
-
-function matches(assistant: AssistantRecord, { graph_id, metadata }: AssistantQuery): boolean {
-  if (graph_id !== undefined && assistant.graph_id !== graph_id) return false;
-  return metadata === undefined || contains(assistant.metadata, metadata);
 }
 
 function refuse(code: "assistant.not_found" | "graph.not_found", message: string): never {

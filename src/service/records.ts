@@ -131,7 +131,8 @@ function taskOf(task: PlannedTask, left: TaskWrites | undefined): JsonObject {
     interrupts: left === undefined || left.result !== undefined ? [] : left.interrupts,
     checkpoint: null,
     state: null,
-    result: null,
+    // What it has written, while it waits for its siblings.
+    result: left?.result?.value ?? null,
   };
 }
 

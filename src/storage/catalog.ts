@@ -1,7 +1,6 @@
-import type { AssistantRecord } from "../model/assistant.ts";
-import { contains } from "../model/json.ts";
+import { type AssistantFilter, type AssistantRecord, matches } from "../model/assistant.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { AssistantQuery, Catalog, CatalogChange, ThreadQuery } from "../ports/catalog.ts";
+import type { Catalog, CatalogChange, ThreadQuery } from "../ports/catalog.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
@@ -31,19 +30,12 @@ export class KvCatalog implements Catalog {
     return bytes && (unseal(bytes, { tenant, thread: "" }, `assistant ${id}`) as AssistantRecord);
   }
 
-  async assistants(tenant: string, query: AssistantQuery): Promise<readonly AssistantRecord[]> {
-    const found: AssistantRecord[] = [];
-    if (query.limit < 1) return found;
-    let skip = query.offset;
+  async *assistants(tenant: string, filter: AssistantFilter): AsyncGenerator<AssistantRecord> {
     for await (const [at] of this.#kv.entries({ ...within(assistantOrderPrefix(tenant)), reverse: true })) {
       const record = this.assistant(tenant, lastSegment(at));
       // A record that was put anew with another date stands in two places; one of them is right.
-      if (record === undefined || orderOf(tenant, record) !== at || !matches(record, query)) continue;
-      if (skip-- > 0) continue;
-      found.push(record);
-      if (found.length >= query.limit) break;
+      if (record !== undefined && orderOf(tenant, record) === at && matches(record, filter)) yield record;
     }
-    return found;
   }
 
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void> {
@@ -88,9 +80,4 @@ export class KvCatalog implements Catalog {
 
 function orderOf(tenant: string, { created_at, assistant_id }: AssistantRecord): string {
   return assistantOrderKey(tenant, Math.max(0, Math.trunc(created_at)), assistant_id);
-}
-
-function matches(record: AssistantRecord, { graph_id, metadata }: AssistantQuery): boolean {
-  if (graph_id !== undefined && record.graph_id !== graph_id) return false;
-  return metadata === undefined || contains(record.metadata, metadata);
 }

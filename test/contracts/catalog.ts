@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { AssistantRecord } from "../../src/model/assistant.ts";
+import type { AssistantFilter, AssistantRecord } from "../../src/model/assistant.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { all, id, threadKey, Writer } from "../storage/samples.ts";
 import type { Harness } from "./harness.ts";
@@ -35,8 +35,8 @@ export function catalogContract(
         "_",
         made.map((one) => ({ kind: "assistant.put", assistant: one })),
       );
-    const list = async (query: { limit: number; offset: number; graph_id?: string; metadata?: JsonObject }) =>
-      (await harness.catalog.assistants("_", query)).map((one) => one.created_at);
+    const list = async (filter: AssistantFilter = {}, tenant = "_") =>
+      (await all(harness.catalog.assistants(tenant, filter))).map((one) => one.created_at);
 
     test("an assistant comes back as it was last written", async () => {
       expect(await harness.catalog.assistant("_", id(1))).toBeUndefined();
@@ -45,20 +45,21 @@ export function catalogContract(
       await put(changed);
       expect(await harness.catalog.assistant("_", id(1))).toEqual(changed);
       expect(await harness.catalog.assistant("other", id(1))).toBeUndefined();
-      expect(await list({ limit: 10, offset: 0 })).toEqual([1]);
+      expect(await list()).toEqual([1]);
     });
 
-    test("assistants are listed newest first, by page, graph and metadata", async () => {
+    test("assistants are listed newest first, by graph, name and metadata", async () => {
       await put(...[5, 1, 40, 3, 2].map((n) => assistant(n, { n, nested: { tags: ["a", n], deep: { n } } })));
-      expect(await list({ limit: 10, offset: 0 })).toEqual([40, 5, 3, 2, 1]);
-      expect(await list({ limit: 2, offset: 1 })).toEqual([5, 3]);
-      expect(await list({ limit: 10, offset: 0, graph_id: "even" })).toEqual([40, 2]);
-      expect(await list({ limit: 1, offset: 1, graph_id: "odd" })).toEqual([3]);
-      expect(await list({ limit: 10, offset: 0, metadata: { n: 3 } })).toEqual([3]);
-      expect(await list({ limit: 10, offset: 0, metadata: { nested: { deep: { n: 5 } } } })).toEqual([5]);
-      expect(await list({ limit: 10, offset: 0, metadata: { nested: { tags: ["a", 2] } } })).toEqual([2]);
-      expect(await list({ limit: 10, offset: 0, metadata: { toString: 1 } })).toEqual([]);
-      expect(await harness.catalog.assistants("other", { limit: 10, offset: 0 })).toEqual([]);
+      expect(await list()).toEqual([40, 5, 3, 2, 1]);
+      expect(await list({ graph_id: "even" })).toEqual([40, 2]);
+      expect(await list({ graph_id: "odd", name: "T 3" })).toEqual([3]);
+      expect(await list({ metadata: { n: 3 } })).toEqual([3]);
+      expect(await list({ metadata: { nested: { deep: { n: 5 } } } })).toEqual([5]);
+      expect(await list({ metadata: { nested: { tags: ["a", 2] } } })).toEqual([2]);
+      expect(await list({ metadata: { toString: 1 } })).toEqual([]);
+      expect(await list({ name: "ASSISTANT" })).toEqual([40, 5, 3, 2, 1]);
+      expect(await list({ name: "nobody" })).toEqual([]);
+      expect(await list({}, "other")).toEqual([]);
     });
 
     test("an assistant that is deleted, or made anew at another time, is listed once or not at all", async () => {
@@ -68,12 +69,12 @@ export function catalogContract(
         put(assistant(1, {}, { created_at: 10 })),
         put(assistant(1, {}, { created_at: 20 })),
       ]);
-      expect(await list({ limit: 10, offset: 0 })).toEqual([20, 2]);
+      expect(await list()).toEqual([20, 2]);
       await harness.catalog.transact("_", [
         { kind: "assistant.delete", assistant: id(1) },
         { kind: "assistant.delete", assistant: id(77) },
       ]);
-      expect(await list({ limit: 10, offset: 0 })).toEqual([2]);
+      expect(await list()).toEqual([2]);
     });
 
     test("all changes of a transaction are made, in their order", async () => {
@@ -85,7 +86,7 @@ export function catalogContract(
       ]);
       await harness.catalog.transact("_", []);
       expect((await harness.catalog.assistant("_", id(1)))?.metadata).toEqual({ last: true });
-      expect(await list({ limit: 10, offset: 0 })).toEqual([2, 1]);
+      expect(await list()).toEqual([2, 1]);
     });
 
     test("threads are listed by id, page by page, of one tenant", async () => {
@@ -113,7 +114,7 @@ export function catalogContract(
     test.runIf(supports.reopen)("all of it is there after the next open", async () => {
       await put(assistant(1), assistant(2));
       await harness.reopen();
-      expect(await list({ limit: 10, offset: 0 })).toEqual([2, 1]);
+      expect(await list()).toEqual([2, 1]);
       expect(await all(harness.journal.verify())).toEqual([]);
     });
   });

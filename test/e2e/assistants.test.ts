@@ -181,6 +181,31 @@ describe.each(lines)("assistants over %s", (_, connect) => {
     expect(await ids({ graphId: "nope" })).toEqual([]);
   });
 
+  test("search finds by a part of the name, and sorts as it is asked to", async () => {
+    const { client } = await start();
+    for (const name of ["Bravo", "alpha", "Charlie"])
+      await client.assistants.create({ graphId: "tone", name });
+    const names = async (query: Parameters<typeof client.assistants.search>[0]) =>
+      ((await client.assistants.search({ ...query, includePagination: false })) as { name: string }[]).map(
+        ({ name }) => name,
+      );
+    expect(await names({ name: "RAV" })).toEqual(["Bravo"]);
+    expect(await names({ name: "a", graphId: "agent" })).toEqual(["agent"]);
+    expect(await names({ name: "z" })).toEqual([]);
+    const all = ["agent", "alpha", "approval", "Bravo", "Charlie", "tone"];
+    expect(await names({ sortBy: "name", sortOrder: "asc" })).toEqual(all);
+    expect(await names({ sortBy: "name" })).toEqual(all.toReversed());
+    expect(await names({ sortBy: "name", sortOrder: "asc", limit: 2, offset: 1 })).toEqual(all.slice(1, 3));
+    const oldest = await names({ sortBy: "created_at", sortOrder: "asc" });
+    expect(oldest.slice(0, 3).sort()).toEqual(["agent", "approval", "tone"]);
+    expect(oldest.slice(3)).toEqual(["Bravo", "alpha", "Charlie"]);
+    expect((await names({ sortBy: "updated_at" })).slice(0, 3)).toEqual(["Charlie", "alpha", "Bravo"]);
+    expect((await names({ sortBy: "graph_id", sortOrder: "asc" })).slice(0, 2)).toEqual([
+      "agent",
+      "approval",
+    ]);
+  });
+
   test("search may choose fields", async () => {
     const { client } = await start();
     const query = { graphId: "agent", select: ["assistant_id", "graph_id"] } as const;
@@ -196,6 +221,12 @@ test("search by an empty body, and what it says of the pages", async () => {
   expect([all.headers.get("x-pagination-total"), all.headers.get("x-pagination-next")]).toEqual(["2", null]);
   const page = await post(`${url}/assistants/search`, { limit: 1 });
   expect(page.headers.get("x-pagination-next")).toBe("1");
+  expect(page.headers.get("x-pagination-total")).toBe("2");
+  const last = await post(`${url}/assistants/search`, { limit: 1, offset: 1 });
+  expect([last.headers.get("x-pagination-total"), last.headers.get("x-pagination-next")]).toEqual([
+    "2",
+    null,
+  ]);
 });
 
 test("a default assistant is the same after a restart, and on another server", async () => {

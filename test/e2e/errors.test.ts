@@ -67,6 +67,9 @@ const notValid: readonly Case[] = [
   ["POST", "/assistants/search", { limit: 0 }, "limit"],
   ["POST", "/assistants/search", { offset: -1 }, "offset"],
   ["POST", "/assistants/search", { select: ["nope"] }, "select[0]"],
+  ["POST", "/assistants/search", { name: 1 }, "name"],
+  ["POST", "/assistants/search", { sort_by: "config" }, "sort_by"],
+  ["POST", "/assistants/search", { sort_order: "up" }, "sort_order"],
   // Bad ids.
   ["GET", "/threads/nope", undefined, "thread_id"],
   ["GET", "/threads/nope/state", undefined, "thread_id"],
@@ -119,8 +122,6 @@ const notValid: readonly Case[] = [
   ["POST", `${RUN}/cancel?reason=taken`, undefined, "reason"],
   ["POST", "/threads", { ttl: 5 }, "ttl"],
   ["POST", "/threads", { supersteps: [{}] }, "supersteps"],
-  ["POST", "/assistants/search", { name: "x" }, "name"],
-  ["POST", "/assistants/search", { sort_by: "name" }, "sort_by"],
 ];
 
 /** Not there: 404. */

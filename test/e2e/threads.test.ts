@@ -3,7 +3,7 @@ import { graph, list, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
 import { gated } from "./support/gate.ts";
 import { serve } from "./support/server.ts";
-import { aTime, aUuid, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
+import { aHex32, aTime, aUuid, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
 
 const two = graph({
   state: { log: list<string>(), topic: value("nothing") },
@@ -25,12 +25,21 @@ const fails = graph({
   edges: { start: "good", good: "bad" },
 });
 
+const beside = graph({
+  state: { log: list<string>() },
+  nodes: {
+    asks: async (_, ctx) => ({ log: [String(await ctx.interrupt("well?"))] }),
+    writes: async () => ({ log: ["written"] }),
+  },
+  edges: { start: ["asks", "writes"] },
+});
+
 const done = { topic: "tea", log: ["first about tea", "second after 1"] };
 
 describe.each(lines)("threads over %s", (_, connect) => {
   const start = async () => {
     const held = gated();
-    const { url } = await serve({ graphs: { two, fails, held: held.held } });
+    const { url } = await serve({ graphs: { two, fails, beside, held: held.held } });
     return { client: connect(url), url, ...held };
   };
 
@@ -177,6 +186,45 @@ describe.each(lines)("threads over %s", (_, connect) => {
     const idle = await client.threads.get(thread_id);
     expect(idle).toMatchObject({ status: "idle", values: { log: ["a began", "a ended"] } });
     expect(Date.parse(idle.updated_at)).toBeGreaterThanOrEqual(Date.parse(busy.updated_at));
+  });
+
+  test("a task that has finished shows its result while another waits, and is not to run again", async () => {
+    const { client } = await start();
+    const { thread_id } = await client.threads.create();
+    await client.runs.wait(thread_id, "beside", { input: {} });
+    const state = await client.threads.getState<{ log: string[] }>(thread_id);
+    expect(state.values).toEqual({ log: [] });
+    expect(state.next).toEqual(["asks"]);
+    const [asks, writes] = state.tasks;
+    const [interrupt] = asks?.interrupts ?? [];
+    expect(asks).toEqual({
+      id: aUuid,
+      name: "asks",
+      path: ["__pregel_pull", "asks"],
+      error: null,
+      interrupts: [{ id: aHex32, value: "well?", resumable: true, ns: [`asks:${asks?.id}`], when: "during" }],
+      checkpoint: null,
+      state: null,
+      result: null,
+    });
+    expect(writes).toEqual({
+      ...asks,
+      id: aUuid,
+      name: "writes",
+      path: ["__pregel_pull", "writes"],
+      interrupts: [],
+      result: { log: ["written"] },
+    });
+    expect(state).toMatchObject({ interrupts: [interrupt] });
+    expect((await client.threads.get(thread_id)).interrupts).toEqual({ [asks?.id ?? ""]: [interrupt] });
+    await client.runs.wait(thread_id, "beside", { command: { resume: "yes" } });
+    expect(await client.threads.getState(thread_id)).toMatchObject({
+      values: { log: ["yes", "written"] },
+      next: [],
+      tasks: [],
+      interrupts: [],
+      metadata: { source: "loop", writes: { asks: { log: ["yes"] }, writes: { log: ["written"] } } },
+    });
   });
 
   test("after a failure the thread is in error, keeps what was good, and runs again", async () => {

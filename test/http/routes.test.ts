@@ -230,7 +230,7 @@ describe("reading", () => {
 
   test("assistants: the record, and pages that say whether there is more", async () => {
     const { ask } = protocol({
-      assistants: { search: async () => ({ assistants: [agent, agent], next: 4 }) },
+      assistants: { search: async () => ({ assistants: [agent, agent], total: 5 }) },
     });
     expect((await ask("GET", `/assistants/agent`)).json).toEqual({
       ...agent,

@@ -208,7 +208,7 @@ export function protocol(
       get: (...args) => (note("assistants.get", ...args), agent),
       resolve: (...args) => (note("assistants.resolve", ...args), agent),
       create: async (...args) => (note("assistants.create", ...args), agent),
-      search: async (...args) => (note("assistants.search", ...args), { assistants: [agent] }),
+      search: async (...args) => (note("assistants.search", ...args), { assistants: [agent], total: 1 }),
       ...overrides.assistants,
     },
     webhooks: {

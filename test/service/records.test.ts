@@ -261,6 +261,7 @@ describe("a state", () => {
     expect(state["next"]).toEqual(["ask", "leaf"]);
     expect(state["interrupts"]).toEqual([interrupt]);
     const rest = { checkpoint: null, state: null, result: null };
+    // What has finished shows what it wrote.
     expect(state["tasks"]).toEqual([
       {
         id: "t1",
@@ -270,7 +271,15 @@ describe("a state", () => {
         interrupts: [interrupt],
         ...rest,
       },
-      { id: "t2", name: "leaf", path: ["__pregel_push", 0], error: null, interrupts: [], ...rest },
+      {
+        id: "t2",
+        name: "leaf",
+        path: ["__pregel_push", 0],
+        error: null,
+        interrupts: [],
+        ...rest,
+        result: {},
+      },
       {
         id: "t3",
         name: "leaf",

@@ -1,11 +1,9 @@
 import { parseUuid } from "../../model/ids.ts";
-import type { AssistantQuery } from "../../ports/catalog.ts";
 import { assistantOf } from "../../service/records.ts";
 import type { HttpDeps } from "../deps.ts";
 import { JSON_HEADERS } from "../errors.ts";
 import type { Route } from "../router.ts";
 import { assistantCreate, assistantSearch } from "../schemas.ts";
-import { refuseUnserved } from "../unserved.ts";
 
 export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly Route[] {
   return [
@@ -30,27 +28,19 @@ export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly
       method: "POST",
       path: "/assistants/search",
       async handle(call) {
-        const body = await call.body();
-        refuseUnserved(body, "search");
-        const { limit = 10, offset = 0, select, ...filter } = assistantSearch.parse(body);
-        const query: AssistantQuery = {
-          limit,
-          offset,
-          ...(filter.graph_id !== undefined && { graph_id: filter.graph_id }),
-          ...(filter.metadata !== undefined && { metadata: filter.metadata }),
-        };
-        const page = await assistants.search(call.tenant, query);
-        const shown = page.assistants.map((assistant) => pick(assistantOf(assistant), select));
-        call.json(shown, pageHeaders(offset + page.assistants.length, page.next));
+        const { limit = 10, offset = 0, select, ...rest } = assistantSearch.parse(await call.body());
+        const { assistants: found, total } = await assistants.search(call.tenant, { limit, offset, ...rest });
+        const shown = found.map((assistant) => pick(assistantOf(assistant), select));
+        call.json(shown, pageHeaders(offset + limit, total));
       },
     },
   ];
 }
 
-/** The total is a lower bound: one more than shown so far where there is a next page. */
-function pageHeaders(seen: number, next: number | undefined) {
-  if (next === undefined) return { ...JSON_HEADERS, "x-pagination-total": String(seen) };
-  return { ...JSON_HEADERS, "x-pagination-total": String(next + 1), "x-pagination-next": String(next) };
+/** `next`: where the next page begins, if there is one. */
+function pageHeaders(next: number, total: number) {
+  const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
+  return next < total ? { ...headers, "x-pagination-next": String(next) } : headers;
 }
 
 export function pick(

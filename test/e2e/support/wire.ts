@@ -6,6 +6,7 @@ export const HEX32 = /^[0-9a-f]{32}$/;
 export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\+00:00$/;
 
 export const aUuid: unknown = expect.stringMatching(UUID);
+export const aHex32: unknown = expect.stringMatching(HEX32);
 export const aTime: unknown = expect.stringMatching(TIME);
 /** An id that is well formed, and nobody's. */
 export const NOBODY = "00000000-0000-4000-8000-000000000000";
