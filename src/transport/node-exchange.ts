@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
+import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
 import { Body } from "./body.ts";
+import { Exchange } from "./exchange.ts";
 import { Framing, malformed, type Refusal } from "./framing.ts";
 import { MAX_HELD } from "./limits.ts";
 
@@ -43,17 +44,9 @@ export class NodeHead implements HttpRequest {
 }
 
 /** One request and its answer. */
-export class NodeExchange implements HttpRequest, Reply {
-  readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  aborted = false;
-  readonly #head: NodeHead;
+export class NodeExchange extends Exchange {
   readonly #response: ServerResponse;
-  readonly #body: Body;
-  #answered = false;
   #stream: NodeStream | undefined;
-  #onAbort: (() => void) | undefined;
 
   /** `onBody` is told of a body that has yet to come. */
   constructor(
@@ -63,14 +56,10 @@ export class NodeExchange implements HttpRequest, Reply {
     maxBody: number,
     onBody: (body: Body, raw: IncomingMessage) => void,
   ) {
-    this.method = head.method;
-    this.path = head.path;
-    this.query = head.query;
-    this.#head = head;
-    this.#response = response;
     const { framing } = head;
     const body = new Body(maxBody, framing.length, framing.hasBody);
-    this.#body = body;
+    super(head, body);
+    this.#response = response;
     response.on("close", () => this.#closed());
     // Writing to a peer that has just gone is not an error worth more than the abort that follows.
     response.on("error", () => undefined);
@@ -83,20 +72,8 @@ export class NodeExchange implements HttpRequest, Reply {
     onBody(body, raw);
   }
 
-  header(name: string): string | undefined {
-    return this.#head.header(name);
-  }
-
-  body(): Promise<Uint8Array> {
-    return this.#body.read();
-  }
-
-  onAbort(listener: () => void): void {
-    this.#onAbort = listener;
-  }
-
   send(status: number, headers: Headers, body?: Uint8Array | string): void {
-    if (!this.#answer()) return;
+    if (!this.answer()) return;
     const response = this.#response;
     response.statusCode = status;
     for (const name in headers) response.setHeader(name, headers[name] as string);
@@ -108,7 +85,7 @@ export class NodeExchange implements HttpRequest, Reply {
 
   open(status: number, headers: Headers, first: Uint8Array | string): ByteStream {
     const stream = new NodeStream(this.#response);
-    if (!this.#answer()) {
+    if (!this.answer()) {
       stream.over = true;
       return stream;
     }
@@ -122,20 +99,11 @@ export class NodeExchange implements HttpRequest, Reply {
     return stream;
   }
 
-  #answer(): boolean {
-    if (this.#answered) throw new TypeError("the request has been answered already");
-    this.#answered = true;
-    return !this.aborted;
-  }
-
   #closed(): void {
     const over = this.#stream?.over ?? false;
     if (this.#response.writableFinished) return;
-    this.aborted = true;
     if (this.#stream !== undefined) this.#stream.over = true;
-    this.#body.cut();
-    // A connection that we have cut ourselves is no news.
-    if (!over) this.#onAbort?.();
+    this.gone(over);
   }
 }
 

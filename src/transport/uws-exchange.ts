@@ -1,5 +1,6 @@
-import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
+import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
 import { Body } from "./body.ts";
+import { Exchange } from "./exchange.ts";
 import { Framing } from "./framing.ts";
 import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
 import { UwsStream } from "./uws-stream.ts";
@@ -38,27 +39,15 @@ export class UwsHead implements HttpRequest {
 }
 
 /** One request and its answer. */
-export class UwsExchange implements HttpRequest, Reply {
-  readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  aborted = false;
-  readonly #head: UwsHead;
+export class UwsExchange extends Exchange {
   readonly #raw: RawResponse;
-  readonly #body: Body;
-  #answered = false;
   #stream: UwsStream | undefined;
-  #onAbort: (() => void) | undefined;
 
   constructor(head: UwsHead, raw: RawResponse, maxBody: number) {
-    this.method = head.method;
-    this.path = head.path;
-    this.query = head.query;
-    this.#head = head;
-    this.#raw = raw;
     const { framing } = head;
     const body = new Body(maxBody, framing.length, framing.hasBody);
-    this.#body = body;
+    super(head, body);
+    this.#raw = raw;
     raw.onAborted(() => this.#abort());
     if (!framing.hasBody) return;
     raw.onData((piece, last) => {
@@ -69,20 +58,8 @@ export class UwsExchange implements HttpRequest, Reply {
     });
   }
 
-  header(name: string): string | undefined {
-    return this.#head.header(name);
-  }
-
-  body(): Promise<Uint8Array> {
-    return this.#body.read();
-  }
-
-  onAbort(listener: () => void): void {
-    this.#onAbort = listener;
-  }
-
   send(status: number, headers: Headers, body?: Uint8Array | string): void {
-    if (!this.#answer()) return;
+    if (!this.answer()) return;
     const raw = this.#raw;
     raw.cork(() => {
       writeHead(raw, status, headers);
@@ -97,7 +74,7 @@ export class UwsExchange implements HttpRequest, Reply {
 
   open(status: number, headers: Headers, first: Uint8Array | string): ByteStream {
     const stream = new UwsStream(this.#raw);
-    if (!this.#answer()) {
+    if (!this.answer()) {
       stream.gone();
       return stream;
     }
@@ -114,18 +91,9 @@ export class UwsExchange implements HttpRequest, Reply {
     return stream;
   }
 
-  #answer(): boolean {
-    if (this.#answered) throw new TypeError("the request has been answered already");
-    this.#answered = true;
-    return !this.aborted;
-  }
-
   #abort(): void {
     const over = this.#stream?.over ?? false;
-    this.aborted = true;
     this.#stream?.gone();
-    this.#body.cut();
-    // A connection that we have cut ourselves is no news.
-    if (!over) this.#onAbort?.();
+    this.gone(over);
   }
 }

@@ -1,3 +1,4 @@
+import { someKwargs } from "../fixtures/runs.ts";
 import type { RunDraft } from "../../actors/port.ts";
 import type { MultitaskStrategy, RunKwargs } from "../../src/model/run.ts";
 
@@ -13,21 +14,6 @@ export function draftOf(
     graph_id: "graph",
     metadata: {},
     multitask_strategy,
-    kwargs: {
-      input: {},
-      command: null,
-      config: { configurable: {}, metadata: {} },
-      context: {},
-      webhook: null,
-      temporary: false,
-      stream_mode: ["values"],
-      feedback_keys: null,
-      interrupt_before: null,
-      interrupt_after: null,
-      subgraphs: false,
-      resumable: false,
-      durability: "async",
-      ...kwargs,
-    },
+    kwargs: someKwargs({ input: {}, ...kwargs }),
   };
 }

@@ -1,3 +1,4 @@
+import { someKwargs, someRun } from "../fixtures/runs.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/event.ts";
@@ -68,50 +69,23 @@ export class Thread {
 
   record(kwargs: Partial<RunKwargs>, attempt = 1, id = runId(++this.#runs)): RunRecord {
     const configurable = { run_id: id, graph_id: "g", user_id: "", checkpoint_id: null };
-    return {
+    return someRun({
       run_id: id,
       thread_id: "11111111-0000-7000-8000-000000000000",
       assistant_id: "22222222-0000-5000-8000-000000000000",
       graph_id: "g",
-      created_at: 0,
-      updated_at: 0,
-      metadata: {},
-      status: "pending",
-      kwargs: {
-        input: null,
-        command: null,
-        context: {},
-        webhook: null,
-        temporary: false,
-        stream_mode: ["values"],
-        feedback_keys: null,
-        interrupt_before: null,
-        interrupt_after: null,
-        subgraphs: false,
-        resumable: false,
-        durability: "async",
+      kwargs: someKwargs({
         ...kwargs,
         config: {
           metadata: { created_by: "system" },
           ...kwargs.config,
           configurable: { ...configurable, ...kwargs.config?.configurable },
         },
-      },
-      multitask_strategy: "reject",
+      }),
       order: 0,
       attempt,
-      parked: 0,
-      cancel: null,
-      started_at: null,
-      ended_at: null,
-      error: null,
-      seq_base: 0,
-      next_event: 0,
-      event_mark: 0,
-      boot: null,
       base_checkpoint: this.head?.id ?? null,
-      base_writes: null,
-    };
+    });
   }
 
   open(run: RunRecord, position: Partial<Position> = {}): Execution {

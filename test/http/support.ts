@@ -1,3 +1,4 @@
+import { someRun } from "../fixtures/runs.ts";
 import { Door } from "../../src/door/door.ts";
 import { createHandler } from "../../src/http/handler.ts";
 import type { AssistantRecord } from "../../src/model/assistant.ts";
@@ -131,26 +132,8 @@ const doorAndClock = {
 export const agent: AssistantRecord = defaultAssistant("agent", NOW);
 
 export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunRecord {
-  return {
-    ...draftOf(RUN, request, agent, newThread(THREAD, NOW, {})),
-    thread_id: THREAD,
-    created_at: NOW,
-    updated_at: NOW,
-    status: "pending",
-    order: 1,
-    attempt: 0,
-    parked: 0,
-    cancel: null,
-    started_at: null,
-    ended_at: null,
-    error: null,
-    seq_base: 0,
-    next_event: 0,
-    event_mark: 0,
-    boot: null,
-    base_checkpoint: null,
-    base_writes: null,
-  };
+  const draft = draftOf(RUN, request, agent, newThread(THREAD, NOW, {}));
+  return someRun({ ...draft, thread_id: THREAD, created_at: NOW, updated_at: NOW });
 }
 
 /** A reader that has nothing to read, and says where it was asked to begin. */

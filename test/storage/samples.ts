@@ -1,3 +1,4 @@
+import { someKwargs, someRun } from "../fixtures/runs.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import type { EventChunk, Fact } from "../../src/model/event.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
@@ -11,49 +12,21 @@ export const id = (n: number): string => `0199aaaa-0000-7000-8000-${hex(n, 12)}`
 
 export const threadKey = (n: number, tenant = "_"): ThreadKey => ({ tenant, thread: id(n) });
 
-export const kwargs = (input: unknown = null): RunKwargs => ({
-  input,
-  command: null,
-  config: { configurable: {}, metadata: {} },
-  context: {},
-  webhook: null,
-  temporary: false,
-  stream_mode: ["values"],
-  feedback_keys: null,
-  interrupt_before: null,
-  interrupt_after: null,
-  subgraphs: false,
-  resumable: true,
-  durability: "async",
-});
+export const kwargs = (input: unknown = null): RunKwargs => someKwargs({ input, resumable: true });
 
 export function aRun(key: ThreadKey, n: number, changes: Partial<RunRecord> = {}): RunRecord {
-  return {
+  return someRun({
     run_id: id(n),
     thread_id: key.thread,
     assistant_id: id(900),
     graph_id: "agent",
     created_at: 1_000 + n,
     updated_at: 1_000 + n,
-    metadata: {},
-    status: "pending",
     kwargs: kwargs({ n }),
     multitask_strategy: "enqueue",
     order: n,
-    attempt: 0,
-    parked: 0,
-    cancel: null,
-    started_at: null,
-    ended_at: null,
-    error: null,
-    seq_base: 0,
-    next_event: 0,
-    event_mark: 0,
-    boot: null,
-    base_checkpoint: null,
-    base_writes: null,
     ...changes,
-  };
+  });
 }
 
 export function aCheckpoint(

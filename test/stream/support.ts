@@ -1,3 +1,4 @@
+import { someRun } from "../fixtures/runs.ts";
 import type { ChannelChange, Checkpoint, NewCheckpoint } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { endOf, type EventChunk } from "../../src/model/event.ts";
@@ -94,46 +95,16 @@ export class Lines implements Logger {
 }
 
 export function runRecord(over: Partial<RunRecord> = {}): RunRecord {
-  return {
+  return someRun({
     run_id: RUN,
     thread_id: KEY.thread,
     assistant_id: "0199aaaa-0000-5000-8000-00000000000b",
     graph_id: "agent",
-    created_at: 0,
-    updated_at: 0,
-    metadata: {},
-    status: "pending",
-    kwargs: {
-      input: null,
-      command: null,
-      config: { configurable: {}, metadata: {} },
-      context: {},
-      webhook: null,
-      temporary: false,
-      stream_mode: ["values"],
-      feedback_keys: null,
-      interrupt_before: null,
-      interrupt_after: null,
-      subgraphs: false,
-      resumable: false,
-      durability: "async",
-    },
-    multitask_strategy: "reject",
-    order: 1,
     attempt: 1,
-    parked: 0,
-    cancel: null,
     started_at: 0,
-    ended_at: null,
-    error: null,
     seq_base: 1,
-    next_event: 0,
-    event_mark: 0,
-    boot: null,
-    base_checkpoint: null,
-    base_writes: null,
     ...over,
-  };
+  });
 }
 
 const gone = () => new ServiceError("storage.unavailable", "gone");

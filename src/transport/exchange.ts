@@ -1,0 +1,51 @@
+import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
+import type { Body } from "./body.ts";
+
+/** One request and its answer: what both transports do alike. */
+export abstract class Exchange implements HttpRequest, Reply {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  aborted = false;
+  protected readonly incoming: Body;
+  readonly #head: HttpRequest;
+  #answered = false;
+  #onAbort: (() => void) | undefined;
+
+  constructor(head: HttpRequest, incoming: Body) {
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.incoming = incoming;
+    this.#head = head;
+  }
+
+  abstract send(status: number, headers: Headers, body?: Uint8Array | string): void;
+  abstract open(status: number, headers: Headers, first: Uint8Array | string): ByteStream;
+
+  header(name: string): string | undefined {
+    return this.#head.header(name);
+  }
+
+  body(): Promise<Uint8Array> {
+    return this.incoming.read();
+  }
+
+  onAbort(listener: () => void): void {
+    this.#onAbort = listener;
+  }
+
+  /** Takes the one answer there is. False: nobody is there any more to hear it. */
+  protected answer(): boolean {
+    if (this.#answered) throw new TypeError("the request has been answered already");
+    this.#answered = true;
+    return !this.aborted;
+  }
+
+  /** The peer has gone. `over`: we have cut the connection ourselves, so that it is no news. */
+  protected gone(over: boolean): void {
+    this.aborted = true;
+    this.incoming.cut();
+    if (!over) this.#onAbort?.();
+  }
+}
