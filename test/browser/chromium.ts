@@ -1,0 +1,62 @@
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { onTestFinished } from "vitest";
+import { directory } from "../e2e/support/server.ts";
+
+/** Debian's. */
+const EXECUTABLE = "/usr/bin/chromium";
+
+/** Where it is missing, there is nothing to try; in CI that is a failure. */
+export const isMissing = !existsSync(EXECUTABLE) && process.env["CI"] !== "true";
+
+/** A name that anyone could own, turned to point to this machine. */
+export const EVIL = "evil.test";
+
+/** A real browser, with nothing in it, for one test. */
+export async function browser(): Promise<BrowserContext> {
+  const context = await chromium.launchPersistentContext(await directory(), {
+    executablePath: EXECUTABLE,
+    headless: true,
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      // New browsers guard this machine by themselves: here nobody is to do that but the server.
+      "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests",
+      `--host-resolver-rules=MAP ${EVIL} 127.0.0.1`,
+    ],
+  });
+  onTestFinished(() => context.close());
+  return context;
+}
+
+const HTML = "<!doctype html><meta charset=utf-8><title>a page</title><p>a page";
+
+/** A page of somebody else's server, on a port of its own. */
+export async function pageOf(context: BrowserContext, host: string): Promise<Page> {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/html" }).end(HTML);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close().closeAllConnections());
+  const page = await context.newPage();
+  await page.goto(`http://${host}:${(server.address() as AddressInfo).port}/`);
+  return page;
+}
+
+/** A page that a name brought from elsewhere, before the name was turned to point to `port` of this machine. */
+export async function reboundPage(context: BrowserContext, port: number): Promise<Page> {
+  const page = await context.newPage();
+  const url = `http://${EVIL}:${port}/page`;
+  await page.route(url, (route) => route.fulfill({ contentType: "text/html", body: HTML }));
+  await page.goto(url);
+  await page.unroute(url);
+  return page;
+}
