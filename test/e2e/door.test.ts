@@ -140,7 +140,7 @@ describe("with keys", () => {
   test("every answer to a page carries what it needs, failures and streams too", async () => {
     const app = await serve({ keys, graphs: { whose } });
     const thread = await threadOf(app, mine);
-    const body = '{"assistant_id":"whose","input":{}}';
+    const body = '{"assistant_id":"whose","input":{},"multitask_strategy":"enqueue"}';
     const answers = [
       await ask(app, "GET", "/threads", FOREIGN),
       await ask(app, "GET", "/nowhere", { ...FOREIGN, ...mine }),
