@@ -93,6 +93,11 @@ export interface App {
   readonly storage: Pick<Storage, "stats">;
   readonly system: Pick<ThreadSystem, "counts">;
   /**
+   * From now on these graphs are served, and no others. Runs under way keep the definition that they began with.
+   * @throws ServiceError `graph.invalid`, and nothing has changed
+   */
+  replaceGraphs(graphs: { readonly [name: string]: GraphDef }): void;
+  /**
    * Stops in good order: no new connections and runs, `ms` (default 5 s) for running supersteps to end, what is left is
    * taken up by the next start on the same data. Called again, it waits for the same end.
    */
@@ -213,6 +218,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       transport: { kind: open.kind, why: open.why },
       storage,
       system,
+      replaceGraphs: (graphs) => registry.replace(graphs),
       close: (ms = DEFAULT_DRAIN) => (closing ??= shut(ms)),
     };
   } catch (cause) {

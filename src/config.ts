@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type DoorConfig, readDoor } from "./door/config.ts";
+import { keysOf } from "./config-keys.ts";
 import { ServiceError } from "./model/errors.ts";
 import { isObject, type JsonObject } from "./model/json.ts";
 import { fillTemplates, readPolicy } from "./webhook-config.ts";
@@ -13,13 +14,17 @@ export interface GraphFile {
   readonly name: string;
 }
 
-/** What a configuration file says; what it leaves open is absent. Keys that are not known are left alone. */
+/** What a configuration file says; what it leaves open is absent. */
 export interface Config {
   /** The file itself, absolute. */
   readonly path: string;
   readonly graphs: { readonly [name: string]: GraphFile };
   /** Environment variables for the graphs. */
   readonly env: { readonly [name: string]: string };
+  /** The file that they came from, absolute. */
+  readonly envFile?: string;
+  /** What there is to say about keys that are left out. */
+  readonly notes?: readonly string[];
   readonly maxBody?: number;
   readonly sync?: (typeof SYNC)[number];
   /** Who may come in. */
@@ -64,8 +69,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
     throw new ServiceError("config.invalid", `${path}: ${what}`, { cause });
   };
   const root = readJson(path, refuse);
-  // Taken for served, it would leave a server open that its owner believes to be closed.
-  if (root["auth"] !== undefined && root["auth"] !== null) refuse("auth is not served yet; remove it");
+  const notes = keysOf(root, refuse);
   const http = section(root, "http", refuse);
   const streams = section(root, "streams", refuse);
   const door = readDoor(http, refuse);
@@ -82,6 +86,8 @@ export function readConfig(file: string, environment: Env = process.env): Config
     graphs,
     env,
     ...(Object.keys(door).length === 0 ? {} : { door }),
+    ...(typeof root["env"] === "string" ? { envFile: resolve(dirname(path), root["env"]) } : {}),
+    notes,
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),
     ...(root["webhooks"] === undefined ? {} : { webhooks }),
@@ -186,7 +192,10 @@ function readEnv(value: unknown, base: string, refuse: Refuse): Config["env"] {
     }
     return Object.fromEntries(Object.entries(parseEnv(text)).map(([name, set]) => [name, set ?? ""]));
   }
-  if (!isObject(value)) return refuse("env must be the name of a .env file, or an object of strings");
+  // Names alone: where they are set is the environment's to say.
+  if (Array.isArray(value) && value.every((name) => typeof name === "string")) return {};
+  if (!isObject(value))
+    return refuse("env must be the name of a .env file, an object of strings, or a list of names");
   return Object.fromEntries(
     Object.entries(value).map(([name, set]) => {
       if (typeof set !== "string") return refuse(`env.${name} must be a string`);

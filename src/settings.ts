@@ -10,7 +10,6 @@ export interface Settings {
   readonly port: number;
   readonly data: string;
   readonly level: LogLevel;
-  readonly config?: string;
   readonly transport?: "uws" | "node";
   readonly maxBody?: number;
   readonly sync?: NonNullable<Config["sync"]>;
@@ -26,17 +25,32 @@ export interface Settings {
 
 export type Invocation =
   | { readonly command: "help" | "version" }
-  | { readonly command: "start"; readonly settings: Settings }
+  | {
+      readonly command: "dev" | "start";
+      /** The configuration file, where one was named. */
+      readonly config: string | undefined;
+      /**
+       * The rest, once the file is read: its `env` counts as environment, behind the real one.
+       * @throws ServiceError `config.invalid`, naming the flag or variable
+       */
+      settings(env: Env, data: string): Settings;
+    }
+  | { readonly command: "check" | "repair"; readonly data: string }
+  | { readonly command: "backup"; readonly data: string; readonly target: string }
   | { readonly command: "refused"; readonly why: string };
 
-export const HELP = `Usage: heddle start [options]
+export const HELP = `Usage: heddle COMMAND [options]
 
-Serves the graphs of a configuration file.
+  dev           serves the graphs of a configuration file, and loads them anew when their files change
+  start         serves them, as they are
+  check         reads all of a data directory and tells what is damaged; exit code 1 if anything is
+  repair        rebuilds the database of a data directory after damage
+  backup DIR    copies a data directory to DIR, also while a server runs on it
 
   --config FILE        default: heddle.json, then langgraph.json, in this directory
   --host HOST          default 127.0.0.1; another than loopback needs --insecure
   --port PORT          default 2024; 0 takes any free one
-  --data DIR           where everything is kept; default .heddle
+  --data DIR           where everything is kept; default .heddle here (dev: beside the configuration file)
   --transport KIND     uws or node; default: uws where it has a binary
   --insecure           serve other machines although there is no key
   --help, --version
@@ -63,25 +77,66 @@ const OPTIONS = {
   version: { type: "boolean", short: "v" },
 } as const;
 
+/** The commands, with the flags that they take. */
+const COMMANDS = {
+  dev: ["config", "host", "port", "data", "transport", "insecure"],
+  start: ["config", "host", "port", "data", "transport", "insecure"],
+  check: ["data"],
+  repair: ["data"],
+  backup: ["data"],
+} as const satisfies { readonly [command: string]: readonly (keyof Flags)[] };
+
+type Command = keyof typeof COMMANDS;
+
 type Env = { readonly [name: string]: string | undefined };
 
 /** Reads the command line (without the program's name) and the environment. */
 export function invocation(args: readonly string[], env: Env): Invocation {
+  let parsed;
   try {
-    const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-    if (values.help === true || positionals[0] === "help") return { command: "help" };
-    if (values.version === true) return { command: "version" };
-    const [command, extra] = positionals;
-    if (command === undefined) return refused("name a command: heddle start");
-    if (command !== "start") return refused(`there is no command "${command}"; there is: start`);
-    if (extra !== undefined) return refused(`"${extra}" is one argument too many`);
-    return { command: "start", settings: settingsOf(values, env) };
+    parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (cause) {
     // The parser's own hint after the first sentence is about quoting that nobody needs.
-    if (cause instanceof ServiceError) return refused(cause.message);
     return refused((cause as Error).message.split(". ")[0] ?? "");
   }
+  const { values: flags, positionals } = parsed;
+  if (flags.help === true || positionals[0] === "help") return { command: "help" };
+  if (flags.version === true) return { command: "version" };
+  const [command, ...rest] = positionals;
+  const commands = Object.keys(COMMANDS).join(", ");
+  if (command === undefined) return refused(`name a command: ${commands}`);
+  if (!isCommand(command)) return refused(`there is no command "${command}"; there are: ${commands}`);
+  const taken: readonly string[] = COMMANDS[command];
+  const other = Object.keys(flags).find((flag) => !taken.includes(flag));
+  if (other !== undefined) return refused(`heddle ${command} takes no --${other}`);
+  const [target, extra] = command === "backup" ? rest : [undefined, ...rest];
+  if (extra !== undefined) return refused(`"${extra}" is one argument too many`);
+  const data = given(flags, env, "data", "HEDDLE_DATA")?.value ?? ".heddle";
+  switch (command) {
+    case "check":
+    case "repair":
+      return { command, data };
+    case "backup":
+      if (target === undefined || target === "")
+        return refused("name the directory to copy to: heddle backup DIR");
+      return { command, data, target };
+    case "dev":
+    case "start":
+      try {
+        // A slip of the hand is told at once; again when the file's variables are known.
+        settingsOf(flags, env, data);
+      } catch (cause) {
+        return refused((cause as Error).message);
+      }
+      return {
+        command,
+        config: given(flags, env, "config", "HEDDLE_CONFIG")?.value,
+        settings: (env, data) => settingsOf(flags, env, data),
+      };
+  }
 }
+
+const isCommand = (name: string): name is Command => Object.hasOwn(COMMANDS, name);
 
 const refused = (why: string): Invocation => ({ command: "refused", why });
 
@@ -93,40 +148,42 @@ interface Given {
   readonly value: string;
 }
 
-function settingsOf(flags: Flags, env: Env): Settings {
-  const given = (flag: keyof Flags | null, ...names: readonly string[]): Given | undefined => {
-    const value = flag === null ? undefined : flags[flag];
-    if (typeof value === "string") return { name: `--${flag}`, value };
-    const name = names.find((candidate) => (env[candidate] ?? "") !== "");
-    return name === undefined ? undefined : { name, value: env[name] ?? "" };
-  };
-  const host = given("host", "HEDDLE_HOST", "HOST");
-  const hosts = listOf(given(null, "HEDDLE_ALLOWED_HOSTS"));
-  const origins = listOf(given(null, "HEDDLE_CORS_ALLOW_ORIGINS", "CORS_ALLOW_ORIGINS"));
-  const prefix = given(null, "HEDDLE_MOUNT_PREFIX", "MOUNT_PREFIX");
+/** A flag, or the first variable that is set. */
+function given(
+  flags: Flags,
+  env: Env,
+  flag: keyof Flags | null,
+  ...names: readonly string[]
+): Given | undefined {
+  const value = flag === null ? undefined : flags[flag];
+  if (typeof value === "string") return { name: `--${flag}`, value };
+  const name = names.find((candidate) => (env[candidate] ?? "") !== "");
+  return name === undefined ? undefined : { name, value: env[name] ?? "" };
+}
+
+function settingsOf(flags: Flags, env: Env, data: string): Settings {
+  const find = (flag: keyof Flags | null, ...names: readonly string[]) => given(flags, env, flag, ...names);
+  const host = find("host", "HEDDLE_HOST", "HOST");
+  const hosts = listOf(find(null, "HEDDLE_ALLOWED_HOSTS"));
+  const origins = listOf(find(null, "HEDDLE_CORS_ALLOW_ORIGINS", "CORS_ALLOW_ORIGINS"));
+  const prefix = find(null, "HEDDLE_MOUNT_PREFIX", "MOUNT_PREFIX");
   const mount = readMount(prefix?.value, (what) => refuse(prefix as Given, what));
-  const requestLog = read(given(null, "HEDDLE_REQUEST_LOG"), isLogLevel, NO_LEVEL);
-  const config = given("config", "HEDDLE_CONFIG");
-  const transport = read(given("transport", "HEDDLE_TRANSPORT"), isTransport, "is not uws or node");
-  const sync = read(given(null, "HEDDLE_STREAMS_SYNC"), isSync, `is not one of ${SYNC.join(", ")}`);
-  const maxBody = number(
-    given(null, "HEDDLE_MAX_BODY"),
-    isBytes,
-    "is not a whole number of bytes, 1 or more",
-  );
-  const secret = given(null, "HEDDLE_WEBHOOK_SECRET");
+  const requestLog = read(find(null, "HEDDLE_REQUEST_LOG"), isLogLevel, NO_LEVEL);
+  const transport = read(find("transport", "HEDDLE_TRANSPORT"), isTransport, "is not uws or node");
+  const sync = read(find(null, "HEDDLE_STREAMS_SYNC"), isSync, `is not one of ${SYNC.join(", ")}`);
+  const maxBody = number(find(null, "HEDDLE_MAX_BODY"), isBytes, "is not a whole number of bytes, 1 or more");
+  const secret = find(null, "HEDDLE_WEBHOOK_SECRET");
   return {
     host: host?.value ?? "127.0.0.1",
     port:
-      number(given("port", "HEDDLE_PORT", "PORT"), isPort, "is not a whole number from 0 to 65535") ?? 2024,
-    data: given("data", "HEDDLE_DATA")?.value ?? ".heddle",
-    level: read(given(null, "HEDDLE_LOG"), isLogLevel, NO_LEVEL) ?? "info",
+      number(find("port", "HEDDLE_PORT", "PORT"), isPort, "is not a whole number from 0 to 65535") ?? 2024,
+    data: find("data", "HEDDLE_DATA")?.value ?? data,
+    level: read(find(null, "HEDDLE_LOG"), isLogLevel, NO_LEVEL) ?? "info",
     ...(flags.insecure === true || env["HEDDLE_INSECURE"] === "1" ? { insecure: true } : {}),
     ...(requestLog === undefined ? {} : { requestLog }),
     ...(hosts === undefined ? {} : { hosts }),
     ...(origins === undefined ? {} : { origins }),
     ...(mount === undefined ? {} : { mount }),
-    ...(config === undefined ? {} : { config: config.value }),
     ...(transport === undefined ? {} : { transport }),
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),

@@ -11,14 +11,9 @@ export interface DoorConfig {
   readonly disabled?: readonly Group[];
 }
 
-/** Keys that would change who is served, or how, and do not yet: not to be taken for served. */
-const UNSERVED = ["app", "configurable_headers", "logging_headers"];
-
 /** Reads `http`. `refuse` is told which key is wrong, and how. */
 export function readDoor(http: JsonObject, refuse: (what: string) => never): DoorConfig {
   const at = (key: string, what: string): never => refuse(`http.${key} ${what}`);
-  const unserved = UNSERVED.find((key) => isGiven(http[key]));
-  if (unserved !== undefined) at(unserved, "is not served yet; remove it");
   const hosts = strings(http["allowed_hosts"], (what) => at("allowed_hosts", what));
   const mount = readMount(http["mount_prefix"], (what) => at("mount_prefix", what));
   const disabled = GROUPS.filter((group) =>

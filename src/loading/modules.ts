@@ -21,6 +21,8 @@ export async function plainModules(): Promise<Modules> {
 
 export interface TypescriptOptions {
   readonly random: Random;
+  /** Nothing of the user's own is taken from an earlier load. */
+  readonly fresh?: boolean;
   readonly onFile?: (path: string) => void;
 }
 
@@ -30,7 +32,7 @@ export interface TypescriptOptions {
  */
 export async function typescriptModules(
   directory: string,
-  { random, onFile }: TypescriptOptions,
+  { random, fresh, onFile }: TypescriptOptions,
 ): Promise<Modules> {
   const [cjs, esm] = await Promise.all([import("tsx/cjs/api"), import("tsx/esm/api")]).catch(
     (cause: unknown) => {
@@ -54,11 +56,12 @@ export async function typescriptModules(
   // After tsx: the hook that was registered last is asked first.
   resolveAsOurs(namespace);
   const { cache } = createRequire(import.meta.url);
+  const commonjs = () => Object.keys(cache).filter((name) => ownFile(name) !== undefined);
+  // The namespace does not reach CommonJS in plain JavaScript.
+  if (fresh === true) for (const name of commonjs()) delete cache[name];
   return {
     load: (url) => scope.import(url, import.meta.url),
-    report: () => {
-      for (const name of Object.keys(cache)) if (name.includes(`namespace=${namespace}`)) tell(name);
-    },
+    report: () => commonjs().forEach(tell),
   };
 }
 

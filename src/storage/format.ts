@@ -8,6 +8,9 @@ import type { Kv } from "./kv.ts";
 /** What this version writes. Goes up when an older one could not read it. */
 const FORMAT = 1;
 
+/** Beside the database. */
+export const MARKER = "heddle.json";
+
 /** Says, beside the database, that there has been one: without it a lost one would look like a new beginning. */
 export class Marker {
   readonly #path: string;
@@ -15,7 +18,7 @@ export class Marker {
   readonly format: unknown;
 
   constructor(directory: string) {
-    this.#path = join(directory, "heddle.json");
+    this.#path = join(directory, MARKER);
     this.format = existsSync(this.#path) ? this.#read() : undefined;
     if (this.format !== undefined) check(this.format, directory);
   }

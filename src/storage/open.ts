@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { copyFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import type { Catalog } from "../ports/catalog.ts";
@@ -7,7 +8,8 @@ import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import { KvCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
-import { checkFormat, Marker } from "./format.ts";
+import { copyDatabase } from "./backup.ts";
+import { checkFormat, Marker, MARKER } from "./format.ts";
 import { Heads } from "./heads.ts";
 import { KvJournal } from "./journal.ts";
 import type { Kv } from "./kv.ts";
@@ -121,6 +123,17 @@ export async function repairStorage(directory: string): Promise<void> {
   } finally {
     lock.release();
   }
+}
+
+/**
+ * Copies a data directory to one that is not there yet or is empty, also while a server runs on it: as it was at one moment of
+ * the copying, with everything that was acknowledged before.
+ * @throws ServiceError `storage.unavailable`
+ */
+export async function backupStorage(directory: string, target: string): Promise<void> {
+  const [from, to] = [resolve(directory), resolve(target)];
+  await copyDatabase(databaseIn(from), databaseIn(to), from);
+  await copyFile(join(from, MARKER), join(to, MARKER));
 }
 
 function databaseIn(directory: string): string {

@@ -1,4 +1,4 @@
-import { isIPv6 } from "node:net";
+import { type AddressInfo, createServer, isIPv6 } from "node:net";
 import type * as Uws from "uWebSockets.js";
 import { ServiceError } from "../model/errors.ts";
 import type { Handlers, OpenTransport, Transport, Upgrade } from "../ports/transport.ts";
@@ -15,9 +15,6 @@ interface SocketData {
   readonly accept: Accept;
   socket?: UwsSocket;
 }
-
-/** `LIBUS_LISTEN_EXCLUSIVE_PORT`. */
-const EXCLUSIVE = 1;
 
 export interface LoadedUws {
   readonly open: OpenTransport;
@@ -100,17 +97,14 @@ const openUws = async (
     handlers.request(exchange, exchange);
   });
 
-  const listening = await new Promise<Uws.us_listen_socket | false>((resolve) => {
-    // Exclusive: else a second server on the same port would take every other connection. The types do not know
-    // that a host may stand before the options.
-    const listen = app.listen.bind(app) as unknown as (
-      host: string,
-      port: number,
-      options: number,
-      done: (socket: Uws.us_listen_socket | false) => void,
-    ) => void;
-    listen(host, port, EXCLUSIVE, resolve);
-  });
+  // uWebSockets can have a port for itself, but then not for a minute after an earlier server has closed connections on it.
+  // Shared, it can be had at once, though beside another server too, which would get every other connection: so ask first.
+  const free = await freePort(host, port);
+  const listening =
+    free !== undefined &&
+    (await new Promise<Uws.us_listen_socket | false>((resolve) => {
+      app.listen(host, free, resolve);
+    }));
   if (listening === false) {
     const where = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
     throw new ServiceError("server.address", `Cannot listen at ${where}; is the port taken, or not allowed?`);
@@ -130,6 +124,18 @@ const openUws = async (
     },
   };
 };
+
+/** That port, or any for 0; undefined when somebody listens there, or nobody may. */
+function freePort(host: string, port: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", () => resolve(undefined));
+    probe.listen({ host, port, exclusive: true }, () => {
+      const { port: found } = probe.address() as AddressInfo;
+      probe.close(() => resolve(found));
+    });
+  });
+}
 
 /**
  * Refuses a request whose end is in doubt. Answered in a later turn: were it answered at once, uWebSockets would go on to

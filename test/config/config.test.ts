@@ -29,23 +29,53 @@ describe("a configuration file", () => {
     });
   });
 
-  test("a langgraph.json is read as it is: keys that are not known are left alone", () => {
+  test("a langgraph.json is read as it is: what is about images, Python and the like is none of ours", () => {
     const path = write("langgraph.json", {
+      $schema: "https://langgra.ph/schema.json",
       node_version: "20",
       dependencies: ["."],
+      dockerfile_lines: ["RUN true"],
+      node_loader: "tsx",
       graphs: {},
       env: { A: "1" },
       store: { index: {} },
-      http: { middleware_order: "auth_first", max_body: 1024 },
+      auth: null,
+      http: { disable_store: false, max_body: 1024 },
       streams: { sync: "memory" },
     });
-    expect(readConfig(path)).toEqual({ path, graphs: {}, env: { A: "1" }, maxBody: 1024, sync: "memory" });
+    expect(readConfig(path)).toEqual({
+      path,
+      graphs: {},
+      env: { A: "1" },
+      notes: [],
+      maxBody: 1024,
+      sync: "memory",
+    });
   });
 
-  test("env may name a .env file", () => {
+  test("what is left out is told, with what is not known at all", () => {
+    const path = write("notes.json", {
+      graphs: {},
+      node_loader: "ts-node",
+      store: { index: { dims: 3 }, cache: 1 },
+      checkpointer: { backend: "mongo" },
+      grahps: {},
+    });
+    expect(readConfig(path).notes).toEqual([
+      "node_loader is left out: TypeScript is loaded by tsx",
+      expect.stringMatching(/^store\.index is left out: /),
+      "store.cache is no key that Heddle knows",
+      expect.stringMatching(/^checkpointer\.backend is left out: /),
+      "grahps is no key that Heddle knows",
+    ]);
+  });
+
+  test("env may name a .env file, or what the environment has to set", () => {
     write("my.env", '# keys\nTOKEN=abc\nQUOTED="two words"\nEMPTY=\n');
-    const { env } = readConfig(write("b.json", { graphs: {}, env: "my.env" }));
+    const { env, envFile } = readConfig(write("b.json", { graphs: {}, env: "my.env" }));
     expect(env).toEqual({ TOKEN: "abc", QUOTED: "two words", EMPTY: "" });
+    expect(envFile).toBe(join(home, "my.env"));
+    expect(readConfig(write("b2.json", { graphs: {}, env: ["TOKEN"] })).env).toEqual({});
   });
 
   test("who may come in, and to what", () => {
@@ -83,7 +113,7 @@ describe("a configuration file", () => {
 
   test("what it leaves open is absent", () => {
     const path = write("c.json", { graphs: {} });
-    expect(readConfig(path)).toEqual({ path, graphs: {}, env: {} });
+    expect(readConfig(path)).toEqual({ path, graphs: {}, env: {}, notes: [] });
   });
 
   test.each<[string, unknown, string]>([
@@ -132,7 +162,13 @@ describe("a configuration file", () => {
       { graphs: {}, auth: { path: "./auth.ts:auth" } },
       "auth is not served yet",
     ],
-    ["env as a list", { graphs: {}, env: [] }, "env must be"],
+    [
+      "threads that would outlive their time",
+      { graphs: {}, checkpointer: { ttl: { default_ttl: 1 } } },
+      "checkpointer.ttl is not served",
+    ],
+    ["streams as a number", { graphs: {}, streams: 1 }, "streams must be an object"],
+    ["env as a list of numbers", { graphs: {}, env: [1] }, "env must be"],
     ["env with a number", { graphs: {}, env: { A: 1 } }, "env.A must be a string"],
     ["env in a file that is not there", { graphs: {}, env: "nowhere.env" }, 'env names "nowhere.env"'],
   ])("%s is refused with its file and key", (_, content, message) => {

@@ -1,13 +1,53 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 
 const root = join(import.meta.dirname, "..", "..");
 const cli = join(root, "dist", "src", "cli.js");
 
-/** Builds what a user runs. */
-export function build(): void {
+/** Builds what a user runs, unless it stands there already: test files run side by side, and each of them asks for it. */
+export async function build(): Promise<void> {
+  const stamp = join(root, "dist", ".built");
+  const lock = join(root, "dist", ".building");
+  mkdirSync(join(root, "dist"), { recursive: true });
+  while (!take(lock)) await setTimeout(50);
+  try {
+    if (timeOf(stamp) > newest(["src", "actors"])) return;
+    const started = Date.now();
+    make();
+    writeFileSync(stamp, "");
+    utimesSync(stamp, started / 1000, started / 1000);
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+/** A lock that nobody has looked after for two minutes is one of the dead. */
+function take(lock: string): boolean {
+  if (Date.now() - timeOf(lock) > 120_000) rmSync(lock, { recursive: true, force: true });
+  try {
+    mkdirSync(lock);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const timeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+function newest(folders: readonly string[]): number {
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) =>
+      join(root, folder, name),
+    ),
+  );
+  return Math.max(...files.map(timeOf));
+}
+
+function make(): void {
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
   const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json")], {
     encoding: "utf8",
@@ -57,8 +97,16 @@ export class Running {
     this.#output = output;
   }
 
-  static async start(args: readonly string[], env: Record<string, string> = {}): Promise<Running> {
-    const child = spawn(process.execPath, [cli, "start", "--port", "0", ...args], {
+  static start(args: readonly string[], env: Record<string, string> = {}): Promise<Running> {
+    return Running.spawn("start", args, env);
+  }
+
+  static async spawn(
+    command: "dev" | "start",
+    args: readonly string[],
+    env: Record<string, string> = {},
+  ): Promise<Running> {
+    const child = spawn(process.execPath, [cli, command, "--port", "0", ...args], {
       cwd: root,
       env: environment(env),
       stdio: ["ignore", "pipe", "pipe"],
@@ -84,10 +132,21 @@ export class Running {
     return this.#output.text;
   }
 
-  /** Waits until it has printed `text`. */
-  async printed(text: string): Promise<void> {
-    while (!this.output.includes(text))
-      await Promise.race([once(this.#child.stdout ?? this.#child, "data"), this.#ended]);
+  /** Waits until it has printed `text`, as often as `times`. */
+  async printed(text: string, times = 1): Promise<void> {
+    const { stdout, stderr } = this.#child;
+    const more = () => [stdout, stderr].map((stream) => once(stream ?? this.#child, "data"));
+    while (this.output.split(text).length <= times) {
+      const ended = this.#ended.then((code) =>
+        Promise.reject(new Error(`it ended with ${code}:\n${this.output}`)),
+      );
+      await Promise.race([...more(), ended]);
+    }
+  }
+
+  /** Waits for its end; resolves with its exit code. */
+  get ended(): Promise<number | null> {
+    return this.#ended;
   }
 
   /** Asks it to stop; resolves with its exit code. */

@@ -5,7 +5,7 @@ const defaults = { host: "127.0.0.1", port: 2024, data: ".heddle", level: "info"
 
 const settings = (args: string[], env: Record<string, string> = {}) => {
   const asked = invocation(["start", ...args], env);
-  return asked.command === "start" ? asked.settings : asked;
+  return asked.command === "start" ? asked.settings(env, ".heddle") : asked;
 };
 
 describe("heddle start", () => {
@@ -89,8 +89,36 @@ describe("heddle", () => {
 
   test("--version asks for the version, nothing and the unknown are refused", () => {
     expect(invocation(["--version"], {})).toEqual({ command: "version" });
-    expect(invocation([], {})).toEqual({ command: "refused", why: "name a command: heddle start" });
-    expect(invocation(["serve"], {})).toMatchObject({ why: 'there is no command "serve"; there is: start' });
+    const commands = "dev, start, check, repair, backup";
+    expect(invocation([], {})).toEqual({ command: "refused", why: `name a command: ${commands}` });
+    expect(invocation(["serve"], {})).toMatchObject({
+      why: `there is no command "serve"; there are: ${commands}`,
+    });
+  });
+
+  test("each command takes its own flags and arguments alone", () => {
+    expect(invocation(["check"], {})).toEqual({ command: "check", data: ".heddle" });
+    expect(invocation(["repair", "--data", "d"], {})).toEqual({ command: "repair", data: "d" });
+    expect(invocation(["backup", "to"], { HEDDLE_DATA: "d" })).toEqual({
+      command: "backup",
+      data: "d",
+      target: "to",
+    });
+    expect(invocation(["check", "--port", "1"], {})).toMatchObject({ why: "heddle check takes no --port" });
+    expect(invocation(["check", "d"], {})).toMatchObject({ why: '"d" is one argument too many' });
+    expect(invocation(["backup"], {})).toMatchObject({ why: expect.stringContaining("heddle backup DIR") });
+    expect(invocation(["dev", "--config", "c.json"], {})).toMatchObject({ command: "dev", config: "c.json" });
+  });
+
+  test("what a file adds to the environment counts there; where data goes is the command's to say", () => {
+    const asked = invocation(["dev", "--port", "1"], {});
+    if (asked.command !== "dev") throw new Error(asked.command);
+    expect(asked.settings({ HEDDLE_PORT: "2", HEDDLE_LOG: "debug" }, "here")).toMatchObject({
+      port: 1,
+      level: "debug",
+      data: "here",
+    });
+    expect(() => asked.settings({ HEDDLE_LOG: "loud" }, "here")).toThrow('HEDDLE_LOG "loud" is not');
   });
 
   test("the help names every flag that is taken", () => {

@@ -108,7 +108,8 @@ describe("the section webhooks", () => {
 });
 
 test("the secret may come from the environment", () => {
-  expect(invocation(["start"], { HEDDLE_WEBHOOK_SECRET: "s3" })).toMatchObject({
-    settings: { webhooks: { secret: "s3" } },
-  });
+  const env = { HEDDLE_WEBHOOK_SECRET: "s3" };
+  const asked = invocation(["start"], env);
+  if (asked.command !== "start") throw new Error(asked.command);
+  expect(asked.settings(env, ".heddle")).toMatchObject({ webhooks: { secret: "s3" } });
 });

@@ -31,6 +31,22 @@ export function transportContract(kind: string, open: OpenTransport): void {
       await expect(second).rejects.toMatchObject({ code: "server.address" });
     });
 
+    test("a port is free at once when its server has closed, connections and all", async () => {
+      const first = await serve(echo);
+      expect((await fetch(url(first))).status).toBe(200);
+      await first.close();
+      const options = { host: "127.0.0.1", port: first.address.port, maxBody: 1, scheduler };
+      const second = await open({ request: echo, upgrade: refuseUpgrades }, options);
+      try {
+        expect((await fetch(url(second))).status).toBe(200);
+        await expect(open({ request: echo, upgrade: refuseUpgrades }, options)).rejects.toMatchObject({
+          code: "server.address",
+        });
+      } finally {
+        await second.close();
+      }
+    });
+
     test("two in one process share nothing", async () => {
       const one = await serve((_, reply) => reply.send(200, {}, "one"));
       const two = await serve((_, reply) => reply.send(200, {}, "two"));

@@ -1,0 +1,43 @@
+import { existsSync } from "node:fs";
+import { silent } from "./log.ts";
+import { ServiceError } from "./model/errors.ts";
+import { noFailpoints } from "./ports/failpoints.ts";
+import { backupStorage, openStorage, repairStorage } from "./storage/open.ts";
+import { systemClock } from "./system/clock.ts";
+import { systemScheduler } from "./system/scheduler.ts";
+
+/** Tells of what is damaged, one line each; the answer is how much. */
+export async function check(data: string, say: (line: string) => void): Promise<number> {
+  mustExist(data);
+  const storage = await openStorage(
+    { kind: "level", directory: data },
+    { clock: systemClock, scheduler: systemScheduler, failpoints: noFailpoints, logger: silent },
+  );
+  let found = 0;
+  try {
+    for await (const { key, what } of storage.journal.verify()) {
+      found++;
+      say(key.thread === "" ? what : `thread ${key.thread}: ${what}`);
+    }
+  } finally {
+    await storage.close();
+  }
+  say(found === 0 ? `${data} is whole` : `${data}: ${found} damaged`);
+  return found;
+}
+
+export async function repair(data: string): Promise<void> {
+  mustExist(data);
+  await repairStorage(data);
+}
+
+export async function backup(data: string, target: string): Promise<void> {
+  mustExist(data);
+  await backupStorage(data, target);
+}
+
+/** Opening would make a new one. */
+function mustExist(data: string): void {
+  if (!existsSync(data))
+    throw new ServiceError("storage.unavailable", `There is no data directory ${data}; name it with --data`);
+}

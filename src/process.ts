@@ -1,0 +1,63 @@
+import type { App } from "./app.ts";
+import type { Logger } from "./ports/logger.ts";
+import { systemScheduler } from "./system/scheduler.ts";
+
+/** Milliseconds for running supersteps to end, and for the whole process. */
+const DRAIN = 8_000;
+const STOP = 9_500;
+
+/** What the process does about errors that nobody caught, about signals, and about a graph that ends it. */
+export function guard(logger: Logger, running: () => App | undefined): void {
+  let leaving = false;
+  const exit = (code: number): never => {
+    leaving = true;
+    process.exit(code);
+  };
+  keepServing(logger);
+  stopOnSignals(logger, running, exit);
+  process.on("exit", (code) => {
+    if (leaving || running() === undefined) return;
+    // The stack leads through whoever called process.exit.
+    const { stack } = new Error("process.exit was called");
+    logger.error("a graph ended the process; the next start takes up its runs", { code, stack });
+    // Whoever watches over the process would take 0 for a stop that was asked for.
+    if (code === 0) process.exitCode = 1;
+  });
+}
+
+/**
+ * What a node body leaves behind, a rejected promise or an error in a timer, must not end the runs of all others. Going on
+ * is safe: everything stored is atomic and fenced, so at worst one thread waits for the next start.
+ */
+function keepServing(logger: Logger): void {
+  const log = (message: string) => (cause: unknown) => logger.error(message, { cause });
+  process.on("uncaughtException", log("an error that nobody caught"));
+  process.on("unhandledRejection", log("a rejected promise that nobody handled"));
+}
+
+function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (code: number) => never): void {
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals) => {
+    const app = running();
+    // Asked twice, or before it serves: at once. What is stored is whole at any moment.
+    if (stopping || app === undefined) return exit(signal === "SIGINT" ? 130 : 143);
+    stopping = true;
+    logger.info("stopping", { signal });
+    systemScheduler.after(STOP, () => {
+      logger.error("did not stop in time; the next start takes up what is left");
+      exit(1);
+    });
+    app.close(DRAIN).then(
+      () => {
+        logger.info("stopped");
+        exit(0);
+      },
+      (cause: unknown) => {
+        logger.error("did not stop in good order", { cause });
+        exit(1);
+      },
+    );
+  };
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+}

@@ -1,0 +1,154 @@
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { build, Running } from "./process.ts";
+import { connect, Home, say, saying } from "./project.ts";
+
+const home = new Home();
+vi.setConfig({ testTimeout: 60_000 });
+beforeAll(build, 120_000);
+afterAll(() => home.remove());
+
+const LOADED = '"message":"loaded anew"';
+const KEPT = "the graphs stay as they were";
+
+/** An ES module in TypeScript, which says what its neighbour does, and a CommonJS one in JavaScript. */
+function mixed(name: string): string {
+  return home.project(name, {
+    "package.json": { type: "module" },
+    "words.ts": 'export const word: string = "one";',
+    "a.ts": `import { graph, list } from "heddle"; import { word } from "./words.ts";
+      export default ${saying("word")};`,
+    "words.cjs": 'exports.word = "un";',
+    "b.cjs": `const { graph, list } = require("heddle"); const { word } = require("./words.cjs");
+      module.exports = ${saying("word")};`,
+    "heddle.json": { graphs: { a: "./a.ts", b: "./b.cjs" } },
+  });
+}
+
+describe("heddle dev", () => {
+  test("keeps its data beside the configuration, and says where to look at it", async () => {
+    const config = mixed("data");
+    const first = await Running.spawn("dev", ["--config", config]);
+    await first.printed("Agent Chat:");
+    const at = encodeURIComponent(first.url);
+    expect(first.output).toContain(`https://smith.langchain.com/studio?baseUrl=${at}\n`);
+    expect(first.output).toContain(`https://agentchat.vercel.app/?apiUrl=${at}&assistantId=a\n`);
+    const { thread_id } = await connect(first).threads.create();
+    expect(await first.stop()).toBe(0);
+    expect(existsSync(join(dirname(config), ".heddle", "heddle.json"))).toBe(true);
+    const second = await Running.spawn("dev", ["--config", config]);
+    expect(await connect(second).threads.get(thread_id)).toMatchObject({ thread_id });
+  });
+
+  test("takes the new graph when a file changes, or one that it imports, and threads go on", async () => {
+    const config = mixed("reload");
+    const file = (name: string) => join(dirname(config), name);
+    const server = await Running.spawn("dev", ["--config", config]);
+    const client = connect(server);
+    const { thread_id } = await client.threads.create();
+    expect(await client.runs.wait(thread_id, "a", { input: {} })).toEqual({ said: ["one"] });
+    expect(await say(server, "b")).toBe("un");
+
+    writeFileSync(file("words.ts"), 'export const word: string = "two";');
+    await server.printed(LOADED, 1);
+    expect(await client.runs.wait(thread_id, "a", { input: {} })).toEqual({ said: ["one", "two"] });
+
+    writeFileSync(file("words.cjs"), 'exports.word = "deux";');
+    await server.printed(LOADED, 2);
+    expect(await say(server, "b")).toBe("deux");
+
+    // As editors do it: the new file is put in the old one's place.
+    writeFileSync(file("words.ts.tmp"), 'export const word: string = "three";');
+    renameSync(file("words.ts.tmp"), file("words.ts"));
+    await server.printed(LOADED, 3);
+    expect(await client.runs.wait(thread_id, "a", { input: {} })).toEqual({ said: ["one", "two", "three"] });
+    expect(await server.stop()).toBe(0);
+  });
+
+  test("keeps the old graph when the new one cannot be loaded, and says why", async () => {
+    const config = mixed("broken");
+    const file = (name: string) => join(dirname(config), name);
+    const server = await Running.spawn("dev", ["--config", config]);
+    writeFileSync(file("words.ts"), "export const word: string = ;");
+    await server.printed(KEPT, 1);
+    expect(server.output).toContain("graphs.a:");
+    expect(await say(server, "a")).toBe("one");
+
+    // Gone, and back again: the folder is watched, not the file.
+    rmSync(file("words.ts"));
+    await server.printed(KEPT, 2);
+    writeFileSync(file("words.ts"), 'export const word: string = "mended";');
+    await server.printed(LOADED, 1);
+    expect(await say(server, "a")).toBe("mended");
+
+    // Its own export is no graph any more: all or nothing.
+    writeFileSync(file("b.cjs"), "module.exports = 5;");
+    await server.printed(KEPT, 3);
+    expect(server.output).toContain("is no graph");
+    expect(await say(server, "b")).toBe("un");
+  });
+
+  test("a run that is under way keeps the graph that it began with", async () => {
+    const graph = (word: string) => `
+      import { graph, list } from "heddle";
+      import { existsSync } from "node:fs";
+      const gate = ${JSON.stringify(join(home.path, "gate"))};
+      export default graph({
+        state: { said: list() },
+        nodes: {
+          first: async () => {
+            console.log("at first");
+            while (!existsSync(gate)) await new Promise((resolve) => setTimeout(resolve, 5));
+            return { said: ["first ${word}"] };
+          },
+          second: async () => ({ said: ["second ${word}"] }),
+        },
+        edges: { start: "first", first: "second" },
+      });`;
+    const config = home.project("under-way", {
+      "a.mjs": graph("old"),
+      "heddle.json": { graphs: { a: "./a.mjs" } },
+    });
+    const server = await Running.spawn("dev", ["--config", config]);
+    const client = connect(server);
+    const { thread_id } = await client.threads.create();
+    const { run_id } = await client.runs.create(thread_id, "a", { input: {} });
+    await server.printed("at first");
+    home.project("under-way", { "a.mjs": graph("new") });
+    await server.printed(LOADED);
+    home.project(".", { gate: "" });
+    expect(await client.runs.join(thread_id, run_id)).toEqual({ said: ["first old", "second old"] });
+    expect(await client.runs.wait(thread_id, "a", { input: {} })).toEqual({
+      said: ["first old", "second old", "first new", "second new"],
+    });
+  });
+
+  test("graphs come and go with the configuration; what else it says starts the server anew", async () => {
+    const config = mixed("configuration");
+    const server = await Running.spawn("dev", ["--config", config]);
+    const { thread_id } = await connect(server).threads.create();
+    home.project("configuration", {
+      "c.mjs": `import { graph, list } from "heddle"; export const c = ${saying("process.env.WORD")};`,
+      "heddle.json": { graphs: { a: "./a.ts", c: "./c.mjs:c" } },
+    });
+    await server.printed(LOADED);
+    expect(await say(server, "c")).toBe(null);
+    await expect(say(server, "b")).rejects.toThrow("404");
+
+    home.project("configuration", {
+      "my.env": "WORD=first",
+      "heddle.json": { graphs: { c: "./c.mjs:c" }, env: "my.env", http: { max_body: 10_000 } },
+    });
+    await server.printed('"message":"started anew"', 1);
+    expect(await say(server, "c")).toBe("first");
+    expect(await connect(server).threads.get(thread_id)).toMatchObject({ thread_id });
+    home.project("configuration", { "my.env": "WORD=second" });
+    await server.printed('"message":"started anew"', 2);
+    expect(await say(server, "c")).toBe("second");
+
+    home.project("configuration", { "heddle.json": "{ graphs" });
+    await server.printed(KEPT);
+    expect(await say(server, "c")).toBe("second");
+  });
+});

@@ -1,0 +1,46 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { Client } from "@langchain/langgraph-sdk";
+import type { Running } from "./process.ts";
+
+/** A folder for projects, which goes with the tests. */
+export class Home {
+  readonly path = mkdtempSync(join(tmpdir(), "heddle-home-"));
+
+  /** Writes a project and answers its configuration file. */
+  project(name: string, files: Readonly<Record<string, string | object>>): string {
+    for (const [path, content] of Object.entries(files)) {
+      const file = join(this.path, name, path);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
+    }
+    return join(this.path, name, "heddle.json");
+  }
+
+  data(name: string): string {
+    return join(this.path, "data", name);
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+/** A graph of one node, which tells what it finds. */
+export const saying = (says: string) => `graph({
+  state: { said: list() },
+  nodes: { say: async () => ({ said: [${says}] }) },
+  edges: { start: "say" },
+})`;
+
+export const connect = ({ url }: Running): Client =>
+  new Client({ apiUrl: url, callerOptions: { maxRetries: 0 } });
+
+/** What a run on a new thread said first. */
+export async function say(server: Running, graph: string): Promise<unknown> {
+  const client = connect(server);
+  const { thread_id } = await client.threads.create();
+  const { said } = (await client.runs.wait(thread_id, graph, { input: {} })) as { said?: unknown[] };
+  return said?.[0];
+}
