@@ -1,9 +1,18 @@
 import { AIMessageChunk } from "@langchain/core/messages";
 import { describe, expect, test } from "vitest";
-import type { Ctx, Message, MessageWriter } from "../../src/index.ts";
+import {
+  graph,
+  messages,
+  to,
+  type Ctx,
+  type Message,
+  type MessageLike,
+  type MessageWriter,
+} from "../../src/index.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { attempt, call } from "./attempt.ts";
+import { Thread } from "./driver.ts";
 
 /** Writes one message, and gives what was streamed of it and what it was at the end. */
 async function written(write: (message: MessageWriter) => void, init?: Parameters<Ctx["message"]>[0]) {
@@ -217,4 +226,36 @@ test("an ended message takes nothing more, and says the same again", async () =>
     return done;
   });
   expect(outcome).toMatchObject({ kind: "returned", value: { content: "x" } });
+});
+
+test("what a node returns is told once: streamed under an id of its own or not, from any of its forms", async () => {
+  const thread = new Thread(
+    graph({
+      state: { messages: messages() },
+      nodes: {
+        a: async (_, ctx) => {
+          const own = ctx.message({ id: "own" });
+          own.write("streamed");
+          return to("b", { messages: [own.end(), { role: "ai", content: "whole", id: "w" }] });
+        },
+        // What is in the state already, whoever streamed it, is no news.
+        b: async (state) => ({ messages: [...state.messages, ["ai", "pair"]] as MessageLike[] }),
+        c: async () => [{ messages: { type: "remove", id: "w" } }] as never,
+      },
+      edges: { start: "a", b: "c" },
+    }),
+  );
+  const { facts, error } = await thread.run({ input: { messages: "hi" } });
+  expect(error).toBeNull();
+  const told = facts.flatMap((fact) => {
+    if (fact.t !== "complete") return [];
+    const { type, content, id } = fact.message;
+    return [[type, content ?? id, fact.streamed]];
+  });
+  expect(told).toEqual([
+    ["ai", "streamed", true],
+    ["ai", "whole", false],
+    ["ai", "pair", false],
+    ["remove", "w", false],
+  ]);
 });
