@@ -56,7 +56,10 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
         defer(() => {
           for (const id of context.waiting) children[taskActor(id)]?.send({ type: "CANCEL" });
           effects.abort(context);
-          delays.grace(() => self.send({ type: "GRACE" }));
+          delays.grace(() => {
+            // It may have ended long before.
+            if (self.getSnapshot().status === "active") self.send({ type: "GRACE" });
+          });
         });
         break;
       case "closing":
