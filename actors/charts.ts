@@ -1,7 +1,8 @@
+import type { AnyActorLogic } from "xstate";
 import type { RunInput } from "./messages.ts";
 import { runMachine, type RunDelays } from "./run/machine.ts";
 import { taskMachine } from "./node.ts";
-import type { Ongoing } from "./run/ongoing.ts";
+import type { OngoingGraph } from "./run/ongoing.ts";
 import type { Cell } from "./thread/cell.ts";
 import { threadMachine } from "./thread/machine.ts";
 import { askToStart, start } from "./thread/starting.ts";
@@ -9,19 +10,21 @@ import { askToStart, start } from "./thread/starting.ts";
 /** The three statecharts of one server, their effects bound to its cells. */
 export function charts(cellNamed: (name: string) => Cell | undefined, delays: RunDelays) {
   // An actor may outlive its cell by a message: then there is nothing to do.
-  const attemptOf = ({ thread, run }: RunInput): Ongoing | undefined => {
+  const graphOf = ({ thread, run, within }: RunInput): OngoingGraph | undefined => {
     const attempt = cellNamed(thread)?.attempt;
-    return attempt?.id === run ? attempt : undefined;
+    return attempt?.id === run ? attempt.graph(within) : undefined;
   };
-  const task = taskMachine({
-    execute: (input, self) => attemptOf(input)?.execute(input.task, self),
-  });
+  // A task's node may be a graph, whose chart is the run's: each needs the other.
+  const task = taskMachine(
+    { execute: (input, self) => graphOf(input)?.execute(input.task, self) },
+    (): AnyActorLogic => run,
+  );
   const run = runMachine(
     {
-      load: (input, self, stopped) => attemptOf(input)?.load(self, stopped),
-      plan: (input) => attemptOf(input)?.next(),
-      abort: (input) => attemptOf(input)?.abort(),
-      close: (input, stop) => attemptOf(input)?.close(stop),
+      load: (input, self, stopped) => graphOf(input)?.load(self, stopped),
+      plan: (input) => graphOf(input)?.next(),
+      abort: (input) => graphOf(input)?.abort(),
+      close: (input, stop) => graphOf(input)?.close(stop),
     },
     task,
     delays,

@@ -48,7 +48,9 @@ export type TaskEvent =
   | { readonly type: "RETRY" }
   /** The time to try again has come. */
   | { readonly type: "TRY" }
-  | { readonly type: "CANCEL" };
+  | { readonly type: "CANCEL" }
+  /** Its node is a graph: that one's actor is to start below it. */
+  | { readonly type: "ENTER" };
 
 export type TaskKind = "done" | "interrupted" | "failed" | "cancelled";
 
@@ -64,10 +66,12 @@ export interface RunOutput {
   readonly rest: RestState;
 }
 
-/** Which run an actor is for. `thread` is the name of its cell. */
+/** Which graph of which run an actor is for. `thread` is the name of its cell. */
 export interface RunInput {
   readonly thread: string;
   readonly run: string;
+  /** The task whose node the graph is; null for the run's root graph. */
+  readonly within: string | null;
 }
 
 export interface TaskInput extends RunInput {

@@ -1,5 +1,12 @@
-import type { ActorLogic, AnyActorRef, Snapshot } from "xstate";
-import type { TaskEvent, TaskInput, TaskKind, TaskOutput } from "./messages.ts";
+import {
+  createActor,
+  type ActorLogic,
+  type ActorScope,
+  type AnyActorLogic,
+  type AnyActorRef,
+  type Snapshot,
+} from "xstate";
+import type { RunInput, TaskEvent, TaskInput, TaskKind, TaskOutput } from "./messages.ts";
 
 type TaskState = "running" | "backoff" | "stopping" | TaskKind;
 
@@ -46,20 +53,54 @@ export const taskChart = {
 export type TaskSnapshot = Snapshot<TaskOutput> & {
   readonly value: TaskState;
   readonly context: TaskInput;
+  /** The graph that is its node, while that runs. */
+  readonly children: { readonly [id: string]: AnyActorRef };
 };
+
+const SUBGRAPH = "subgraph";
 
 export interface TaskEffects {
   /** Run the node's body: answered by `DONE`, `INTERRUPTED`, `FAILED`, or by `RETRY` and, later, `TRY`. */
   execute(task: TaskInput, self: AnyActorRef): void;
 }
 
-export type TaskMachine = ActorLogic<TaskSnapshot, TaskEvent, TaskInput>;
+/** What a task's actor hears, from others and from XState. */
+type Heard = TaskEvent | { readonly type: "xstate.stop" };
+
+export type TaskMachine = ActorLogic<TaskSnapshot, Heard, TaskInput>;
+type Scope = ActorScope<TaskSnapshot, Heard>;
 
 /**
  * The chart as actor logic of our own, which reads it as a table. There is one of these for every node that is executed,
  * and a machine of XState's would cost as much as all the rest of the node's way through the server.
+ *
+ * Where the node is a graph, the run's chart runs it as a child of this actor, which passes a `CANCEL` on to it and
+ * does not outlive its own states `running` and `stopping`.
  */
-export function taskMachine(effects: TaskEffects): TaskMachine & { readonly config: typeof taskChart } {
+export function taskMachine(
+  effects: TaskEffects,
+  graph: () => AnyActorLogic,
+): TaskMachine & { readonly config: typeof taskChart } {
+  const none: TaskSnapshot["children"] = {};
+
+  function enter(snapshot: TaskSnapshot, { self, defer }: Scope): TaskSnapshot {
+    const { thread, run, task } = snapshot.context;
+    const input: RunInput = { thread, run, within: task };
+    const child = createActor(graph(), { id: SUBGRAPH, input, parent: self as AnyActorRef });
+    defer(() => {
+      child.start();
+      child.send({ type: "BEGIN" });
+    });
+    return { ...snapshot, children: { [SUBGRAPH]: child as AnyActorRef } };
+  }
+
+  /** The graph that it leaves is stopped, wherever it is; one that has ended does not mind. */
+  function leave({ children }: TaskSnapshot, { defer, stopChild }: Scope): TaskSnapshot["children"] {
+    const child = children[SUBGRAPH];
+    if (child !== undefined) defer(() => stopChild(child));
+    return none;
+  }
+
   return {
     config: taskChart,
     getInitialSnapshot: (_, input) => ({
@@ -68,21 +109,33 @@ export function taskMachine(effects: TaskEffects): TaskMachine & { readonly conf
       error: undefined,
       value: "running",
       context: input,
+      children: none,
     }),
     start: ({ context }, { self }) => effects.execute(context, self),
-    transition(snapshot, event, { self, defer }) {
+    transition(snapshot, event, scope) {
+      const { self, defer } = scope;
+      if (event.type === "xstate.stop") {
+        return { ...snapshot, status: "stopped", children: leave(snapshot, scope) } as TaskSnapshot;
+      }
+      if (event.type === "ENTER") return snapshot.value === "running" ? enter(snapshot, scope) : snapshot;
       const state = taskChart.states[snapshot.value];
       const on: { readonly [event: string]: TaskState } = "on" in state ? state.on : {};
       const value = on[event.type];
       if (value === undefined) return snapshot;
       const { context } = snapshot;
+      let { children } = snapshot;
+      if (children !== none) {
+        const child = children[SUBGRAPH];
+        if (value === "stopping") defer(() => child?.send({ type: "CANCEL", action: "interrupt" }));
+        else children = leave(snapshot, scope);
+      }
       if ("on" in taskChart.states[value]) {
         if (value === "running") defer(() => effects.execute(context, self));
-        return { ...snapshot, value } as TaskSnapshot;
+        return { ...snapshot, value, children } as TaskSnapshot;
       }
       const output: TaskOutput = { task: context.task, kind: value as TaskKind };
-      return { status: "done", output, error: undefined, value, context };
+      return { status: "done", output, error: undefined, value, context, children };
     },
-    getPersistedSnapshot: (snapshot) => snapshot,
+    getPersistedSnapshot: (snapshot) => ({ ...snapshot, children: {} }),
   };
 }

@@ -16,7 +16,17 @@ export { list } from "./graph/channels/list.ts";
 export { messages } from "./graph/channels/messages.ts";
 export { ephemeral, untracked } from "./graph/channels/passing.ts";
 export { reduce } from "./graph/channels/reduce.ts";
-export { branch, END, send, to, type Branch, type Send, type Target, type To } from "./graph/moves.ts";
+export {
+  branch,
+  END,
+  send,
+  to,
+  type Branch,
+  type Send,
+  type Target,
+  type To,
+  type ToParent,
+} from "./graph/moves.ts";
 export { runTools, type ToolMessage } from "./graph/run-tools.ts";
 export { tool, type Tool } from "./graph/tool.ts";
 export type { Channel, State, StateSpec, Update } from "./graph/channel.ts";

@@ -1,55 +1,42 @@
 import type { AnyActorRef } from "xstate";
-import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { plainError, type PlainError } from "../../src/model/errors.ts";
+import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { PlainError } from "../../src/model/errors.ts";
 import { width, type Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
-import type { Emission, Execution, Plan, Step } from "../../src/ports/engine.ts";
-import { andThen } from "../../src/ports/eventually.ts";
+import type { Emission, NodeCall, Plan, Position, Step } from "../../src/ports/engine.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { gone, type Cell } from "../thread/cell.ts";
 import { MARK, progressed } from "../thread/record.ts";
+import { leftAt } from "./before.ts";
 import { close, type Ending } from "./closing.ts";
-import { cutStep } from "./cutting.ts";
-import type { Ongoing } from "./ongoing.ts";
-import { Tasks, type TaskOwner } from "./tasks.ts";
-
-/** What a step leaves to be stored, until an append takes it along. */
-interface Staged {
-  checkpoints: NewCheckpoint[];
-  writes: Map<string, TaskWrites>;
-  emissions: Emission[];
-}
+import { InnerOrigin } from "./inner.ts";
+import { Level, type LevelOwner, type Origin } from "./level.ts";
+import type { Ongoing, OngoingGraph } from "./ongoing.ts";
+import { Staged } from "./staged.ts";
+import type { Ended } from "./tasks.ts";
 
 /** Room kept below the mark, so that a raise is on its way before an id reaches it. */
 const HEADROOM = 1_024;
 
 /**
- * One attempt of one run: everything about it that is no message. It drives the execution, gathers what is to be stored
- * into as few appends as the promises allow, and is dead once revoked: a straggler can no longer write or publish.
+ * One attempt of one run: everything about it that is no message. It gathers what its graphs leave into as few appends as
+ * the promises allow, and is dead once revoked: a straggler can no longer write or publish.
  */
-export class Attempt implements Ongoing, Ending, TaskOwner {
+export class Attempt implements Ongoing, Ending, LevelOwner {
   readonly cell: Cell;
   readonly id: string;
   readonly epoch: number;
   readonly sink: Sink;
-  readonly #tasks: Tasks;
-  actor: AnyActorRef | undefined;
-  /** Why the run has failed, once it has. */
-  failure: PlainError | null = null;
-  plan: Plan | null = null;
-  head: CheckpointHead | null = null;
-  values: JsonObject = {};
-  /** What tasks have left at the head. */
-  writes = new Map<string, TaskWrites>();
+  readonly levels = new Map<string, Level>();
   halted = false;
-  #execution: Execution | undefined;
-  #begun = false;
-  #staged: Staged = { checkpoints: [], writes: new Map(), emissions: [] };
+  readonly #root: Level;
+  /** Nothing is stored before the end. */
+  readonly #atExit: boolean;
+  readonly #staged: Staged;
   #flushing = false;
-  #commits = 0;
-  /** What tasks had left where the run began, until it is noted in the run's record. */
-  #before: readonly TaskWrites[] | null = null;
+  /** What tasks had left where the run takes up checkpoints that it did not make, until that is noted in its record. */
+  #before: Map<string, readonly TaskWrites[]> | null = null;
   flushed: Promise<void> = Promise.resolve();
   #alive = true;
 
@@ -58,7 +45,20 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     this.id = run.run_id;
     this.epoch = epoch;
     this.sink = sink;
-    this.#tasks = new Tasks(this);
+    this.#atExit = run.kwargs.durability === "exit";
+    this.#staged = new Staged(this.#atExit);
+    this.#root = new Level(this, this.#origin());
+  }
+
+  #origin(): Origin {
+    const { cell } = this;
+    const { engine } = cell.deps;
+    return {
+      ns: "",
+      position: () => cell.position(),
+      open: (position) => engine.open(this.run, position, cell.source()),
+      close: (_, stop) => this.#close(stop),
+    };
   }
 
   get run(): RunRecord {
@@ -71,141 +71,104 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
     return this.#alive && this.cell.alive && this.epoch === this.cell.record.epoch;
   }
 
+  graph(within: string | null): OngoingGraph | undefined {
+    return within === null ? this.#root : this.levels.get(within);
+  }
+
+  // --- its root, as its end sees it ---
+
+  get actor(): AnyActorRef | undefined {
+    return this.#root.actor;
+  }
   get loaded(): boolean {
-    return this.#execution !== undefined;
+    return this.#root.loaded;
   }
-  get execution(): Execution {
-    if (this.#execution === undefined) throw new TypeError(`Run ${this.id} is not loaded`);
-    return this.#execution;
+  get failure(): PlainError | null {
+    return this.#root.failure;
   }
-
-  load(self: AnyActorRef, stopped: boolean): void {
-    this.actor = self;
-    if (this.failure !== null) return this.next();
-    this.#guarded(
-      () =>
-        andThen(this.cell.position(), (position) => {
-          this.head = position.head;
-          this.values = position.values;
-          if (this.run.attempt === 1) this.#before = position.writes;
-          this.writes = new Map(position.writes.map((writes) => [writes.task, writes]));
-          this.#execution = this.cell.deps.engine.open(this.run, position, this.cell.source());
-        }),
-      // A run that was stopped before it began applies no input.
-      () => (stopped ? self.send({ type: "PLANNED", tasks: [], hold: false }) : this.next()),
-    );
+  get plan(): Plan | null {
+    return this.#root.plan;
   }
-
-  execute(task: string, self: AnyActorRef): void {
-    this.#tasks.execute(task, self);
+  get head(): CheckpointHead | null {
+    return this.#root.head;
   }
-
-  abort(): void {
-    this.#tasks.abort("The run was stopped");
+  get values(): JsonObject {
+    return this.#root.values;
+  }
+  get writes(): ReadonlyMap<string, TaskWrites> {
+    return this.#root.writes;
   }
 
   /** The first failure is the run's. */
   fail(error: PlainError): void {
-    this.failure ??= error;
+    this.#root.fail(error);
   }
 
-  close(stop: CancelAction | null): void {
-    const cut = stop === "interrupt" ? cutStep(this, this.#execution, this.#tasks.streamed()) : null;
-    if (cut !== null) this.#take(cut);
-    this.#tasks.revoke();
-    if (stop === "rollback") this.#staged = { checkpoints: [], writes: new Map(), emissions: [] };
+  #close(stop: CancelAction | null): void {
+    const cut = stop === "interrupt" ? this.#root.cut() : null;
+    if (cut !== null) this.#root.take(cut);
+    this.#root.tasks.revoke();
+    if (stop === "rollback") this.#staged.clear();
     close(this, stop);
     // What a straggler stages now comes too late for the run's last append.
     this.#alive = false;
   }
 
-  /** Computes the next step. What the last one left goes to storage on the way. */
-  next(): void {
-    if (this.failure !== null) return this.#planned({ kind: "failed", error: this.failure });
-    this.#guarded(
-      () =>
-        andThen(this.#begun ? this.execution.apply() : this.execution.begin(), (step) => this.#take(step)),
-      () => {
-        if (this.failure !== null) this.#planned({ kind: "failed", error: this.failure });
-        else if (this.plan !== null) this.#planned(this.plan);
-      },
-    );
+  // --- what its graphs leave ---
+
+  found({ head, writes }: Position): void {
+    const { run } = this;
+    if (head === null || head.run_id === run.run_id) return;
+    // An earlier attempt has noted it, before it changed anything there.
+    if (run.base_writes?.some(({ checkpoint }) => checkpoint === head.id)) return;
+    (this.#before ??= new Map()).set(head.id, leftAt(head, writes));
   }
 
-  #guarded(work: () => void | Promise<void>, then: () => void): void {
-    const fail = (thrown: unknown) => {
-      this.failure = plainError(thrown);
-      if (this.alive) then();
-    };
-    let pending: void | Promise<void>;
-    try {
-      pending = work();
-    } catch (thrown) {
-      return fail(thrown);
-    }
-    if (pending instanceof Promise) pending.then(() => this.alive && then(), fail);
-    else then();
+  enter(above: Level, call: NodeCall, before: Position | undefined, ended: Ended): Level {
+    const inner = new Level(this, new InnerOrigin(above, call, before, ended));
+    this.levels.set(call.task, inner);
+    return inner;
   }
 
-  #take(step: Step): void {
-    const head = step.checkpoints.at(-1);
-    if (head !== undefined) {
-      this.head = head;
-      this.writes = new Map();
-      // The step is closed: what its tasks left is in the checkpoint.
-      this.#staged.writes.clear();
-    }
-    for (const writes of step.writes) this.writes.set(writes.task, writes);
-    this.values = step.values;
-    this.plan = step.plan;
-    if (step.plan.kind === "failed") this.failure = step.plan.error;
-    this.#staged.checkpoints.push(...step.checkpoints);
-    for (const writes of step.writes) this.#staged.writes.set(key(writes), writes);
-    this.#staged.emissions.push(...step.emissions);
-  }
-
-  #planned(plan: Plan): void {
-    const first = !this.#begun;
-    this.#begun = true;
-    if (plan.kind !== "tasks") {
-      this.actor?.send({ type: "PLANNED", tasks: [], hold: false });
-      return;
-    }
-    const sync = this.run.kwargs.durability === "sync";
-    // A run's first step stores nothing that its admission has not: if it ends at once, its end takes it along.
-    if (first && !sync) this.flushSoon();
-    else this.#commit();
-    if (this.cell.owner.draining) {
-      this.halted = true;
-      return this.cell.owner.halted(this.cell);
-    }
-    this.actor?.send({ type: "PLANNED", tasks: plan.tasks, hold: this.#commits > (sync ? 0 : 1) });
-  }
-
-  /** Stores the step, acknowledged. Computing goes on, never more than one step ahead; not at all when `sync`. */
-  #commit(): void {
-    this.#commits++;
-    this.flush("stepped", true).then(
-      () => {
-        this.#commits--;
-        // The run may have come to its end meanwhile.
-        if (!this.alive) return;
-        const ahead = this.run.kwargs.durability === "sync" ? 0 : 1;
-        if (this.#commits <= ahead) this.actor?.send({ type: "COMMITTED" });
-      },
-      // The cell has been given up with its actors; recovery takes the run up.
-      () => undefined,
-    );
-  }
-
-  /** Adds what a task left, and what is to be told. */
-  stage(writes: TaskWrites | undefined, emissions: readonly Emission[]): void {
-    if (writes !== undefined) {
-      this.writes.set(writes.task, writes);
-      this.#staged.writes.set(key(writes), writes);
-    }
+  take({ origin }: Level, { checkpoints, writes, emissions, plan }: Step): void {
+    // A step that a stop has cut leaves its tasks, and what subgraphs did in them, to be gone on with.
+    const closed = plan.kind !== "done" || checkpoints.at(-1)?.next.length === 0;
+    this.#staged.take(origin.ns, checkpoints, closed);
+    for (const left of writes) this.#staged.put(left);
     this.#staged.emissions.push(...emissions);
   }
+
+  stage(writes: TaskWrites | undefined, emissions: readonly Emission[]): void {
+    if (writes !== undefined) this.#staged.put(writes);
+    this.#staged.emissions.push(...emissions);
+  }
+
+  drop(ns: string): void {
+    this.#staged.drop(ns);
+  }
+
+  // --- a stop in good order ---
+
+  /** The graph goes no further: the server stops. */
+  halt(level: Level): void {
+    if (level === this.#root) this.#halted();
+    else this.checkHalted();
+  }
+
+  /** Subgraphs that do not go on leave bodies beside them time to end. */
+  checkHalted(): void {
+    if (this.#root.tasks.bodies > 0) return;
+    for (const { tasks } of this.levels.values()) if (tasks.bodies > 0) return;
+    this.#halted();
+  }
+
+  #halted(): void {
+    if (this.halted) return;
+    this.halted = true;
+    this.cell.owner.halted(this.cell);
+  }
+
+  // --- storing it ---
 
   /** Stores what is staged after this turn, unless another append has taken it along by then. */
   flushSoon(): void {
@@ -218,16 +181,16 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
   }
 
   flushNow(): void {
-    const { checkpoints, writes, emissions } = this.#staged;
-    if (!this.alive || (checkpoints.length === 0 && writes.size === 0 && emissions.length === 0)) return;
+    if (!this.alive || this.#staged.empty) return;
     this.flush("advanced", false).catch(() => undefined);
   }
 
   flush(kind: string, durable: boolean): Promise<void> {
     if (!this.alive) return Promise.reject(gone());
-    const { checkpoints, writes, events } = this.collect();
-    const head = checkpoints.at(-1);
-    const runs = this.#note(writes, durable && head !== undefined);
+    const { checkpoints, writes, events } = this.#collect(this.#atExit);
+    if (this.#atExit && events === undefined) return Promise.resolve();
+    const head = checkpoints.findLast(({ ns }) => ns === "");
+    const runs = this.#note(writes, durable && checkpoints.length > 0);
     const change = { kind, durable, checkpoints, writes, runs, ...(events && { events }) };
     const stored = this.cell
       .write(change, (thread) =>
@@ -245,22 +208,34 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
   #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
     let noted = progress ? progressed(run) : run;
-    // What tasks had left is about to be overwritten: a rollback will want it back.
-    if (this.#before !== null && writes.some(({ checkpoint }) => checkpoint === run.base_checkpoint)) {
-      noted = { ...noted, base_writes: this.#before };
-      this.#before = null;
-    }
+    const base = this.#overwritten(writes);
+    if (base.length > 0) noted = { ...noted, base_writes: [...(run.base_writes ?? []), ...base] };
     if (noted === run) return [];
     this.cell.runs.set(this.id, noted);
     return [noted];
   }
 
-  /** Hands over everything staged, its facts in the log's next chunk. */
+  /** What tasks had left where these writes are about to replace it: a rollback will want it back. */
+  #overwritten(writes: readonly TaskWrites[]): readonly TaskWrites[] {
+    if (this.#before === null || this.#before.size === 0) return [];
+    const base: TaskWrites[] = [];
+    for (const { checkpoint } of writes) {
+      const left = this.#before.get(checkpoint);
+      if (left !== undefined) base.push(...left);
+      this.#before.delete(checkpoint);
+    }
+    return base;
+  }
+
+  /** Hands over everything staged for the run's last append, its facts in the log's next chunk. */
   collect() {
-    const { checkpoints, writes, emissions } = this.#staged;
-    this.#staged = { checkpoints: [], writes: new Map(), emissions: [] };
+    return this.#collect(false);
+  }
+
+  #collect(eventsAlone: boolean) {
+    const { checkpoints, writes, emissions } = this.#staged.hand(eventsAlone);
     for (const { fact, values, head } of emissions) this.sink.emit(fact, values, head);
-    return { checkpoints, writes: [...writes.values()], events: this.sink.take() };
+    return { checkpoints, writes, events: this.sink.take() };
   }
 
   /** A fact from a node body. What is staged goes first, so that the log keeps the order of events. */
@@ -286,10 +261,6 @@ export class Attempt implements Ongoing, Ending, TaskOwner {
   /** From here on nothing of this attempt reaches the log or the storage. */
   revoke(): void {
     this.#alive = false;
-    this.#tasks.revoke();
+    this.#root.revoke();
   }
-}
-
-function key(writes: TaskWrites): string {
-  return `${writes.checkpoint} ${writes.task}`;
 }

@@ -8,6 +8,7 @@ import { stronger } from "../thread/multitask.ts";
 export interface RunContext {
   readonly thread: string;
   readonly run: string;
+  readonly within: string | null;
   readonly stop: CancelAction | null;
   /** Tasks of the step that have not ended, by id. */
   readonly waiting: readonly string[];
@@ -89,7 +90,8 @@ export function runChart(effects: RunEffects, task: TaskMachine, grace: number) 
       ),
       spawnTasks: assign(({ context, spawn }) => {
         for (const { id, name } of context.planned) {
-          const input: TaskInput = { thread: context.thread, run: context.run, task: id, name };
+          const { thread, run, within } = context;
+          const input: TaskInput = { thread, run, within, task: id, name };
           spawn("task", { id: taskActor(id), input });
         }
         return { waiting: context.planned.map(({ id }) => id) };
@@ -113,6 +115,7 @@ export function runChart(effects: RunEffects, task: TaskMachine, grace: number) 
     context: ({ input }) => ({
       thread: input.thread,
       run: input.run,
+      within: input.within,
       stop: null,
       waiting: [],
       planned: [],

@@ -9,10 +9,10 @@ import type { PlainError } from "../../src/model/errors.ts";
 import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import type { CancelAction, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
-import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { RunEnd } from "../port.ts";
 import type { Cell } from "../thread/cell.ts";
 import { ended } from "../thread/record.ts";
+import { pending, standingBefore, type Standing } from "./before.ts";
 
 /** What an attempt that ends has to show. */
 export interface Ending {
@@ -57,14 +57,6 @@ function verdictOf(attempt: Ending, stop: CancelAction | null): Verdict {
     return { status: "success", rest: "interrupted", error: null, interrupts: attempt.plan.interrupts };
   }
   return { status: "success", rest: "success", error: null, interrupts: {} };
-}
-
-function pending(
-  writes: Iterable<{ readonly task: string; readonly interrupts: readonly Interrupt[] }>,
-): Interrupts {
-  const waiting: Record<string, readonly Interrupt[]> = {};
-  for (const { task, interrupts } of writes) if (interrupts.length > 0) waiting[task] = interrupts;
-  return waiting;
 }
 
 /**
@@ -138,14 +130,6 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
     );
 }
 
-/** How the thread stood before the run. */
-interface Standing {
-  readonly rest: RestState;
-  readonly interrupts: Interrupts;
-  /** What tasks had left there, where the run has changed it. */
-  readonly writes: readonly TaskWrites[];
-}
-
 /** The run is rolled back: forgotten with all that it did; the thread stands where it stood before. */
 function takeBack(attempt: Ending): void {
   const { cell, id, sink } = attempt;
@@ -175,29 +159,6 @@ function takeBack(attempt: Ending): void {
     .then(() => standingBefore(cell, attempt.run))
     .then(store)
     .catch((thrown: unknown) => cell.giveUp(thrown));
-}
-
-function standingBefore(cell: Cell, run: RunRecord): Eventually<Standing> {
-  const base = run.base_checkpoint;
-  if (base === null) return { rest: "idle", interrupts: {}, writes: [] };
-  const { journal } = cell.deps;
-  return andThen(journal.checkpoint(cell.key, "", base), (head) => {
-    if (head === undefined || head.next.length === 0) {
-      return { rest: "success" as const, interrupts: {}, writes: [] };
-    }
-    return andThen(journal.writes(cell.key, "", base), (left) => {
-      if (run.base_writes === null) {
-        return { rest: "interrupted" as const, interrupts: pending(left), writes: [] };
-      }
-      const before = new Map(run.base_writes.map((writes) => [writes.task, writes]));
-      const writes = left.map((now) => before.get(now.task) ?? blank(now));
-      return { rest: "interrupted" as const, interrupts: pending(writes), writes };
-    });
-  });
-}
-/** A task that has left nothing. */
-function blank({ ns, checkpoint, task, name }: TaskWrites): TaskWrites {
-  return { ns, checkpoint, task, name, interrupts: [], resumes: [], steps: {}, error: null };
 }
 
 /** What who waits for the run's end is told, so that it need not be read again. */

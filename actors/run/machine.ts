@@ -75,10 +75,10 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
   }
 
   function execute(snapshot: RunSnapshot, { self, defer }: Scope): RunSnapshot {
-    const { thread, run, planned } = snapshot.context;
+    const { thread, run, within, planned } = snapshot.context;
     const children: Record<string, AnyActorRef> = { ...snapshot.children };
     for (const { id, name } of planned) {
-      const input: TaskInput = { thread, run, task: id, name };
+      const input: TaskInput = { thread, run, within, task: id, name };
       const child = createActor(task, { id: taskActor(id), input, parent: self as AnyActorRef });
       children[taskActor(id)] = child;
       defer(() => child.start());
@@ -143,12 +143,12 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
   }
 
   return {
-    getInitialSnapshot: (_, { thread, run }) => ({
+    getInitialSnapshot: (_, { thread, run, within }) => ({
       status: "active",
       output: undefined,
       error: undefined,
       value: "pending",
-      context: { thread, run, stop: null, waiting: [], planned: [], status: null, rest: "idle" },
+      context: { thread, run, within, stop: null, waiting: [], planned: [], status: null, rest: "idle" },
       children: {},
     }),
     transition(snapshot, event, scope) {

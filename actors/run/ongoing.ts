@@ -9,11 +9,17 @@ export interface Ongoing {
   readonly sink: Sink;
   /** The run's actor, once it has begun to load. */
   readonly actor: AnyActorRef | undefined;
+  /** The root graph, or (`within` a task) a subgraph that is at work. */
+  graph(within: string | null): OngoingGraph | undefined;
+  /** From here on nothing of this attempt reaches the log or the storage. */
+  revoke(): void;
+}
+
+/** A graph of the attempt, as its chart sees it. */
+export interface OngoingGraph {
   load(self: AnyActorRef, stopped: boolean): void;
   next(): void;
   execute(task: string, self: AnyActorRef): void;
   abort(): void;
   close(stop: CancelAction | null): void;
-  /** From here on nothing of this attempt reaches the log or the storage. */
-  revoke(): void;
 }

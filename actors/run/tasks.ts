@@ -7,6 +7,7 @@ import type {
   Emission,
   Execution,
   NodeCall,
+  Position,
   Settled,
   StreamedFact,
   TaskOutcome,
@@ -16,7 +17,17 @@ import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Cell } from "../thread/cell.ts";
 import { retryAfter } from "./retry.ts";
 
-/** The attempt to which the bodies belong. */
+/** How a graph that is a task's node tells its end. `stopped`: because it was told to. */
+export type Ended = (outcome: TaskOutcome, stopped: boolean) => void;
+
+/** A graph that runs in a task. */
+export interface InnerLevel {
+  readonly position: Position;
+  streamed(): ReadonlyMap<string, readonly StreamedFact[]>;
+  revoke(): void;
+}
+
+/** The graph to which the tasks belong. */
 export interface TaskOwner {
   readonly cell: Cell;
   readonly execution: Execution;
@@ -28,6 +39,9 @@ export interface TaskOwner {
   flush(kind: string, durable: boolean): Promise<void>;
   flushSoon(): void;
   fail(error: PlainError): void;
+  enter(call: NodeCall, before: Position | undefined, ended: Ended): InnerLevel;
+  /** A body has ended, and that is dealt with. */
+  settled(): void;
 }
 
 /** A node body that runs. */
@@ -42,16 +56,20 @@ interface Live {
   timer: Cancel | null;
   /** What it has streamed, where that is wanted when the run is stopped. */
   readonly streamed: StreamedFact[] | null;
+  /** The graph that runs in place of a body. */
+  inner: InnerLevel | null;
 }
 
 const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;
 
-/** The node bodies of one attempt: starts them, hears them out, cuts them off. */
+/** The tasks at work of one graph of an attempt: starts them, hears them out, cuts them off. */
 export class Tasks {
   readonly #attempt: TaskOwner;
   readonly #live = new Map<string, Live>();
   /** What those had streamed that have stopped because they were told to. */
   readonly #cut = new Map<string, readonly StreamedFact[]>();
+  /** Where the graphs in tasks that have failed got to: another try goes on from there. */
+  readonly #left = new Map<string, Position>();
 
   constructor(attempt: TaskOwner) {
     this.#attempt = attempt;
@@ -70,7 +88,16 @@ export class Tasks {
     // What an earlier try has journaled is not run again.
     const steps = { ...call.steps, ...this.#attempt.writes.get(task)?.steps };
     const streamed: StreamedFact[] | null = call.keepsPartial === true ? [] : null;
-    const live: Live = { call, controller: null, stopped: null, self, steps, timer: null, streamed };
+    const live: Live = {
+      call,
+      controller: null,
+      stopped: null,
+      self,
+      steps,
+      timer: null,
+      streamed,
+      inner: null,
+    };
     this.#live.set(task, live);
     const io: NodeIo = {
       emit: (fact: Fact) => {
@@ -87,11 +114,33 @@ export class Tasks {
     if (call.timeout !== null) {
       live.timer = cell.deps.scheduler.after(call.timeout, () => this.#timedOut(live));
     }
+    if (call.subgraph) return this.#enter(live);
     cell.deps.host.run({ ...call, steps }, io).then(
       (outcome) => this.#ended(live, outcome),
       // The host promises never to reject; if it does all the same, the run must still end.
       (thrown: unknown) => this.#ended(live, { kind: "failed", error: plainError(thrown) }),
     );
+  }
+
+  /** The task's actor starts the graph's own, below it. */
+  #enter(live: Live): void {
+    const { call, self } = live;
+    try {
+      live.inner = this.#attempt.enter(call, this.#left.get(call.task), (outcome, stopped) => {
+        if (stopped) stop(live, new DOMException("The run was stopped", "AbortError"));
+        this.#ended(live, outcome);
+      });
+    } catch (thrown) {
+      return this.#ended(live, { kind: "failed", error: plainError(thrown) });
+    }
+    self.send({ type: "ENTER" });
+  }
+
+  /** Bodies that run, those of graphs within not counted. */
+  get bodies(): number {
+    let count = 0;
+    for (const { inner } of this.#live.values()) if (inner === null) count++;
+    return count;
   }
 
   /** The body is not waited for: what it does from here on reaches nothing. */
@@ -107,11 +156,13 @@ export class Tasks {
     if (this.#live.get(call.task) !== live) return;
     this.#live.delete(call.task);
     live.timer?.();
+    if (live.inner !== null) this.#leave(live.inner, call.task, outcome);
     const attempt = this.#attempt;
     if (!attempt.alive) return;
     // It was asked to stop and threw: it has stopped. Its error is not the run's.
     if (outcome.kind === "failed" && live.stopped !== null) {
-      if (live.streamed !== null) this.#cut.set(call.task, live.streamed);
+      const streamed = streamedBy(live);
+      if (streamed !== null) this.#cut.set(call.task, streamed);
       return self.send({ type: "FAILED" });
     }
     const delay = retryAfter(call, outcome, attempt.cell.deps.random.float());
@@ -134,6 +185,12 @@ export class Tasks {
     // own append takes it along.
     attempt.flushSoon();
     self.send({ type: answers[kind] });
+    attempt.settled();
+  }
+
+  #leave(inner: InnerLevel, task: string, outcome: TaskOutcome): void {
+    if (outcome.kind === "failed") this.#left.set(task, inner.position);
+    inner.revoke();
   }
 
   /** Stores a `ctx.step` record with the task's other leavings. */
@@ -165,15 +222,26 @@ export class Tasks {
   /** What the bodies had streamed when the run was stopped, by task: also of those that do not listen. */
   streamed(): ReadonlyMap<string, readonly StreamedFact[]> {
     const all = new Map(this.#cut);
-    for (const [task, { streamed }] of this.#live) if (streamed !== null) all.set(task, streamed);
+    for (const [task, live] of this.#live) {
+      const streamed = streamedBy(live);
+      if (streamed !== null) all.set(task, streamed);
+    }
     return all;
   }
 
   revoke(): void {
     this.abort("The attempt is over");
-    for (const { timer } of this.#live.values()) timer?.();
+    for (const { timer, inner } of this.#live.values()) {
+      timer?.();
+      inner?.revoke();
+    }
     this.#live.clear();
   }
+}
+
+/** What a body has streamed, or the bodies of the graph within. */
+function streamedBy({ streamed, inner }: Live): readonly StreamedFact[] | null {
+  return inner === null || streamed === null ? streamed : [...inner.streamed().values()].flat();
 }
 
 function ofMessage({ t }: Fact): boolean {

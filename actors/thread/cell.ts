@@ -102,6 +102,12 @@ export class Cell {
     return uuid6(this.#clock.ms, this.#clock.tick, step, this.deps.random.bytes(6));
   }
 
+  /** A checkpoint of a subgraph may be newer than the root's latest. */
+  saw(checkpoint: string): void {
+    const { ms, tick } = uuid6Time(checkpoint);
+    if (ms > this.#clock.ms || (ms === this.#clock.ms && tick > this.#clock.tick)) this.#clock = { ms, tick };
+  }
+
   /** Where the next run starts from: kept from the last one, or read. */
   position(): Eventually<Position> {
     if (this.#hot !== null) return this.#hot;

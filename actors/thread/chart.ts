@@ -281,7 +281,7 @@ export function drawnThread(effects: ThreadEffects, run: RunMachine) {
         ...pending,
         invoke: {
           ...pending.invoke,
-          input: ({ context }) => ({ thread: context.thread, run: context.active ?? "" }),
+          input: ({ context }) => ({ thread: context.thread, run: context.active ?? "", within: null }),
         },
       },
     },

@@ -139,7 +139,7 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
     const { thread, active } = context;
     const child = createActor(run, {
       id: invoke.id,
-      input: { thread, run: active ?? "" },
+      input: { thread, run: active ?? "", within: null },
       parent: scope.self as AnyActorRef,
     });
     scope.defer(() => {

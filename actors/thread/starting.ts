@@ -67,7 +67,7 @@ export function start(cell: Cell, id: string): void {
       // Its end was asked for before the crash: the chart hears of it first, so that no node runs.
       if (run.cancel !== null) cell.actor?.send({ type: "RUN.CANCEL", run: id, action: run.cancel });
       else if (run.attempt - run.parked >= cell.deps.limits.attempts) {
-        attempt.failure = { error: "Error", message: `Run ${id} exceeded max attempts` };
+        attempt.fail({ error: "Error", message: `Run ${id} exceeded max attempts` });
       }
       return cell
         .write({ kind: "started", durable: true, runs: [begun], ...(events && { events }) }, () => thread)

@@ -1,10 +1,10 @@
-import type { NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import { blank, type NewCheckpoint, type PlannedTask, type TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 import type { Emission, Step } from "../ports/engine.ts";
 import { START } from "../graph/check.ts";
-import { answersById, asAnswer, interruptId, MOST_QUESTIONS, refusal, taskNs } from "../graph/interrupts.ts";
+import { answersById, refusal, type Inward } from "../graph/interrupts.ts";
 import { readEdge } from "../graph/returned.ts";
 import {
   applyUpdates,
@@ -16,11 +16,13 @@ import {
   Triggers,
   type Move,
 } from "../graph/superstep.ts";
+import { isAnsweredBy, placeAnswers, withInward } from "./answers.ts";
 import { migrate, misfit } from "./changed.ts";
 import { isGiven, readCommandUpdate, readTargets, resumes } from "./command.ts";
 import { commitStep } from "./commit.ts";
-import { NO_TASK, ROOT, type Frame } from "./frame.ts";
+import { NO_TASK, type Frame } from "./frame.ts";
 import { checkRequired, readInput, storedInput } from "./input.ts";
+import { plan } from "./planning.ts";
 
 /**
  * The first step of an attempt: applies the input, the command or the answers, or goes on from where the thread stands.
@@ -44,8 +46,29 @@ export function begin(frame: Frame): Step {
     });
   }
   if (isFork(frame)) return fork(frame);
-  return goOn(frame, { rerun: new Set(head.next.map((task) => task.id)), announce: true });
+  frame.again = true;
+  return goOn(frame, { rerun: idsOf(head.next), announce: true });
 }
+
+/**
+ * The first step of a subgraph: of a task that starts, from the keys of `input` that both states have; else from where it
+ * got to, without what has ended there.
+ * @throws ServiceError `state.invalid`
+ */
+export function beginInner(frame: Frame, input: JsonObject): Step {
+  const { head, place, run } = frame;
+  if (head === null) return takeInput(frame, input);
+  if (frame.changed) {
+    const error = migrate(frame);
+    if (error !== null) return frame.failed(error);
+  }
+  const { stored, rerun } = placeAnswers(frame, place.answers);
+  for (const writes of stored) frame.left.set(writes.task, writes);
+  const again = place.again ? idsOf(head.next) : [...rerun, ...withInward(frame)];
+  return goOn(frame, { rerun: new Set(again), announce: head.run_id !== run.run_id, writes: stored });
+}
+
+const idsOf = (tasks: readonly PlannedTask[]) => new Set(tasks.map((task) => task.id));
 
 /** Does the run start from a checkpoint that it names, instead of the latest one? */
 function isFork({ run, head }: Frame): boolean {
@@ -57,7 +80,7 @@ function isFork({ run, head }: Frame): boolean {
 function takeInput(frame: Frame, input: unknown): Step {
   const kept = isObject(input) ? storedInput(frame.definition, input) : {};
   const made = frame.checkpoint("input", { [START]: kept }, (checkpoint, step) => [
-    startTask({ ns: ROOT, checkpoint, step }),
+    startTask({ ns: frame.ns, checkpoint, step }),
   ]);
   return start(frame, input, [made], [frame.announce(true)]);
 }
@@ -82,7 +105,7 @@ function start(
   });
   const made = frame.commit([{ task, update, goto }], null);
   emissions.push(frame.announce(false));
-  return frame.plan({ tasks: made.next, emissions, checkpoints: [...checkpoints, made], after: [] });
+  return plan(frame, { tasks: made.next, emissions, checkpoints: [...checkpoints, made], after: [] });
 }
 
 // --- commands ---
@@ -109,9 +132,9 @@ function direct(frame: Frame, command: Command): Step {
       if (task.input !== undefined) triggers.sends.push({ node: task.name, input: task.input.value });
       else for (const trigger of task.triggers) triggers.pull(task.name, trigger);
     }
-    return planTasks({ ns: ROOT, checkpoint, step }, triggers.pulls, triggers.sends);
+    return planTasks({ ns: frame.ns, checkpoint, step }, triggers.pulls, triggers.sends);
   });
-  return frame.plan({ tasks: made.next, emissions: [frame.announce(false)], checkpoints: [made] });
+  return plan(frame, { tasks: made.next, emissions: [frame.announce(false)], checkpoints: [made] });
 }
 
 // --- answers ---
@@ -120,33 +143,18 @@ function answer(frame: Frame, command: Command): Step {
   const { head, run } = frame;
   const error = frame.changed ? misfit(frame, "step") : null;
   if (error !== null) return frame.failed(error);
-  const waiting = (head?.next ?? []).flatMap((task) => {
-    const writes = frame.left.get(task.id);
-    return writes === undefined ? [] : [{ task, writes }];
-  });
-  const given = waiting.some(({ writes }) => writes.resumes.some((one) => asAnswer(one)?.run === run.run_id));
+  const waiting = (head?.next ?? []).flatMap((task) => frame.left.get(task.id) ?? []);
+  const given = waiting.some(({ resumes }) => isAnsweredBy(run.run_id, resumes));
   // An earlier attempt has stored them, and all that was to be told with them.
-  if (given && run.attempt > 1) return goOn(frame, { rerun: new Set(), announce: false });
-  const pending = waiting.flatMap(({ writes }) => writes.interrupts.map(({ id }) => id));
+  if (given && run.attempt > 1) return goOn(frame, { rerun: withInward(frame), announce: false });
+  const pending = waiting.flatMap(({ interrupts }) => interrupts.map(({ id }) => id));
   const refused = refusal(command.resume, pending);
   if (refused !== null) throw new ServiceError(refused.code, refused.message);
   const byId = answersById(command.resume) ?? new Map([[pending[0] as string, command.resume]]);
-  const stored: TaskWrites[] = [];
-  const rerun = new Set<string>();
-  for (const { task, writes } of waiting) {
-    const { interrupts } = writes;
-    const answered = interrupts.filter(({ id }) => byId.has(id));
-    if (answered.length === 0) continue;
-    const resumed = [...writes.resumes];
-    for (const { id } of answered) {
-      const place = placeOf(task, id);
-      while (resumed.length < place) resumed.push(null);
-      resumed[place] = { value: byId.get(id), run: run.run_id };
-    }
-    const rest = interrupts.filter(({ id }) => !byId.has(id));
-    stored.push({ ...writes, interrupts: rest, resumes: resumed, error: null });
-    rerun.add(task.id);
-  }
+  const answers: Inward = Object.fromEntries(
+    [...byId].map(([id, value]) => [id, { value, run: run.run_id }] as const),
+  );
+  const { stored, rerun } = placeAnswers(frame, answers);
   const { update } = readCommandUpdate(frame.definition, command.update, run.run_id);
   const goto = readTargets(frame.definition, command.goto);
   if (update !== null || goto.length > 0) stored.push(noTask(head?.id ?? "", update, goto));
@@ -154,25 +162,11 @@ function answer(frame: Frame, command: Command): Step {
   return goOn(frame, { rerun, announce: true, writes: stored });
 }
 
-/** Which of the task's questions has this id. */
-function placeOf(task: PlannedTask, id: string): number {
-  const ns = taskNs(ROOT, task.name, task.id);
-  for (let place = 0; place < MOST_QUESTIONS; place++) if (interruptId(ns, place) === id) return place;
-  throw new ServiceError("resume.invalid", `Interrupt ${id} is not one of node "${task.name}"`);
-}
-
 /** What came with an answer, kept until the step commits: it belongs to no task. */
 function noTask(checkpoint: string, update: JsonObject | null, goto: readonly Move[]): TaskWrites {
   return {
-    ns: ROOT,
-    checkpoint,
-    task: NO_TASK,
-    name: "__input__",
+    ...blank({ ns: "", checkpoint, task: NO_TASK, name: "__input__" }),
     result: { value: update, goto },
-    interrupts: [],
-    resumes: [],
-    steps: {},
-    error: null,
   };
 }
 
@@ -193,7 +187,8 @@ function goOn(frame: Frame, { rerun, announce, writes = [] }: Going): Step {
   if (head.next[0]?.name === START) {
     // The run's own input has more than the checkpoint keeps: what is never stored.
     const { run } = frame;
-    const input = head.run_id === run.run_id ? run.kwargs.input : head.writes?.[START];
+    const given = head.run_id === run.run_id && frame.ns === "";
+    const input = given ? run.kwargs.input : head.writes?.[START];
     return start(frame, isObject(input) ? input : {}, [], []);
   }
   if (frame.changed && head.next.length > 0) {
@@ -208,7 +203,7 @@ function goOn(frame: Frame, { rerun, announce, writes = [] }: Going): Step {
     return left.result === undefined && left.interrupts.length === 0;
   });
   const emissions = announce ? [frame.announce(false)] : [];
-  if (tasks.length > 0 || all.length === 0) return frame.plan({ tasks, all, emissions, writes });
+  if (tasks.length > 0 || all.length === 0) return plan(frame, { tasks, all, emissions, writes });
   // All have ended, or wait: the step can be closed at once.
   frame.tasks = new Map(all.map((task) => [task.id, task]));
   const closed = commitStep(frame);
@@ -225,7 +220,7 @@ function extras(frame: Frame, checkpoint: string): readonly PlannedTask[] {
   if (writes?.result === undefined || frame.head === null) return [];
   const { value, goto = [] } = writes.result;
   frame.patch(isObject(value) ? value : null);
-  const site = { ns: ROOT, checkpoint, step: frame.step };
+  const site = { ns: frame.ns, checkpoint, step: frame.step };
   const planned = new Set(frame.head.next.map((task) => task.name));
   let pushes = frame.head.next.filter((task) => task.input !== undefined).length;
   const added: PlannedTask[] = [];
@@ -246,15 +241,6 @@ function extras(frame: Frame, checkpoint: string): readonly PlannedTask[] {
 function fork(frame: Frame): Step {
   const stale = [...frame.left.values()];
   frame.left = new Map();
-  const blank = stale.map(({ ns, checkpoint, task, name }) => ({
-    ns,
-    checkpoint,
-    task,
-    name,
-    interrupts: [],
-    resumes: [],
-    steps: {},
-    error: null,
-  }));
-  return goOn(frame, { rerun: new Set(), announce: true, writes: blank });
+  frame.forked = true;
+  return goOn(frame, { rerun: new Set(), announce: true, writes: stale.map(blank) });
 }

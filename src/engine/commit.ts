@@ -1,9 +1,11 @@
 import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import { plainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
+import { isObject } from "../model/json.ts";
 import type { Emission, Step } from "../ports/engine.ts";
 import { inOrder } from "../graph/superstep.ts";
 import { leftOf, type Frame } from "./frame.ts";
+import { plan } from "./planning.ts";
 
 /** All tasks of the step have ended or wait: closes the step, or pauses at it. */
 export function commitStep(frame: Frame): Step {
@@ -13,10 +15,15 @@ export function commitStep(frame: Frame): Step {
     const writes = frame.left.get(task.id);
     if (writes?.result !== undefined) done.push({ task, writes });
     else if (writes !== undefined && writes.interrupts.length > 0) waiting[task.id] = writes.interrupts;
+    else if (frame.held.has(task.id)) waiting[task.id] = [];
     else throw new TypeError(`The task ${task.id} of "${task.name}" has not ended`);
   }
   for (const _ in waiting) return pause(frame, waiting);
   if (done.length > 1) done.sort((a, b) => inOrder(a.task, b.task));
+  if (frame.place.path.length > 0) {
+    const leaves = done.flatMap(({ writes }) => leavesOf(writes));
+    if (leaves.length > 0) return { ...frame.still(), plan: { kind: "left", moves: leaves } };
+  }
   const lefts = done.map(({ task, writes }) => leftOf(task, writes));
   const after = lefts.map((left) => left.task.name);
   const updates: Record<string, unknown> = {};
@@ -34,7 +41,7 @@ export function commitStep(frame: Frame): Step {
   } catch (thrown) {
     return frame.failed(errorOf(thrown));
   }
-  return frame.plan({
+  return plan(frame, {
     tasks: made.next,
     emissions: [frame.announce(false)],
     checkpoints: [made],
@@ -51,13 +58,14 @@ function pause(frame: Frame, waiting: { readonly [task: string]: readonly Interr
       emissions.push({ fact: frame.resultFact(task, { interrupts }) });
     }
   }
-  return {
-    checkpoints: [],
-    writes: [],
-    emissions,
-    values: frame.values,
-    plan: { kind: "paused", interrupts: waiting },
-  };
+  const asked = Object.entries(waiting).filter(([, interrupts]) => interrupts.length > 0);
+  return { ...frame.still(), emissions, plan: { kind: "paused", interrupts: Object.fromEntries(asked) } };
+}
+
+/** What a finished task has to say to the graph above, in place of an update: see `Reading.leaves`. */
+export function leavesOf({ result }: TaskWrites): readonly unknown[] {
+  const [first] = result?.goto ?? [];
+  return isObject(first) && Array.isArray(first["leaves"]) ? (first["leaves"] as readonly unknown[]) : [];
 }
 
 /** An error as clients know it: what is wrong with an update bears the name that LangGraph gives it. */

@@ -5,7 +5,7 @@ import type { Rule } from "../graph/channel.ts";
 import type { Definition } from "../graph/definition.ts";
 import type { Message } from "../graph/message.ts";
 import { applyUpdates } from "../graph/superstep.ts";
-import { ROOT, type Frame } from "./frame.ts";
+import type { Frame } from "./frame.ts";
 import { partialsOf } from "./partial.ts";
 
 /** The key of the state that keeps what a stopped run has said, and its rule. */
@@ -36,7 +36,7 @@ export function cutStep(
     const partials = rule.read(partialsOf(streamed.get(task.id) ?? []), key, () => "") as readonly Message[];
     for (const partial of partials) {
       const message = partial as unknown as JsonObject;
-      emissions.push({ fact: { t: "complete", message, streamed: true, ns: ROOT, meta: meta(task) } });
+      emissions.push({ fact: { t: "complete", message, streamed: true, ns: frame.ns, meta: meta(task) } });
     }
     const said = [...whole, ...partials];
     if (said.length === 0) continue;

@@ -12,10 +12,10 @@ import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Breakpoints, RunRecord } from "../model/run.ts";
 import type { Emission, Position, Source, Step } from "../ports/engine.ts";
+import { START } from "../graph/check.ts";
 import type { Definition } from "../graph/definition.ts";
 import {
   applyUpdates,
-  breaksAt,
   clearBrief,
   initialValues,
   joinChanges,
@@ -27,36 +27,24 @@ import {
   type Move,
   type Waiting,
 } from "../graph/superstep.ts";
+import { breakpointsAt } from "../graph/breakpoints.ts";
 import { GRAPH_CHANGED, metadataOf } from "./metadata.ts";
+import { ROOT, type Place } from "./place.ts";
 
 /** A task's leavings that are no task's: the update and the targets that came with an answer. */
 export const NO_TASK = "00000000-0000-0000-0000-000000000000";
 
 const RECURSION_LIMIT = 25;
 
-/** Heddle's engine serves root graphs; their namespace. */
-export const ROOT = "";
-
 const ALL = Object.freeze({});
 
-/** What is to be planned, and what breakpoints may stop it. */
-interface Planning {
-  /** What is to run now. */
-  readonly tasks: readonly PlannedTask[];
-  /** All tasks of the step, when some of them are done or wait. */
-  readonly all?: readonly PlannedTask[];
-  readonly emissions: Emission[];
-  readonly checkpoints?: readonly NewCheckpoint[];
-  readonly writes?: readonly TaskWrites[];
-  /** The nodes that have just run; undefined when breakpoints do not count: the run has just been told to go on. */
-  readonly after?: readonly string[];
-}
-
-/** One run's place in its graph: the latest checkpoint, the state there, and what the tasks of its step have left. */
+/** One run's place in one of its graphs: the latest checkpoint, the state there, and what the tasks of its step have left. */
 export class Frame {
   readonly definition: Definition;
   readonly run: RunRecord;
   readonly source: Source;
+  readonly place: Place;
+  readonly ns: string;
   readonly stop: number;
   head: CheckpointHead | null;
   /** The state as it is stored at the head. */
@@ -73,17 +61,35 @@ export class Frame {
   readonly loose = new Map<string, JsonObject>();
   /** The state with the one task's update in it, when an edge has already asked for it. */
   fresh: { readonly task: string; readonly applied: Applied } | undefined;
+  /** Tasks whose subgraph waits at a breakpoint of its own. */
+  readonly held = new Set<string>();
+  /** Does this run take up the step of a checkpoint that it did not make: all of it, also what waits? */
+  again = false;
+  /** Does it take up an older checkpoint than the latest? What subgraphs did there belongs to the other branch. */
+  forked = false;
+  /** In a subgraph: the keys that its nodes have written, to be returned; null in the root. */
+  readonly wrote: Set<string> | null;
   /** Made since the checkpoint, and to be stored with the next one. */
   #pending: Applied["changes"] = {};
   /** Who waits for more than the step before. */
   waiting: Waiting;
-  readonly #limit: number;
+  /** Steps that the run may take here. */
+  readonly limit: number;
   #metadata: JsonObject;
+  readonly breaks: { readonly before: Breakpoints | null; readonly after: Breakpoints | null };
 
-  constructor(definition: Definition, run: RunRecord, position: Position, source: Source) {
+  constructor(
+    definition: Definition,
+    run: RunRecord,
+    position: Position,
+    source: Source,
+    place: Place = ROOT,
+  ) {
     this.definition = definition;
     this.run = run;
     this.source = source;
+    this.place = place;
+    this.ns = place.ns;
     this.head = position.head;
     this.left = new Map(position.writes.map((writes) => [writes.task, writes]));
     this.stored = position.values;
@@ -91,13 +97,18 @@ export class Frame {
     this.adopt({ values: position.values, changes: {} });
     const engine = position.head?.engine ?? {};
     this.waiting = readWaiting(engine);
-    this.#metadata = metadataOf(run);
+    this.#metadata = metadataOf(run, place);
+    this.breaks = {
+      before: breakpointsAt(run.kwargs.interrupt_before, place.path),
+      after: breakpointsAt(run.kwargs.interrupt_after, place.path),
+    };
+    this.wrote = place === ROOT ? null : new Set(Array.isArray(engine["wrote"]) ? engine["wrote"] : []);
     const limit = run.kwargs.config["recursion_limit"];
-    this.#limit = typeof limit === "number" && limit >= 1 ? limit : RECURSION_LIMIT;
+    this.limit = typeof limit === "number" && limit >= 1 ? limit : RECURSION_LIMIT;
     const stop = engine["stop"];
     // The input takes a step, and the start another; -2 stands for a thread without any.
     this.stop =
-      this.continued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.#limit + 2;
+      this.continued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.limit + 2;
     if (this.continued && position.head?.metadata[GRAPH_CHANGED] === true) this.markChanged();
   }
 
@@ -155,11 +166,12 @@ export class Frame {
     const { step } = this;
     const id = this.source.checkpointId(step);
     const next = plan(id, step + 1);
-    const engine = { stop: this.stop, ...keptOf(this.waiting) };
+    let engine: JsonObject = { stop: this.stop, ...keptOf(this.waiting) };
+    if (this.wrote !== null && this.wrote.size > 0) engine = { ...engine, wrote: [...this.wrote] };
     const head: CheckpointHead = {
       id,
       parent: this.head?.id ?? null,
-      ns: ROOT,
+      ns: this.ns,
       step,
       source,
       created_at: this.source.now(),
@@ -173,6 +185,7 @@ export class Frame {
     this.head = head;
     this.left = new Map();
     this.tries.clear();
+    if (this.held.size > 0) this.held.clear();
     this.fresh = undefined;
     const made = { ...head, changes: joinChanges(this.#pending, changes) };
     this.#pending = {};
@@ -194,6 +207,7 @@ export class Frame {
             lefts.map((left) => left.update),
           );
     const { values, changes } = clearBrief(this.definition, this.values, applied);
+    if (this.wrote !== null) this.#noteWritten(lefts);
     if (this.loose.size > 0) {
       const loose = lefts.map((left) => this.loose.get(left.task.id) ?? null);
       this.untracked = applyUpdates(this.definition, this.untracked, loose).values;
@@ -201,7 +215,7 @@ export class Frame {
     }
     const { waiting } = this;
     const plan = (checkpoint: string, step: number) => {
-      const planned = planNext(this.definition, { ns: ROOT, checkpoint, step }, lefts, waiting);
+      const planned = planNext(this.definition, { ns: this.ns, checkpoint, step }, lefts, waiting);
       this.waiting = planned.waiting;
       return planned.next;
     };
@@ -209,69 +223,31 @@ export class Frame {
     return this.checkpoint("loop", writes, plan, changes);
   }
 
+  #noteWritten(lefts: readonly Left[]): void {
+    for (const { task, update } of lefts) {
+      if (task.name === START) continue;
+      for (const key in update) this.wrote?.add(key);
+      for (const key in this.loose.get(task.id)) this.wrote?.add(key);
+    }
+  }
+
   /** The fact of the latest checkpoint. */
   announce(input: boolean): Emission {
     const head = this.head as CheckpointHead;
     const { id, step } = head;
-    const fact = { t: "checkpoint", id, ns: ROOT, step, input, ...this.#shown } as const;
+    const fact = { t: "checkpoint", id, ns: this.ns, step, input, ...this.#shown } as const;
     return { fact, values: this.values, head };
-  }
-
-  /** Goes on from the latest checkpoint: with tasks, or not. */
-  plan({ tasks, all, emissions, checkpoints = [], writes = [], after }: Planning): Step {
-    const { values, run } = this;
-    const base = { checkpoints, writes, emissions, values };
-    this.tasks = new Map((all ?? tasks).map((task) => [task.id, task]));
-    if (tasks.length === 0) return { ...base, plan: { kind: "done" } };
-    const { interrupt_before, interrupt_after } = run.kwargs;
-    if (after !== undefined && breaksAt(interrupt_after, after)) return this.#breakpoint(base);
-    if (this.step > this.stop) {
-      return { ...base, plan: { kind: "failed", error: this.#recursion() } };
-    }
-    if (after !== undefined && this.#breaksBefore(interrupt_before, tasks)) return this.#breakpoint(base);
-    const checkpoint = (this.head as CheckpointHead).id;
-    const at = this.source.now();
-    for (const { id, name, triggers, input } of tasks) {
-      emissions.push({
-        fact: { t: "task", id, name, ns: ROOT, checkpoint, triggers, at, ...(input && { input }) },
-      });
-    }
-    return { ...base, plan: { kind: "tasks", tasks } };
-  }
-
-  #breaksBefore(points: Breakpoints | null, tasks: readonly PlannedTask[]): boolean {
-    if (points === null) return false;
-    return breaksAt(
-      points,
-      tasks.map((task) => task.name),
-    );
-  }
-
-  #breakpoint(base: Omit<Step, "plan"> & { readonly emissions: Emission[] }): Step {
-    base.emissions.push(this.pauseFact([]));
-    return { ...base, plan: { kind: "paused", interrupts: {} } };
   }
 
   pauseFact(interrupts: readonly Interrupt[]): Emission {
     const checkpoint = (this.head as CheckpointHead).id;
-    return {
-      fact: { t: "interrupt", ns: ROOT, checkpoint, interrupts, ...this.#shown },
-      values: this.values,
-    };
+    const fact = { t: "interrupt", ns: this.ns, checkpoint, interrupts, ...this.#shown } as const;
+    return { fact, values: this.values };
   }
 
   get #shown(): { readonly output?: readonly string[] } {
     const { output } = this.definition;
     return output === null ? ALL : { output };
-  }
-
-  #recursion(): PlainError {
-    return {
-      error: "GraphRecursionError",
-      message:
-        `Recursion limit of ${this.#limit} reached without hitting a stop condition; raise recursion_limit in the run's ` +
-        `config, or look for a loop in the edges (GRAPH_RECURSION_LIMIT)`,
-    };
   }
 
   /** The fact of a task's end. */
@@ -280,12 +256,16 @@ export class Frame {
     outcome: Pick<Extract<Fact, { t: "result" }>, "update" | "error" | "interrupts" | "cached">,
   ): Fact {
     const checkpoint = (this.head as CheckpointHead).id;
-    return { t: "result", id, name, ns: ROOT, checkpoint, at: this.source.now(), ...outcome };
+    return { t: "result", id, name, ns: this.ns, checkpoint, at: this.source.now(), ...outcome };
+  }
+
+  /** A step that changes nothing. */
+  still(): Omit<Step, "plan"> {
+    return { checkpoints: [], writes: [], emissions: [], values: this.values };
   }
 
   failed(error: PlainError): Step {
-    const { values } = this;
-    return { checkpoints: [], writes: [], emissions: [], values, plan: { kind: "failed", error } };
+    return { ...this.still(), plan: { kind: "failed", error } };
   }
 }
 

@@ -4,6 +4,7 @@ import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/host.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
+import { subgraphAt } from "../graph/definition.ts";
 import type { GraphRegistry } from "../graph/registry.ts";
 import { ResultCache } from "./cache.ts";
 import { contextOf } from "./context.ts";
@@ -51,7 +52,7 @@ async function attempt(
     },
   };
   try {
-    const node = registry.at(call.graph, call.edition).nodes.get(call.node);
+    const node = subgraphAt(registry.at(call.graph, call.edition), call.ns).nodes.get(call.node);
     if (node === undefined) {
       throw new ServiceError("graph.not_found", `Graph "${call.graph}" has no node "${call.node}"`);
     }

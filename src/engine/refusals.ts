@@ -2,7 +2,7 @@ import type { FieldError, ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import type { Breakpoints, RunRecord } from "../model/run.ts";
 import type { PlainRefusal } from "../ports/engine.ts";
-import type { Definition } from "../graph/definition.ts";
+import { subgraphOf, type Definition } from "../graph/definition.ts";
 import { refusal } from "../graph/interrupts.ts";
 import { parse } from "../graph/schema.ts";
 import { isGiven, readCommandUpdate, readTargets, resumes } from "./command.ts";
@@ -53,15 +53,28 @@ function resumeRefusal({ kwargs }: RunRecord, interrupts: Interrupts): PlainRefu
   return refusal(kwargs.command?.resume, pending);
 }
 
-function unknownNode({ nodes }: Definition, points: Breakpoints | null, at: string): PlainRefusal | null {
+function unknownNode(root: Definition, points: Breakpoints | null, at: string): PlainRefusal | null {
   if (points === null || points === "*") return null;
   for (const name of points) {
-    if (nodes.has(name)) continue;
+    const unknown = missing(root, name);
+    if (unknown === null) continue;
     const shown = JSON.stringify(name.slice(0, 128));
-    const message = `names ${shown}, which is no node; the nodes are ${[...nodes.keys()].join(", ")}`;
+    const message = `names ${shown}, which is no node; the nodes are ${[...unknown.nodes.keys()].join(", ")}`;
     return { code: "validation.failed", message: `${at} ${message}`, fields: [{ at, message }] };
   }
   return null;
+}
+
+/** The graph that lacks what a breakpoint names, `node` or `node|node of a subgraph`; null where it is there. */
+function missing(root: Definition, point: string): Definition | null {
+  const [name = "", ...above] = point.split("|").reverse();
+  let graph = root;
+  for (const node of above.reverse()) {
+    const inner = subgraphOf(graph.nodes.get(node));
+    if (inner === null) return graph;
+    graph = inner;
+  }
+  return graph.nodes.has(name) || (name === "*" && graph !== root) ? null : graph;
 }
 
 /** What `read` says against a field of the request. */

@@ -5,7 +5,7 @@ import { isChannel, type Rule, type StateSpec } from "./channel.ts";
 import { checked } from "./channels/last-value.ts";
 import { checkName, checkTarget, record, refuse, START } from "./check.ts";
 import { isBranch, type Target } from "./moves.ts";
-import { nodeOf, type NodeRule } from "./node.ts";
+import { isGraphNode, nodeOf, type NodeRule } from "./node.ts";
 import { isSchema, type Schema } from "./schema.ts";
 
 /** Where a node leads: always the same, or chosen by the state. */
@@ -112,16 +112,21 @@ function hashOf({ rules, nodes, edges }: Pick<Definition, "rules" | "nodes" | "e
     JSON.stringify([
       [...rules].map(([key, { kind, life, shape }]) => [key, kind, life, shape ?? null]).sort(),
       [...nodes.values()]
-        .map(({ name, input, after, defer }) => [name, input !== undefined, after, defer])
+        .map(({ name, graph, input, after, defer }) => [
+          name,
+          input !== undefined,
+          after,
+          defer,
+          ...(graph === null ? [] : [graph.hash]),
+        ])
         .sort(),
       [...edges].map(([from, { kind, targets }]) => [from, kind, targets]).sort(),
     ]),
   );
 }
 
-/** Told by a mark, not by its making: a graph file may have loaded its own copy of this module. */
 export function isDefinition(value: unknown): value is Definition {
-  return typeof value === "object" && value !== null && (value as Partial<Definition>)["~heddle"] === "graph";
+  return isGraphNode(value);
 }
 
 interface Literal {
@@ -173,9 +178,7 @@ function definitionOf(literal: Literal): Definition {
   if (names.size === 0) refuse("nodes is empty: a graph needs at least one node");
   const nodes = new Map<string, NodeRule>();
   for (const node of names) {
-    const spec = specs[node];
-    if (isDefinition(spec)) refuse(`nodes.${node} is a graph: subgraphs are not served yet`);
-    nodes.set(node, nodeOf(node, spec, names));
+    nodes.set(node, nodeOf(node, specs[node], names));
   }
   const edges = new Map<string, EdgeRule>();
   for (const [from, spec] of Object.entries(record(literal.edges, "edges"))) {
@@ -204,4 +207,23 @@ function definitionOf(literal: Literal): Definition {
     output: output && [...output.keys()],
     migrate: migrate as Definition["migrate"],
   });
+}
+
+/** The graph that a node is; null where it has a body. */
+export function subgraphOf(node: NodeRule | undefined): Definition | null {
+  return (node?.graph ?? null) as Definition | null;
+}
+
+/**
+ * The graph at a namespace, `node:task|node:task`, of a definition: the subgraph to which its nodes lead.
+ * @throws ServiceError `graph.not_found`
+ */
+export function subgraphAt(root: Definition, ns: string): Definition {
+  let graph = root;
+  for (const node of ns === "" ? [] : ns.split("|").map((part) => part.split(":", 1)[0] ?? "")) {
+    const inner = subgraphOf(graph.nodes.get(node));
+    if (inner === null) throw new ServiceError("graph.not_found", `Node "${node}" is no graph`);
+    graph = inner;
+  }
+  return graph;
 }

@@ -2,7 +2,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { State, StateSpec, Update } from "./channel.ts";
 import type { Ctx } from "./context.ts";
 import { define, type Definition } from "./definition.ts";
-import type { Branch, END, Send, Target, To } from "./moves.ts";
+import type { Branch, END, Send, Target, To, ToParent } from "./moves.ts";
 import type { Schema } from "./schema.ts";
 
 /** A graph whose state is `S` and whose nodes are named `N`. Immutable; the configuration file gives it its name. */
@@ -14,7 +14,8 @@ export interface GraphDef<S extends StateSpec = StateSpec, N extends string = st
 export type Returned<S extends StateSpec, N extends string> =
   | Update<S>
   | To<N | END, Update<S>>
-  | readonly (Send<N> | To<N | END, Update<S>>)[]
+  | ToParent
+  | readonly (Send<N> | To<N | END, Update<S>> | ToParent)[]
   // oxlint-disable-next-line no-invalid-void-type -- a node may return nothing
   | void;
 
@@ -66,14 +67,20 @@ export interface NodeOptions<N extends string, In = unknown, C = unknown> {
   readonly cache?: Cache<In, C>;
 }
 
+/**
+ * A node: a function, an object with `run`, or a graph. A graph gets the keys that its state and this one both have (or, of a
+ * `send`, what that brings), runs in supersteps of its own, and returns those of them that its nodes have written, each as
+ * one write of its whole value: where both states have a `list()` or a `reduce()` of that name, what went in comes back
+ * as well, as in LangGraph. Messages do not double, they have ids. All its other keys stay its own.
+ */
 export type NodeSpec<S extends StateSpec, I, N extends string, C> =
   | NodeFn<State<S>, Returned<S, N>, C>
   | (NodeOptions<N, unknown extends I ? State<S> : I, C> & {
       /** Checks what a `send` brings; for a node that an edge reaches, it picks from the state. */
       readonly input?: Schema<unknown, I>;
-      readonly run: NodeFn<unknown extends I ? State<S> : I, Returned<S, N>, C>;
+      readonly run: NodeFn<unknown extends I ? State<S> : I, Returned<S, N>, C> | Definition;
     })
-  | GraphDef;
+  | Definition;
 
 /** Where a node leads: a node, several at once, or what a function of the state (with the node's own update) says. */
 export type EdgeSpec<S extends StateSpec, N extends string> =

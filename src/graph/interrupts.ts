@@ -49,6 +49,20 @@ export function asAnswer(stored: unknown): Answer | null {
   return isObject(stored) && Object.hasOwn(stored, "value") ? (stored as unknown as Answer) : null;
 }
 
+/** Answers to questions of a subgraph, kept by the task whose node it is, by the question's id. */
+export type Inward = { readonly [id: string]: Answer };
+
+/** A subgraph's task asks nothing itself: what stands among its answers is all for the tasks within. */
+export function readInward(resumes: readonly unknown[]): Inward {
+  const [first] = resumes;
+  return isObject(first) && isObject(first["inward"]) ? (first["inward"] as Inward) : {};
+}
+
+export function storeInward(inward: Inward): readonly unknown[] {
+  for (const _ in inward) return [{ inward }];
+  return [];
+}
+
 /** A resume that answers by id: an object with nothing but ids for keys. Everything else is one plain answer. */
 export function answersById(resume: unknown): ReadonlyMap<string, unknown> | undefined {
   if (!isObject(resume)) return undefined;

@@ -16,6 +16,17 @@ export interface To<N extends string = string, U = unknown> {
   readonly update?: U;
 }
 
+/**
+ * What a node of a subgraph returns to go on in the graph above. The subgraph ends with the superstep, its own state is not
+ * returned; `write` is in keys of the graph above.
+ */
+export interface ToParent {
+  readonly "~heddle": "parent";
+  // Not named as in To: TypeScript would infer the one from the other.
+  readonly parent: string | Send | readonly (string | Send)[];
+  readonly write?: unknown;
+}
+
 export type Target<N extends string = string> = N | END | Send<N>;
 
 /** An edge that is chosen by the state, and tells the drawing between which targets. */
@@ -33,13 +44,29 @@ export function send<const N extends string>(node: N, input: unknown): Send<N> {
   return { "~heddle": "send", node, input };
 }
 
-/** What a node returns to say itself where to go, with an update or without. Its edges hold all the same. */
-export function to<const N extends string, U = never>(
+function toNode<const N extends string, U = never>(
   target: N | Send<N> | readonly (N | Send<N>)[],
   update?: U,
 ): To<N, U> {
   return update === undefined ? { "~heddle": "to", to: target } : { "~heddle": "to", to: target, update };
 }
+
+function toParent(target: ToParent["parent"], update?: unknown): ToParent {
+  const leaving = { "~heddle": "parent", parent: target } as const;
+  return update === undefined ? leaving : { ...leaving, write: update };
+}
+
+interface ToNode {
+  <const N extends string, U = never>(target: N | Send<N> | readonly (N | Send<N>)[], update?: U): To<N, U>;
+  /**
+   * Leaves the subgraph for nodes of the graph above (LangGraph's `Command.PARENT`).
+   * @see ToParent
+   */
+  readonly parent: typeof toParent;
+}
+
+/** What a node returns to say itself where to go, with an update or without. Its edges hold all the same. */
+export const to: ToNode = Object.assign(toNode, { parent: toParent });
 
 /**
  * An edge chosen by the state, with the node's own update in it; `targets` are what it may choose among: the drawing shows
@@ -60,4 +87,5 @@ function branded(value: unknown): unknown {
 
 export const isSend = (value: unknown): value is Send => branded(value) === "send";
 export const isTo = (value: unknown): value is To => branded(value) === "to";
+export const isToParent = (value: unknown): value is ToParent => branded(value) === "parent";
 export const isBranch = (value: unknown): value is Branch => branded(value) === "branch";

@@ -25,10 +25,23 @@ export interface CacheRule {
   readonly key: ((input: never, context: never) => unknown) | undefined;
 }
 
+/** A graph in the place of a body; `definition.ts` knows all of it. */
+export interface GraphNode {
+  readonly "~heddle": "graph";
+  readonly hash: string;
+}
+
+/** Told by a mark, not by its making: a graph file may have loaded its own copy of this module. */
+export function isGraphNode(value: unknown): value is GraphNode {
+  return typeof value === "object" && value !== null && (value as Partial<GraphNode>)["~heddle"] === "graph";
+}
+
 /** A node as the engine sees it. */
 export interface NodeRule {
   readonly name: string;
   readonly run: (state: unknown, ctx: Ctx) => unknown;
+  /** The graph that the node is, in place of a body; null where it has one. */
+  readonly graph: GraphNode | null;
   /** Checks what the node gets; undefined: it gets the state. */
   readonly input: Schema | undefined;
   readonly retry: RetryRule;
@@ -57,17 +70,20 @@ const OPTIONS: ReadonlySet<string> = new Set(["run", "input", "retry", "timeout"
 export function nodeOf(name: string, spec: unknown, names: ReadonlySet<string>): NodeRule {
   checkName(name, "The node");
   const at = `nodes.${name}`;
-  const options = typeof spec === "function" ? { run: spec } : record(spec, at);
+  const options = typeof spec === "function" || isGraphNode(spec) ? { run: spec } : record(spec, at);
   checkOptions(options, OPTIONS, at);
   const { run, input, retry, timeout, after = [], defer = false, cache } = options;
-  if (typeof run !== "function") refuse(`${at}.run must be a function`);
+  if (typeof run !== "function" && !isGraphNode(run)) refuse(`${at}.run must be a function or a graph`);
   if (input !== undefined && !isSchema(input)) refuse(`${at}.input must be a schema`);
   if (!Array.isArray(after)) refuse(`${at}.after must be an array of node names`);
   for (const one of after as readonly unknown[]) checkTarget(one, `${at}.after`, names, false);
+  if (isGraphNode(run) && cache !== undefined)
+    refuse(`${at}.cache is for functions: a graph has nodes of its own`);
   if (typeof defer !== "boolean") refuse(`${at}.defer must be true or false`);
   return Object.freeze({
     name,
-    run: run as NodeRule["run"],
+    run: isGraphNode(run) ? noBody : (run as NodeRule["run"]),
+    graph: isGraphNode(run) ? run : null,
     input,
     retry: retryOf(retry, `${at}.retry`),
     timeout: timeout === undefined ? null : milliseconds(timeout, `${at}.timeout`),
@@ -76,6 +92,10 @@ export function nodeOf(name: string, spec: unknown, names: ReadonlySet<string>):
     cache: cacheOf(cache, `${at}.cache`),
   });
 }
+
+const noBody = (): never => {
+  throw new TypeError("A node that is a graph has no body");
+};
 
 function checkOptions(options: object, known: ReadonlySet<string>, at: string): void {
   for (const option of Object.keys(options)) {

@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { Definition } from "./definition.ts";
-import { END, isSend, isTo } from "./moves.ts";
+import { END, isSend, isTo, isToParent } from "./moves.ts";
 import { parse } from "./schema.ts";
 import type { Move } from "./superstep.ts";
 
@@ -13,6 +13,8 @@ export interface Reading {
   /** What it wrote to keys that are never stored; null where it wrote none. */
   readonly untracked: JsonObject | null;
   readonly goto: readonly Move[];
+  /** It leaves its graph for the one above: its `to.parent(...)`s, storable. Whatever else it returned is dropped. */
+  readonly leaves?: readonly unknown[];
 }
 
 /**
@@ -99,9 +101,14 @@ export function readReturn(definition: Definition, returned: unknown, namespace:
   if (returned === undefined || returned === null) return { update: null, untracked: null, goto: [] };
   const goto: Move[] = [];
   let update: unknown;
+  let leaves: unknown[] | undefined;
   for (const part of Array.isArray(returned) ? (returned as readonly unknown[]) : [returned]) {
     if (isSend(part)) {
       goto.push(readMove(definition, part, "the return"));
+      continue;
+    }
+    if (isToParent(part)) {
+      (leaves ??= []).push(toStorable(part, "to.parent(...)"));
       continue;
     }
     const written = isTo(part) ? part.update : part;
@@ -112,6 +119,7 @@ export function readReturn(definition: Definition, returned: unknown, namespace:
     }
     update = written;
   }
+  if (leaves !== undefined) return { update: null, untracked: null, goto: [], leaves };
   if (update === undefined) return { update: null, untracked: null, goto };
   return { ...readUpdate(definition, update, "update", namespace), goto };
 }

@@ -262,13 +262,6 @@ export function startTask(site: Site): PlannedTask {
   return pull(site, START, [START]);
 }
 
-/** Does a breakpoint name one of these nodes? */
-export function breaksAt(points: readonly string[] | "*" | null, names: Iterable<string>): boolean {
-  if (points === null) return false;
-  for (const name of names) if (name !== START && (points === "*" || points.includes(name))) return true;
-  return false;
-}
-
 const NOBODY: Waiting = Object.freeze({ joins: {}, deferred: {} });
 
 /** Reads what a checkpoint has kept of {@link Waiting}. */

@@ -26,7 +26,6 @@ const bodies = {
 } as const satisfies { readonly [body: string]: Unserved };
 
 const queries = {
-  state: { subgraphs: ["false", "0", "no", ""] },
   runs: { metadata: [] },
   create: { namespace: [] },
   stream: { namespace: [], checkpoint_id: [] },

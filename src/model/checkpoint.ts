@@ -86,3 +86,13 @@ export interface TaskWrites {
   readonly steps: JsonObject;
   readonly error: PlainError | null;
 }
+
+/** What a task has left that has left nothing. */
+export function blank({
+  ns,
+  checkpoint,
+  task,
+  name,
+}: Pick<TaskWrites, "ns" | "checkpoint" | "task" | "name">): TaskWrites {
+  return { ns, checkpoint, task, name, interrupts: [], resumes: [], steps: {}, error: null };
+}

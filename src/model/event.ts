@@ -1,6 +1,13 @@
+import type { CheckpointHead } from "./checkpoint.ts";
 import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
+
+/** What a fact refers to, kept with it where it is not stored of itself: of a run with durability `exit`. */
+export interface Inline {
+  readonly values: JsonObject;
+  readonly head?: CheckpointHead;
+}
 
 /**
  * What happened in a run, as its log stores it: facts, not rendered bytes. `values` and the like are a reference to a
@@ -19,6 +26,7 @@ export type Fact =
       readonly input: boolean;
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
+      readonly inline?: Inline;
     }
   /** A task starts, at epoch milliseconds `at`. A push brings its input; a pull reads the state of `checkpoint`. */
   | {
@@ -56,6 +64,7 @@ export type Fact =
       readonly interrupts: readonly Interrupt[];
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
+      readonly inline?: Inline;
     }
   /** `ctx.emit(data)`. */
   | { readonly t: "custom"; readonly ns: string; readonly data: unknown }

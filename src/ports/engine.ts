@@ -30,6 +30,8 @@ export type Plan =
   | { readonly kind: "done" }
   /** It waits: for answers (by root task), or, with none, at a breakpoint. */
   | { readonly kind: "paused"; readonly interrupts: Interrupts }
+  /** A subgraph's task has left it for the graph above: where to there, in the engine's own form. */
+  | { readonly kind: "left"; readonly moves: readonly unknown[] }
   | { readonly kind: "failed"; readonly error: PlainError };
 
 /** One step, computed: what to store, what to tell, what comes next. */
@@ -58,6 +60,8 @@ export type TaskOutcome =
       readonly error: PlainError;
       /** Another try would fail as well, or is not wanted. */
       readonly final?: true;
+      /** Questions that wait all the same: of a subgraph, of which another task failed. */
+      readonly waiting?: readonly Interrupt[];
       /** It failed because answers were refused: the questions that wait (again), and the answers' places in `resumes`. */
       readonly refused?: { readonly interrupts: readonly Interrupt[]; readonly places: readonly number[] };
     };
@@ -96,6 +100,8 @@ export interface NodeCall {
   readonly attempt: number;
   /** Which try of this attempt it is, from 1: `call` counts them. */
   readonly try: number;
+  /** The node is a graph: it is entered, not given to the host. */
+  readonly subgraph: boolean;
   /** How many tries the node may have. */
   readonly tries: number;
   /** Present when it may have several. */
@@ -124,7 +130,7 @@ export interface StreamedFact {
 }
 
 /**
- * One attempt of one run over one graph, driven by the run's actor: `begin`, then for each plan of tasks `call` and
+ * One attempt of one run over one graph: the root, or one that is a node, driven by the run's actor: `begin`, then for each plan of tasks `call` and
  * `settle` each one, then `apply`. It is a pure computation over what it was opened with: it MUST NOT read a clock, store
  * anything or run a node body.
  */
@@ -144,9 +150,31 @@ export interface Execution {
   apply(): Eventually<Step>;
   /**
    * The run is stopped (not taken back) in the middle of a step: what is kept of the messages that its tasks, by id, had begun
-   * to stream; null when nothing is. The checkpoint made has the same tasks to run next.
+   * to stream; null when nothing is. The checkpoint made has the same tasks to run next. Asked of the root alone: what
+   * was streamed within a task's subgraph is that task's.
    */
   cut?(streamed: ReadonlyMap<string, readonly StreamedFact[]>): Step | null;
+  /** The graph that a task's node is. Asked once for each `call` that said `subgraph`. */
+  enter(task: string): Inner;
+  /**
+   * Of a subgraph that has come to its end, or failed with `failure`: what that is to the task whose node it is. The task is
+   * then settled with it, as with what a body returned.
+   */
+  outcome(failure: PlainError | null): TaskOutcome;
+}
+
+/**
+ * A graph within a graph, for one try of a task. It has a namespace of its own, the task's, in which its checkpoints and
+ * its tasks' leavings are stored; its facts carry it. What is stored there was left by an earlier try, attempt or run, and
+ * is gone on from: tasks that have ended there MUST NOT run again.
+ */
+export interface Inner {
+  readonly ns: string;
+  /**
+   * `position`: the latest checkpoint in the namespace, nothing where there is none. The execution that comes back is
+   * driven as the root's is; the caller MUST have driven the try before to its end, or cut it off.
+   */
+  open(position: Position): Execution;
 }
 
 /** Whose run it is, and the ids and times that an execution needs; the caller's ports stand behind it. */
@@ -161,6 +189,8 @@ export interface Source {
 export interface Engine {
   has(graph: string): boolean;
   graphs(): readonly string[];
+  /** Is this node of a graph, or of the subgraph at namespace `ns` in it, a graph itself? False where there is none. */
+  isSubgraph(graph: string, ns: string, node: string): boolean;
   /** @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: Source): Execution;
   /** The keys of the state that a run of this graph shows as its values; null: all, also for a graph that is unknown. */

@@ -83,16 +83,24 @@ export interface StateParts {
   readonly writes: readonly TaskWrites[];
   /** Show what the nodes wrote in the metadata: it may be as large as the state. */
   readonly withWrites: boolean;
+  /** Subgraphs of its tasks, by task. */
+  readonly within?: ReadonlyMap<string, Within>;
 }
 
-export function stateOf({ thread, checkpoint, values, writes, withWrites }: StateParts): JsonObject {
+/** A subgraph in a task: its state where that was asked for, else its namespace alone. */
+export type Within =
+  | { readonly ns: string; readonly state?: undefined }
+  | { readonly ns: string; readonly state: JsonObject };
+
+export function stateOf(parts: StateParts): JsonObject {
+  const { thread, checkpoint, values, writes, withWrites, within } = parts;
   const { id, ns, parent } = checkpoint;
   const left = new Map(writes.map((task) => [task.task, task]));
   return {
     values,
     // A task that has finished waits for its siblings: it does not run again.
     next: checkpoint.next.filter((task) => left.get(task.id)?.result === undefined).map(({ name }) => name),
-    tasks: checkpoint.next.map((task) => taskOf(task, left.get(task.id))),
+    tasks: checkpoint.next.map((task) => taskOf(thread, task, left.get(task.id), within?.get(task.id))),
     metadata: metadataOf(thread, checkpoint, withWrites),
     created_at: toIso(checkpoint.created_at),
     checkpoint: checkpointOf(thread, ns, id),
@@ -120,7 +128,12 @@ function metadataOf(thread: string, checkpoint: Checkpoint, withWrites: boolean)
   };
 }
 
-function taskOf(task: PlannedTask, left: TaskWrites | undefined): JsonObject {
+function taskOf(
+  thread: string,
+  task: PlannedTask,
+  left: TaskWrites | undefined,
+  within: Within | undefined,
+): JsonObject {
   const { error } = left ?? { error: null };
   return {
     id: task.id,
@@ -129,8 +142,11 @@ function taskOf(task: PlannedTask, left: TaskWrites | undefined): JsonObject {
     // JSON text: clients parse it to an error of that name.
     error: (error ?? null) === null ? null : JSON.stringify({ name: error?.error, message: error?.message }),
     interrupts: left === undefined || left.result !== undefined ? [] : left.interrupts,
-    checkpoint: null,
-    state: null,
+    checkpoint:
+      within === undefined || within.state !== undefined
+        ? null
+        : { thread_id: thread, checkpoint_ns: within.ns },
+    state: within?.state ?? null,
     // What it has written, while it waits for its siblings.
     result: left?.result?.value ?? null,
   };

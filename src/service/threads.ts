@@ -5,10 +5,12 @@ import { uuid7 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Random } from "../ports/random.ts";
 import { emptyState, stateOf, threadOf } from "./records.ts";
 import { storableObject } from "./storable.ts";
+import { within } from "./subgraphs.ts";
 
 export interface NewThread {
   /** A UUID in lower case. */
@@ -24,6 +26,8 @@ export interface StateSelection {
   readonly keys?: readonly string[];
   /** With what the nodes wrote, in the metadata. */
   readonly writes: boolean;
+  /** With the states of the subgraphs in its tasks. */
+  readonly subgraphs?: boolean;
 }
 
 export interface Threads {
@@ -40,9 +44,10 @@ interface Deps {
   readonly journal: Journal;
   readonly clock: Clock;
   readonly random: Random;
+  readonly engine: Engine;
 }
 
-export function createThreads({ system, journal, clock, random }: Deps): Threads {
+export function createThreads({ system, journal, clock, random, engine }: Deps): Threads {
   async function valuesOf(key: ThreadKey, thread: ThreadRecord): Promise<JsonObject | null> {
     if (thread.checkpoint === null) return null;
     return journal.values(key, await checkpointAt(journal, key, thread.checkpoint));
@@ -59,14 +64,16 @@ export function createThreads({ system, journal, clock, random }: Deps): Threads
 
     get: (key) => whole(journal, key, async (record) => threadOf(record, await valuesOf(key, record))),
 
-    state: (key, { keys, writes: withWrites }) =>
+    state: (key, { keys, writes: withWrites, subgraphs = false }) =>
       whole(journal, key, async (record) => {
         if (record.checkpoint === null) return emptyState;
         const checkpoint = await checkpointAt(journal, key, record.checkpoint);
         const wanted = keys?.filter((name) => Object.hasOwn(checkpoint.channels, name));
         const values = wanted?.length === 0 ? {} : await journal.values(key, checkpoint, wanted);
         const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
-        return stateOf({ thread: key.thread, checkpoint, values, writes, withWrites });
+        const parts = { thread: key.thread, checkpoint, values, writes, withWrites };
+        const inner = await within({ engine, journal, key, states: subgraphs, withWrites }, checkpoint);
+        return stateOf(inner === undefined ? parts : { ...parts, within: inner });
       }),
   };
 }

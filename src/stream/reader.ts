@@ -3,8 +3,8 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Log } from "./log.ts";
 import type { RunSource } from "./source.ts";
-import { Entry } from "./tail.ts";
 import type { Memo, Segment } from "./view.ts";
+import { Entry, inlineStates } from "./tail.ts";
 
 /**
  * `wait`: nothing more yet, `onReady` will tell. `end`: the run has ended and all of it has been read. `cut`: the log was
@@ -156,7 +156,7 @@ export class RunReader implements Reader {
     while (this.#place < this.#ahead.length) {
       const chunk = this.#ahead[this.#place++] as EventChunk;
       const end = endOf(chunk);
-      if (end > this.#cursor + 1) return this.#pass(new Entry(chunk, end));
+      if (end > this.#cursor + 1) return this.#pass(new Entry(chunk, end, 0, inlineStates(chunk)));
     }
     if (this.#place > 0) this.rest();
     return undefined;

@@ -28,6 +28,17 @@ export class Entry {
   }
 }
 
+/** The states that a stored chunk brings along. */
+export function inlineStates({ facts }: EventChunk): ReadonlyMap<number, LiveState> | undefined {
+  let states: Map<number, LiveState> | undefined;
+  for (const [i, fact] of facts.entries()) {
+    if ((fact.t !== "checkpoint" && fact.t !== "interrupt") || fact.inline === undefined) continue;
+    const { values, head } = fact.inline;
+    (states ??= new Map()).set(i, { values, head });
+  }
+  return states;
+}
+
 export interface TailLimits {
   /** Estimated bytes. */
   readonly weight: number;

@@ -161,6 +161,10 @@ test("a thread whose run was in progress wakes at work, with that run first", ()
   actor.stop();
 });
 
+const noGraph = (): never => {
+  throw new TypeError("no task here is a graph");
+};
+
 describe("the run's chart, walked through", () => {
   const idleTask = fromCallback<TaskEvent, TaskInput>(() => undefined) as unknown as TaskMachine;
   const none = () => undefined;
@@ -199,7 +203,7 @@ describe("the run's chart, walked through", () => {
     })),
   ] as unknown as RunEvent[];
   const paths = getShortestPaths(run, {
-    input: { thread: "_/t", run: "r" },
+    input: { thread: "_/t", run: "r", within: null },
     events,
     serializeState: (state) => JSON.stringify([state.value, state.context.waiting, state.context.stop]),
     limit: 20_000,
@@ -237,7 +241,7 @@ describe("the run's chart, walked through", () => {
 
   test("is what the actor does, in every state at every event", () => {
     const effects = { load: none, plan: none, abort: none, close: none };
-    const machine = runMachine(effects, taskMachine({ execute: () => undefined }), {
+    const machine = runMachine(effects, taskMachine({ execute: () => undefined }, noGraph), {
       grace: () => undefined,
     });
     let compared = 0;
@@ -246,7 +250,7 @@ describe("the run's chart, walked through", () => {
         .map(({ event }) => event as RunEvent)
         .filter(({ type }) => !type.startsWith("xstate.init"));
       for (const event of state.status === "active" ? events : []) {
-        const actor = createActor(machine, { input: { thread: "_/t", run: "r" } });
+        const actor = createActor(machine, { input: { thread: "_/t", run: "r", within: null } });
         actor.start();
         for (const one of [...told, event]) {
           const grace = (one.type as string).startsWith("xstate.after.");
@@ -288,8 +292,8 @@ describe("the task's chart", () => {
   ];
   test.each(rows)("%j ends it %s", (types, kind) => {
     let executed = 0;
-    const actor = createActor(taskMachine({ execute: () => executed++ }), {
-      input: { thread: "_/t", run: "r", task: "1", name: "a" },
+    const actor = createActor(taskMachine({ execute: () => executed++ }, noGraph), {
+      input: { thread: "_/t", run: "r", within: null, task: "1", name: "a" },
     });
     actor.start();
     for (const type of types) actor.send({ type });
@@ -304,8 +308,8 @@ describe("the task's chart", () => {
     const paths = getShortestPaths(machine, { events: types.map((type) => ({ type })) });
     expect(paths.length).toBe(Object.keys(taskChart.states).length);
     for (const { state, steps } of paths) {
-      const actor = createActor(taskMachine({ execute: () => undefined }), {
-        input: { thread: "_/t", run: "r", task: "1", name: "a" },
+      const actor = createActor(taskMachine({ execute: () => undefined }, noGraph), {
+        input: { thread: "_/t", run: "r", within: null, task: "1", name: "a" },
       });
       actor.start();
       for (const { event } of steps) actor.send(event as TaskEvent);

@@ -18,6 +18,7 @@ export const call: NodeCall = {
   tenant: "_",
   assistant: "x",
   attempt: 1,
+  subgraph: false,
   try: 1,
   tries: 1,
   timeout: null,

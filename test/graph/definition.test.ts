@@ -43,7 +43,11 @@ describe("refused at definition, with the name", () => {
     ["a name with a NUL", { nodes: { a: node, "x\u0000": node } }, "a name must not contain"],
     ["an empty name", { nodes: { a: node, "": node } }, "empty name"],
     ["a name that is too long", { nodes: { a: node, ["x".repeat(129)]: node } }, "over 128 characters"],
-    ["a subgraph", { nodes: { a: node, sub: inner } }, "nodes.sub is a graph: subgraphs are not served yet"],
+    [
+      "a subgraph with an unknown option",
+      { nodes: { a: node, sub: { run: inner, x: 1 } } },
+      "nodes.sub.x is not",
+    ],
     [
       "an unknown option",
       { nodes: { a: { run: node, retries: 2 } } },

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { ChannelChange, PlannedTask } from "../../src/model/checkpoint.ts";
 import { answersById, interruptId, refusal, toInterrupt } from "../../src/graph/interrupts.ts";
-import { breaksAt, inOrder, joinChanges, pull, push } from "../../src/graph/superstep.ts";
+import { breaksAt } from "../../src/graph/breakpoints.ts";
+import { inOrder, joinChanges, pull, push } from "../../src/graph/superstep.ts";
 
 const site = { ns: "", checkpoint: "1f0c5b2e-0000-6000-8000-000000000000", step: 1 };
 

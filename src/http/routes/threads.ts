@@ -4,7 +4,7 @@ import type { HttpDeps } from "../deps.ts";
 import { invalidField } from "../errors.ts";
 import type { Route } from "../router.ts";
 import { threadCreate } from "../schemas.ts";
-import { refuseUnserved, refuseUnservedQuery } from "../unserved.ts";
+import { refuseUnserved } from "../unserved.ts";
 
 export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route[] {
   return [
@@ -32,8 +32,9 @@ export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route
       path: "/threads/:thread_id/state",
       async handle(call) {
         const key = call.thread();
-        refuseUnservedQuery(call.query, "state");
-        call.json(await threads.state(key, selection(call.query.list("select"))));
+        const subgraphs = call.query.flag("subgraphs") ?? false;
+        const asked = selection(call.query.list("select"));
+        call.json(await threads.state(key, subgraphs ? { ...asked, subgraphs } : asked));
       },
     },
   ];

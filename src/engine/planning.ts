@@ -1,0 +1,55 @@
+import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { PlainError } from "../model/errors.ts";
+import type { Emission, Step } from "../ports/engine.ts";
+import { breaksAt } from "../graph/breakpoints.ts";
+import type { Frame } from "./frame.ts";
+
+/** What is to be planned, and what breakpoints may stop it. */
+interface Planning {
+  /** What is to run now. */
+  readonly tasks: readonly PlannedTask[];
+  /** All tasks of the step, when some of them are done or wait. */
+  readonly all?: readonly PlannedTask[];
+  readonly emissions: Emission[];
+  readonly checkpoints?: readonly NewCheckpoint[];
+  readonly writes?: readonly TaskWrites[];
+  /** The nodes that have just run; undefined when breakpoints do not count: the run has just been told to go on. */
+  readonly after?: readonly string[];
+}
+
+/** Goes on from the latest checkpoint: with tasks, or not. */
+export function plan(frame: Frame, planning: Planning): Step {
+  const { tasks, all, emissions, checkpoints = [], writes = [], after } = planning;
+  const { values, ns, breaks } = frame;
+  const base = { checkpoints, writes, emissions, values };
+  frame.tasks = new Map((all ?? tasks).map((task) => [task.id, task]));
+  if (tasks.length === 0) return { ...base, plan: { kind: "done" } };
+  if (after !== undefined && breaksAt(breaks.after, after)) return pauseAt(frame, base);
+  if (frame.step > frame.stop) return { ...base, plan: { kind: "failed", error: recursion(frame) } };
+  if (after !== undefined && breaks.before !== null) {
+    const names = tasks.map((task) => task.name);
+    if (breaksAt(breaks.before, names)) return pauseAt(frame, base);
+  }
+  const checkpoint = (frame.head as CheckpointHead).id;
+  const at = frame.source.now();
+  for (const { id, name, triggers, input } of tasks) {
+    emissions.push({
+      fact: { t: "task", id, name, ns, checkpoint, triggers, at, ...(input && { input }) },
+    });
+  }
+  return { ...base, plan: { kind: "tasks", tasks } };
+}
+
+function pauseAt(frame: Frame, base: Omit<Step, "plan"> & { readonly emissions: Emission[] }): Step {
+  base.emissions.push(frame.pauseFact([]));
+  return { ...base, plan: { kind: "paused", interrupts: {} } };
+}
+
+function recursion({ limit }: Frame): PlainError {
+  return {
+    error: "GraphRecursionError",
+    message:
+      `Recursion limit of ${limit} reached without hitting a stop condition; raise recursion_limit in the run's ` +
+      `config, or look for a loop in the edges (GRAPH_RECURSION_LIMIT)`,
+  };
+}

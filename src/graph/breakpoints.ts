@@ -1,0 +1,24 @@
+import { START } from "./check.ts";
+
+/**
+ * The breakpoints of a run that are in the subgraph at `path` (node names from the root down): those that begin with it,
+ * `node|inner`. A bare name, and a bare `*`, mean the root's nodes alone.
+ */
+export function breakpointsAt(
+  points: readonly string[] | "*" | null,
+  path: readonly string[],
+): readonly string[] | "*" | null {
+  if (path.length === 0) return points;
+  if (points === null || points === "*") return null;
+  const above = `${path.join("|")}|`;
+  const inner = points.filter((point) => point.startsWith(above)).map((point) => point.slice(above.length));
+  if (inner.includes("*")) return "*";
+  return inner.length === 0 ? null : inner;
+}
+
+/** Does a breakpoint name one of these nodes? */
+export function breaksAt(points: readonly string[] | "*" | null, names: Iterable<string>): boolean {
+  if (points === null) return false;
+  for (const name of names) if (name !== START && (points === "*" || points.includes(name))) return true;
+  return false;
+}
