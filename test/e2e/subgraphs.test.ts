@@ -193,7 +193,7 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
       ["messages", "hel"],
       ["messages", "lo"],
     ]);
-    const [, meta] = hidden[0]?.data as [unknown, { [key: string]: string }];
+    const [, meta] = (hidden[0] as Event).data as [unknown, { [key: string]: string }];
     expect(meta["langgraph_node"]).toBe("model");
     expect(plain(meta["langgraph_checkpoint_ns"] ?? "")).toBe("chat|model");
     expect(plain(meta["checkpoint_ns"] ?? "")).toBe("chat");

@@ -83,7 +83,7 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", `${RUNS}/${RUN}/cancel?action=stop`, undefined, 422, "action"],
   ["POST", `${RUNS}/${RUN}/cancel?wait=maybe`, undefined, 422, "wait"],
   ["POST", `${RUNS}/${RUN}/cancel?reason=taken`, undefined, 422, "reason"],
-  ["GET", `/threads/${THREAD}/state?subgraphs=true`, undefined, 422, "subgraphs"],
+  ["GET", `/threads/${THREAD}/state?subgraphs=maybe`, undefined, 422, "subgraphs"],
   ["GET", `/threads/${THREAD}/state?select=nope`, undefined, 422, "select"],
   // Threads and assistants.
   ["POST", "/threads", { thread_id: "nope" }, 422, "thread_id"],
