@@ -285,3 +285,37 @@ describe("a running server", () => {
     expect(paused).toHaveProperty("__interrupt__");
   });
 });
+
+describe("keys", () => {
+  const graphs = { a: "./a.mjs:default" };
+  const files = { "a.mjs": `import { graph, list } from "heddle"; export default graph(${body("1")});` };
+  const ask = async ({ url }: Running, headers: Record<string, string> = {}) =>
+    (await fetch(`${url}/threads`, { method: "POST", body: "{}", headers })).status;
+
+  test.each([
+    ["the environment", {}, { HEDDLE_API_KEYS: "one, acme:two" }],
+    ["the file's environment", { env: { HEDDLE_API_KEYS: "one,acme:two" } }, {}],
+  ])("from %s close the server, also to other machines, and are never printed", async (name, extra, env) => {
+    const config = project(`keys of ${name}`, { ...files, "heddle.json": { graphs, ...extra } });
+    const args = ["--config", config, "--data", data(`keys of ${name}`), "--host", "0.0.0.0"];
+    const server = await Running.start(args, { ...env, HEDDLE_REQUEST_LOG: "info" });
+    expect([await ask(server), await ask(server, { "x-api-key": "two" })]).toEqual([401, 200]);
+    await expect.poll(() => server.output).toContain('"tenant":"acme"');
+    expect(server.output).not.toMatch(/\b(one|two)\b/);
+  });
+
+  test("without one, other machines are not let in unless that is meant", async () => {
+    const config = project("open", { ...files, "heddle.json": { graphs } });
+    const args = ["--config", config, "--data", data("open"), "--host", "0.0.0.0"];
+    const refused = heddle(["start", "--port", "0", ...args]);
+    expect(refused.status).toBe(1);
+    expect(refused.stderr).toContain("would let other machines drive this server without a key");
+    expect(await ask(await Running.start([...args, "--insecure"]))).toBe(200);
+  });
+
+  test("a list that holds none is refused, not taken for an open server", () => {
+    const config = project("none", { ...files, "heddle.json": { graphs } });
+    const refused = heddle(["start", "--port", "0", "--config", config], { env: { HEDDLE_API_KEYS: " , " } });
+    expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining("holds none")]);
+  });
+});
