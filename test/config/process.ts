@@ -78,6 +78,17 @@ export function heddle(
   return { status, stdout, stderr };
 }
 
+/** The same, while this process goes on with other things. */
+export async function heddleBeside(args: readonly string[]) {
+  const child = spawn(process.execPath, [cli, ...args], { cwd: root, env: environment({}) });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const output = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
+  const [status] = (await once(child, "close")) as [number | null];
+  return { status, ...output };
+}
+
 /** A server in a process of its own, as `heddle start` makes it. It ends with the test. */
 export class Running {
   readonly url: string;

@@ -1,0 +1,129 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { build, heddle, heddleBeside, Running } from "./process.ts";
+import { connect, Home, saying } from "./project.ts";
+
+const home = new Home();
+vi.setConfig({ testTimeout: 60_000 });
+beforeAll(build, 120_000);
+afterAll(() => home.remove());
+
+const config = () =>
+  home.project("care", {
+    "a.mjs": `import { graph, list } from "heddle";
+      export const a = ${saying('"x".repeat(20_000)')};
+      export const leave = ${saying("process.exit(Number(process.env.LEAVE_WITH))")};`,
+    "heddle.json": { graphs: { a: "./a.mjs:a", leave: "./a.mjs:leave" } },
+  });
+
+async function runs(server: Running, count: number): Promise<string[]> {
+  const client = connect(server);
+  const one = async () => {
+    const { thread_id } = await client.threads.create();
+    await client.runs.wait(thread_id, "a", { input: {} });
+    return thread_id;
+  };
+  const made: string[] = [];
+  while (made.length < count) made.push(...(await Promise.all(Array.from({ length: 8 }, one))));
+  return made;
+}
+
+describe("heddle backup", () => {
+  test("copies a data directory that is written to, with all that was acknowledged before", async () => {
+    const data = home.data("live");
+    const target = home.data("copy");
+    const server = await Running.start(["--config", config(), "--data", data]);
+    const before = await runs(server, 400);
+    let going = true;
+    const more = (async () => {
+      while (going) await runs(server, 8);
+    })();
+    // Not at once: the copy is made by a process of its own, while this one goes on writing.
+    const { status, stdout, stderr } = await heddleBeside(["backup", target, "--data", data]);
+    going = false;
+    await more;
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toContain(`was copied to ${target}`);
+    expect(readdirSync(data).filter((name) => name.startsWith("backup-"))).toEqual([]);
+
+    expect(heddle(["check", "--data", target])).toEqual({
+      status: 0,
+      stdout: `${target} is whole\n`,
+      stderr: "",
+    });
+    const copied = await Running.start(["--config", config(), "--data", target]);
+    const client = connect(copied);
+    for (const thread of before) {
+      expect(await client.threads.get(thread)).toMatchObject({ thread_id: thread, status: "idle" });
+    }
+    expect((await client.threads.getState<{ said: string[] }>(before.at(-1) ?? "")).values.said).toHaveLength(
+      1,
+    );
+  });
+
+  test("refuses a target with something in it, and a data directory that is none", () => {
+    home.project("full", { file: "" });
+    const full = join(home.path, "full");
+    const none = home.data("none");
+    expect(heddle(["backup", full, "--data", none])).toMatchObject({
+      status: 1,
+      stderr: `heddle: There is no data directory ${none}; name it with --data\n`,
+    });
+    expect(heddle(["backup", home.data("new"), "--data", full])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("There is no data in"),
+    });
+  });
+});
+
+describe("heddle check and repair", () => {
+  test("damage is told, and what can be is rebuilt", async () => {
+    const data = home.data("damaged");
+    const server = await Running.start(["--config", config(), "--data", data]);
+    const [thread = ""] = await runs(server, 8);
+    expect(heddle(["check", "--data", data])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("is open in process"),
+    });
+    expect(await server.stop()).toBe(0);
+    expect(heddle(["check", "--data", data])).toMatchObject({ status: 0 });
+
+    rmSync(join(data, "level", "CURRENT"));
+    expect(heddle(["check", "--data", data])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('run "heddle repair"'),
+    });
+    expect(heddle(["repair", "--data", data])).toMatchObject({ status: 0, stderr: "" });
+    expect(heddle(["check", "--data", data])).toMatchObject({ status: 0 });
+    const again = await Running.start(["--config", config(), "--data", data]);
+    expect(await connect(again).threads.get(thread)).toMatchObject({ thread_id: thread });
+    expect(await again.stop()).toBe(0);
+
+    // A byte in the middle of what is stored.
+    const table = readdirSync(join(data, "level"))
+      .map((name) => join(data, "level", name))
+      .filter((path) => /\.(ldb|log)$/.test(path))
+      .toSorted((a, b) => readFileSync(b).length - readFileSync(a).length)[0];
+    const bytes = readFileSync(table ?? "");
+    bytes.fill(0x55, bytes.length / 2, bytes.length / 2 + 64);
+    writeFileSync(table ?? "", bytes);
+    expect(heddle(["check", "--data", data]).status).toBe(1);
+  });
+});
+
+describe("a graph that ends the process", () => {
+  test.each([
+    [0, 1],
+    [7, 7],
+  ])("with %i is told of, and the process ends with %i", async (code, status) => {
+    const args = ["--config", config(), "--data", home.data(`leave-${code}`)];
+    const server = await Running.start(args, { LEAVE_WITH: String(code) });
+    const client = connect(server);
+    const { thread_id } = await client.threads.create();
+    await client.runs.create(thread_id, "leave", { input: {} }).catch(() => undefined);
+    expect(await server.ended).toBe(status);
+    expect(server.output).toContain("a graph ended the process");
+    expect(server.output).toMatch(/a\.mjs:\d+/);
+  });
+});

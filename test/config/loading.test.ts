@@ -1,0 +1,190 @@
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { loadGraphs } from "../../src/loading/graphs.ts";
+import { build, heddle, Running } from "./process.ts";
+import { Home, say, saying } from "./project.ts";
+
+const home = new Home();
+vi.setConfig({ testTimeout: 60_000 });
+beforeAll(build, 120_000);
+afterAll(() => home.remove());
+
+/** A package as npm would put it there, for both kinds of callers, that counts how often it is loaded. */
+const counting = (name: string) => ({
+  [`node_modules/${name}/package.json`]: {
+    name,
+    exports: { import: "./index.mjs", require: "./index.cjs" },
+  },
+  [`node_modules/${name}/index.cjs`]:
+    "globalThis.loads = (globalThis.loads ?? 0) + 1; exports.word = 'packed';",
+  [`node_modules/${name}/index.mjs`]: "import cjs from './index.cjs'; export const { word } = cjs;",
+});
+
+const imports = 'import { graph, list } from "heddle";';
+const requires = 'const { graph, list } = require("heddle");';
+const loads = 'word + " " + globalThis.loads';
+
+/** Every file ending that its kind of project may have, as TypeScript and JavaScript are written there. */
+const esm = (says: string) => `${imports} import { word } from "pack"; export default ${saying(says)};`;
+const typed = (says: string) =>
+  `${imports} import { word } from "pack"; const w: string = word; export const g = ${saying(`w && ${says}`)};`;
+const commonjs = (says: string) =>
+  `${requires} const { word } = require("pack"); exports.g = ${saying(says)};`;
+
+describe("a project", () => {
+  test.each<[string, object, Record<string, string>]>([
+    [
+      "of ES modules",
+      { type: "module" },
+      {
+        "a.ts:g": typed(loads),
+        "a.mts:g": typed(loads),
+        "a.cts:g": typed(loads),
+        "a.js": esm(loads),
+        "a.mjs": esm(loads),
+        "a.cjs:g": commonjs(loads),
+      },
+    ],
+    [
+      "of CommonJS",
+      { type: "commonjs" },
+      {
+        "a.ts:g": typed(loads),
+        "a.mts:g": typed(loads),
+        "a.cts:g": typed(loads),
+        "a.js:g": commonjs(loads),
+        "a.mjs": esm(loads),
+        "a.cjs:g": commonjs(loads),
+      },
+    ],
+    [
+      "that does not say of what",
+      {},
+      {
+        "a.ts:g": typed(loads),
+        "a.mts:g": typed(loads),
+        "a.cts:g": typed(loads),
+        "a.js:g": commonjs(loads),
+        "a.mjs": esm(loads),
+        "a.cjs:g": commonjs(loads),
+      },
+    ],
+  ])("%s: every kind of file, its own packages, each of them once", async (name, manifest, files) => {
+    const places = Object.keys(files);
+    const config = home.project(name, {
+      "package.json": manifest,
+      ...counting("pack"),
+      ...Object.fromEntries(places.map((place) => [place.split(":")[0] ?? "", files[place] ?? ""])),
+      "heddle.json": {
+        graphs: Object.fromEntries(places.map((place) => [place.split(":")[0], `./${place}`])),
+      },
+    });
+    for (const command of ["start", "dev"] as const) {
+      const server = await Running.spawn(command, ["--config", config, "--data", home.data(name + command)]);
+      for (const place of places) {
+        expect(`${place} ${await say(server, place.split(":")[0] ?? "")}`).toBe(`${place} packed 1`);
+      }
+      expect(await server.stop()).toBe(0);
+    }
+  });
+
+  test("its tsconfig holds, from wherever the command is given", async () => {
+    const config = home.project("paths", {
+      "package.json": { type: "module" },
+      "tsconfig.json": { compilerOptions: { paths: { "@words/*": ["./lib/*"] } } },
+      "lib/word.ts": 'export const word: string = "aliased";',
+      "graphs/a.ts": `${imports} import { word } from "@words/word"; export default ${saying("word")};`,
+      "heddle.json": { graphs: { a: "./graphs/a.ts" } },
+    });
+    const server = await Running.start(["--config", config, "--data", home.data("paths")]);
+    expect(await say(server, "a")).toBe("aliased");
+  });
+
+  test("its packages may be links to folders beside it", async () => {
+    home.project("linked/shared", {
+      "package.json": { name: "shared", type: "module", exports: "./index.ts" },
+      "index.ts": 'export const word: string = "shared";',
+    });
+    const config = home.project("linked/app", {
+      "package.json": { type: "module" },
+      "node_modules/.keep": "",
+      "a.ts": `${imports} import { word } from "shared"; export default ${saying("word")};`,
+      "heddle.json": { graphs: { a: "./a.ts" } },
+    });
+    symlinkSync(join(home.path, "linked/shared"), join(home.path, "linked/app/node_modules/shared"));
+    const server = await Running.start(["--config", config, "--data", home.data("linked")]);
+    expect(await say(server, "a")).toBe("shared");
+  });
+});
+
+describe("an export", () => {
+  test("may be a function, or a promise, of a graph", async () => {
+    const config = home.project("factory", {
+      "a.mjs": `${imports}
+        export const plain = () => ${saying('"plain"')};
+        export const later = async (config) => ${saying("typeof config.configurable")};
+        export const promise = Promise.resolve(${saying('"promise"')});`,
+      "heddle.json": {
+        graphs: { plain: "./a.mjs:plain", later: "./a.mjs:later", promise: "./a.mjs:promise" },
+      },
+    });
+    const server = await Running.start(["--config", config, "--data", home.data("factory")]);
+    expect(await say(server, "plain")).toBe("plain");
+    expect(await say(server, "later")).toBe("object");
+    expect(await say(server, "promise")).toBe("promise");
+  });
+
+  test.each<[string, string, string]>([
+    ["that fails", "throw new Error('no luck')", 'the function "default" gave no graph: no luck'],
+    ["that gives none", "return 5", 'the export "default" of '],
+    ["of LangGraph.js", "return { invoke() {} }", "LangGraph.js graphs are not served yet"],
+  ])("a function %s is refused", (_, body, message) => {
+    const config = home.project("no-factory", {
+      "a.mjs": `export default () => { ${body}; };`,
+      "heddle.json": { graphs: { a: "./a.mjs" } },
+    });
+    const { status, stderr } = heddle([
+      "start",
+      "--port",
+      "0",
+      "--config",
+      config,
+      "--data",
+      home.data("no"),
+    ]);
+    expect(stderr).toContain("graphs.a: ");
+    expect(stderr).toContain(message);
+    expect(status).toBe(1);
+  });
+
+  test("of a file that never comes to its end is not waited for for ever", async () => {
+    const path = home.project("endless", {
+      "a.mjs": "await new Promise(() => undefined);",
+      "b.mjs": "export default () => new Promise(() => undefined);",
+    });
+    for (const file of ["a.mjs", "b.mjs"]) {
+      const timers: (() => void)[] = [];
+      const after = (_: number, task: () => void) => {
+        timers.push(task);
+        return () => undefined;
+      };
+      const graphs = { g: { file: join(home.path, "endless", file), name: "default" } };
+      const loading = loadGraphs(
+        { path, graphs },
+        {
+          random: { bytes: (n) => new Uint8Array(n), float: () => 0 },
+          scheduler: { soon: () => undefined, after },
+        },
+      );
+      const outcome = loading.then(
+        () => "loaded",
+        (cause: Error) => cause.message,
+      );
+      // The file's own timer comes first, the function's after it.
+      await vi.waitFor(() => expect(timers.length).toBeGreaterThan(file === "a.mjs" ? 0 : 1));
+      for (const task of timers) task();
+      expect(await outcome).toMatch(/graphs\.g: .*did not come to an end in 30 s/);
+    }
+  });
+});
