@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { everythingRests, nothingIsLost } from "./checkers/acknowledged.ts";
 import { finishedTasks, nothingIsRepeated, oneRunAtATime } from "./checkers/repeats.ts";
 import { resumeIsExact } from "./checkers/streams.ts";
+import { everyEndIsTold } from "./checkers/webhooks.ts";
 import { Frames, type Frame } from "./client.ts";
 import { Ledger } from "./ledger.ts";
 import { checkpoint, effect, frame, stored } from "./made-up.ts";
@@ -147,6 +148,32 @@ describe("I8: one run at a time", () => {
   test("a run that goes on after another has begun is found", () => {
     const found = oneRunAtATime([effect("a", "1"), effect("b", "2"), effect("a", "3")]);
     expect(found).toMatchObject([{ invariant: "I8" }]);
+  });
+});
+
+describe("I9: every end is told", () => {
+  const hooked = () => {
+    const entry = new Ledger().acknowledge("t0", "r", "wait", 0);
+    return { entry, status: "success" };
+  };
+  const told = { run: "r", id: "r", status: "success" };
+
+  test("an end that was told, once or again, is in order; so is one that nobody asked to be told of", () => {
+    expect(everyEndIsTold([hooked()], [told, told], [])).toEqual([]);
+    const quiet = { entry: new Ledger().acknowledge("t9", "r", "wait", 0), status: "success" };
+    expect(everyEndIsTold([quiet], [], [])).toEqual([]);
+    expect(everyEndIsTold([{ ...hooked(), status: undefined }], [], [])).toEqual([]);
+  });
+
+  test.each([
+    ["never told", hooked(), [], [], "was never told"],
+    ["owed still", hooked(), [told], [{}], "1 webhooks are owed still"],
+    ["told otherwise", hooked(), [{ ...told, status: "error" }], [], "was told error"],
+    ["told of before its end", { ...hooked(), status: "pending" }, [told], [], "is pending, and"],
+    ["told of and taken back", { ...hooked(), status: undefined }, [told], [], "is undefined, and"],
+    ["told under two ids", hooked(), [told, { ...told, id: "s" }], [], "under another id"],
+  ])("one that is %s is found", (_, now, all, owed, message) => {
+    expect(everyEndIsTold([now], all, owed)).toMatchObject([{ message: expect.stringContaining(message) }]);
   });
 });
 

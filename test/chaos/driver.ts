@@ -6,8 +6,10 @@ import { finishedTasks, nothingIsRepeated, oneRunAtATime, type Finished } from "
 import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "./checkers/stored.ts";
 import { Client } from "./client.ts";
 import { Effects } from "./effects.ts";
+import { Hooks } from "./hooks.ts";
 import { Ledger, type Violation } from "./ledger.ts";
-import { Load, servedModes } from "./load.ts";
+import { Load } from "./load.ts";
+import { servedModes } from "./modes.ts";
 import { Life, type Setup } from "./process.ts";
 import { Dice } from "./random.ts";
 import { snapshot, type Snapshot } from "./snapshot.ts";
@@ -74,6 +76,8 @@ class Driver {
   readonly #dice: Dice;
   readonly #directory: string;
   readonly #effects: Effects;
+  readonly #hooks: Hooks;
+  #hook = "";
   readonly #finished = new Map<string, Finished>();
   #modes: readonly string[] = [];
   readonly #seen = new Set<string>();
@@ -82,6 +86,7 @@ class Driver {
     this.#options = options;
     this.#dice = new Dice(options.seed);
     this.#directory = directory;
+    this.#hooks = new Hooks(this.#dice);
     this.#effects = new Effects(join(directory, "effects.jsonl"));
   }
 
@@ -96,9 +101,11 @@ class Driver {
   async run(): Promise<void> {
     const { kills, seconds = Number.POSITIVE_INFINITY } = this.#options;
     const more = () => this.ledger.kills.length < kills && this.ledger.now() < seconds * 1000;
+    this.#hook = await this.#hooks.open();
     while (this.violations.length === 0 && more()) await this.#cycle();
     // Also when something was found: what the server says of it now belongs to the evidence.
     await this.#last();
+    this.#hooks.close();
   }
 
   /** Start, look, load, kill, look. */
@@ -143,6 +150,7 @@ class Driver {
       this.#dice,
       this.#options.threads ?? 50,
       this.#modes,
+      this.#hook,
       (violation) => {
         if (self === undefined) this.#found(violation);
       },
@@ -234,7 +242,14 @@ class Driver {
     const violations: Violation[] = [];
     const found = (violation: Violation) => violations.push(violation);
     try {
-      await verify({ client, ledger: this.ledger, dice: this.#dice, found, all });
+      await verify({
+        client,
+        ledger: this.ledger,
+        dice: this.#dice,
+        hooks: this.#hooks,
+        found,
+        all,
+      });
     } catch (error) {
       await Promise.race([life.gone, sleep(500)]);
       if (life.ended === undefined) {

@@ -1,19 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { IncomingMessage } from "node:http";
+import { isHooked } from "./checkers/webhooks.ts";
 import { Lost, type Answer, type Client } from "./client.ts";
 import type { Disturbance, Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import type { Dice } from "./random.ts";
-
-const ALL_MODES = [
-  "values",
-  "updates",
-  "messages",
-  "messages-tuple",
-  "custom",
-  "debug",
-  "tasks",
-  "checkpoints",
-];
 
 export const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
 
@@ -33,25 +23,7 @@ const MIX = {
 /** Answers that a client may get for asking at a bad moment. Anything else is a fault, above all 5xx. */
 const FINE = new Set([200, 202, 204, 404, 409]);
 
-/** The stream modes that a server has to show: asked of it, so that a mode that comes to be served is tried at once. */
-export async function servedModes(client: Client): Promise<readonly string[]> {
-  const served: string[] = [];
-  for (const mode of ALL_MODES) {
-    const made = await client.json("POST", "/threads", {});
-    const thread = (made.json as { thread_id: string }).thread_id;
-    const { status } = await client.stream(
-      "POST",
-      `/threads/${thread}/runs/stream`,
-      { assistant_id: "chaos", input: { kind: "work", pace: 0 }, stream_mode: [mode] },
-      {},
-      () => {},
-      () => {},
-    );
-    if (status === 200) served.push(mode);
-  }
-  if (served.length === 0) throw new Error("the server shows no stream mode at all");
-  return served;
-}
+type Report = (violation: Violation) => void;
 
 const RUN = /\/runs\/([0-9a-f-]{36})$/;
 
@@ -62,7 +34,8 @@ export class Load {
   readonly #dice: Dice;
   readonly #most: number;
   readonly #modes: readonly string[];
-  readonly #report: (violation: Violation) => void;
+  readonly #hook: string;
+  readonly #report: Report;
   #stopped = false;
   #over = false;
   #pending: Promise<void>[] = [];
@@ -74,13 +47,15 @@ export class Load {
     dice: Dice,
     threads: number,
     modes: readonly string[],
-    report: (violation: Violation) => void,
+    hook: string,
+    report: Report,
   ) {
     this.#client = client;
     this.#ledger = ledger;
     this.#dice = dice;
     this.#most = threads;
     this.#modes = modes;
+    this.#hook = hook;
     this.#report = report;
   }
 
@@ -199,9 +174,13 @@ export class Load {
     await this.#json("GET", `/threads/${thread}/${what}`);
   }
 
+  #body(thread: string, body: object): object {
+    return { assistant_id: "chaos", ...(isHooked(thread) && { webhook: this.#hook }), ...body };
+  }
+
   async #create(thread: string, what: string, body: object): Promise<RunEntry | undefined> {
     const sent = this.#ledger.now();
-    const answer = await this.#json("POST", `/threads/${thread}/runs`, { assistant_id: "chaos", ...body });
+    const answer = await this.#json("POST", `/threads/${thread}/runs`, this.#body(thread, body));
     if (answer.status !== 200) return undefined;
     return this.#ledger.acknowledge(thread, (answer.json as { run_id: string }).run_id, what, sent);
   }
@@ -209,12 +188,9 @@ export class Load {
   async #wait(thread: string, what: string, body: object): Promise<void> {
     const sent = this.#ledger.now();
     let entry: RunEntry | undefined;
-    const answer = await this.#client.json(
-      "POST",
-      `/threads/${thread}/runs/wait`,
-      { assistant_id: "chaos", ...body },
-      { head: (status, headers) => (entry = this.#acknowledged(status, headers, thread, what, sent)) },
-    );
+    const answer = await this.#client.json("POST", `/threads/${thread}/runs/wait`, this.#body(thread, body), {
+      head: (status, headers) => (entry = this.#acknowledged(status, headers, thread, what, sent)),
+    });
     this.#fine(answer, `POST runs/wait (${what})`);
     if (entry !== undefined && answer.status === 200) this.#settled(entry, answer.json);
   }
@@ -234,7 +210,7 @@ export class Load {
     const end = await this.#client.stream(
       "POST",
       `/threads/${thread}/runs/stream`,
-      { assistant_id: "chaos", stream_mode: stream.modes, on_disconnect: "continue", ...body },
+      this.#body(thread, { stream_mode: stream.modes, on_disconnect: "continue", ...body }),
       {},
       (status, headers) => {
         entry = this.#acknowledged(status, headers, thread, what, sent);

@@ -7,7 +7,8 @@ import type { StorageOptions } from "../../src/storage/open.ts";
 /** Faults that can be put in on purpose: each must be found, or the checkers are worth nothing. */
 const plants: Readonly<Record<string, (kv: Kv) => Kv>> = {
   "ack-early": (kv) => new EarlyKv(kv),
-  "lose-events": (kv) => new ForgetfulKv(kv),
+  "lose-events": (kv) => new ForgetfulKv(kv, /^[^/]*\/t\/[^/]*\/e\//, 20),
+  "lose-webhooks": (kv) => new ForgetfulKv(kv, /^!outbox\//, 5),
 };
 
 /** The storage of a data directory, with a fault planted in it when one is named. */
@@ -64,13 +65,17 @@ class EarlyKv implements Kv {
   }
 }
 
-/** Loses one chunk of streamed events in so many. */
+/** Loses one in so many of the values under some keys. */
 class ForgetfulKv implements Kv {
   readonly #kv: Kv;
-  #chunks = 0;
+  readonly #keys: RegExp;
+  readonly #every: number;
+  #seen = 0;
 
-  constructor(kv: Kv) {
+  constructor(kv: Kv, keys: RegExp, every: number) {
     this.#kv = kv;
+    this.#keys = keys;
+    this.#every = every;
   }
 
   open(): Promise<void> {
@@ -82,7 +87,7 @@ class ForgetfulKv implements Kv {
   }
 
   batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
-    const kept = ops.filter(({ key }) => !/^[^/]*\/t\/[^/]*\/e\//.test(key) || ++this.#chunks % 20 !== 0);
+    const kept = ops.filter(({ key }) => !this.#keys.test(key) || ++this.#seen % this.#every !== 0);
     return this.#kv.batch(kept, options);
   }
 

@@ -19,6 +19,7 @@ function dying({ place, count }: NonNullable<Setup["dieAt"]>): Failpoints {
 
 const app = await createApp({
   graphs: { chaos },
+  webhooks: { allow_internal: true },
   data: plantedStorage(setup.data, setup.plant),
   ...(setup.dieAt === undefined ? {} : { failpoints: dying(setup.dieAt) }),
 });

@@ -6,8 +6,10 @@ import {
   type RunNow,
   type ThreadNow,
 } from "./checkers/acknowledged.ts";
+import { everyEndIsTold } from "./checkers/webhooks.ts";
 import { idsGrow, resumeIsExact } from "./checkers/streams.ts";
 import { Lost, type Client, type Frame, type StreamEnd } from "./client.ts";
+import { settle, type Hooks } from "./hooks.ts";
 import type { Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import { TERMINAL } from "./load.ts";
 import type { Dice } from "./random.ts";
@@ -23,6 +25,7 @@ export interface Verification {
   readonly client: Client;
   readonly ledger: Ledger;
   readonly dice: Dice;
+  readonly hooks: Hooks;
   readonly found: (violation: Violation) => void;
   /** Everything that was ever acknowledged, or only what may have changed since the last time. */
   readonly all: boolean;
@@ -30,7 +33,7 @@ export interface Verification {
 
 /** Asks a server that has come back for everything that was acknowledged: I1, I3, and the streams: I4, I5. */
 export async function verify(verification: Verification): Promise<void> {
-  const { client, ledger, found, all } = verification;
+  const { client, ledger, hooks, found, all } = verification;
   const doubtful = [...ledger.runs.values()].filter((entry) => all || entry.status === undefined);
   const names = all ? [...ledger.threads.keys()] : [...ledger.threads.keys()].slice(-100);
   const threads = new Set([...names, ...doubtful.map((entry) => entry.thread)]);
@@ -47,6 +50,10 @@ export async function verify(verification: Verification): Promise<void> {
   }
   for (const violation of [...nothingIsLost(ledger, runs, states), ...everythingRests(runs, states, REST)]) {
     found(violation);
+  }
+  if (all) {
+    const owed = await settle(client);
+    for (const violation of everyEndIsTold(runs, hooks.told, owed)) found(violation);
   }
   for (const { entry, status } of runs) {
     if (status !== undefined && !TERMINAL.has(status)) continue;

@@ -1,0 +1,45 @@
+import type { Violation } from "../ledger.ts";
+import type { RunNow } from "./acknowledged.ts";
+
+/** What a webhook told. */
+export interface Told {
+  readonly run: string;
+  readonly status: string;
+  readonly id: string;
+}
+
+/** Do the runs of this thread have a webhook? Known from its id, so that nobody has to remember it. */
+export const isHooked = (thread: string): boolean => "01234567".includes(thread.at(-1) ?? "");
+
+const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
+
+/** I9: each run that has ended was told of, at least once, as it is stored; and no run whose end is not stored. */
+export function everyEndIsTold(
+  runs: readonly RunNow[],
+  told: readonly Told[],
+  owed: readonly unknown[],
+): Violation[] {
+  const found: Violation[] = [];
+  const say = (message: string, evidence: unknown) => found.push({ invariant: "I9", message, evidence });
+  const statuses = new Map<string, Set<string>>();
+  for (const one of told) {
+    const known = statuses.get(one.run);
+    if (known === undefined) statuses.set(one.run, new Set([one.status]));
+    else known.add(one.status);
+    if (one.id !== one.run) say(`a webhook for run ${one.run} came under another id`, one);
+  }
+  if (owed.length > 0) say(`${owed.length} webhooks are owed still`, owed.slice(0, 5));
+  const ends = new Map(runs.map(({ entry, status }) => [entry.run, { status, entry }]));
+  for (const [run, { status, entry }] of ends) {
+    if (!isHooked(entry.thread) || status === undefined || !TERMINAL.has(status)) continue;
+    if (!statuses.has(run)) say(`run ${run} ended as ${status} and its webhook was never told`, entry);
+  }
+  for (const [run, said] of statuses) {
+    const end = ends.get(run);
+    // One that was admitted when the server died, unacknowledged, is nobody's to know.
+    if (end !== undefined && (said.size > 1 || !said.has(end.status ?? ""))) {
+      say(`run ${run} is ${end.status}, and its webhook was told ${[...said].join(", ")}`, end.entry);
+    }
+  }
+  return found;
+}

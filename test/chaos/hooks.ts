@@ -1,0 +1,55 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Told } from "./checkers/webhooks.ts";
+import type { Client } from "./client.ts";
+import type { Dice } from "./random.ts";
+
+/** Milliseconds in which all that is owed has to be delivered. */
+const REST = 20_000;
+
+/** Takes webhooks, in the driver's process: no crash of the server can touch what it was told. Not always in the mood. */
+export class Hooks {
+  readonly told: Told[] = [];
+  readonly #server: Server;
+
+  constructor(dice: Dice) {
+    this.#server = createServer((request, response) => {
+      let text = "";
+      request.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+      request.on("end", () => {
+        if (dice.chance(0.1)) return void request.socket.destroy();
+        if (dice.chance(0.1)) return void response.writeHead(503).end();
+        const { run_id, status } = JSON.parse(text) as { run_id: string; status: string };
+        this.told.push({ run: run_id, status, id: String(request.headers["x-webhook-id"]) });
+        response.writeHead(204).end();
+      });
+    });
+  }
+
+  /** Where it listens. */
+  async open(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+/** Has the server try what it still owes, until it owes nothing. Answers what it owes by then. */
+export async function settle(client: Client): Promise<readonly unknown[]> {
+  const deadline = performance.now() + REST;
+  for (;;) {
+    const { json } = await client.json("GET", "/webhooks/deliveries?limit=1000");
+    const owed = json as { readonly id: string; readonly attempts: number; readonly status: string }[];
+    if (owed.length === 0 || performance.now() > deadline) return owed;
+    for (const { id, attempts, status } of owed) {
+      // Nobody waits for the time of the next try.
+      if (attempts > 0 || status === "dead") await client.json("POST", `/webhooks/deliveries/${id}/retry`);
+    }
+    await sleep(100);
+  }
+}
