@@ -18,6 +18,16 @@ const FILE: Keys = {
     graphs: "served",
     env: "served",
     streams: { keys: { sync: "served" } },
+    runs: {
+      keys: {
+        max_concurrent: "served",
+        max_per_tenant: "served",
+        max_per_graph: "served",
+        max_queued: "served",
+        max_attempts: "served",
+        grace_ms: "served",
+      },
+    },
     http: {
       keys: {
         max_body: "served",

@@ -34,7 +34,7 @@ export interface Config {
   readonly runs?: RunLimits;
 }
 
-/** How many runs may be in progress at once, and how many may wait. */
+/** How many runs may be in progress at once, how many may wait; what each of them gets. As in the limits of the actors. */
 export interface RunLimits {
   readonly concurrent: {
     readonly all: number;
@@ -42,6 +42,8 @@ export interface RunLimits {
     readonly perGraph: { readonly [graph: string]: number };
   };
   readonly maxQueued?: number;
+  readonly attempts?: number;
+  readonly grace?: number;
 }
 
 export const SYNC = ["os", "memory"] as const;
@@ -107,6 +109,8 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
     return most === undefined ? [] : [[name, most] as const];
   });
   const maxQueued = limit(runs["max_queued"], "max_queued");
+  const attempts = limit(runs["max_attempts"], "max_attempts");
+  const grace = limit(runs["grace_ms"], "grace_ms");
   return {
     concurrent: {
       all: limit(runs["max_concurrent"], "max_concurrent") ?? Infinity,
@@ -114,6 +118,8 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
       perGraph: Object.fromEntries(graphs),
     },
     ...(maxQueued === undefined ? {} : { maxQueued }),
+    ...(attempts === undefined ? {} : { attempts }),
+    ...(grace === undefined ? {} : { grace }),
   };
 }
 

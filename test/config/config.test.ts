@@ -111,6 +111,24 @@ describe("a configuration file", () => {
     });
   });
 
+  test("what runs may have, and how many there may be", () => {
+    const runs = {
+      max_concurrent: 8,
+      max_per_graph: { a: 2 },
+      max_queued: 9,
+      max_attempts: 5,
+      grace_ms: 100,
+    };
+    const read = readConfig(write("runs.json", { graphs: {}, runs }));
+    expect(read.runs).toEqual({
+      concurrent: { all: 8, perTenant: Infinity, perGraph: { a: 2 } },
+      maxQueued: 9,
+      attempts: 5,
+      grace: 100,
+    });
+    expect(read.notes).toEqual([]);
+  });
+
   test("what it leaves open is absent", () => {
     const path = write("c.json", { graphs: {} });
     expect(readConfig(path)).toEqual({ path, graphs: {}, env: {}, notes: [] });
@@ -167,6 +185,8 @@ describe("a configuration file", () => {
       { graphs: {}, checkpointer: { ttl: { default_ttl: 1 } } },
       "checkpointer.ttl is not served",
     ],
+    ["no attempts at all", { graphs: {}, runs: { max_attempts: 0 } }, "runs.max_attempts must be"],
+    ["grace as text", { graphs: {}, runs: { grace_ms: "1s" } }, "runs.grace_ms must be"],
     ["streams as a number", { graphs: {}, streams: 1 }, "streams must be an object"],
     ["env as a list of numbers", { graphs: {}, env: [1] }, "env must be"],
     ["env with a number", { graphs: {}, env: { A: 1 } }, "env.A must be a string"],
