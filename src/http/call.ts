@@ -1,9 +1,9 @@
 import { parseUuid, twin } from "../model/ids.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
-import { readObject, type RawBody } from "./body.ts";
-import { invalidField, JSON_HEADERS } from "./errors.ts";
-import { Query } from "./query.ts";
+import { readObject, type RawBody } from "../wire/body.ts";
+import { invalidField, JSON_HEADERS } from "../wire/errors.ts";
+import { Query } from "../wire/query.ts";
 
 /** One request on its way through a route. */
 export class Call {

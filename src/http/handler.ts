@@ -3,7 +3,7 @@ import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, Headers, Reply } from "../ports/transport.ts";
 import { Call } from "./call.ts";
 import type { HttpDeps } from "./deps.ts";
-import { failureOf } from "./errors.ts";
+import { failureOf } from "../wire/errors.ts";
 import { loggedReply } from "./request-log.ts";
 import { requestId } from "./request-id.ts";
 import { Router } from "./router.ts";

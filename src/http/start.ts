@@ -3,8 +3,8 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { RunRequest } from "../service/kwargs.ts";
 import type { Call } from "./call.ts";
 import type { HttpDeps } from "./deps.ts";
-import { runCreate } from "./schemas.ts";
-import { refuseUnserved, refuseUnservedQuery } from "./unserved.ts";
+import { runCreate } from "../wire/schemas.ts";
+import { refuseUnserved, refuseUnservedQuery } from "../wire/unserved.ts";
 
 export interface Started {
   readonly key: ThreadKey;

@@ -90,7 +90,7 @@ function openMirror(deps: UpgradeDeps, socket: Socket, address: Address): void {
     (found) => {
       if (gone) return;
       if (typeof found === "string") return socket.close(UNKNOWN, found);
-      const reader = deps.hub.follow(key, found, { after: params.after });
+      const reader = deps.hub.follow(key, found, { after: params.after ?? -1 });
       const view = viewOf(params.modes ?? found.kwargs.stream_mode, found.kwargs.subgraphs, frames);
       mirror(reader, socket, view, { scheduler: deps.scheduler, logger: deps.logger });
     },

@@ -1,6 +1,6 @@
 /**
  * Every failure that a caller may meet, by a stable code. The code is the interface, the message is for people.
- * Which HTTP status a code becomes is known by `http/errors.ts` alone.
+ * Which HTTP status a code becomes is known by `wire/errors.ts` alone.
  */
 export type ErrorCode =
   | "validation.failed"

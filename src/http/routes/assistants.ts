@@ -1,9 +1,9 @@
 import { parseUuid } from "../../model/ids.ts";
 import { assistantOf } from "../../service/records.ts";
 import type { HttpDeps } from "../deps.ts";
-import { JSON_HEADERS } from "../errors.ts";
+import { JSON_HEADERS } from "../../wire/errors.ts";
 import type { Route } from "../router.ts";
-import { assistantCreate, assistantSearch } from "../schemas.ts";
+import { assistantCreate, assistantSearch } from "../../wire/schemas.ts";
 
 export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly Route[] {
   return [

@@ -1,6 +1,6 @@
 import { toIso } from "../../model/time.ts";
 import type { HttpDeps } from "../deps.ts";
-import { JSON_HEADERS } from "../errors.ts";
+import { JSON_HEADERS } from "../../wire/errors.ts";
 import type { Route } from "../router.ts";
 
 const UNSTORED = { ...JSON_HEADERS, "cache-control": "no-store" };

@@ -2,11 +2,11 @@ import type { RunStatus } from "../../model/run.ts";
 import type { RunsPage } from "../../service/runs.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
-import { invalidField, JSON_HEADERS } from "../errors.ts";
+import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
 import type { Route } from "../router.ts";
-import { LIMITS, OFFSETS } from "../schemas.ts";
+import { LIMITS, OFFSETS } from "../../wire/schemas.ts";
 import { startAlone, type Started, startRun } from "../start.ts";
-import { refuseUnservedQuery } from "../unserved.ts";
+import { refuseUnservedQuery } from "../../wire/unserved.ts";
 import { pick } from "./assistants.ts";
 
 const STATUSES = [

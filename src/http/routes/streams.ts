@@ -1,10 +1,8 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
-import { type StreamMode, streamModes } from "../../model/run.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sse, type View, viewOf } from "../../stream/view.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
-import { invalidField } from "../errors.ts";
 import type { Route } from "../router.ts";
 import { pumpSse } from "../sse.ts";
 import {
@@ -16,7 +14,8 @@ import {
   startRun,
   type Started,
 } from "../start.ts";
-import { refuseUnservedQuery } from "../unserved.ts";
+import { afterHeader, modesOf } from "../../wire/stream-params.ts";
+import { refuseUnservedQuery } from "../../wire/unserved.ts";
 
 const SSE_HEADERS = {
   "content-type": "text/event-stream",
@@ -42,11 +41,11 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
   async function join(call: Call, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
     const { query } = call;
     refuseUnservedQuery(query, "stream");
-    const asked = modesOf(query.list("stream_mode"));
+    const asked = modesOf(query);
     const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
     const run = await service.runs.findToRead(key, id);
     const started = { key, run, path: pathOf(run), cancelOnDisconnect };
-    answer(call, started, asked ?? run.kwargs.stream_mode, afterOf(call.request.header("last-event-id")));
+    answer(call, started, asked ?? run.kwargs.stream_mode, afterHeader(call.request.header("last-event-id")));
   }
 
   return [
@@ -80,20 +79,6 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
       },
     },
   ];
-}
-
-/** The id to go on after. Anything that is no id means from the start: better twice than a silent gap. */
-function afterOf(header: string | undefined): number {
-  return header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : -1;
-}
-
-function modesOf(names: readonly string[]): Modes | undefined {
-  if (names.length === 0) return undefined;
-  return names.map((name): StreamMode => {
-    const found = streamModes.find((mode) => mode === name);
-    if (found !== undefined) return found;
-    throw invalidField("stream_mode", `"${name.slice(0, 40)}" must be one of ${streamModes.join(", ")}`);
-  });
 }
 
 /** Views made so far: few differ, and making one costs more than finding it. */

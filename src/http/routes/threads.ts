@@ -1,10 +1,10 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { NewThread, StateSelection } from "../../service/threads.ts";
 import type { HttpDeps } from "../deps.ts";
-import { invalidField } from "../errors.ts";
+import { invalidField } from "../../wire/errors.ts";
 import type { Route } from "../router.ts";
-import { threadCreate } from "../schemas.ts";
-import { refuseUnserved } from "../unserved.ts";
+import { threadCreate } from "../../wire/schemas.ts";
+import { refuseUnserved } from "../../wire/unserved.ts";
 
 export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route[] {
   return [

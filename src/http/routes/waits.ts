@@ -3,7 +3,7 @@ import { plainError } from "../../model/errors.ts";
 import type { ByteStream } from "../../ports/transport.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
-import { JSON_HEADERS } from "../errors.ts";
+import { JSON_HEADERS } from "../../wire/errors.ts";
 import { Keepalive } from "../keepalive.ts";
 import type { Route } from "../router.ts";
 import { alonePath, onDisconnect, runPath, startAlone, startRun, type Started } from "../start.ts";

@@ -3,7 +3,7 @@ import type { DeliveryKey } from "../../ports/outbox.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { LIMITS, OFFSETS } from "../schemas.ts";
+import { LIMITS, OFFSETS } from "../../wire/schemas.ts";
 
 const STATUSES = ["pending", "dead"] as const satisfies DeliveryStatus[];
 
