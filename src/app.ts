@@ -24,6 +24,7 @@ import { WebhookWorker } from "./service/webhooks/worker.ts";
 import { readPolicy, type WebhookConfig } from "./webhook-config.ts";
 import { createService } from "./service/service.ts";
 import { openStorage, type Storage, type StorageOptions } from "./storage/open.ts";
+import { DEFAULT_TTL, Expiry } from "./stream/expiry.ts";
 import { createHub } from "./stream/hub.ts";
 import type { StreamSync } from "./stream/attempt.ts";
 import { awake, stayAlive } from "./system/alive.ts";
@@ -72,6 +73,8 @@ export interface AppOptions {
   readonly requestLog?: LogLevel;
   /** When streamed events are shown: given to the system (default), or at once. */
   readonly sync?: StreamSync;
+  /** Milliseconds for which the events of a run that has ended are kept; default 24 h. */
+  readonly streamsTtl?: number;
   readonly limits?: Partial<SystemLimits>;
   /** Key by key instead of the configuration file's section `webhooks`. Templates are not filled in. */
   readonly webhooks?: WebhookConfig;
@@ -162,6 +165,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       logger,
       version: VERSION,
     });
+    const ttl = options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_TTL;
+    const expiry = new Expiry({ journal, clock, scheduler, logger, ttl });
     await system.recover();
 
     const open = await openTransport(options.transport);
@@ -192,6 +197,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       scheduler,
     });
 
+    expiry.start();
     void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
 
     const shut = async (ms: number): Promise<void> => {
@@ -206,6 +212,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         hub.close();
         await transport.close();
         await host.close();
+        await expiry.stop();
         await storage.close();
       } finally {
         release();

@@ -17,7 +17,7 @@ const FILE: Keys = {
   keys: {
     graphs: "served",
     env: "served",
-    streams: { keys: { sync: "served" } },
+    streams: { keys: { sync: "served", ttl: "served" } },
     runs: {
       keys: {
         max_concurrent: "served",

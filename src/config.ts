@@ -5,6 +5,7 @@ import { type DoorConfig, readDoor } from "./door/config.ts";
 import { keysOf } from "./config-keys.ts";
 import { ServiceError } from "./model/errors.ts";
 import { isObject, type JsonObject } from "./model/json.ts";
+import { durationOf } from "./model/time.ts";
 import { fillTemplates, readPolicy } from "./webhook-config.ts";
 
 /** Where a graph's definition is found. */
@@ -27,6 +28,8 @@ export interface Config {
   readonly notes?: readonly string[];
   readonly maxBody?: number;
   readonly sync?: (typeof SYNC)[number];
+  /** Milliseconds for which the events of a run that has ended are kept. */
+  readonly streamsTtl?: number;
   /** Who may come in. */
   readonly door?: DoorConfig;
   /** The section `webhooks`, checked, its templates filled in. */
@@ -80,6 +83,9 @@ export function readConfig(file: string, environment: Env = process.env): Config
     refuse("http.max_body must be a whole number of bytes, 1 or more");
   const sync = streams["sync"];
   if (sync !== undefined && !isSync(sync)) refuse(`streams.sync must be one of ${SYNC.join(", ")}`);
+  const streamsTtl = durationOf(streams["ttl"]);
+  if (streams["ttl"] !== undefined && streamsTtl === undefined)
+    refuse('streams.ttl must be milliseconds, or a text such as "90s", "24h" or "7d"');
   const graphs = readGraphs(root["graphs"], dirname(path), refuse);
   const env = readEnv(root["env"], dirname(path), refuse);
   const webhooks = readWebhooks(section(root, "webhooks", refuse), { ...env, ...environment }, refuse);
@@ -92,6 +98,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
     notes,
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),
+    ...(streamsTtl === undefined ? {} : { streamsTtl }),
     ...(root["webhooks"] === undefined ? {} : { webhooks }),
     ...(root["runs"] === undefined ? {} : { runs: readRuns(section(root, "runs", refuse), refuse) }),
   };

@@ -1,5 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
+import { durationOf } from "../model/time.ts";
 import { END } from "./moves.ts";
 
 /** The pseudo node whose task is the input; its edge is `edges.start`. */
@@ -16,7 +17,6 @@ const RESERVED: ReadonlySet<string> = new Set([
   "__proto__",
 ]);
 const MAX_NAME = 128;
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Says what is wrong with a graph's literal. */
 export function refuse(what: string): never {
@@ -49,10 +49,5 @@ export function record(value: unknown, what: string): { readonly [key: string]: 
 
 /** A length of time above 0, in milliseconds. */
 export function milliseconds(time: unknown, what: string): number {
-  if (typeof time === "number" && Number.isFinite(time) && time > 0) return time;
-  const parts = typeof time === "string" ? /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(time) : null;
-  const unit = UNITS[parts?.[2] ?? ""];
-  const result = parts === null || unit === undefined ? 0 : Number(parts[1]) * unit;
-  if (result > 0) return result;
-  return refuse(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`);
+  return durationOf(time) ?? refuse(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`);
 }

@@ -2,3 +2,19 @@
 export function toIso(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, -1)}+00:00`;
 }
+
+const UNITS = new Map([
+  ["ms", 1],
+  ["s", 1_000],
+  ["m", 60_000],
+  ["h", 3_600_000],
+  ["d", 86_400_000],
+]);
+
+/** A length of time in milliseconds, given as such or as a text such as `"30s"`; undefined for what is none above 0. */
+export function durationOf(time: unknown): number | undefined {
+  if (typeof time === "number") return Number.isFinite(time) && time > 0 ? time : undefined;
+  const parts = typeof time === "string" ? /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(time) : null;
+  const result = Number(parts?.[1]) * (UNITS.get(parts?.[2] ?? "") ?? 0);
+  return result > 0 && Number.isFinite(result) ? result : undefined;
+}

@@ -115,6 +115,12 @@ export interface Journal {
   remove(key: ThreadKey, fence: Fence): Promise<void>;
 
   // --- care ---
+  /**
+   * Deletes the events of runs that ended before `before` (epoch milliseconds); of such a run, `events` gives none from
+   * then on. It looks at about `most` threads that follow `from` (null: at the first ones) and resolves with where to go
+   * on; null once it has seen all.
+   */
+  expireEvents(before: number, from: ThreadKey | null, most: number): Promise<ThreadKey | null>;
   /** Reads everything, of one thread or of all, and tells what is damaged or missing. */
   verify(key?: ThreadKey): AsyncIterable<Damage>;
 }

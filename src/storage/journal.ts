@@ -10,6 +10,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { Committer } from "./committer.ts";
 import { Draft } from "./draft.ts";
 import { unseal } from "./envelope.ts";
+import { expireEvents } from "./expiring.ts";
 import { fenced, judge, misnumbered, refuse } from "./fence.ts";
 import type { Head, Heads } from "./heads.ts";
 import {
@@ -231,6 +232,10 @@ export class KvJournal implements Journal {
   }
 
   // --- care ---
+
+  expireEvents(before: number, from: ThreadKey | null, most: number): Promise<ThreadKey | null> {
+    return expireEvents(this.#kv, this.#sweeper, { before, from, most });
+  }
 
   verify(key?: ThreadKey): AsyncIterable<Damage> {
     return verify(this.#kv, (of, run) => this.#sweeper.has(of, run), key);

@@ -85,6 +85,8 @@ export const writesMark = (p: string, ns: string, checkpoint: string): string =>
   `${p}w/${segment(ns)}/${segment(checkpoint)}`;
 export const writesPrefix = (p: string, ns: string, checkpoint: string): string =>
   `${writesMark(p, ns, checkpoint)}/`;
+/** What the events of all runs begin with. */
+export const allEventsPrefix = (p: string): string => `${p}e/`;
 export const eventsPrefix = (p: string, run: string): string => `${p}e/${segment(run)}/`;
 
 /** The last segment of a key. */

@@ -3,6 +3,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { Committer } from "./committer.ts";
 import { eventsPrefix, parseMark, SWEEPS, sweepKey, threadPrefix, within } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
+import { MARK } from "./records.ts";
 
 /** Keys deleted at a time. */
 const PIECE = 200;
@@ -41,6 +42,15 @@ export class Sweeper {
   /** From here on nothing is written there. Called with the append whose batch holds the mark. */
   doom(key: ThreadKey, run: string | null): void {
     this.#doomed.add(sweepKey(key, run));
+  }
+
+  /** Deletes the events of a run that has ended. Its readers meet all of them, or none. */
+  async expire(key: ThreadKey, run: string): Promise<void> {
+    const mark = sweepKey(key, run);
+    if (this.#marks.has(mark)) return;
+    await this.#write([{ key: mark, value: MARK }]);
+    this.#marks.add(mark);
+    await this.sweep(key, run);
   }
 
   /** From here on it is gone for every reader. */

@@ -211,11 +211,11 @@ export class ThreadCheck {
   }
 
   #checkEvents(run: string, chunks: readonly Chunk[]): void {
+    const [chunk] = chunks;
+    const key = chunk && `${eventsPrefix(this.#prefix, run)}${ordinal(chunk.first)}`;
+    if (this.#swept(this.key, run) || this.#isGone(key)) return;
     const record = this.#runs.get(run);
     if (record === undefined) {
-      const [chunk] = chunks;
-      const key = chunk && `${eventsPrefix(this.#prefix, run)}${ordinal(chunk.first)}`;
-      if (this.#swept(this.key, run) || this.#isGone(key)) return;
       this.#found.push(`there are events of run ${run}, which is missing`);
       return;
     }

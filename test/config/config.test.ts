@@ -41,7 +41,7 @@ describe("a configuration file", () => {
       store: { index: {} },
       auth: null,
       http: { disable_store: false, max_body: 1024 },
-      streams: { sync: "memory" },
+      streams: { sync: "memory", ttl: "36h" },
     });
     expect(readConfig(path)).toEqual({
       path,
@@ -50,6 +50,7 @@ describe("a configuration file", () => {
       notes: [],
       maxBody: 1024,
       sync: "memory",
+      streamsTtl: 36 * 3_600_000,
     });
   });
 
@@ -175,6 +176,8 @@ describe("a configuration file", () => {
       { graphs: {}, streams: { sync: "always" } },
       "streams.sync must be one of os, memory",
     ],
+    ["a length of time that is none", { graphs: {}, streams: { ttl: "soon" } }, "streams.ttl must be"],
+    ["no time at all", { graphs: {}, streams: { ttl: 0 } }, "streams.ttl must be"],
     [
       "auth, which is not served yet",
       { graphs: {}, auth: { path: "./auth.ts:auth" } },

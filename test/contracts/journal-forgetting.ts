@@ -170,4 +170,63 @@ export function forgettingContract(opened: Opened, supports: Supports): void {
     expect(await journal.thread(two.key)).toBeUndefined();
     expect(await all(journal.verify())).toEqual([]);
   });
+
+  /** Threads of two tenants, each with a run that ended at 2,000 and one that goes on, both with events. */
+  async function withEvents(): Promise<Writer[]> {
+    const writers = [writer(1), writer(2), new Writer(() => opened().journal, threadKey(3, "other"))];
+    for (const [n, one] of writers.entries()) {
+      const [ended, going] = [aRun(one.key, 10 * n + 1), aRun(one.key, 10 * n + 2)];
+      await one.append();
+      await one.start(ended, { events: someEvents(ended.run_id, 0, 2) });
+      const checkpoint = aCheckpoint(10 * n + 1, null, { x: set(n) }, { run_id: ended.run_id });
+      // More keys than are deleted at a time.
+      for (let first = 2; first < 502; first++) {
+        void opened().journal.publish(one.key, one.record.epoch, someEvents(ended.run_id, first, 1));
+      }
+      await one.settle(ended, { checkpoints: [checkpoint], thread: { checkpoint: checkpoint.id } });
+      await one.start(going, { events: someEvents(going.run_id, 0, 3) });
+    }
+    return writers;
+  }
+
+  const eventsOf = async ({ key }: Writer, run: number) => opened().journal.events(key, id(run), -1, 10);
+
+  test("events of runs that ended before a time expire, in pieces; all else stays", async () => {
+    const writers = await withEvents();
+    const { journal } = opened();
+    expect(await journal.expireEvents(2_000, null, 100)).toBeNull();
+    for (const [n, one] of writers.entries()) expect(await eventsOf(one, 10 * n + 1)).not.toEqual([]);
+    const seen: unknown[] = [];
+    for (let from = await journal.expireEvents(2_001, null, 1); from !== null;) {
+      seen.push(from);
+      from = await journal.expireEvents(2_001, from, 1);
+    }
+    expect(seen).toEqual(writers.map(({ key }) => key));
+    for (const [n, one] of writers.entries()) {
+      expect(await eventsOf(one, 10 * n + 1)).toEqual([]);
+      expect(await eventsOf(one, 10 * n + 2)).toEqual([someEvents(id(10 * n + 2), 0, 3)]);
+      expect(await journal.run(one.key, id(10 * n + 1))).toMatchObject({ status: "success" });
+      expect(await journal.history(one.key, { ns: "", limit: 10 })).toHaveLength(1);
+    }
+    expect(await all(journal.verify())).toEqual([]);
+  });
+
+  test("while events expire, who reads meets all of them or none, and nothing is taken for damage", async () => {
+    const [one] = await withEvents();
+    if (one === undefined) throw new TypeError("there is no thread");
+    const { journal } = opened();
+    let done = false;
+    const expiring = journal.expireEvents(2_001, null, 100).then(() => (done = true));
+    const counts = new Set<number>();
+    while (!done) {
+      const read = await journal.events(one.key, id(1), -1, 1_000);
+      counts.add(read.length);
+      expect(await all(journal.verify(one.key))).toEqual([]);
+      // A store in memory answers without a turn: the other side has to have one.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await expiring;
+    for (const count of counts) expect([0, 501]).toContain(count);
+    expect(await eventsOf(one, 1)).toEqual([]);
+  });
 }

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, messages } from "../../src/index.ts";
 import { type StreamMode, streamModes } from "../../src/model/run.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import type { Scheduler } from "../../src/ports/scheduler.ts";
+import { systemClock } from "../../src/system/clock.ts";
+import { systemScheduler } from "../../src/system/scheduler.ts";
 import { lines } from "./support/clients.ts";
 import { gated } from "./support/gate.ts";
 import { serve } from "./support/server.ts";
@@ -302,6 +306,43 @@ describe.each(["uws", "node"] as const)("stream modes, byte by byte, over %s", (
       const missing = all.filter((event) => Number(event.id) > id);
       expect(bytesOf(events(await joined.text())), `after ${id}`).toBe(bytesOf(missing));
     }
+  });
+
+  test("a run whose events have expired has a stream that has ended, and its outcome", async () => {
+    let pass: () => void = () => undefined;
+    // The pass over what is old comes when the test says so.
+    const scheduler: Scheduler = {
+      ...systemScheduler,
+      after(ms, task) {
+        if (ms !== 1_234) return systemScheduler.after(ms, task);
+        pass = task;
+        return () => undefined;
+      },
+    };
+    let late = 0;
+    const clock: Clock = { ...systemClock, now: () => systemClock.now() + late };
+    const server = await serve({ transport, graphs, scheduler, clock, streamsTtl: 12_340 });
+    const { url } = server;
+    const thread = await newThread(url);
+    const created = await post(`${url}/threads/${thread}/runs/stream`, { assistant_id: "chatter", input });
+    const path = created.headers.get("content-location") ?? "";
+    const all = await created.text();
+    const again = async () => events(await (await get(`${url}${path}/stream`)).text());
+    // Each pass sets up the next one when it has gone over all threads.
+    const passed = async () => {
+      const before = pass;
+      before();
+      while (pass === before) await new Promise((resolve) => systemScheduler.soon(() => resolve(undefined)));
+    };
+    await passed();
+    expect(bytesOf(await again())).toBe(bytesOf(events(all)));
+    late = 12_341;
+    await passed();
+    expect(await again()).toEqual([]);
+    const resumed = await get(`${url}${path}/stream`, { "last-event-id": "3" });
+    expect([resumed.status, events(await resumed.text())]).toEqual([200, []]);
+    expect(await (await get(`${url}${path}/join`)).json()).toMatchObject({ log: ["spoke", "left", "right"] });
+    expect(server.complaints).toEqual([]);
   });
 
   describe("on_disconnect", () => {
