@@ -19,6 +19,12 @@ export function build(): string {
     // Emitted all the same: another room's type error is no reason not to measure.
     process.stderr.write(`compiled with type errors:\n${run.stdout}\n`);
   }
+  const typebox = join(out, "src", "wire", "typebox.js");
+  const bundled = spawnSync("npm", ["run", "build:typebox", "--", typebox, `--outfile=${typebox}`], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  if (bundled.status !== 0) throw new Error(`cannot bundle:\n${bundled.stderr}`);
   cpSync(join(ROOT, "package.json"), join(out, "package.json"));
   return out;
 }

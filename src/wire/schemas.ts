@@ -1,6 +1,6 @@
-import { Type } from "typebox";
 import { streamModes } from "../model/run.ts";
 import { assistantOrders } from "../service/assistant-search.ts";
+import { Type } from "./typebox.ts";
 import { shape } from "./validate.ts";
 
 const ifExists = Type.Enum(["raise", "do_nothing"]);

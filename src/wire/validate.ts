@@ -1,8 +1,7 @@
-import type { Static, TSchema } from "typebox";
-import { Compile, type Validator } from "typebox/compile";
 import type { FieldError } from "../model/errors.ts";
 import type { RawBody } from "./body.ts";
 import { invalid } from "./errors.ts";
+import { Compile, type Static, type TSchema, type Validator } from "./typebox.ts";
 
 /** A schema, compiled once, and what a body is after it has passed. */
 export interface Shape<T> {

@@ -48,11 +48,8 @@ function newest(folders: readonly string[]): number {
 }
 
 function make(): void {
-  const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
-  const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json")], {
-    encoding: "utf8",
-  });
-  if (status !== 0) throw new Error(`the build failed:\n${stdout}`);
+  const { status, stdout, stderr } = spawnSync("npm", ["run", "build"], { cwd: root, encoding: "utf8" });
+  if (status !== 0) throw new Error(`the build failed:\n${stdout}${stderr}`);
 }
 
 /** Without what this shell happens to set. */
