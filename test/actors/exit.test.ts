@@ -70,8 +70,18 @@ test("one checkpoint at the end, with all that led to it; its events show every 
   const [latest, first] = await server.storage.journal.history(key, { ns: "", limit: 9 });
   expect(latest?.parent).toBe(first?.id);
   expect((await server.values(key))["log"]).toEqual([
-    ...["in", "in", "b", "c", "more"],
-    ...["in", "in", "b", "c", "more", "b", "c"],
+    "in",
+    "in",
+    "b",
+    "c",
+    "more",
+    "in",
+    "in",
+    "b",
+    "c",
+    "more",
+    "b",
+    "c",
   ]);
 });
 
