@@ -71,7 +71,8 @@ export interface NodeOptions<N extends string, In = unknown, C = unknown> {
  * A node: a function, an object with `run`, or a graph. A graph gets the keys that its state and this one both have (or, of a
  * `send`, what that brings), runs in supersteps of its own, and returns those of them that its nodes have written, each as
  * one write of its whole value: where both states have a `list()` or a `reduce()` of that name, what went in comes back
- * as well, as in LangGraph. Messages do not double, they have ids. All its other keys stay its own.
+ * as well, as in LangGraph, unless the graph's `input` leaves that key out. Messages do not double, they have ids. All its
+ * other keys stay its own. Its breakpoints are named by the way to them: `interrupt_before: ["sub|node"]`.
  */
 export type NodeSpec<S extends StateSpec, I, N extends string, C> =
   | NodeFn<State<S>, Returned<S, N>, C>

@@ -35,6 +35,9 @@ import {
 } from "./records.ts";
 import { unpackRefs, type Refs } from "./refs.ts";
 
+/** Namespaces of which the latest checkpoint is remembered; another one's is read. */
+const NAMESPACES = 256;
+
 /**
  * Lays down an append as operations, and returns what the head takes over once it is on its way. Throws when something
  * in it cannot be stored; then nothing has changed.
@@ -78,6 +81,8 @@ export function write(draft: Draft, append: Append): () => void {
         head.ends.delete(run);
       }
     }
+    // Every task of a subgraph has a namespace of its own.
+    if (head.latest.size > NAMESPACES) head.latest.clear();
     for (const [ns, made] of latest) head.latest.set(ns, made);
     for (const [span, end] of draft.tips) head.tips.set(span, end);
     if (events !== undefined) head.ends.set(events.run_id, endOf(events));

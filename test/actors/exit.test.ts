@@ -42,7 +42,11 @@ async function history(server: Server, key: ThreadKey, ns = "") {
   return found.map(({ step, parent, source }) => ({ step, parent, source }));
 }
 
-async function namespace(server: Server, key: ThreadKey, run: Parameters<Server["facts"]>[1]): Promise<string> {
+async function namespace(
+  server: Server,
+  key: ThreadKey,
+  run: Parameters<Server["facts"]>[1],
+): Promise<string> {
   const facts = await server.facts(key, run);
   return facts.flatMap((fact) => ("ns" in fact && fact.ns !== "" ? [fact.ns] : []))[0] ?? "";
 }
@@ -57,7 +61,9 @@ test("one checkpoint at the end, with all that led to it; its events show every 
   expect(await history(server, key, await namespace(server, key, run))).toEqual([]);
   expect(await server.values(key)).toEqual({ log: ["in", "in", "b", "c"], answer: 1 });
   const facts = await server.facts(key, run);
-  const states = facts.flatMap((fact) => (fact.t === "checkpoint" && fact.ns === "" ? [fact.inline?.values] : []));
+  const states = facts.flatMap((fact) =>
+    fact.t === "checkpoint" && fact.ns === "" ? [fact.inline?.values] : [],
+  );
   expect(states).toEqual([
     { log: [] },
     { log: ["in"] },
@@ -98,7 +104,10 @@ test("after a crash it starts again from its input", async () => {
   before.scheduler.kill();
   hangs = false;
   const server = await Server.start(outer, { kv, seed: 2 });
-  expect(await server.do(server.system.settled(key, run.run_id))).toMatchObject({ status: "success", attempt: 2 });
+  expect(await server.do(server.system.settled(key, run.run_id))).toMatchObject({
+    status: "success",
+    attempt: 2,
+  });
   expect(ran).toEqual(["a", "b", "c", "a", "b", "c"]);
   expect((await server.values(key))["log"]).toEqual(["b", "c"]);
 });

@@ -17,7 +17,9 @@ function gate() {
 }
 
 /** An inner graph of two steps; `ran` says which bodies ran, `second` is what the second one does. */
-function nested(second: (signal: AbortSignal, ask: (question: unknown) => Promise<unknown>) => Promise<unknown>) {
+function nested(
+  second: (signal: AbortSignal, ask: (question: unknown) => Promise<unknown>) => Promise<unknown>,
+) {
   const ran: string[] = [];
   const inner = graph({
     state: { log: list<string>(), answer: value<unknown>() },
@@ -278,7 +280,8 @@ test("subgraphs side by side go at their own pace; their facts have their own na
   expect((await end(server, key, run))?.status).toBe("success");
   expect((await server.values(key))["log"]).toEqual(["left a", "left b", "right a", "right b"]);
   const facts = await server.facts(key, run);
-  const short = (fact: Fact) => ("ns" in fact && "name" in fact ? `${fact.ns.split(":")[0]} ${fact.t} ${fact.name}` : fact.t);
+  const short = (fact: Fact) =>
+    "ns" in fact && "name" in fact ? `${fact.ns.split(":")[0]} ${fact.t} ${fact.name}` : fact.t;
   expect(facts.map(short)).toEqual([
     "start",
     "checkpoint",
@@ -342,4 +345,43 @@ test("each graph has the recursion limit for itself", async () => {
   const other = await server.thread();
   const over = await server.admit(other, { config: limited(3) });
   expect((await end(server, other, over))?.error).toMatchObject({ error: "GraphRecursionError" });
+});
+
+test("a stop in good order halts it between its steps; the next server goes on from there", async () => {
+  const kv = new MemoryKv();
+  const { wait, waiting, open } = gate();
+  const ran: string[] = [];
+  const inner = graph({
+    state: { log: list<string>() },
+    nodes: {
+      one: async () => {
+        ran.push("one");
+        await wait(null);
+        return { log: ["one"] };
+      },
+      two: async () => {
+        ran.push("two");
+        return { log: ["two"] };
+      },
+    },
+    edges: { start: "one", one: "two" },
+  });
+  const outer = graph({ state: { log: list<string>() }, nodes: { inner }, edges: { start: "inner" } });
+  const before = await Server.start(outer, { kv });
+  const key = await before.thread();
+  const run = await before.admit(key);
+  await before.scheduler.settle();
+  expect(waiting).toHaveLength(1);
+  const drained = before.system.drain(60_000);
+  await before.scheduler.settle();
+  open();
+  // Long before the minute is over: only the body was waited for.
+  await before.do(drained);
+  expect(ran).toEqual(["one"]);
+
+  const server = await Server.start(outer, { kv, seed: 2 });
+  const ended = await end(server, key, run);
+  expect(ended).toMatchObject({ status: "success", attempt: 2, parked: 1 });
+  expect(ran).toEqual(["one", "two"]);
+  expect((await server.values(key))["log"]).toEqual(["one", "two"]);
 });

@@ -251,8 +251,23 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
     expect(await wait("left", { input: {} })).toEqual({ log: ["left", "other"] });
   });
 
+  test("going on without an answer asks again; an answer by the id reaches the task inside", async () => {
+    const { wait } = await start(connect);
+    const first = questions(await wait("outer", { input: {} }));
+    const second = questions(await wait("outer", { input: null }));
+    // Going on without an answer asks the same question again.
+    expect(second.map(({ id }) => id)).toEqual(first.map(({ id }) => id));
+    const id = first[0]?.id ?? "";
+    expect(await wait("outer", { command: { resume: { [id]: "by id" } } })).toMatchObject({
+      verdict: ["seen tea", "by id"],
+    });
+  });
+
   test("breakpoints inside are named by the way to them", async () => {
     const { client, thread_id, wait } = await start(connect);
+    for (const point of ["review|nobody", "plan|ask", "nobody|ask", "review|ask|deeper"]) {
+      await expect(wait("outer", { input: {}, interruptBefore: [point] })).rejects.toThrow(/is no node/);
+    }
     expect(questions(await wait("outer", { input: {}, interruptBefore: ["review|ask"] }))).toEqual([]);
     const state = await client.threads.getState(thread_id, undefined, { subgraphs: true });
     expect(state.next).toEqual(["review"]);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ChannelChange, PlannedTask } from "../../src/model/checkpoint.ts";
 import { answersById, interruptId, refusal, toInterrupt } from "../../src/graph/interrupts.ts";
-import { breaksAt } from "../../src/graph/breakpoints.ts";
+import { breakpointsAt, breaksAt } from "../../src/graph/breakpoints.ts";
 import { inOrder, joinChanges, pull, push } from "../../src/graph/superstep.ts";
 
 const site = { ns: "", checkpoint: "1f0c5b2e-0000-6000-8000-000000000000", step: 1 };
@@ -109,3 +109,17 @@ test.each([[null], [[]], [{}], [{ a: 1 }], [{ [one.toUpperCase()]: 1 }], [new Ma
     expect(answersById(resume)).toBeUndefined();
   },
 );
+
+test.each([
+  [null, ["sub"], null],
+  ["*", [], "*"],
+  [["a", "sub|a"], [], ["a", "sub|a"]],
+  ["*", ["sub"], null],
+  [["a", "sub"], ["sub"], null],
+  [["a", "sub|b", "sub|c", "subway|d"], ["sub"], ["b", "c"]],
+  [["sub|*"], ["sub"], "*"],
+  [["sub|deep|x"], ["sub"], ["deep|x"]],
+  [["sub|deep|x"], ["sub", "deep"], ["x"]],
+] as const)("breakpoints %j, at %j: %j", (points, path, expected) => {
+  expect(breakpointsAt(points, path)).toEqual(expected);
+});

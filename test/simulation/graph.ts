@@ -15,8 +15,24 @@ export type Sleep = (signal: AbortSignal | null) => Promise<void>;
 
 const nothing: Plan = { run: "", tokens: 0, ask: false, fails: false, deaf: false };
 
-/** Steps one after another, side by side and joined; tokens, custom events, a journaled step, a human. */
+/** Steps one after another, side by side and joined, and in a subgraph; tokens, custom events, a journaled step, a human. */
 export function simulated(sleep: Sleep) {
+  const close = graph({
+    state: { log: list<string>(), plan: value<Plan>(nothing) },
+    // The log does not go in, so that only what is added comes out.
+    input: ["plan"],
+    nodes: {
+      ask: async ({ plan }, ctx) => {
+        const answer = await ctx.interrupt({ for: plan.run });
+        return { log: [`${plan.run} heard ${JSON.stringify(answer)}`] };
+      },
+      last: async ({ plan }, ctx) => {
+        await sleep(ctx.signal);
+        return { log: [`${plan.run} last`] };
+      },
+    },
+    edges: { start: ({ plan }) => (plan.ask ? "ask" : "last"), ask: "last" },
+  });
   return graph({
     state: { log: list<string>(), talk: messages(), plan: value<Plan>(nothing) },
     nodes: {
@@ -43,20 +59,12 @@ export function simulated(sleep: Sleep) {
         after: ["left", "right"],
         run: async ({ plan }) => ({ log: [`${plan.run} join`] }),
       },
-      ask: async ({ plan }, ctx) => {
-        const answer = await ctx.interrupt({ for: plan.run });
-        return { log: [`${plan.run} heard ${JSON.stringify(answer)}`] };
-      },
-      last: async ({ plan }, ctx) => {
-        await sleep(ctx.signal);
-        return { log: [`${plan.run} last`] };
-      },
+      close,
     },
     edges: {
       start: "first",
       first: ["left", "right"],
-      join: ({ plan }) => (plan.ask ? "ask" : "last"),
-      ask: "last",
+      join: "close",
     },
   });
 }
