@@ -118,6 +118,7 @@ const notValid: readonly Case[] = [
   ["GET", `${RUN}/stream?checkpoint_id=${NOBODY}`, undefined, "checkpoint_id"],
   ["GET", `${RUN}/stream?stream_mode=task`, undefined, "stream_mode"],
   ["GET", `${RUNS}?metadata=x`, undefined, "metadata"],
+  ["GET", "/threads/:thread/state?subgraphs=maybe", undefined, "subgraphs"],
   ["POST", `${RUN}/cancel?reason=taken`, undefined, "reason"],
   ["POST", "/threads", { ttl: 5 }, "ttl"],
   ["POST", "/threads", { supersteps: [{}] }, "supersteps"],
