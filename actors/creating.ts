@@ -2,7 +2,7 @@ import { ServiceError } from "../src/model/errors.ts";
 import { newThread, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
 import type { SystemDeps, ThreadDraft } from "./port.ts";
 
-/** Makes a thread. It needs no actor before its first run. */
+/** Makes a thread; the caller sees to it that nobody else makes it meanwhile. It needs no actor before its first run. */
 export async function create(
   { journal, clock }: Pick<SystemDeps, "journal" | "clock">,
   key: ThreadKey,
@@ -11,15 +11,7 @@ export async function create(
   const existing = await journal.thread(key);
   if (existing !== undefined) return taken(existing, draft);
   const thread = { ...newThread(key.thread, clock.now(), draft), seq: 1 };
-  try {
-    await journal.append({ key, fence: { epoch: 0, seq: 0 }, kind: "created", durable: true, thread });
-  } catch (cause) {
-    // Another request made it in between: the journal's fence lets only one pass.
-    const lost = cause instanceof ServiceError && /^journal\.(conflict|fenced)$/.test(cause.code);
-    const made = lost ? await journal.thread(key) : undefined;
-    if (made === undefined) throw cause;
-    return taken(made, draft);
-  }
+  await journal.append({ key, fence: { epoch: 0, seq: 0 }, kind: "created", durable: true, thread });
   return thread;
 }
 

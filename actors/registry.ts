@@ -4,20 +4,16 @@ import { isTerminal, type CancelAction, type RunRecord } from "../src/model/run.
 import { newThread, type ThreadKey, type ThreadRecord, type ThreadStart } from "../src/model/thread.ts";
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import { admit, cancel } from "./thread/admission.ts";
-import { Cell, type CellOwner } from "./thread/cell.ts";
+import { Cell, cellName, type CellOwner } from "./thread/cell.ts";
 import { charts, type Charts } from "./charts.ts";
 import { create } from "./creating.ts";
 import { Gate } from "./gate.ts";
 import { Idle } from "./idle.ts";
 import { leave } from "./leaving.ts";
+import { isShared, Making } from "./making.ts";
 import { isLeftOver, Temporaries } from "./temporary.ts";
 import { Waiters } from "./waiters.ts";
 import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem, RunEnd } from "./port.ts";
-
-/** The name under which a thread's cell is held, and its chart knows it. */
-export function cellName(key: ThreadKey): string {
-  return `${key.tenant}/${key.thread}`;
-}
 
 /** Milliseconds before a thread whose storage failed is taken up again. */
 const RETAKE = 1_000;
@@ -29,6 +25,7 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly #deps: SystemDeps;
   readonly #cells = new Map<string, Cell>();
   readonly #waking = new Map<string, Promise<Cell>>();
+  readonly #making = new Making();
   readonly #waiters = new Waiters();
   readonly #temporaries: Temporaries;
   readonly #idle: Idle;
@@ -60,11 +57,18 @@ export class Registry implements ThreadSystem, CellOwner {
   // --- the door ---
 
   async create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord> {
-    this.#refuseWhenDraining();
-    return create(this.#deps, key, draft);
+    return this.#making.alone(cellName(key), async () => {
+      this.#refuseWhenDraining();
+      return create(this.#deps, key, draft);
+    });
   }
 
-  async admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
+  admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
+    const admitted = () => this.#admit(key, draft);
+    return isShared(draft.create) ? this.#making.alone(cellName(key), admitted) : admitted();
+  }
+
+  async #admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
     this.#refuseWhenDraining();
     const found = this.#wake(key, draft.create);
     const cell = found instanceof Promise ? await found : found;

@@ -10,6 +10,7 @@ import { gone, type Cell } from "../thread/cell.ts";
 import { MARK, progressed } from "../thread/record.ts";
 import { leftAt } from "./before.ts";
 import { close, type Ending } from "./closing.ts";
+import { positionFor } from "./forking.ts";
 import { InnerOrigin } from "./inner.ts";
 import { Level, type LevelOwner, type Origin } from "./level.ts";
 import type { Ongoing, OngoingGraph } from "./ongoing.ts";
@@ -55,7 +56,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     const { engine } = cell.deps;
     return {
       ns: "",
-      position: () => cell.position(),
+      position: () => positionFor(cell, this.run),
       open: (position) => engine.open(this.run, position, cell.source()),
       close: (_, stop) => this.#close(stop),
     };
@@ -82,6 +83,10 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   }
   get loaded(): boolean {
     return this.#root.loaded;
+  }
+  get elsewhere(): boolean {
+    const { entered, head } = this.#root;
+    return !entered && (head?.id ?? null) !== this.cell.record.checkpoint;
   }
   get failure(): PlainError | null {
     return this.#root.failure;

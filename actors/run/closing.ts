@@ -23,6 +23,8 @@ export interface Ending {
   readonly actor: AnyActorRef | undefined;
   /** Does it know the thread's state? Not when it failed, or was stopped, before it had read it. */
   readonly loaded: boolean;
+  /** Was it to start from an older checkpoint, and never did? The thread stays where it is. */
+  readonly elsewhere: boolean;
   readonly failure: PlainError | null;
   readonly plan: Plan | null;
   readonly head: CheckpointHead | null;
@@ -50,7 +52,8 @@ function verdictOf(attempt: Ending, stop: CancelAction | null): Verdict {
   if (stop !== null) return { status: "interrupted", rest: "idle", error: null, interrupts: {} };
   if (attempt.failure !== null) {
     // What waited for an answer still waits: a refused answer loses no question.
-    const interrupts = attempt.loaded ? pending(attempt.writes.values()) : attempt.cell.record.interrupts;
+    const knows = attempt.loaded && !attempt.elsewhere;
+    const interrupts = knows ? pending(attempt.writes.values()) : attempt.cell.record.interrupts;
     return { status: "error", rest: "error", error: attempt.failure, interrupts };
   }
   if (attempt.plan?.kind === "paused") {
@@ -87,7 +90,7 @@ async function stateAt(cell: Cell): Promise<JsonObject | null> {
 
 /** `values`: the state for the webhook, if there is one. */
 function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null): void {
-  const { cell, id, sink } = attempt;
+  const { cell, id, sink, elsewhere } = attempt;
   const now = cell.deps.clock.now();
   if (verdict.error !== null) attempt.stage(undefined, [{ fact: { t: "error", error: verdict.error } }]);
   const { checkpoints, writes, events } = attempt.collect();
@@ -111,7 +114,7 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
         active: null,
         rest: verdict.rest,
         error: verdict.error,
-        checkpoint: attempt.head?.id ?? thread.checkpoint,
+        checkpoint: elsewhere ? thread.checkpoint : (attempt.head?.id ?? thread.checkpoint),
         interrupts: verdict.interrupts,
         next_event: run.seq_base + sink.next,
         state_updated_at: checkpoints.length > 0 ? now : thread.state_updated_at,
@@ -119,7 +122,8 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
     )
     .then(
       () => {
-        if (attempt.loaded) cell.keep(attempt.head, attempt.values, [...attempt.writes.values()]);
+        if (attempt.loaded && !elsewhere)
+          cell.keep(attempt.head, attempt.values, [...attempt.writes.values()]);
         finish(attempt, verdict);
         if (events !== undefined) sink.stored(events);
         sink.close();

@@ -58,6 +58,8 @@ export class Level implements TaskOwner {
   readonly origin: Origin;
   readonly tasks: Tasks;
   actor: AnyActorRef | undefined;
+  /** Has it applied its input, or gone on from where it began? */
+  entered = false;
   /** Why it has failed, once it has. */
   failure: PlainError | null = null;
   plan: Plan | null = null;
@@ -193,6 +195,7 @@ export class Level implements TaskOwner {
     this.values = step.values;
     this.plan = step.plan;
     if (step.plan.kind === "failed") this.failure = step.plan.error;
+    else this.entered = true;
     this.attempt.take(this, step);
   }
 

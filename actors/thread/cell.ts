@@ -15,6 +15,11 @@ import type { RunEnd, SystemDeps } from "../port.ts";
 /** What one append changes, beside the thread's record. */
 export type Change = Omit<Append, "key" | "fence" | "thread">;
 
+/** The name under which a thread's cell is held, and its chart knows it. */
+export function cellName(key: ThreadKey): string {
+  return `${key.tenant}/${key.thread}`;
+}
+
 /** What a cell tells the registry. */
 export interface CellOwner {
   /** The server stops: no run goes beyond the superstep that it is in. */
@@ -111,13 +116,19 @@ export class Cell {
   /** Where the next run starts from: kept from the last one, or read. */
   position(): Eventually<Position> {
     if (this.#hot !== null) return this.#hot;
-    const { journal } = this.deps;
     const id = this.record.checkpoint;
     if (id === null) return { head: null, values: {}, writes: [] };
+    return andThen(this.at(id), (position) => {
+      if (position !== undefined) return position;
+      throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${this.key.thread} is missing`);
+    });
+  }
+
+  /** The state at one of its checkpoints, undefined where there is none of that id. */
+  at(id: string): Eventually<Position | undefined> {
+    const { journal } = this.deps;
     return andThen(journal.checkpoint(this.key, "", id), (head) => {
-      if (head === undefined) {
-        throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${this.key.thread} is missing`);
-      }
+      if (head === undefined) return undefined;
       return andThen(journal.values(this.key, head), (values) =>
         andThen(journal.writes(this.key, "", id), (writes) => ({ head, values, writes })),
       );

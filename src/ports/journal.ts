@@ -76,6 +76,8 @@ export interface Journal {
   run(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
   /** Newest admission first. */
   runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]>;
+  /** How many there are, of this stored status or of any. */
+  countRuns(key: ThreadKey, status?: RunStatus): Promise<number>;
 
   // --- checkpoints ---
   checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined>;

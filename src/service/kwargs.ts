@@ -1,4 +1,5 @@
 import type { AssistantRecord } from "../model/assistant.ts";
+import { parseUuid } from "../model/ids.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type {
   Breakpoints,
@@ -21,6 +22,9 @@ export interface RunRequest {
   readonly metadata?: JsonObject;
   readonly config?: JsonObject;
   readonly context?: JsonObject;
+  /** Where to start instead of at the latest state; `checkpoint` wins over `checkpoint_id`, and that over `config`'s. */
+  readonly checkpoint?: { readonly checkpoint_id?: string | null };
+  readonly checkpoint_id?: string;
   readonly stream_mode?: StreamMode | readonly StreamMode[];
   readonly stream_subgraphs?: boolean;
   readonly stream_resumable?: boolean;
@@ -41,6 +45,8 @@ export interface RunRequest {
    * SDK's types call it `complete` and `continue`.
    */
   readonly on_completion?: "delete" | "keep" | "complete" | "continue";
+  /** Where the client's own tracing is to find the run; kept with its config. */
+  readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
 }
 
 /** The thread that a run is for. */
@@ -49,6 +55,12 @@ export interface Place {
   readonly metadata: JsonObject;
   /** How to make it, where it is not there. */
   readonly create?: ThreadStart;
+}
+
+/** The checkpoint that the run is to start from; null: the thread's latest. */
+export function forkOf({ checkpoint, checkpoint_id, config }: RunRequest): string | null {
+  const configured = member(config ?? {}, "configurable")["checkpoint_id"];
+  return parseUuid(checkpoint?.checkpoint_id ?? checkpoint_id ?? configured) ?? null;
 }
 
 const VALUES: readonly StreamMode[] = ["values"];
@@ -68,7 +80,7 @@ export function draftOf(
     assistant_id,
     ...storableObject(request.metadata, "metadata"),
   };
-  const config = storableObject(request.config, "config");
+  const config = unplaced(storableObject(request.config, "config"));
   const ids = { run_id, thread_id: place.thread_id, graph_id, assistant_id };
   const kwargs: RunKwargs = {
     input: storable(request.input ?? null, "input"),
@@ -78,9 +90,10 @@ export function draftOf(
       ...config,
       configurable: {
         user_id: "",
-        checkpoint_id: null,
         ...member(assistant.config, "configurable"),
         ...member(config, "configurable"),
+        ...(request.langsmith_tracer && traced(request.langsmith_tracer)),
+        checkpoint_id: forkOf(request),
         ...ids,
       },
       metadata: {
@@ -124,6 +137,23 @@ function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | unde
   }
   return undefined;
 }
+
+/** The config without the place to start from, which is no setting, and goes into this run's alone. */
+function unplaced(config: JsonObject): JsonObject {
+  const { configurable } = config;
+  if (!isObject(configurable) || !Object.hasOwn(configurable, "checkpoint_id")) return config;
+  const { checkpoint_id: _, ...rest } = configurable;
+  return { ...config, configurable: rest };
+}
+
+function traced({ project_name, example_id }: NonNullable<RunRequest["langsmith_tracer"]>): JsonObject {
+  return {
+    ...(isGiven(project_name) && { langsmith_project: project_name }),
+    ...(isGiven(example_id) && { langsmith_example_id: example_id }),
+  };
+}
+
+const isGiven = (value: unknown) => value !== undefined && value !== null;
 
 function modesOf(modes: RunRequest["stream_mode"]): readonly StreamMode[] {
   if (modes === undefined || modes.length === 0) return VALUES;

@@ -43,6 +43,12 @@ export async function resultOf(
   return { ...values, __interrupt__: pendingInterrupts(checkpoint, writes) };
 }
 
+/** The checkpoint that the run started from. */
+function startOf({ kwargs, base_checkpoint }: RunRecord): string | null {
+  const { checkpoint_id } = kwargs.config.configurable;
+  return typeof checkpoint_id === "string" ? checkpoint_id : base_checkpoint;
+}
+
 /** The run's last checkpoint; where it made none, the one that it started from. */
 async function lastOf(
   journal: Journal,
@@ -53,7 +59,7 @@ async function lastOf(
   if (thread?.checkpoint === undefined || thread.checkpoint === null) return undefined;
   const latest = await journal.checkpoint(key, "", thread.checkpoint);
   if (run === undefined || latest === undefined || latest.run_id === run.run_id) return latest;
-  const base = run.base_checkpoint;
+  const base = startOf(run);
   if (base === latest.id) return latest;
   let before: string | undefined;
   for (;;) {

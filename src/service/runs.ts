@@ -11,7 +11,7 @@ import type { Random } from "../ports/random.ts";
 import type { Hub } from "../stream/hub.ts";
 import type { Reader } from "../stream/reader.ts";
 import type { Assistants } from "./assistants.ts";
-import { draftOf, type Place, type RunRequest } from "./kwargs.ts";
+import { draftOf, forkOf, type Place, type RunRequest } from "./kwargs.ts";
 import { runOf } from "./records.ts";
 import { resultOf } from "./result.ts";
 import { storableObject } from "./storable.ts";
@@ -24,11 +24,17 @@ export interface RunsPage {
   readonly status?: RunStatus;
 }
 
+export interface RunsFound {
+  readonly runs: readonly RunRecord[];
+  /** How many there are on all pages. */
+  readonly total: number;
+}
+
 export interface Runs {
   /**
    * Starts a run, or puts it in the queue. Resolves once it is stored.
-   * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `run.conflict`, `resume.*`,
-   *   `server.draining`, `storage.unavailable`
+   * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
+   *   `resume.*`, `server.draining`, `storage.unavailable`
    */
   start(key: ThreadKey, request: RunRequest): Promise<RunRecord>;
   /**
@@ -43,7 +49,7 @@ export interface Runs {
   /** A run's record as the wire shows it now. */
   show(key: ThreadKey, run: RunRecord): JsonObject;
   /** Newest first. @throws ServiceError `thread.not_found` */
-  list(key: ThreadKey, page: RunsPage): Promise<readonly RunRecord[]>;
+  list(key: ThreadKey, page: RunsPage): Promise<RunsFound>;
   /** Waits for the run's end and resolves with what it has to show, also of a run that is unknown by then. */
   result(key: ThreadKey, run: string): Promise<JsonObject>;
   /**
@@ -90,6 +96,12 @@ export function createRuns(deps: Deps): Runs {
     return { thread_id: key.thread, metadata, create: { metadata } };
   }
 
+  /** @throws ServiceError `checkpoint.not_found` when the run is to start from one that is not there */
+  async function checkFork(key: ThreadKey, id: string): Promise<void> {
+    if ((await journal.checkpoint(key, "", id)) === undefined)
+      throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} not found`);
+  }
+
   const isRunning = (key: ThreadKey, run: RunRecord) =>
     run.status === "pending" && system.isRunning(key, run.run_id);
 
@@ -98,7 +110,10 @@ export function createRuns(deps: Deps): Runs {
       webhooks.check(request.webhook);
       const assistant = await assistants.resolve(key.tenant, request.assistant_id);
       const id = uuid7(clock.now(), random.bytes(16));
-      return system.admit(key, draftOf(id, request, assistant, await placeOf(key, request)));
+      const place = await placeOf(key, request);
+      const fork = forkOf(request);
+      if (fork !== null) await checkFork(key, fork);
+      return system.admit(key, draftOf(id, request, assistant, place));
     },
 
     async startAlone(tenant, request, temporary) {
@@ -109,6 +124,8 @@ export function createRuns(deps: Deps): Runs {
       const keep = request.on_completion === "keep" || request.on_completion === "continue";
       const create = keep ? { metadata } : { metadata, temporary };
       const place = { thread_id: twin(id), metadata, create };
+      const fork = forkOf(request);
+      if (fork !== null) await checkFork({ tenant, thread: twin(id) }, fork);
       return system.admit({ tenant, thread: twin(id) }, draftOf(id, request, assistant, place));
     },
 
@@ -123,16 +140,19 @@ export function createRuns(deps: Deps): Runs {
 
     async list(key, { limit, offset, status }) {
       const { active } = await threadAt(journal, key);
-      if (status === "running") {
-        const run = active === null || offset > 0 || limit === 0 ? undefined : await journal.run(key, active);
-        return run !== undefined && isRunning(key, run) ? [run] : [];
+      if (status === undefined || isTerminal(status)) {
+        const stored = status === undefined ? {} : { status };
+        const found = await journal.runs(key, { limit, offset, ...stored });
+        return { runs: found, total: await journal.countRuns(key, status) };
       }
-      if (status === "pending") {
-        // The one that runs is stored as pending too, and must not take a place on a page.
-        const stored = await journal.runs(key, { status, offset: 0, limit: offset + limit + 1 });
-        return stored.filter((run) => !isRunning(key, run)).slice(offset, offset + limit);
-      }
-      return journal.runs(key, { limit, offset, ...(status !== undefined && { status }) });
+      // The one that runs is stored as pending too, and must not take a place on their pages.
+      const candidate = active === null ? undefined : await journal.run(key, active);
+      const running = candidate !== undefined && isRunning(key, candidate) ? [candidate] : [];
+      if (status === "running") return { runs: running.slice(offset, offset + limit), total: running.length };
+      const stored = await journal.runs(key, { status, offset: 0, limit: offset + limit + 1 });
+      const waiting = stored.filter(({ run_id }) => run_id !== running[0]?.run_id);
+      const total = (await journal.countRuns(key, status)) - running.length;
+      return { runs: waiting.slice(offset, offset + limit), total: Math.max(total, 0) };
     },
 
     result: async (key, id) => resultOf({ journal, engine }, key, await system.ended(key, id)),

@@ -2,7 +2,7 @@ import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { endOf, type EventChunk } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { RunRecord } from "../model/run.ts";
+import type { RunRecord, RunStatus } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Append, Damage, Fence, HistoryQuery, Journal, RunsQuery } from "../ports/journal.ts";
@@ -95,6 +95,18 @@ export class KvJournal implements Journal {
       if (found.length >= limit) break;
     }
     return found;
+  }
+
+  async countRuns(key: ThreadKey, status?: RunStatus): Promise<number> {
+    if (this.#sweeper.has(key)) return 0;
+    const prefix = threadPrefix(key);
+    let count = 0;
+    for await (const [order] of this.#kv.entries(within(orderPrefix(prefix)))) {
+      const counts =
+        status === undefined || readStoredRun(this.#get, key, prefix, lastSegment(order))?.status === status;
+      if (counts) count++;
+    }
+    return count;
   }
 
   // --- checkpoints ---

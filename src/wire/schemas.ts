@@ -10,6 +10,9 @@ const streamMode = Type.Enum(streamModes);
 const send = Type.Object({ node: Type.String(), input: Type.Unknown() });
 const target = Type.Union([Type.String(), send]);
 
+const text = Type.Union([Type.String(), Type.Null()]);
+const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
+
 /** Most entries of a list may have, and where pages may begin. */
 export const LIMITS = { least: 1, most: 1000, initial: 10 } as const;
 export const OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
@@ -38,10 +41,12 @@ export const runCreate = shape(
       Type.Object({
         tags: Type.Optional(Type.Array(Type.String())),
         recursion_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-        configurable: Type.Optional(object),
+        configurable: Type.Optional(Type.Object({ checkpoint_id: Type.Optional(checkpointId) })),
       }),
     ),
     context: Type.Optional(object),
+    checkpoint: Type.Optional(Type.Object({ checkpoint_id: Type.Optional(checkpointId) })),
+    checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
     stream_mode: Type.Optional(Type.Union([streamMode, Type.Array(streamMode, { maxItems: 100 })])),
     stream_subgraphs: Type.Optional(Type.Boolean()),
     stream_resumable: Type.Optional(Type.Boolean()),
@@ -55,6 +60,11 @@ export const runCreate = shape(
     durability: Type.Optional(Type.Enum(["sync", "async", "exit"])),
     checkpoint_during: Type.Optional(Type.Boolean()),
     webhook: Type.Optional(Type.String()),
+    langsmith_tracer: Type.Optional(
+      Type.Object({ project_name: Type.Optional(text), example_id: Type.Optional(text) }),
+    ),
+    // An answer that nobody waits for is refused with and without it.
+    strict_resume: Type.Optional(Type.Boolean()),
   }),
 );
 

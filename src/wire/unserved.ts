@@ -11,18 +11,16 @@ const only =
   (...values: readonly unknown[]) =>
   (value: unknown) =>
     values.includes(value);
+const blank = (value: unknown) => isObject(value) && Object.keys(value).length === 0;
 const empty = (value: unknown) => Array.isArray(value) && value.length === 0;
 
 const bodies = {
   thread: { supersteps: empty, ttl: never },
   run: {
     after_seconds: only(0),
-    checkpoint: never,
-    checkpoint_id: never,
-    langsmith_tracer: never,
-    strict_resume: only(false),
   },
-  configurable: { checkpoint_id: never, checkpoint_ns: only(""), checkpoint_map: never },
+  // A run starts from a state of its root graph.
+  checkpoint: { checkpoint_ns: only(""), checkpoint_map: blank },
 } as const satisfies { readonly [body: string]: Unserved };
 
 const queries = {
@@ -35,9 +33,11 @@ const queries = {
 /** Refuses what would otherwise be ignored, and so be taken for served. @throws ServiceError `validation.failed` */
 export function refuseUnserved(body: RawBody, kind: keyof typeof bodies): void {
   refuse(body, bodies[kind], "");
-  if (kind !== "run" || !isObject(body["config"])) return;
-  const { configurable } = body["config"];
-  if (isObject(configurable)) refuse(configurable, bodies.configurable, "config.configurable.");
+  if (kind !== "run") return;
+  const { checkpoint, config } = body;
+  if (isObject(checkpoint)) refuse(checkpoint, bodies.checkpoint, "checkpoint.");
+  const configurable = isObject(config) ? config["configurable"] : undefined;
+  if (isObject(configurable)) refuse(configurable, bodies.checkpoint, "config.configurable.");
 }
 
 function refuse(object: { readonly [name: string]: unknown }, unserved: Unserved, under: string): void {

@@ -22,6 +22,7 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     expect(await journal.thread(key)).toBeUndefined();
     expect(await journal.run(key, id(1))).toBeUndefined();
     expect(await journal.runs(key, { limit: 10, offset: 0 })).toEqual([]);
+    expect(await journal.countRuns(key)).toBe(0);
     expect(await journal.checkpoint(key, "", id(1))).toBeUndefined();
     expect(await journal.history(key, { ns: "", limit: 10 })).toEqual([]);
     expect(await journal.writes(key, "", id(1))).toEqual([]);
@@ -55,6 +56,8 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     expect(await list({ limit: 5, offset: 0, status: "error" })).toEqual([8]);
     expect(await list({ limit: 2, offset: 32, status: "pending" })).toEqual([7, 6]);
     expect(await list({ limit: 5, offset: 100 })).toEqual([]);
+    const count = (status?: "error" | "pending") => opened().journal.countRuns(one.key, status);
+    expect([await count(), await count("error"), await count("pending")]).toEqual([40, 1, 39]);
   });
 
   test("threads with work are listed, and no others", async () => {

@@ -157,6 +157,26 @@ describe.each(lines)("runs over %s", (_, connect) => {
     await client.runs.join(thread_id, run?.run_id ?? "");
   });
 
+  test("made by its first run and by itself at the same time, it is there once, and nobody is told to come again", async () => {
+    const { client, open } = await start();
+    open("a");
+    for (let i = 0; i < 20; i++) {
+      const threadId = `01a1f8d4-0000-7000-8000-0000000001${i.toString().padStart(2, "0")}`;
+      const run = () => client.runs.create(threadId, "held", { input: { name: "a" }, ifNotExists: "create" });
+      const thread = (ifExists: "raise" | "do_nothing") => client.threads.create({ threadId, ifExists });
+      const asked = [run(), thread("raise"), run(), thread("do_nothing"), thread("raise")];
+      if (i % 2 === 1) asked.unshift(thread("raise"));
+      for (const made of await Promise.allSettled(asked)) {
+        if (made.status === "rejected") expect(made.reason).toMatchObject({ status: 409 });
+        else expect(made.value.thread_id).toBe(threadId);
+      }
+      const runs = await client.runs.list(threadId);
+      expect(runs).toHaveLength(1);
+      await client.runs.join(threadId, runs[0]?.run_id ?? "");
+      expect(await client.threads.get(threadId)).toMatchObject({ status: "idle" });
+    }
+  });
+
   test("a run that is refused makes no thread", async () => {
     const { client } = await start();
     const thread_id = "01a1f8d4-0000-7000-8000-00000000000c";
@@ -398,6 +418,29 @@ describe("runs, byte by byte", () => {
     }
   });
 
+  test("what only a client's own tracing asks for is kept with the run's config", async () => {
+    const { held, open } = gated();
+    const { url } = await serve({ graphs: { held } });
+    open("nobody");
+    for (const [langsmith_tracer, kept] of [
+      [
+        { project_name: "p", example_id: "e" },
+        { langsmith_project: "p", langsmith_example_id: "e" },
+      ],
+      [{ project_name: "p", example_id: null }, { langsmith_project: "p" }],
+      [{}, {}],
+    ] as const) {
+      const body = { assistant_id: "held", input: {}, langsmith_tracer };
+      const run = await postJson<{ kwargs: { config: { configurable: Record<string, unknown> } } }>(
+        `${url}/threads/${await newThread(url)}/runs`,
+        body,
+      );
+      const { configurable } = run.kwargs.config;
+      const found = Object.entries(configurable).filter(([key]) => key.startsWith("langsmith"));
+      expect(Object.fromEntries(found)).toEqual(kept);
+    }
+  });
+
   test("a created run says where it is: Content-Location ends with its id", async () => {
     const { held, open } = gated();
     const { url } = await serve({ graphs: { held } });
@@ -483,6 +526,30 @@ describe("runs, byte by byte", () => {
     const waited = await cancel("wait=true&action=interrupt");
     expect([waited.status, await waited.text()]).toEqual([204, ""]);
     expect(waited.headers.get("location")).toBe(`/threads/${thread}/runs/${run_id}/join`);
+  });
+
+  test("a list says where its next page begins, and how many runs there are", async () => {
+    const { held, open, waits } = gated();
+    const { url } = await serve({ graphs: { held } });
+    const thread = await newThread(url);
+    const page = async (query: string) => {
+      const { headers } = await get(`${url}/threads/${thread}/runs?${query}`);
+      return [headers.get("x-pagination-total"), headers.get("x-pagination-next")];
+    };
+    expect(await page("")).toEqual(["0", null]);
+    for (const name of ["a", "b", "c"]) {
+      const body = { assistant_id: "held", input: { name }, multitask_strategy: "enqueue" };
+      await postJson(`${url}/threads/${thread}/runs`, body);
+    }
+    await waits("a");
+    expect(await page("")).toEqual(["3", null]);
+    expect(await page("limit=2")).toEqual(["3", "2"]);
+    expect(await page("limit=2&offset=2")).toEqual(["3", null]);
+    expect(await page("limit=1&offset=7")).toEqual(["3", null]);
+    expect(await page("status=running")).toEqual(["1", null]);
+    expect(await page("status=pending&limit=1")).toEqual(["2", "1"]);
+    expect(await page("status=success")).toEqual(["0", null]);
+    for (const name of ["a", "b", "c"]) open(name);
   });
 
   test("a run's fields may be chosen in a list", async () => {

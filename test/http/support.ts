@@ -181,7 +181,7 @@ export function protocol(
       findToRead: async (...args) => (note("runs.findToRead", ...args), runRecord()),
       find: async (...args) => (note("runs.find", ...args), runRecord()),
       show: (_, run) => runOf(run, { isRunning: true, position: undefined }),
-      list: async (...args) => (note("runs.list", ...args), [runRecord()]),
+      list: async (...args) => (note("runs.list", ...args), { runs: [runRecord()], total: 1 }),
       result: async (...args) => (note("runs.result", ...args), { done: true }),
       cancel: async (...args) => note("runs.cancel", ...args),
       follow: (...args) => (note("runs.follow", ...args), new EmptyReader(pause)),

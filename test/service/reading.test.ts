@@ -5,7 +5,7 @@ import { readPolicy } from "../../src/webhook-config.ts";
 import { uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { RunRecord } from "../../src/model/run.ts";
+import type { RunRecord, RunStatus } from "../../src/model/run.ts";
 import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Engine } from "../../src/ports/engine.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
@@ -236,7 +236,9 @@ describe("threads", () => {
 
 describe("runs", () => {
   const ids = async (page: Parameters<Service["runs"]["list"]>[1]) =>
-    (await service.runs.list(KEY, page)).map(({ order }) => order);
+    (await service.runs.list(KEY, page)).runs.map(({ order }) => order);
+  const total = async (status?: RunStatus) =>
+    (await service.runs.list(KEY, { limit: 1, offset: 0, ...(status && { status }) })).total;
 
   test("newest first, in pages, by status", async () => {
     const active = run(3, { status: "pending" });
@@ -253,6 +255,8 @@ describe("runs", () => {
     expect(await ids({ limit: 10, offset: 1, status: "running" })).toEqual([]);
     expect(await ids({ limit: 10, offset: 0, status: "pending" })).toEqual([5, 4]);
     expect(await ids({ limit: 1, offset: 1, status: "pending" })).toEqual([4]);
+    expect([await total(), await total("error"), await total("timeout")]).toEqual([5, 1, 0]);
+    expect([await total("running"), await total("pending")]).toEqual([1, 2]);
     expect(service.runs.show(KEY, active)["status"]).toBe("running");
     expect(service.runs.show(KEY, queued[0] as RunRecord)["status"]).toBe("pending");
   });

@@ -1,7 +1,7 @@
 import { parseUuid } from "../../model/ids.ts";
 import { assistantOf } from "../../service/records.ts";
 import type { HttpDeps } from "../deps.ts";
-import { JSON_HEADERS } from "../../wire/errors.ts";
+import { pageHeaders, pick } from "../page.ts";
 import type { Route } from "../router.ts";
 import { assistantCreate, assistantSearch } from "../../wire/schemas.ts";
 
@@ -35,20 +35,4 @@ export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly
       },
     },
   ];
-}
-
-/** `next`: where the next page begins, if there is one. */
-function pageHeaders(next: number, total: number) {
-  const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
-  return next < total ? { ...headers, "x-pagination-next": String(next) } : headers;
-}
-
-export function pick(
-  record: { readonly [field: string]: unknown },
-  fields: readonly string[] | undefined,
-): { readonly [field: string]: unknown } {
-  if (fields === undefined || fields.length === 0) return record;
-  return Object.fromEntries(
-    fields.filter((field) => Object.hasOwn(record, field)).map((f) => [f, record[f]]),
-  );
 }

@@ -3,11 +3,11 @@ import type { RunsPage } from "../../service/runs.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
+import { pageHeaders, pick } from "../page.ts";
 import type { Route } from "../router.ts";
 import { LIMITS, OFFSETS } from "../../wire/schemas.ts";
 import { startAlone, type Started, startRun } from "../start.ts";
 import { refuseUnservedQuery } from "../../wire/unserved.ts";
-import { pick } from "./assistants.ts";
 
 const STATUSES = [
   "pending",
@@ -67,8 +67,9 @@ export function runRoutes(deps: HttpDeps): readonly Route[] {
           offset: query.integer("offset", OFFSETS),
           ...(status !== undefined && { status }),
         };
-        const found = await runs.list(key, page);
-        call.json(found.map((run) => pick(runs.show(key, run), select)));
+        const { runs: found, total } = await runs.list(key, page);
+        const shown = found.map((run) => pick(runs.show(key, run), select));
+        call.json(shown, pageHeaders(page.offset + page.limit, total));
       },
     },
     {

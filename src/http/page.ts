@@ -1,0 +1,18 @@
+import { JSON_HEADERS } from "../wire/errors.ts";
+
+/** What is said of a page beside it. `next`: where the next one begins, if there is one. */
+export function pageHeaders(next: number, total: number) {
+  const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
+  return next < total ? { ...headers, "x-pagination-next": String(next) } : headers;
+}
+
+/** A record, or of it the fields that were asked for. */
+export function pick(
+  record: { readonly [field: string]: unknown },
+  fields: readonly string[] | undefined,
+): { readonly [field: string]: unknown } {
+  if (fields === undefined || fields.length === 0) return record;
+  return Object.fromEntries(
+    fields.filter((field) => Object.hasOwn(record, field)).map((f) => [f, record[f]]),
+  );
+}
