@@ -98,6 +98,8 @@ export interface SystemLimits {
   readonly idle: number;
   /** Idle actors kept at most. */
   readonly maxIdle: number;
+  /** Milliseconds a temporary thread is kept for readers who have not come to its end, or may come back for it. */
+  readonly linger: number;
   /** Milliseconds a cancelled task has to stop by itself. */
   readonly grace: number;
   /** Attempts a run may have. */
@@ -111,6 +113,7 @@ export interface SystemLimits {
 export const defaultLimits: SystemLimits = {
   idle: 30_000,
   maxIdle: 5_000,
+  linger: 60_000,
   grace: 500,
   attempts: 3,
   concurrent: noLimits,

@@ -3,18 +3,16 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
-import type { RunEnd } from "./port.ts";
+import type { RunEnd, SystemLimits } from "./port.ts";
 import type { Cell } from "./thread/cell.ts";
 import { ended, owedBy } from "./thread/record.ts";
-
-/** Milliseconds that a temporary thread is kept for readers who have not come to its end, or may come back for it. */
-const LINGER = 60_000;
 
 interface Deps {
   readonly journal: Journal;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
+  readonly limits: Pick<SystemLimits, "linger">;
 }
 
 /** Has it nothing more to do than to be deleted, now that the process it lived in has ended? */
@@ -43,7 +41,7 @@ export class Temporaries {
       this.#letGo(cell);
       this.remove(cell.key, cell.record);
     };
-    if (isRead || isAwaited) this.#deps.scheduler.after(LINGER, remove);
+    if (isRead || isAwaited) this.#deps.scheduler.after(this.#deps.limits.linger, remove);
     else remove();
   }
 

@@ -122,8 +122,9 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
     )
     .then(
       () => {
-        if (attempt.loaded && !elsewhere)
-          cell.keep(attempt.head, attempt.values, [...attempt.writes.values()]);
+        if (attempt.loaded && !elsewhere) {
+          cell.keep(asStored(attempt.head, checkpoints), attempt.values, [...attempt.writes.values()]);
+        }
         finish(attempt, verdict);
         if (events !== undefined) sink.stored(events);
         sink.close();
@@ -132,6 +133,13 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
       // The cell has been given up; recovery takes the run up.
       () => undefined,
     );
+}
+
+/** Of steps that were stored as one, the last one's checkpoint follows what stood before the first. */
+function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoint[]): CheckpointHead | null {
+  const stored = checkpoints.findLast(({ id }) => id === head?.id);
+  if (head === null || stored === undefined || stored.parent === head.parent) return head;
+  return { ...head, parent: stored.parent };
 }
 
 /** The run is rolled back: forgotten with all that it did; the thread stands where it stood before. */

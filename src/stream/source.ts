@@ -1,4 +1,4 @@
-import { type EventChunk, type Fact, width } from "../model/event.ts";
+import { type EventChunk, type Fact, type Inline, width } from "../model/event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
@@ -55,14 +55,30 @@ export class RunSource {
 
   /** The state at a checkpoint; null where that is not stored (any more). */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
-    return andThen(this.#journal.checkpoint(this.key, ns, checkpoint), (found) =>
-      found === undefined ? null : this.#journal.values(this.key, found),
-    );
+    return andThen(this.#journal.checkpoint(this.key, ns, checkpoint), (found) => {
+      if (found !== undefined) return this.#journal.values(this.key, found);
+      return andThen(this.#inline(ns, checkpoint), (inline) => inline?.values ?? null);
+    });
   }
 
   /** A checkpoint without its state; null where it is not stored (any more). */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
-    return andThen(this.#journal.checkpoint(this.key, ns, id), (found) => found ?? null);
+    return andThen(
+      this.#journal.checkpoint(this.key, ns, id),
+      (found) => found ?? andThen(this.#inline(ns, id), (inline) => inline?.head ?? null),
+    );
+  }
+
+  /** What an earlier fact has of a checkpoint that is not stored of itself: a reader may have begun behind it. */
+  #inline(ns: string, id: string): Eventually<Inline | undefined> {
+    return this.run.kwargs.durability === "exit" ? this.#seekInline(ns, id) : undefined;
+  }
+
+  async #seekInline(ns: string, id: string): Promise<Inline | undefined> {
+    for await (const fact of this.facts(0, Number.POSITIVE_INFINITY)) {
+      if (fact.t === "checkpoint" && fact.id === id && fact.ns === ns) return fact.inline;
+    }
+    return undefined;
   }
 
   /** What is known of a checkpoint: the tasks that run from it refer to it again and again. */

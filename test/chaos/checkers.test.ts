@@ -153,14 +153,14 @@ describe("I8: one run at a time", () => {
 
 describe("I9: every end is told", () => {
   const hooked = () => {
-    const entry = new Ledger().acknowledge("t0", "r", "wait", 0);
+    const entry = new Ledger().acknowledge("t", "r", "wait", 0, true);
     return { entry, status: "success" };
   };
   const told = { run: "r", id: "r", status: "success" };
 
   test("an end that was told, once or again, is in order; so is one that nobody asked to be told of", () => {
     expect(everyEndIsTold([hooked()], [told, told], [])).toEqual([]);
-    const quiet = { entry: new Ledger().acknowledge("t9", "r", "wait", 0), status: "success" };
+    const quiet = { entry: new Ledger().acknowledge("t", "r", "wait", 0), status: "success" };
     expect(everyEndIsTold([quiet], [], [])).toEqual([]);
     expect(everyEndIsTold([{ ...hooked(), status: undefined }], [], [])).toEqual([]);
   });

@@ -42,9 +42,13 @@ export class Client {
     method: string,
     path: string,
     body?: unknown,
-    options: { readonly head?: (status: number, headers: IncomingMessage["headers"]) => void } = {},
+    options: {
+      readonly head?: (status: number, headers: IncomingMessage["headers"]) => void;
+      /** Leaves: the connection is closed. */
+      readonly signal?: AbortSignal;
+    } = {},
   ): Promise<Answer> {
-    const response = await this.#send(method, path, body, {});
+    const response = await this.#send(method, path, body, {}, options.signal);
     const status = response.statusCode ?? 0;
     options.head?.(status, response.headers);
     let text = "";
@@ -72,10 +76,11 @@ export class Client {
     headers: Readonly<Record<string, string>>,
     onHead: (status: number, headers: IncomingMessage["headers"]) => void,
     onFrame: (frame: Frame) => void,
+    signal?: AbortSignal,
   ): Promise<StreamEnd> {
     let status = 0;
     try {
-      const response = await this.#send(method, path, body, headers);
+      const response = await this.#send(method, path, body, headers, signal);
       status = response.statusCode ?? 0;
       onHead(status, response.headers);
       response.setEncoding("utf8");
@@ -97,6 +102,7 @@ export class Client {
     path: string,
     body: unknown,
     headers: Readonly<Record<string, string>>,
+    signal: AbortSignal | undefined,
   ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const payload = body === undefined ? undefined : JSON.stringify(body);
@@ -108,6 +114,7 @@ export class Client {
           path,
           agent: this.#agent,
           timeout: 30_000,
+          ...(signal === undefined ? {} : { signal }),
           headers: {
             ...headers,
             ...(payload === undefined

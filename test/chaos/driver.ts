@@ -2,18 +2,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { nothingHiddenIsLeft } from "./checkers/alone.ts";
 import { finishedTasks, nothingIsRepeated, oneRunAtATime, type Finished } from "./checkers/repeats.ts";
 import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "./checkers/stored.ts";
 import { Client } from "./client.ts";
 import { Effects } from "./effects.ts";
+import { failpoint, slots } from "./faults.ts";
 import { Hooks } from "./hooks.ts";
 import { Ledger, type Violation } from "./ledger.ts";
 import { Load } from "./load.ts";
 import { servedModes } from "./modes.ts";
-import { Life, type Setup } from "./process.ts";
+import { Life, type Setup, type Slots } from "./process.ts";
 import { Dice } from "./random.ts";
 import { snapshot, type Snapshot } from "./snapshot.ts";
 import { verify } from "./verify.ts";
+import { verifyAlone, verifyAloneTold } from "./verify-alone.ts";
 
 export interface ChaosOptions {
   readonly kills: number;
@@ -33,6 +36,8 @@ export interface Outcome {
   readonly kills: number;
   readonly operations: number;
   readonly runs: number;
+  /** Of them without a thread. */
+  readonly alone: number;
   readonly events: number;
   readonly violations: readonly Violation[];
   /** The data directory, kept when something was found. */
@@ -42,13 +47,8 @@ export interface Outcome {
 /** Milliseconds that a start may take, and that work may take to come to rest. */
 const BOOT = 20_000;
 
-/** Where a server may kill itself, and how often it may come by there first: some places it passes only at a start. */
-const FAILPOINTS = {
-  "commit.before": 150,
-  "commit.after": 150,
-  "recovery.before": 1,
-  "recovery.thread": 5,
-} as const;
+/** Milliseconds that the test's server keeps what was made for one run, for readers. */
+const LINGER = 1_000;
 
 /** Kills a server under load again and again, and holds what it says afterwards against what it had promised. */
 export async function runChaos(options: ChaosOptions): Promise<Outcome> {
@@ -61,7 +61,8 @@ export async function runChaos(options: ChaosOptions): Promise<Outcome> {
     seed: options.seed,
     kills: driver.ledger.kills.length,
     operations: driver.operations,
-    runs: driver.ledger.runs.size,
+    runs: driver.ledger.runs.size + driver.ledger.alone.size,
+    alone: driver.ledger.alone.size,
     events: driver.events(),
     violations,
     directory: violations.length === 0 ? undefined : directory,
@@ -92,7 +93,7 @@ class Driver {
 
   events(): number {
     let count = 0;
-    for (const { streams } of this.ledger.runs.values()) {
+    for (const { streams } of [...this.ledger.runs.values(), ...this.ledger.alone.values()]) {
       for (const { frames } of streams) count += frames.length;
     }
     return count;
@@ -111,8 +112,9 @@ class Driver {
   /** Start, look, load, kill, look. */
   async #cycle(): Promise<void> {
     const first = this.ledger.kills.length === 0;
-    const self = !first && this.#dice.chance(0.25) ? this.#failpoint() : undefined;
-    const life = this.#start(self);
+    const self = !first && this.#dice.chance(0.25) ? failpoint(this.#dice) : undefined;
+    const room = slots(this.#dice);
+    const life = this.#start(self, room);
     if (!first && this.#dice.chance(0.1)) {
       // In the middle of starting or recovering, wherever that is just now.
       await Promise.race([sleep(this.#dice.between(100, 900)), life.gone]);
@@ -144,17 +146,17 @@ class Driver {
         return this.#killed(life, `at ${self.place}, while looked at`);
       if (this.violations.length > 0) return this.#killed(life, "after a violation");
     }
-    const load = new Load(
+    const load = new Load({
       client,
-      this.ledger,
-      this.#dice,
-      this.#options.threads ?? 50,
-      this.#modes,
-      this.#hook,
-      (violation) => {
+      ledger: this.ledger,
+      dice: this.#dice,
+      threads: this.#options.threads ?? 50,
+      modes: this.#modes,
+      hook: this.#hook,
+      report: (violation) => {
         if (self === undefined) this.#found(violation);
       },
-    );
+    });
     load.start(this.#options.clients ?? 24);
     const how = await Promise.race([
       sleep(this.#dice.between(50, this.#options.longest ?? 3000)).then(() => "killed"),
@@ -172,19 +174,17 @@ class Driver {
     await load.stop();
     client.close();
     this.operations += load.operations;
-    return this.#killed(life, how === "killed" ? "under load" : `at ${self?.place}, under load`);
+    const under = room === undefined ? "under load" : `under load with ${JSON.stringify(room)}`;
+    return this.#killed(life, how === "killed" ? under : `at ${self?.place}, ${under}`);
   }
 
-  #failpoint(): NonNullable<Setup["dieAt"]> {
-    const [place, most] = this.#dice.pick(Object.entries(FAILPOINTS));
-    return { place, count: this.#dice.between(1, most) };
-  }
-
-  #start(dieAt: Setup["dieAt"]): Life {
+  #start(dieAt?: Setup["dieAt"], room?: Slots): Life {
     const { plant } = this.#options;
     return new Life({
       data: join(this.#directory, "data"),
       effects: join(this.#directory, "effects.jsonl"),
+      linger: LINGER,
+      ...(room === undefined ? {} : { slots: room }),
       ...(plant === undefined ? {} : { plant }),
       ...(dieAt === undefined ? {} : { dieAt }),
     });
@@ -200,6 +200,20 @@ class Driver {
     const only = whole ? undefined : new Set(known.slice(-2 * (this.#options.threads ?? 50)));
     const stored = await this.#look(only);
     if (stored === undefined) return;
+    this.#checkStored(stored);
+    for (const one of finishedTasks(stored, this.#effects.all)) {
+      const key = `${one.run} ${one.task}`;
+      if (!this.#finished.has(key)) this.#finished.set(key, one);
+    }
+    this.#checkEffects();
+    this.#options.say?.(
+      `kill ${this.ledger.kills.length} ${how}: ${this.ledger.runs.size} runs acknowledged and ` +
+        `${this.ledger.alone.size} without a thread, ${count} nodes begun, ` +
+        `${stored.threads.length} threads looked through, ${this.violations.length} violations`,
+    );
+  }
+
+  #checkStored(stored: Snapshot): void {
     for (const violation of [
       ...eventsAreContiguous(stored),
       ...stateIsTheFold(stored),
@@ -207,15 +221,6 @@ class Driver {
     ]) {
       this.#found(violation);
     }
-    for (const one of finishedTasks(stored, this.#effects.all)) {
-      const key = `${one.run} ${one.task}`;
-      if (!this.#finished.has(key)) this.#finished.set(key, one);
-    }
-    this.#checkEffects();
-    this.#options.say?.(
-      `kill ${this.ledger.kills.length} ${how}: ${this.ledger.runs.size} runs acknowledged, ${count} nodes begun, ` +
-        `${stored.threads.length} threads looked through, ${this.violations.length} violations`,
-    );
   }
 
   async #look(only: ReadonlySet<string> | undefined): Promise<Snapshot | undefined> {
@@ -242,14 +247,10 @@ class Driver {
     const violations: Violation[] = [];
     const found = (violation: Violation) => violations.push(violation);
     try {
-      await verify({
-        client,
-        ledger: this.ledger,
-        dice: this.#dice,
-        hooks: this.#hooks,
-        found,
-        all,
-      });
+      const [dice, hooks, effects] = [this.#dice, this.#hooks, this.#effects];
+      const verification = { client, ledger: this.ledger, dice, hooks, effects, found, all };
+      await Promise.all([verify(verification), verifyAlone(verification)]);
+      if (all) await verifyAloneTold(verification);
     } catch (error) {
       await Promise.race([life.gone, sleep(500)]);
       if (life.ended === undefined) {
@@ -268,7 +269,7 @@ class Driver {
 
   /** One more start, with nobody to disturb it: everything that was ever promised is looked at. */
   async #last(): Promise<void> {
-    const life = this.#start(undefined);
+    const life = this.#start();
     const port = await life.ready(BOOT);
     if (port === undefined) {
       this.#found({ invariant: "boot", message: "the last start did not come up", evidence: life.stderr });
@@ -279,7 +280,13 @@ class Driver {
     this.#effects.read();
     this.#checkEffects();
     client.close();
+    // Until nobody may come back to read any more.
+    await sleep(2 * LINGER);
     await life.kill();
+    const stored = await this.#look(undefined);
+    if (stored === undefined) return;
+    this.#checkStored(stored);
+    for (const violation of nothingHiddenIsLeft(stored)) this.#found(violation);
   }
 
   readonly #found = (violation: Violation): void => {

@@ -1,3 +1,4 @@
+import { twin } from "../../src/model/ids.ts";
 import type { Frame } from "./client.ts";
 
 /** What a reader got of a run's stream. */
@@ -23,6 +24,16 @@ export interface RunEntry {
   /** Entries of the state's log that a whole answer showed as this run's work. */
   readonly shown: Set<string>;
   readonly streams: StreamEntry[];
+  /** Is its end to be told to a webhook? */
+  readonly hooked: boolean;
+}
+
+/** A run that was given no thread: its own is hidden, and goes with its end. */
+export interface AloneEntry extends RunEntry {
+  /** It ends when its client leaves, and with the server. */
+  readonly bound: boolean;
+  /** The node that begins last. */
+  readonly last: "join" | "ask";
 }
 
 /** A request that may stop or take back the runs in flight on a thread between its sending and its answer. */
@@ -50,6 +61,8 @@ const ATTEMPTS = 3;
 export class Ledger {
   readonly threads = new Map<string, { readonly acknowledged: number }>();
   readonly runs = new Map<string, RunEntry>();
+  /** Runs without a thread of their own. */
+  readonly alone = new Map<string, AloneEntry>();
   readonly #disturbances = new Map<string, Disturbance[]>();
   /** When the server was killed. */
   readonly kills: number[] = [];
@@ -59,10 +72,28 @@ export class Ledger {
     return performance.now() - this.#began;
   }
 
-  acknowledge(thread: string, run: string, what: string, sent: number): RunEntry {
+  acknowledge(thread: string, run: string, what: string, sent: number, hooked = false): RunEntry {
     const known = this.runs.get(run);
     if (known !== undefined) return known;
-    const entry: RunEntry = {
+    const entry = this.#entry(thread, run, what, sent, hooked);
+    this.runs.set(run, entry);
+    return entry;
+  }
+
+  acknowledgeAlone(
+    run: string,
+    what: string,
+    sent: number,
+    hooked: boolean,
+    more: Pick<AloneEntry, "bound" | "last">,
+  ): AloneEntry {
+    const entry = { ...this.#entry(twin(run), run, what, sent, hooked), ...more };
+    this.alone.set(run, entry);
+    return entry;
+  }
+
+  #entry(thread: string, run: string, what: string, sent: number, hooked: boolean): RunEntry {
+    return {
       thread,
       run,
       what,
@@ -72,9 +103,8 @@ export class Ledger {
       status: undefined,
       shown: new Set(),
       streams: [],
+      hooked,
     };
-    this.runs.set(run, entry);
-    return entry;
   }
 
   disturb(thread: string, action: "interrupt" | "rollback", run?: string): Disturbance {
@@ -112,7 +142,8 @@ export class Ledger {
   }
 
   /** May this run have been stopped before it was through? */
-  mayBeCut(entry: RunEntry): boolean {
+  mayBeCut(entry: RunEntry | AloneEntry): boolean {
+    if ("bound" in entry && entry.bound && this.#killsIn(entry) > 0) return true;
     return this.#disturbed(entry, ["rollback", "interrupt"]);
   }
 
@@ -122,8 +153,12 @@ export class Ledger {
    */
   mayFail(entry: RunEntry): boolean {
     if (entry.what === "resume") return true;
-    const end = entry.ended ?? Number.POSITIVE_INFINITY;
-    return this.kills.filter((kill) => kill >= entry.sent && kill <= end).length >= ATTEMPTS;
+    return this.#killsIn(entry) >= ATTEMPTS;
+  }
+
+  /** Kills that it may have met. */
+  #killsIn({ sent, ended = Number.POSITIVE_INFINITY }: RunEntry): number {
+    return this.kills.filter((kill) => kill >= sent && kill <= ended).length;
   }
 
   #disturbed(entry: RunEntry, actions: readonly string[]): boolean {

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { IncomingMessage } from "node:http";
-import { isHooked } from "./checkers/webhooks.ts";
-import { Lost, type Answer, type Client } from "./client.ts";
-import type { Disturbance, Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
-import type { Dice } from "./random.ts";
+import { Alone } from "./alone.ts";
+import { Asking, type AskingDeps, type Order } from "./asking.ts";
+import { Lost } from "./client.ts";
+import type { Disturbance, RunEntry } from "./ledger.ts";
 
 export const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
 
@@ -16,47 +15,30 @@ const MIX = {
   interrupt: 6,
   rollback: 5,
   cancel: 8,
+  leave: 6,
   ask: 10,
+  alone: 30,
   read: 10,
 } as const;
 
-/** Answers that a client may get for asking at a bad moment. Anything else is a fault, above all 5xx. */
-const FINE = new Set([200, 202, 204, 404, 409]);
-
-type Report = (violation: Violation) => void;
-
-const RUN = /\/runs\/([0-9a-f-]{36})$/;
+export interface LoadDeps extends AskingDeps {
+  /** How many threads there are to choose from. */
+  readonly threads: number;
+}
 
 /** A number of clients that do a mix of things on a few threads until they are stopped, and write all of it down. */
 export class Load {
-  readonly #client: Client;
-  readonly #ledger: Ledger;
-  readonly #dice: Dice;
-  readonly #most: number;
-  readonly #modes: readonly string[];
-  readonly #hook: string;
-  readonly #report: Report;
+  readonly #deps: LoadDeps;
+  readonly #asking: Asking;
+  readonly #alone: Alone;
   #stopped = false;
-  #over = false;
   #pending: Promise<void>[] = [];
   operations = 0;
 
-  constructor(
-    client: Client,
-    ledger: Ledger,
-    dice: Dice,
-    threads: number,
-    modes: readonly string[],
-    hook: string,
-    report: Report,
-  ) {
-    this.#client = client;
-    this.#ledger = ledger;
-    this.#dice = dice;
-    this.#most = threads;
-    this.#modes = modes;
-    this.#hook = hook;
-    this.#report = report;
+  constructor(deps: LoadDeps) {
+    this.#deps = deps;
+    this.#asking = new Asking(deps);
+    this.#alone = new Alone({ ...deps, asking: this.#asking });
   }
 
   start(clients: number): void {
@@ -72,71 +54,80 @@ export class Load {
   /** The server is about to be killed: from now on a broken connection is nobody's fault. */
   expectCut(): void {
     this.#stopped = true;
-    this.#over = true;
+    this.#asking.expectCut();
   }
 
   async #run(): Promise<void> {
+    const { dice, ledger, report } = this.#deps;
     while (!this.#stopped) {
       try {
         await this.#act();
         this.operations++;
       } catch (error) {
         if (!(error instanceof Lost)) throw error;
-        if (this.#over) return;
+        if (this.#asking.over) return;
         // The server may be down for a reason of its own; the driver finds that out.
-        this.#report({
+        report({
           invariant: "connection",
           message: `a connection broke while nobody had killed the server: ${error.message}`,
-          evidence: { at: this.#ledger.now() },
+          evidence: { at: ledger.now() },
         });
         return;
       }
-      await sleep(this.#dice.between(0, 5));
+      await sleep(dice.between(0, 5));
     }
   }
 
   async #thread(): Promise<string> {
-    const known = [...this.#ledger.threads.keys()];
+    const { ledger, dice, threads } = this.#deps;
+    const known = [...ledger.threads.keys()];
     // Fresh threads all along: the youngest are the likeliest to be lost.
-    if (known.length < this.#most || this.#dice.chance(0.02)) {
-      const answer = await this.#json("POST", "/threads", {});
+    if (known.length < threads || dice.chance(0.02)) {
+      const answer = await this.#asking.json("POST", "/threads", {});
       const thread = (answer.json as { thread_id?: string }).thread_id;
       if (answer.status !== 200 || thread === undefined) throw new Lost("no thread");
-      this.#ledger.threads.set(thread, { acknowledged: this.#ledger.now() });
+      ledger.threads.set(thread, { acknowledged: ledger.now() });
       return thread;
     }
     // Recent threads mostly, so that each has a history that is short enough to be looked through.
-    return this.#dice.pick(known.slice(-this.#most));
+    return dice.pick(known.slice(-threads));
   }
 
   async #act(): Promise<void> {
+    const { dice, ledger } = this.#deps;
+    const act = dice.weighted(MIX);
+    if (act === "alone") return this.#alone.act();
     const thread = await this.#thread();
-    const input = { kind: "work", pace: this.#dice.between(0, 25) };
-    switch (this.#dice.weighted(MIX)) {
+    const input = { kind: "work", pace: dice.between(0, 25) };
+    switch (act) {
       case "wait":
         return this.#wait(thread, "wait", { input });
       case "stream":
         return this.#stream(thread, "stream", { input });
       case "background": {
-        const entry = await this.#create(thread, "background", { input });
-        if (entry !== undefined && this.#dice.chance(0.5)) await this.#join(entry);
+        const entry = await this.#asking.create(this.#order(thread, "background", { input }));
+        if (entry !== undefined && dice.chance(0.5)) await this.#join(entry);
         return;
       }
-      case "enqueue":
-        for (let i = this.#dice.between(2, 4); i > 0; i--) {
-          await this.#create(thread, "enqueue", { input, multitask_strategy: "enqueue" });
+      case "enqueue": {
+        const body = { input, multitask_strategy: "enqueue" };
+        for (let i = dice.between(2, 4); i > 0; i--) {
+          await this.#asking.create(this.#order(thread, "enqueue", body));
         }
-        return this.#stream(thread, "enqueue", { input, multitask_strategy: "enqueue" });
+        return this.#stream(thread, "enqueue", body);
+      }
       case "interrupt":
-        return this.#disturbing(this.#ledger.disturb(thread, "interrupt"), () =>
+        return this.#disturbing(ledger.disturb(thread, "interrupt"), () =>
           this.#wait(thread, "interrupt", { input, multitask_strategy: "interrupt" }),
         );
       case "rollback":
-        return this.#disturbing(this.#ledger.disturb(thread, "rollback"), () =>
+        return this.#disturbing(ledger.disturb(thread, "rollback"), () =>
           this.#stream(thread, "rollback", { input, multitask_strategy: "rollback" }),
         );
       case "cancel":
         return this.#cancel(thread, input);
+      case "leave":
+        return this.#leave(thread, input);
       case "ask":
         return this.#ask(thread);
       case "read":
@@ -146,129 +137,74 @@ export class Load {
 
   async #disturbing(disturbance: Disturbance, act: () => Promise<void>): Promise<void> {
     await act();
-    disturbance.until = this.#ledger.now();
+    disturbance.until = this.#deps.ledger.now();
   }
 
   async #cancel(thread: string, input: unknown): Promise<void> {
-    const entry = await this.#create(thread, "cancelled", { input, multitask_strategy: "enqueue" });
+    const { dice, ledger } = this.#deps;
+    const body = { input, multitask_strategy: "enqueue" };
+    const entry = await this.#asking.create(this.#order(thread, "cancelled", body));
     if (entry === undefined) return;
-    await sleep(this.#dice.between(0, 30));
-    const action = this.#dice.pick(["interrupt", "rollback"] as const);
-    const wait = this.#dice.pick([0, 1]);
-    const disturbance = this.#ledger.disturb(thread, action, entry.run);
-    await this.#json("POST", `/threads/${thread}/runs/${entry.run}/cancel?wait=${wait}&action=${action}`);
-    disturbance.until = this.#ledger.now();
+    await sleep(dice.between(0, 30));
+    const action = dice.pick(["interrupt", "rollback"] as const);
+    const wait = dice.pick([0, 1]);
+    const disturbance = ledger.disturb(thread, action, entry.run);
+    const path = `/threads/${thread}/runs/${entry.run}/cancel?wait=${wait}&action=${action}`;
+    await this.#asking.json("POST", path);
+    disturbance.until = ledger.now();
+  }
+
+  /** Goes away before the end, with or without the run. */
+  async #leave(thread: string, input: unknown): Promise<void> {
+    const { dice } = this.#deps;
+    const bound = dice.chance(0.5);
+    const body = { input, multitask_strategy: "enqueue", on_disconnect: bound ? "cancel" : "continue" };
+    const order = { ...this.#order(thread, "leave", body), bound, leaves: dice.between(1, 80) };
+    await (dice.chance(0.5) ? this.#asking.wait(order) : this.#asking.stream(order));
   }
 
   async #ask(thread: string): Promise<void> {
+    const { dice } = this.#deps;
     await this.#wait(thread, "ask", { input: { kind: "ask", pace: 1 } });
-    const answer = await this.#json("GET", `/threads/${thread}`);
+    const answer = await this.#asking.json("GET", `/threads/${thread}`);
     if ((answer.json as { status?: string }).status !== "interrupted") return;
-    const resume = { command: { resume: `answer-${this.#dice.between(0, 1e6)}` } };
-    if (this.#dice.chance(0.5)) await this.#wait(thread, "resume", resume);
+    const resume = { command: { resume: `answer-${dice.between(0, 1e6)}` } };
+    if (dice.chance(0.5)) await this.#wait(thread, "resume", resume);
     else await this.#stream(thread, "resume", resume);
   }
 
   async #read(thread: string): Promise<void> {
-    const what = this.#dice.pick(["state", "history?limit=5", "runs?limit=20"]);
-    await this.#json("GET", `/threads/${thread}/${what}`);
+    const what = this.#deps.dice.pick(["state", "history?limit=5", "runs?limit=20"]);
+    await this.#asking.json("GET", `/threads/${thread}/${what}`);
   }
 
-  #body(thread: string, body: object): object {
-    return { assistant_id: "chaos", ...(isHooked(thread) && { webhook: this.#hook }), ...body };
-  }
-
-  async #create(thread: string, what: string, body: object): Promise<RunEntry | undefined> {
-    const sent = this.#ledger.now();
-    const answer = await this.#json("POST", `/threads/${thread}/runs`, this.#body(thread, body));
-    if (answer.status !== 200) return undefined;
-    return this.#ledger.acknowledge(thread, (answer.json as { run_id: string }).run_id, what, sent);
+  #order(thread: string, what: string, body: object): Order {
+    const { ledger } = this.#deps;
+    const note: Order["note"] = (run, sent, hooked) => ledger.acknowledge(thread, run, what, sent, hooked);
+    return { at: `/threads/${thread}`, what, body, note };
   }
 
   async #wait(thread: string, what: string, body: object): Promise<void> {
-    const sent = this.#ledger.now();
-    let entry: RunEntry | undefined;
-    const answer = await this.#client.json("POST", `/threads/${thread}/runs/wait`, this.#body(thread, body), {
-      head: (status, headers) => (entry = this.#acknowledged(status, headers, thread, what, sent)),
-    });
-    this.#fine(answer, `POST runs/wait (${what})`);
-    if (entry !== undefined && answer.status === 200) this.#settled(entry, answer.json);
-  }
-
-  async #join(entry: RunEntry): Promise<void> {
-    const answer = await this.#json("GET", `/threads/${entry.thread}/runs/${entry.run}/join`);
-    if (answer.status === 200) this.#settled(entry, answer.json);
+    const answer = await this.#asking.wait(this.#order(thread, what, body));
+    if (answer !== undefined) this.#settled(answer.entry, answer.json);
   }
 
   async #stream(thread: string, what: string, body: object): Promise<void> {
-    const sent = this.#ledger.now();
-    const modes = this.#dice.chance(0.6)
-      ? this.#modes
-      : [this.#dice.pick(this.#modes), this.#dice.pick(this.#modes)];
-    const stream: StreamEntry = { modes: [...new Set(modes)], frames: [], how: "open" };
-    let entry: RunEntry | undefined;
-    const end = await this.#client.stream(
-      "POST",
-      `/threads/${thread}/runs/stream`,
-      this.#body(thread, { stream_mode: stream.modes, on_disconnect: "continue", ...body }),
-      {},
-      (status, headers) => {
-        entry = this.#acknowledged(status, headers, thread, what, sent);
-        entry?.streams.push(stream);
-      },
-      (frame) => stream.frames.push(frame),
-    );
-    stream.how = end.how === "end" ? "end" : "cut";
-    if (end.how === "cut" && !this.#over) throw new Lost(end.error ?? "a stream was cut");
-    if (end.how === "refused")
-      this.#fine({ status: end.status, json: end.error }, `POST runs/stream (${what})`);
-    if (end.how === "end" && entry !== undefined) entry.ended ??= this.#ledger.now();
+    await this.#asking.stream(this.#order(thread, what, { on_disconnect: "continue", ...body }));
   }
 
-  #acknowledged(
-    status: number,
-    headers: IncomingMessage["headers"],
-    thread: string,
-    what: string,
-    sent: number,
-  ): RunEntry | undefined {
-    if (status !== 200) return undefined;
-    const run = RUN.exec(String(headers["content-location"] ?? ""))?.[1];
-    if (run === undefined) {
-      this.#report({
-        invariant: "wire",
-        message: "a run was started without a Content-Location that ends with its id",
-        evidence: { what, headers },
-      });
-      return undefined;
-    }
-    return this.#ledger.acknowledge(thread, run, what, sent);
+  async #join(entry: RunEntry): Promise<void> {
+    const answer = await this.#asking.json("GET", `/threads/${entry.thread}/runs/${entry.run}/join`);
+    if (answer.status === 200) this.#settled(entry, answer.json);
   }
 
   /** A whole answer of `wait` or `join`: the run is over, and its work is in the state. */
   #settled(entry: RunEntry, json: unknown): void {
-    entry.ended ??= this.#ledger.now();
+    entry.ended ??= this.#deps.ledger.now();
     const log = (json as { log?: unknown } | undefined)?.log;
     if (!Array.isArray(log)) return;
     for (const line of log) {
       if (typeof line === "string" && line.startsWith(entry.run)) entry.shown.add(line);
     }
-  }
-
-  async #json(method: string, path: string, body?: unknown): Promise<Answer> {
-    const answer = await this.#client.json(method, path, body);
-    this.#fine(answer, `${method} ${path.replaceAll(/[0-9a-f-]{36}/g, "…")}`);
-    return answer;
-  }
-
-  #fine(answer: Answer, what: string): void {
-    if (FINE.has(answer.status)) return;
-    // Nothing waits for an answer any more, or other questions do.
-    if (answer.status === 422 && what.endsWith("(resume)")) return;
-    this.#report({
-      invariant: "wire",
-      message: `${what} was answered with ${answer.status}`,
-      evidence: answer.json,
-    });
   }
 }

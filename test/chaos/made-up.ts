@@ -54,7 +54,8 @@ export function checkpoint(
 const custom: Fact = { t: "custom", ns: "", data: 1 };
 
 export function storedRun(status: RunRecord["status"], firsts: readonly number[], next: number): StoredRun {
-  const record = { run_id: "r", status, next_event: next } as RunRecord;
+  const kwargs = { durability: "async" };
+  const record = { run_id: "r", status, next_event: next, kwargs } as RunRecord;
   return {
     record,
     single: record,

@@ -9,6 +9,8 @@ const plants: Readonly<Record<string, (kv: Kv) => Kv>> = {
   "ack-early": (kv) => new EarlyKv(kv),
   "lose-events": (kv) => new ForgetfulKv(kv, /^[^/]*\/t\/[^/]*\/e\//, 20),
   "lose-webhooks": (kv) => new ForgetfulKv(kv, /^!outbox\//, 5),
+  "lose-marks": (kv) => new ForgetfulKv(kv, /^!active\//, 20, (value) => value !== null),
+  "keep-hidden": (kv) => new HoardingKv(kv, 10),
 };
 
 /** The storage of a data directory, with a fault planted in it when one is named. */
@@ -65,16 +67,58 @@ class EarlyKv implements Kv {
   }
 }
 
-/** Loses one in so many of the values under some keys. */
+/** Loses one in so many of the writes under some keys: values, or deletions too. */
 class ForgetfulKv implements Kv {
   readonly #kv: Kv;
   readonly #keys: RegExp;
   readonly #every: number;
+  readonly #which: (value: Op["value"]) => boolean;
   #seen = 0;
 
-  constructor(kv: Kv, keys: RegExp, every: number) {
+  constructor(kv: Kv, keys: RegExp, every: number, which: (value: Op["value"]) => boolean = () => true) {
     this.#kv = kv;
     this.#keys = keys;
+    this.#every = every;
+    this.#which = which;
+  }
+
+  open(): Promise<void> {
+    return this.#kv.open();
+  }
+
+  getSync(key: string): Buffer | undefined {
+    return this.#kv.getSync(key);
+  }
+
+  batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+    const kept = ops.filter(
+      ({ key, value }) => !this.#keys.test(key) || !this.#which(value) || ++this.#seen % this.#every !== 0,
+    );
+    return this.#kv.batch(kept, options);
+  }
+
+  entries(range: Range): AsyncIterable<Entry> {
+    return this.#kv.entries(range);
+  }
+
+  close(): Promise<void> {
+    return this.#kv.close();
+  }
+}
+
+/** The mark of a thread that is to be swept away: only those that were made for one run are. */
+const SWEPT = /^!sweep\/[^/]*\/([^/]*)\/$/;
+const THREAD = /^(?:!\w+\/)?[^/]*\/(?:t\/)?([^/]*)/;
+
+/** Deletes nothing of one in so many of the threads that are to be deleted. */
+class HoardingKv implements Kv {
+  readonly #kv: Kv;
+  readonly #every: number;
+  readonly #kept = new Set<string>();
+  #seen = 0;
+
+  constructor(kv: Kv, every: number) {
+    this.#kv = kv;
     this.#every = every;
   }
 
@@ -87,8 +131,15 @@ class ForgetfulKv implements Kv {
   }
 
   batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
-    const kept = ops.filter(({ key }) => !this.#keys.test(key) || ++this.#seen % this.#every !== 0);
-    return this.#kv.batch(kept, options);
+    for (const { key, value } of ops) {
+      const thread = SWEPT.exec(key)?.[1];
+      if (thread !== undefined && value !== null && ++this.#seen % this.#every === 0) this.#kept.add(thread);
+    }
+    const kept = (key: string) => this.#kept.has(THREAD.exec(key)?.[1] ?? "");
+    return this.#kv.batch(
+      ops.filter(({ key, value }) => !kept(key) || (value !== null && !SWEPT.test(key))),
+      options,
+    );
   }
 
   entries(range: Range): AsyncIterable<Entry> {

@@ -2,11 +2,21 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+/** How many runs may be in progress: in all, of a tenant, of the graph. */
+export interface Slots {
+  readonly all?: number;
+  readonly perTenant?: number;
+  readonly perGraph?: { readonly chaos: number };
+}
+
 export interface Setup {
   readonly data: string;
   readonly effects: string;
   /** A fault put in on purpose, to see that it is found. */
   readonly plant?: string;
+  /** Milliseconds that what was made for one run is kept for readers. */
+  readonly linger: number;
+  readonly slots?: Slots;
   /** The server kills itself when it comes by this failpoint for the n-th time. */
   readonly dieAt?: { readonly place: string; readonly count: number };
 }

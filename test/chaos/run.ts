@@ -44,7 +44,8 @@ for (const [invariant, count] of told) {
   if (count > MOST) process.stdout.write(`\n${invariant}: ${count - MOST} more\n`);
 }
 process.stdout.write(
-  `\nseed ${seed}: ${outcome.kills} kills, ${outcome.operations} operations, ${outcome.runs} runs acknowledged, ` +
+  `\nseed ${seed}: ${outcome.kills} kills, ${outcome.operations} operations, ${outcome.runs} runs acknowledged ` +
+    `(${outcome.alone} without a thread), ` +
     `${outcome.events} events received, ${outcome.violations.length} violations` +
     `${outcome.directory === undefined ? "" : `; kept: ${outcome.directory}`}\n`,
 );

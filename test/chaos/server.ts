@@ -1,4 +1,5 @@
 /** The server under chaos: Heddle as it is, on a real directory, with the faults that the driver asks for. */
+import { noLimits } from "../../actors/gate.ts";
 import { createApp } from "../../src/app.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import { chaos } from "./graphs.ts";
@@ -20,6 +21,7 @@ function dying({ place, count }: NonNullable<Setup["dieAt"]>): Failpoints {
 const app = await createApp({
   graphs: { chaos },
   webhooks: { allow_internal: true },
+  limits: { linger: setup.linger, concurrent: { ...noLimits, ...setup.slots } },
   data: plantedStorage(setup.data, setup.plant),
   ...(setup.dieAt === undefined ? {} : { failpoints: dying(setup.dieAt) }),
 });

@@ -9,6 +9,7 @@ test("four kills under load: nothing acknowledged is lost, nothing is repeated, 
   const outcome = await runChaos({ kills: 4, seed: 20_261, threads: 20, clients: 12, longest: 1500 });
   expect(told(outcome)).toEqual([]);
   expect(outcome.runs).toBeGreaterThan(20);
+  expect(outcome.alone).toBeGreaterThan(5);
   expect(outcome.events).toBeGreaterThan(100);
 }, 120_000);
 

@@ -77,7 +77,7 @@ export async function snapshot(data: string, copy: string, only?: ReadonlySet<st
   }
 }
 
-/** The same of a storage that is open already. `only`: the threads to read; without it all. */
+/** The same of a storage that is open already. `only`: the threads to read, and the hidden ones; without it all. */
 export async function readAll(
   journal: Journal,
   catalog: Catalog,
@@ -94,7 +94,14 @@ export async function readAll(
     if (after === undefined) break;
   }
   const unsettled: string[] = [];
-  for await (const key of journal.unsettled()) unsettled.push(key.thread);
+  const listed = new Set(threads.map(({ key }) => key.thread));
+  for await (const key of journal.unsettled()) {
+    unsettled.push(key.thread);
+    if (listed.has(key.thread)) continue;
+    // The hidden ones are in no list.
+    const record = await journal.thread(key);
+    if (record !== undefined && record.temporary !== null) threads.push(await readThread(journal, key));
+  }
   const damage: Damage[] = [];
   if (only === undefined) for await (const found of journal.verify()) damage.push(found);
   else for (const { key } of threads) for await (const found of journal.verify(key)) damage.push(found);

@@ -9,13 +9,14 @@ import {
 import { everyEndIsTold } from "./checkers/webhooks.ts";
 import { idsGrow, resumeIsExact } from "./checkers/streams.ts";
 import { Lost, type Client, type Frame, type StreamEnd } from "./client.ts";
+import type { Effects } from "./effects.ts";
 import { settle, type Hooks } from "./hooks.ts";
 import type { Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import { TERMINAL } from "./load.ts";
 import type { Dice } from "./random.ts";
 
 /** Milliseconds in which work that nobody disturbs has to be over. */
-const REST = 15_000;
+export const REST = 15_000;
 /** Streams that are read at once. */
 const TOGETHER = 16;
 /** Of the streams that came to their end undisturbed, the share that is replayed. */
@@ -26,6 +27,7 @@ export interface Verification {
   readonly ledger: Ledger;
   readonly dice: Dice;
   readonly hooks: Hooks;
+  readonly effects: Effects;
   readonly found: (violation: Violation) => void;
   /** Everything that was ever acknowledged, or only what may have changed since the last time. */
   readonly all: boolean;
@@ -169,18 +171,18 @@ async function compareStreams(
   });
 }
 
-async function read(
-  client: Client,
-  entry: RunEntry,
-  modes: StreamEntry["modes"],
-  after: number,
-): Promise<{ frames: Frame[]; ended: boolean }> {
+async function read(client: Client, entry: RunEntry, modes: StreamEntry["modes"], after: number) {
+  return readOn(client, `/threads/${entry.thread}/runs/${entry.run}`, modes, after);
+}
+
+/** Reads a run's stream after an event; `ended`: it came to an end in time. */
+export async function readOn(client: Client, run: string, modes: StreamEntry["modes"], after: number) {
   const frames: Frame[] = [];
   const query = modes.map((mode) => `stream_mode=${mode}`).join("&");
   const end: StreamEnd | undefined = await Promise.race([
     client.stream(
       "GET",
-      `/threads/${entry.thread}/runs/${entry.run}/stream?${query}`,
+      `${run}/stream?${query}`,
       undefined,
       { "last-event-id": String(after) },
       () => {},
@@ -189,11 +191,11 @@ async function read(
     sleep(REST, undefined, { ref: false }),
   ]);
   if (end?.how === "cut") throw new Lost(end.error ?? "a stream was cut");
-  return { frames, ended: end !== undefined };
+  return { status: end?.status ?? 200, frames, ended: end !== undefined };
 }
 
 /** Does something for each of a list, a few at a time. */
-async function together<T, R>(list: readonly T[], each: (one: T) => Promise<R>): Promise<R[]> {
+export async function together<T, R>(list: readonly T[], each: (one: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const left = list.values();
   await Promise.all(

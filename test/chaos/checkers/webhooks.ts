@@ -8,9 +8,6 @@ export interface Told {
   readonly id: string;
 }
 
-/** Do the runs of this thread have a webhook? Known from its id, so that nobody has to remember it. */
-export const isHooked = (thread: string): boolean => "01234567".includes(thread.at(-1) ?? "");
-
 const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
 
 /** I9: each run that has ended was told of, at least once, as it is stored; and no run whose end is not stored. */
@@ -31,7 +28,7 @@ export function everyEndIsTold(
   if (owed.length > 0) say(`${owed.length} webhooks are owed still`, owed.slice(0, 5));
   const ends = new Map(runs.map(({ entry, status }) => [entry.run, { status, entry }]));
   for (const [run, { status, entry }] of ends) {
-    if (!isHooked(entry.thread) || status === undefined || !TERMINAL.has(status)) continue;
+    if (!entry.hooked || status === undefined || !TERMINAL.has(status)) continue;
     if (!statuses.has(run)) say(`run ${run} ended as ${status} and its webhook was never told`, entry);
   }
   for (const [run, said] of statuses) {

@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { twin } from "../../src/model/ids.ts";
+import type { Asking, Order } from "./asking.ts";
+import type { AloneEntry, Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
+import type { Dice } from "./random.ts";
+
+/** What clients do that have no thread, by how often. */
+const MIX = { background: 8, wait: 7, stream: 10, leave: 7, cancel: 5, keep: 3 } as const;
+
+/** What each run of the kind `work` leaves in the log. */
+const NODES = ["plan", "left", "right", "join"];
+
+interface AloneDeps {
+  readonly asking: Asking;
+  readonly ledger: Ledger;
+  readonly dice: Dice;
+  readonly report: (violation: Violation) => void;
+}
+
+/** Runs without a thread: hidden while they live, and gone with their end. */
+export class Alone {
+  readonly #deps: AloneDeps;
+
+  constructor(deps: AloneDeps) {
+    this.#deps = deps;
+  }
+
+  async act(): Promise<void> {
+    const { asking, dice } = this.#deps;
+    switch (dice.weighted(MIX)) {
+      case "background":
+        return this.#background();
+      case "wait": {
+        const answer = await asking.wait(this.#order("alone wait", dice.chance(0.5)));
+        if (answer !== undefined) this.#answered(answer.entry, answer.json);
+        return;
+      }
+      case "stream": {
+        const read = await asking.stream(this.#order("alone stream", dice.chance(0.5)));
+        if (read !== undefined) this.#read(read.entry, read.stream);
+        return;
+      }
+      case "leave": {
+        const order = { ...this.#order("alone leave", dice.chance(0.5)), leaves: dice.between(1, 80) };
+        await (dice.chance(0.5) ? asking.wait(order) : asking.stream(order));
+        return;
+      }
+      case "cancel":
+        return this.#cancel();
+      case "keep":
+        return this.#keep();
+    }
+  }
+
+  /** `bound`: its client stays, and it ends when that leaves; undefined: it needs none. */
+  #order(what: string, bound?: boolean): Order {
+    const { dice, ledger } = this.#deps;
+    const last = dice.chance(0.15) ? "ask" : "join";
+    const how = bound === true ? dice.pick(["cancel", undefined]) : "continue";
+    return {
+      at: "",
+      what,
+      body: {
+        input: { kind: last === "ask" ? "ask" : "work", pace: dice.between(0, 25) },
+        multitask_strategy: dice.pick([undefined, "reject", "enqueue", "interrupt", "rollback"]),
+        ...(bound === undefined ? {} : { on_disconnect: how }),
+      },
+      bound: bound === true,
+      note: (run, sent, hooked) =>
+        ledger.acknowledgeAlone(run, what, sent, hooked, { bound: bound === true, last }),
+    };
+  }
+
+  async #background(): Promise<void> {
+    const { asking, dice } = this.#deps;
+    const entry = await asking.create(this.#order("alone background"));
+    if (entry === undefined || dice.chance(0.5)) return;
+    const { status, json } = await asking.json("GET", `/runs/${entry.run}/join`);
+    if (status !== 200) return;
+    entry.ended ??= this.#deps.ledger.now();
+    this.#answered(entry, json);
+  }
+
+  async #cancel(): Promise<void> {
+    const { asking, dice, ledger } = this.#deps;
+    const entry = await asking.create(this.#order("alone cancelled"));
+    if (entry === undefined) return;
+    await sleep(dice.between(0, 30));
+    const action = dice.pick(["interrupt", "rollback"] as const);
+    const disturbance = ledger.disturb(entry.thread, action, entry.run);
+    const path = `/threads/${entry.thread}/runs/${entry.run}/cancel`;
+    await asking.json("POST", `${path}?wait=${dice.pick([0, 1])}&action=${action}`);
+    disturbance.until = ledger.now();
+  }
+
+  /** One whose thread stays: from its end on it is one like any other. */
+  async #keep(): Promise<void> {
+    const { asking, dice, ledger } = this.#deps;
+    const note: Order["note"] = (run, sent, hooked) => {
+      const thread = twin(run);
+      ledger.threads.set(thread, { acknowledged: ledger.now() });
+      return ledger.acknowledge(thread, run, "kept", sent, hooked);
+    };
+    const input = { kind: "work", pace: dice.between(0, 25) };
+    const body = { input, on_completion: "keep", on_disconnect: "continue" };
+    const order = { at: "", what: "kept", body, note };
+    if (dice.chance(0.5)) await asking.create(order);
+    else await asking.stream(order);
+  }
+
+  /** A whole answer: all of its work is in it, unless it was stopped or given up. */
+  #answered(entry: RunEntry, json: unknown): void {
+    const { log, __error__, __interrupt__ } = json as Record<string, unknown>;
+    const { last } = entry as AloneEntry;
+    const lines = Array.isArray(log) ? log : [];
+    const whole =
+      last === "ask"
+        ? __interrupt__ !== undefined
+        : NODES.every((node) => lines.includes(`${entry.run}:${node}`));
+    if (!whole) this.#partly(entry, { answer: json, failed: __error__ !== undefined });
+  }
+
+  #read(entry: RunEntry, { modes, frames }: StreamEntry): void {
+    if (!modes.includes("updates") || (entry as AloneEntry).last === "ask") return;
+    const line = `${entry.run}:join`;
+    const whole = frames.some(({ event, raw }) => event === "updates" && raw.includes(line));
+    if (!whole)
+      this.#partly(
+        entry,
+        frames.slice(-3).map(({ raw }) => raw),
+      );
+  }
+
+  #partly(entry: RunEntry, evidence: unknown): void {
+    const { ledger, report } = this.#deps;
+    if (ledger.mayBeCut(entry) || ledger.mayFail(entry)) return;
+    report({
+      invariant: "I1",
+      message: `run ${entry.run} (${entry.what}) was shown without its work`,
+      evidence,
+    });
+  }
+}

@@ -1,0 +1,182 @@
+import type { IncomingMessage } from "node:http";
+import { Lost, type Answer, type Client } from "./client.ts";
+import type { Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
+import type { Dice } from "./random.ts";
+
+/** A run that a client asks for. */
+export interface Order {
+  /** What the path begins with, before `/runs`: a thread's, or nothing. */
+  readonly at: string;
+  readonly what: string;
+  readonly body: object;
+  /** Milliseconds after which the client leaves, if it does so before the end. */
+  readonly leaves?: number;
+  /** Does the run end when the client leaves? */
+  readonly bound?: boolean;
+  /** Notes that it was acknowledged. */
+  note(run: string, sent: number, hooked: boolean): RunEntry;
+}
+
+export interface AskingDeps {
+  readonly client: Client;
+  readonly ledger: Ledger;
+  readonly dice: Dice;
+  readonly modes: readonly string[];
+  /** Where webhooks go. */
+  readonly hook: string;
+  readonly report: (violation: Violation) => void;
+}
+
+/** Answers that a client may get for asking at a bad moment. Anything else is a fault, above all 5xx. */
+const FINE = new Set([200, 202, 204, 404, 409]);
+
+const RUN = /\/runs\/([0-9a-f-]{36})$/;
+
+/** Durable as it comes, step by step, or only at the end. */
+const DURABILITIES = [undefined, undefined, "sync", "exit"] as const;
+
+/** How clients ask for runs and look at what comes of them. Everything that was acknowledged is written down. */
+export class Asking {
+  readonly #deps: AskingDeps;
+  #over = false;
+
+  constructor(deps: AskingDeps) {
+    this.#deps = deps;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** The server is about to be killed: from now on a broken connection is nobody's fault. */
+  expectCut(): void {
+    this.#over = true;
+  }
+
+  /** In the background. */
+  async create(order: Order): Promise<RunEntry | undefined> {
+    const sent = this.#deps.ledger.now();
+    const { hooked, body } = this.#body(order);
+    const answer = await this.json("POST", `${order.at}/runs`, body);
+    if (answer.status !== 200) return undefined;
+    return order.note((answer.json as { run_id: string }).run_id, sent, hooked);
+  }
+
+  /** Answers the run and its outcome, when it came whole. */
+  async wait(order: Order): Promise<{ readonly entry: RunEntry; readonly json: unknown } | undefined> {
+    const { client, ledger } = this.#deps;
+    const sent = ledger.now();
+    const { hooked, body } = this.#body(order);
+    let entry: RunEntry | undefined;
+    const leaving = this.#leaving(order, () => entry);
+    try {
+      const answer = await client.json("POST", `${order.at}/runs/wait`, body, {
+        head: (status, headers) => (entry = this.#acknowledged(order, status, headers, sent, hooked)),
+        signal: leaving.signal,
+      });
+      this.#fine(answer, `POST ${kindOf(order)}/wait (${order.what})`);
+      if (entry === undefined || answer.status !== 200) return undefined;
+      entry.ended ??= ledger.now();
+      return { entry, json: answer.json };
+    } catch (error) {
+      if (leaving.signal.aborted) return undefined;
+      throw error;
+    } finally {
+      leaving.stop();
+    }
+  }
+
+  /** Answers the run, when its stream came to its end. */
+  async stream(
+    order: Order,
+  ): Promise<{ readonly entry: RunEntry; readonly stream: StreamEntry } | undefined> {
+    const { client, ledger, dice, modes } = this.#deps;
+    const sent = ledger.now();
+    const { hooked, body } = this.#body(order);
+    const some = dice.chance(0.6) ? modes : [dice.pick(modes), dice.pick(modes)];
+    const stream: StreamEntry = { modes: [...new Set(some)], frames: [], how: "open" };
+    let entry: RunEntry | undefined;
+    const leaving = this.#leaving(order, () => entry);
+    const end = await client.stream(
+      "POST",
+      `${order.at}/runs/stream`,
+      { stream_mode: stream.modes, ...body },
+      {},
+      (status, headers) => {
+        entry = this.#acknowledged(order, status, headers, sent, hooked);
+        entry?.streams.push(stream);
+      },
+      (frame) => stream.frames.push(frame),
+      leaving.signal,
+    );
+    leaving.stop();
+    stream.how = end.how === "end" ? "end" : "cut";
+    if (end.how === "cut" && !this.#over && !leaving.signal.aborted) {
+      throw new Lost(end.error ?? "a stream was cut");
+    }
+    if (end.how === "refused") {
+      this.#fine({ status: end.status, json: end.error }, `POST ${kindOf(order)}/stream (${order.what})`);
+    }
+    if (end.how !== "end" || entry === undefined) return undefined;
+    entry.ended ??= ledger.now();
+    return { entry, stream };
+  }
+
+  async json(method: string, path: string, body?: unknown): Promise<Answer> {
+    const answer = await this.#deps.client.json(method, path, body);
+    this.#fine(answer, `${method} ${path.replaceAll(/[0-9a-f-]{36}/g, "…")}`);
+    return answer;
+  }
+
+  #body({ body }: Order): { readonly hooked: boolean; readonly body: object } {
+    const { dice, hook } = this.#deps;
+    const hooked = dice.chance(0.5);
+    const durability = dice.pick(DURABILITIES);
+    return { hooked, body: { assistant_id: "chaos", durability, ...(hooked && { webhook: hook }), ...body } };
+  }
+
+  /** The client's way out, which is noted before it is taken: what comes of it may come at once. */
+  #leaving({ leaves, bound }: Order, entry: () => RunEntry | undefined) {
+    const controller = new AbortController();
+    const leave = () => {
+      const run = entry();
+      if (run !== undefined && bound === true) this.#deps.ledger.disturb(run.thread, "interrupt", run.run);
+      controller.abort();
+    };
+    const timer = leaves === undefined ? undefined : setTimeout(leave, leaves);
+    return { signal: controller.signal, stop: () => clearTimeout(timer) };
+  }
+
+  #acknowledged(
+    order: Order,
+    status: number,
+    headers: IncomingMessage["headers"],
+    sent: number,
+    hooked: boolean,
+  ): RunEntry | undefined {
+    if (status !== 200) return undefined;
+    const run = RUN.exec(String(headers["content-location"] ?? ""))?.[1];
+    if (run === undefined) {
+      this.#deps.report({
+        invariant: "wire",
+        message: "a run was started without a Content-Location that ends with its id",
+        evidence: { what: order.what, headers },
+      });
+      return undefined;
+    }
+    return order.note(run, sent, hooked);
+  }
+
+  #fine(answer: Answer, what: string): void {
+    if (FINE.has(answer.status)) return;
+    // Nothing waits for an answer any more, or other questions do.
+    if (answer.status === 422 && what.endsWith("(resume)")) return;
+    this.#deps.report({
+      invariant: "wire",
+      message: `${what} was answered with ${answer.status}`,
+      evidence: answer.json,
+    });
+  }
+}
+
+const kindOf = ({ at }: Order) => (at === "" ? "/runs" : "…/runs");

@@ -1,0 +1,85 @@
+import type { Effect } from "../effects.ts";
+import type { AloneEntry, Ledger, Violation } from "../ledger.ts";
+import type { Snapshot } from "../snapshot.ts";
+import type { Told } from "./webhooks.ts";
+
+/**
+ * I1 and I10 of runs without a thread, seen from their bodies: one that is gone has come to its last node, unless it was to
+ * be stopped; and one that ends with its client does not go on in another life of the server.
+ */
+export function goneWhenDone(
+  ledger: Ledger,
+  gone: readonly AloneEntry[],
+  effects: readonly Effect[],
+): Violation[] {
+  const found: Violation[] = [];
+  const begun = new Map<string, Effect[]>();
+  for (const effect of effects) {
+    const known = begun.get(effect.run);
+    if (known === undefined) begun.set(effect.run, [effect]);
+    else known.push(effect);
+  }
+  for (const entry of gone) {
+    const own = begun.get(entry.run) ?? [];
+    if (!own.some(({ node }) => node === entry.last) && !ledger.mayBeCut(entry) && !ledger.mayFail(entry)) {
+      found.push({
+        invariant: "I1",
+        message: `run ${entry.run} (${entry.what}) was acknowledged, and is gone with its work undone`,
+        evidence: { entry, effects: own },
+      });
+    }
+    if (entry.bound && new Set(own.map(({ pid }) => pid)).size > 1) {
+      found.push({
+        invariant: "I10",
+        message: `run ${entry.run} went on after the server had died, though its client is gone`,
+        evidence: { entry, effects: own },
+      });
+    }
+  }
+  return found;
+}
+
+/** I9 of the same: each end was told, unless the run was taken back, and none that it cannot have had. */
+export function everyAloneEndIsTold(
+  ledger: Ledger,
+  gone: readonly AloneEntry[],
+  told: readonly Told[],
+): Violation[] {
+  const found: Violation[] = [];
+  const said = new Map<string, Set<string>>();
+  for (const { run, status } of told) {
+    const known = said.get(run);
+    if (known === undefined) said.set(run, new Set([status]));
+    else known.add(status);
+  }
+  for (const entry of gone) {
+    const statuses = said.get(entry.run);
+    const say = (what: string) =>
+      found.push({ invariant: "I9", message: `run ${entry.run} (${entry.what}) ${what}`, evidence: entry });
+    if (statuses === undefined) {
+      if (entry.hooked && !ledger.mayVanish(entry)) say("is gone and its webhook was never told");
+      continue;
+    }
+    if (!entry.hooked) say("has no webhook, and one was told");
+    if (statuses.size > 1) say(`ended once, and its webhook was told ${[...statuses].join(", ")}`);
+    for (const status of statuses) {
+      const may =
+        status === "success" ||
+        (status === "interrupted" && ledger.mayBeCut(entry)) ||
+        (status === "error" && ledger.mayFail(entry));
+      if (!may) say(`cannot have ended as ${status}, which its webhook was told`);
+    }
+  }
+  return found;
+}
+
+/** I10: with every such run over, and its readers' time too, storage holds nothing of them. */
+export function nothingHiddenIsLeft(snapshot: Snapshot): Violation[] {
+  return snapshot.threads
+    .filter(({ record }) => record !== undefined && record.temporary !== null)
+    .map(({ key, record, runs }) => ({
+      invariant: "I10",
+      message: `thread ${key.thread} was made for one run, and is still there after its end`,
+      evidence: { record, runs: runs.map(({ record: { run_id, status } }) => [run_id, status]) },
+    }));
+}
