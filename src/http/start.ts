@@ -3,6 +3,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { RunRequest } from "../service/kwargs.ts";
 import type { Call } from "./call.ts";
 import type { HttpDeps } from "./deps.ts";
+import { dropNulls } from "../wire/body.ts";
 import { runCreate } from "../wire/schemas.ts";
 import { refuseUnserved, refuseUnservedQuery } from "../wire/unserved.ts";
 
@@ -37,6 +38,7 @@ export async function startAlone({ service }: HttpDeps, call: Call, attended: bo
 async function readRun(call: Call) {
   refuseUnservedQuery(call.query, "create");
   const body = await call.body();
+  dropNulls(body["config"]);
   refuseUnserved(body, "run");
   const request = runCreate.parse(body) as ReturnType<typeof runCreate.parse> & RunRequest;
   return request;

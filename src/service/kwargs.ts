@@ -37,7 +37,7 @@ export interface RunRequest {
   /** A URL, or a path on this server, that is told of the run's end. Checked by the caller. */
   readonly webhook?: string;
   /** Kept with the run. */
-  readonly feedback_keys?: readonly string[];
+  readonly feedback_keys?: string | readonly string[];
   /** What to do when the thread is not there: `reject` (default) throws `thread.not_found`, `create` makes it with the run. */
   readonly if_not_exists?: "reject" | "create";
   /**
@@ -107,7 +107,7 @@ export function draftOf(
     webhook: request.webhook ?? null,
     temporary: place.create?.temporary !== undefined,
     stream_mode: modesOf(request.stream_mode),
-    feedback_keys: request.feedback_keys?.length ? request.feedback_keys : null,
+    feedback_keys: keysOf(request.feedback_keys),
     interrupt_before: request.interrupt_before ?? null,
     interrupt_after: request.interrupt_after ?? null,
     subgraphs: request.stream_subgraphs ?? false,
@@ -154,6 +154,11 @@ function traced({ project_name, example_id }: NonNullable<RunRequest["langsmith_
 }
 
 const isGiven = (value: unknown) => value !== undefined && value !== null;
+
+function keysOf(keys: RunRequest["feedback_keys"]): readonly string[] | null {
+  if (keys === undefined || keys.length === 0) return null;
+  return typeof keys === "string" ? [keys] : keys;
+}
 
 function modesOf(modes: RunRequest["stream_mode"]): readonly StreamMode[] {
   if (modes === undefined || modes.length === 0) return VALUES;

@@ -26,6 +26,13 @@ export async function readObject(request: HttpRequest): Promise<RawBody> {
   return members;
 }
 
+/** The same for what a member holds. */
+export function dropNulls(object: unknown): void {
+  if (!isObject(object)) return;
+  const members = object as RawBody;
+  for (const name of Object.keys(members)) if (members[name] === null) delete members[name];
+}
+
 function parseJson(bytes: Uint8Array): unknown {
   if (bytes.length === 0) return {};
   if (bytes.length > LARGE && isTooDeep(bytes)) {

@@ -10,6 +10,7 @@ const streamMode = Type.Enum(streamModes);
 const send = Type.Object({ node: Type.String(), input: Type.Unknown() });
 const target = Type.Union([Type.String(), send]);
 
+const feedbackKey = Type.String({ maxLength: 1000 });
 const text = Type.Union([Type.String(), Type.Null()]);
 const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
 
@@ -56,7 +57,7 @@ export const runCreate = shape(
     on_disconnect: Type.Optional(Type.Enum(["cancel", "continue"])),
     on_completion: Type.Optional(Type.Enum(["delete", "keep", "complete", "continue"])),
     if_not_exists: Type.Optional(Type.Enum(["reject", "create"])),
-    feedback_keys: Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 })),
+    feedback_keys: Type.Optional(Type.Union([feedbackKey, Type.Array(feedbackKey, { maxItems: 100 })])),
     durability: Type.Optional(Type.Enum(["sync", "async", "exit"])),
     checkpoint_during: Type.Optional(Type.Boolean()),
     webhook: Type.Optional(Type.String()),

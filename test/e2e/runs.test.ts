@@ -409,12 +409,44 @@ describe("runs, byte by byte", () => {
         ["liked", "used"],
         ["liked", "used"],
       ],
+      ["liked", ["liked"]],
       [[], null],
       [null, null],
     ] as const) {
       const body = { assistant_id: "held", input: {}, feedback_keys };
       const run = await postJson(`${url}/threads/${await newThread(url)}/runs`, body);
       expect(run).toMatchObject({ kwargs: { feedback_keys: kept } });
+    }
+  });
+
+  test("null in a run's fields, and in its config's, is as good as nothing", async () => {
+    const { held, open } = gated();
+    const { url } = await serve({ graphs: { held } });
+    open("a");
+    const create = async (fields: object) => {
+      const body = { assistant_id: "held", input: { name: "a" }, ...fields };
+      const { kwargs } = await postJson<{ kwargs: { config: { configurable: object } } }>(
+        `${url}/threads/${await newThread(url)}/runs`,
+        body,
+      );
+      // Ids differ from run to run.
+      const { configurable, ...config } = kwargs.config;
+      return { ...kwargs, config: { ...config, configurable: Object.keys(configurable).sort() } };
+    };
+    const plain = await create({});
+    const fields = ["command", "config", "context", "metadata", "webhook", "checkpoint", "checkpoint_id"];
+    const others = ["stream_mode", "interrupt_before", "interrupt_after", "multitask_strategy", "durability"];
+    for (const field of [...fields, ...others, "feedback_keys", "langsmith_tracer", "strict_resume"]) {
+      expect(await create({ [field]: null }), field).toEqual(plain);
+    }
+    for (const field of ["tags", "recursion_limit", "configurable", "metadata"]) {
+      expect(await create({ config: { [field]: null } }), field).toEqual(plain);
+    }
+    for (const checkpoint of [
+      {},
+      { checkpoint_id: null, checkpoint_ns: "", checkpoint_map: null, thread_id: null },
+    ]) {
+      expect(await create({ checkpoint })).toEqual(plain);
     }
   });
 
