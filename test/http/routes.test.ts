@@ -56,7 +56,7 @@ describe("waiting", () => {
     });
     const answer = begin("POST", `${RUNS}/wait`, body);
     await answer.until(() => timers.pending > 0);
-    timers.advance(20);
+    timers.advance(250);
     expect(answer.text).toBe("\n");
     timers.advance(4_000);
     expect(answer.text).toBe("\n\n\n");
@@ -75,7 +75,7 @@ describe("waiting", () => {
     });
     const answer = begin("GET", `${ONE}/join`);
     await answer.until(() => timers.pending > 0);
-    timers.advance(20);
+    timers.advance(250);
     fail(new ServiceError("journal.damaged", "a record is damaged"));
     await answer.until(({ ended }) => ended);
     expect(answer.json).toEqual({ __error__: { error: "ServiceError", message: "a record is damaged" } });
@@ -90,7 +90,7 @@ describe("waiting", () => {
       const given = protocol({ runs: { result: () => new Promise(() => undefined) } }, "wait");
       const answer = given.begin("POST", `${RUNS}/${way}`, asked);
       await answer.until(() => given.timers.pending > 0);
-      given.timers.advance(20);
+      given.timers.advance(250);
       await answer.until(({ streamed }) => streamed);
       answer.abort();
       expect(given.asked.filter(({ what }) => what === "runs.cancel")).toHaveLength(cancelled);

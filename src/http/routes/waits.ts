@@ -8,8 +8,8 @@ import { Keepalive } from "../keepalive.ts";
 import type { Route } from "../router.ts";
 import { alonePath, onDisconnect, runPath, startAlone, startRun, type Started } from "../start.ts";
 
-/** Milliseconds before the head goes out alone. */
-const HEAD = 20;
+/** Milliseconds before the head goes out alone: it costs a second write, which most runs of a busy server end before. */
+const HEAD = 250;
 
 export function waitRoutes(deps: HttpDeps): readonly Route[] {
   const keepalive = new Keepalive(deps.scheduler);
