@@ -6,8 +6,19 @@ import type { SimulatedScheduler } from "./scheduler.ts";
 /** `kill`: the process dies, what the system has taken stays. `power`: what was not synced may be gone too. */
 export type Crash = "kill" | "power";
 
-/** A bug to be found: writes are acknowledged before they are on their way. */
-export type Plant = "ack-early" | null;
+/**
+ * A bug to be found: writes are acknowledged before they are on their way; webhooks that are owed are lost; of threads that are
+ * deleted something stays.
+ */
+export type Plant = "ack-early" | "lose-webhooks" | "keep-hidden" | null;
+
+/** What a plant leaves out of a batch. */
+const lost: Readonly<Record<Exclude<Plant, null>, (op: Op) => boolean>> = {
+  "ack-early": () => false,
+  "lose-webhooks": ({ key, value }) => value !== null && key.includes("/d/pending/"),
+  // A thread's journal is deleted with the thread alone.
+  "keep-hidden": ({ key, value }) => value === null && /\/t\/[^/]*\/j\//.test(key),
+};
 
 interface Batch {
   readonly ops: readonly Op[];
@@ -91,11 +102,13 @@ class DiskKv implements Kv {
     return this.#disk.values.get(key);
   }
 
-  batch(ops: readonly Op[], { sync }: { readonly sync: boolean }): Promise<void> {
+  batch(all: readonly Op[], { sync }: { readonly sync: boolean }): Promise<void> {
+    const { plant } = this.#disk;
+    const ops = plant === null ? all : all.filter((op) => !lost[plant](op));
     const batch = { ops, sync };
     this.#pending.push(batch);
     const latency = sync ? 0.2 + this.#random.float() * 2 : 0.05;
-    const early = this.#disk.plant === "ack-early";
+    const early = plant === "ack-early";
     return new Promise((resolve) => {
       const applies = () => {
         // A dead server hears nothing any more.

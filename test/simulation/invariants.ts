@@ -1,13 +1,16 @@
-import { isTerminal } from "../../src/model/run.ts";
+import { isTerminal, type RunStatus } from "../../src/model/run.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
+import { splitThread } from "../../src/storage/keys.ts";
+import type { AloneRun } from "./observed.ts";
 import { Transcript } from "./transcript.ts";
 import type { World } from "./world.ts";
 
-/** Checks I1 to I8 of a world that has come to rest (I2 and I8 were watched as it ran). */
+/** Checks I1 to I10 of a world that has come to rest (I2 and I8 were watched as it ran). */
 export async function check(world: World): Promise<readonly string[]> {
   const { observed } = world;
   for (const [id, key] of observed.admitted) await checkRun(world, key, id);
   for (const key of world.threads) await checkThread(world, key);
+  for (const [id, alone] of observed.alone) await checkAlone(world, alone, id);
   const { journal, catalog } = world.life.storage;
   for await (const { key, what } of journal.verify())
     observed.violation("I4", `thread ${key.thread}: ${what}`);
@@ -16,6 +19,11 @@ export async function check(world: World): Promise<readonly string[]> {
   const listed = new Set((await catalog.threads("_", { limit: 1_000 })).map(({ thread }) => thread));
   for (const thread of observed.threads) {
     if (!listed.has(thread)) observed.violation("I7", `thread ${thread} is not in the index`);
+  }
+  for (const at of world.disk.values.keys()) {
+    const thread = splitThread(at)?.key.thread;
+    if (thread !== undefined && !listed.has(thread)) observed.violation("I10", `${at} was left behind`);
+    if (at.startsWith("!sweep/")) observed.violation("I10", `${at} is to be swept for ever`);
   }
   return observed.violations;
 }
@@ -30,6 +38,7 @@ async function checkRun(world: World, key: ThreadKey, id: string): Promise<void>
     return;
   }
   if (!isTerminal(record.status)) observed.violation("I3", `run ${id} is ${record.status} for ever`);
+  await checkWebhook(world, key, id, record.status);
   const transcript = world.transcripts.get(id);
   if (transcript === undefined) return;
   for (const fault of transcript.faults) observed.violation("I4", `run ${id}: ${fault}`);
@@ -57,6 +66,53 @@ async function checkRun(world: World, key: ThreadKey, id: string): Promise<void>
   }
 }
 
+/** It went on, or was stopped, to an end that was to be stored; then it goes, with its thread, and leaves what it owes. */
+async function checkAlone(
+  world: World,
+  { key, acknowledged, temporary }: AloneRun,
+  id: string,
+): Promise<void> {
+  const { observed } = world;
+  const { journal } = world.life.storage;
+  if ((await journal.thread(key)) !== undefined) {
+    observed.violation("I10", `thread ${key.thread} (${temporary}) has outlived run ${id}`);
+  }
+  for (const fault of world.transcripts.get(id)?.faults ?? [])
+    observed.violation("I4", `run ${id}: ${fault}`);
+  if (!acknowledged) return;
+  // One that nobody can hear of any more may go without a word.
+  const mayStop = temporary === "bound" && !observed.hooked.has(id);
+  if (!observed.closed.has(id) && !mayStop)
+    observed.violation("I1", `run ${id} (${temporary}) is gone without an end`);
+  if (!observed.rollable.has(id)) await checkWebhook(world, key, id);
+}
+
+/** I9: an end that is to be told is owed, and nothing else is. */
+async function checkWebhook(
+  world: World,
+  { tenant }: ThreadKey,
+  id: string,
+  status?: RunStatus,
+): Promise<void> {
+  const { observed } = world;
+  const { outbox } = world.life.storage;
+  const owed = await outbox.find({ tenant, id });
+  const content = await outbox.content({ tenant, id });
+  const hooked = observed.hooked.has(id);
+  if (!hooked) {
+    if (owed !== undefined) observed.violation("I9", `run ${id} has no webhook, and one is owed`);
+    return;
+  }
+  if (owed === undefined || content === undefined) {
+    return observed.violation("I9", `run ${id} ended, and its webhook is not owed`);
+  }
+  if (!isTerminal(content.run.status))
+    observed.violation("I9", `run ${id} is told of as ${content.run.status}`);
+  if (status !== undefined && content.run.status !== status) {
+    observed.violation("I9", `run ${id} is ${status}, and is told of as ${content.run.status}`);
+  }
+}
+
 async function checkThread(world: World, key: ThreadKey): Promise<void> {
   const { observed } = world;
   const { journal } = world.life.storage;
@@ -78,6 +134,16 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
       .flatMap(([, update]) => (update as { log?: string[] } | null)?.log ?? []);
     const { log = [] } = (await journal.values(key, checkpoint, ["log"])) as { log?: readonly string[] };
     logs.set(checkpoint.id, log);
+    const { run_id: run } = checkpoint;
+    if (run !== null && observed.atExit.has(run)) {
+      if (!isWholeRun(before, log, added)) {
+        observed.violation(
+          "I6",
+          `checkpoint ${checkpoint.id}: ${JSON.stringify(log)} is no run after ${JSON.stringify(before)}`,
+        );
+      }
+      continue;
+    }
     if (JSON.stringify(log) !== JSON.stringify([...before, ...added])) {
       observed.violation(
         "I6",
@@ -88,4 +154,12 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
   if (thread.checkpoint !== null && !logs.has(thread.checkpoint)) {
     observed.violation("I6", `thread ${key.thread} stands at a checkpoint that is not in its history`);
   }
+}
+
+/** Of a run that stores nothing before its end one checkpoint holds all that its steps added, the last one's too. */
+function isWholeRun(before: readonly string[], log: readonly string[], last: readonly string[]): boolean {
+  const added = log.slice(before.length);
+  const kept = JSON.stringify(log.slice(0, before.length)) === JSON.stringify(before);
+  const own = new Set(added);
+  return kept && own.size === added.length && last.every((line) => own.has(line));
 }

@@ -3,6 +3,16 @@ import type { ThreadKey } from "../../src/model/thread.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import type { Host } from "../../src/ports/host.ts";
 import type { Journal } from "../../src/ports/journal.ts";
+import type { Temporary } from "../../src/model/thread.ts";
+
+/** A run that was asked for without a thread, and the thread that was made for it. */
+export interface AloneRun {
+  readonly key: ThreadKey;
+  readonly temporary: Temporary;
+  /** The life of the server in which it was asked for. */
+  readonly life: number;
+  acknowledged: boolean;
+}
 
 /** What the simulation has seen happen, over all crashes: it outlives every server. */
 export class Observed {
@@ -10,6 +20,13 @@ export class Observed {
   readonly threads = new Set<string>();
   /** Runs whose creation was acknowledged, by id. */
   readonly admitted = new Map<string, ThreadKey>();
+  readonly alone = new Map<string, AloneRun>();
+  /** Runs that have a webhook. */
+  readonly hooked = new Set<string>();
+  /** Runs that store nothing before their end. */
+  readonly atExit = new Set<string>();
+  /** Runs whose end was to be stored, whether that was heard of or not. */
+  readonly closed = new Set<string>();
   /** Runs that may be gone: a rollback was asked for that could reach them. */
   readonly rollable = new Set<string>();
   /** Threads on which a rollback was ever asked for: a run admitted meanwhile may be gone too. */
@@ -23,6 +40,7 @@ export class Observed {
   /** thread -> the runs whose nodes have been executed there and whose end is not stored. */
   readonly executing = new Map<string, Set<string>>();
   executions = 0;
+  life = 0;
   appends = 0;
 
   violation(invariant: string, what: string): void {
@@ -42,6 +60,7 @@ export class Observed {
   /** No node body outlives its process. */
   crash(): void {
     this.executing.clear();
+    this.life++;
   }
 
   /** The journal, watched: a resolved durable append is a promise. */
@@ -53,6 +72,8 @@ export class Observed {
             for (const fact of append.events?.facts ?? []) {
               if (fact.t === "task") this.taskOf.set(fact.id, fact.checkpoint);
             }
+            for (const run of append.runs ?? []) if (isTerminal(run.status)) this.closed.add(run.run_id);
+            for (const run of append.forget ?? []) this.closed.add(run);
             return target.append(append).then(() => {
               this.appends++;
               for (const run of append.runs ?? []) {
@@ -94,6 +115,10 @@ export class Observed {
 
   #execute(call: NodeCall): void {
     this.executions++;
+    const alone = this.alone.get(call.run);
+    if (alone?.temporary === "bound" && alone.life !== this.life) {
+      this.violation("I10", `${call.node} of run ${call.run} ran after its client's server had died`);
+    }
     const from = this.taskOf.get(call.task);
     if (from !== undefined && this.passed.has(from)) {
       this.violation("I2", `${call.node} of run ${call.run} ran again after its step was stored`);

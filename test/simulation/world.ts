@@ -1,11 +1,12 @@
+import type { RunDraft } from "../../actors/port.ts";
 import { createSystem, defaultLimits, type ThreadSystem } from "../../actors/system.ts";
 import { localHost } from "../../src/engine/host.ts";
 import { nativeEngine } from "../../src/engine/native.ts";
 import { GraphRegistry } from "../../src/graph/registry.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { uuid7 } from "../../src/model/ids.ts";
-import { isTerminal, type MultitaskStrategy, type RunKwargs } from "../../src/model/run.ts";
-import type { ThreadKey } from "../../src/model/thread.ts";
+import { type Durability, isTerminal, type MultitaskStrategy, type RunKwargs } from "../../src/model/run.ts";
+import type { Temporary, ThreadKey } from "../../src/model/thread.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { LogFields, Logger } from "../../src/ports/logger.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
@@ -33,6 +34,8 @@ interface Life {
   readonly system: ThreadSystem;
 }
 
+const temporaries: readonly Temporary[] = ["background", "bound", "free"];
+const durabilities: readonly Durability[] = ["async", "async", "sync", "exit"];
 const strategies: readonly MultitaskStrategy[] = ["reject", "enqueue", "interrupt", "rollback"];
 
 /** Lets every promise callback run that is ready. */
@@ -136,6 +139,7 @@ export class World {
         ...defaultLimits,
         attempts: 1_000,
         idle: 50,
+        linger: 200,
         // In every third world runs do not wait for slots.
         concurrent: { ...defaultLimits.concurrent, all: [Infinity, 1, 2][this.#seed % 3] ?? Infinity },
       },
@@ -177,7 +181,8 @@ export class World {
   #client(): void {
     const roll = this.random.float();
     if (this.threads.length === 0 || (roll < 0.1 && this.threads.length < 5)) this.#createThread();
-    else if (roll < 0.6) this.#createRun();
+    else if (roll < 0.5) this.#createRun();
+    else if (roll < 0.6) this.#createAlone();
     else if (roll < 0.75) this.#cancel();
     else this.#read();
   }
@@ -210,10 +215,28 @@ export class World {
   }
 
   #createRun(): void {
-    const { random } = this;
-    const key = random.pick(this.threads);
+    const key = this.random.pick(this.threads);
+    const draft = this.#draft();
+    if (draft.multitask_strategy === "rollback") this.observed.rollback(key.thread);
+    const admitted = this.life.system.admit(key, draft);
+    this.#acknowledged(admitted, () => this.observed.admit(key, draft.run_id));
+  }
+
+  /** A run that is given no thread. */
+  #createAlone(): void {
+    const { observed, random } = this;
+    const key = { tenant: "_", thread: this.#newId() };
+    const draft = this.#draft();
+    const temporary = random.pick(temporaries);
+    const alone = { key, temporary, life: observed.life, acknowledged: false };
+    observed.alone.set(draft.run_id, alone);
+    const admitted = this.life.system.admit(key, { ...draft, create: { metadata: {}, temporary } });
+    this.#acknowledged(admitted, () => (alone.acknowledged = true));
+  }
+
+  #draft(): RunDraft {
+    const { random, observed } = this;
     const run = this.#newId();
-    const strategy = random.pick(strategies);
     const plan: Plan = {
       run,
       tokens: random.below(6),
@@ -222,20 +245,23 @@ export class World {
       deaf: random.chance(0.1),
     };
     const answers = random.chance(0.3);
+    const durability = random.pick(durabilities);
+    const webhook = random.chance(0.5) ? "http://hook.test/" : null;
+    if (durability === "exit") observed.atExit.add(run);
+    if (webhook !== null) observed.hooked.add(run);
     const kwargs = {
       input: answers ? null : { plan },
       command: answers ? { resume: run } : null,
       config: { configurable: {}, metadata: {} },
       context: {},
-      durability: random.chance(0.3) ? "sync" : "async",
+      durability,
+      webhook,
       stream_mode: ["values"],
       interrupt_before: random.chance(0.05) ? "*" : null,
       interrupt_after: null,
     } as unknown as RunKwargs;
-    const draft = { run_id: run, assistant_id: "a", graph_id: "sim", metadata: {}, kwargs };
-    if (strategy === "rollback") this.observed.rollback(key.thread);
-    const admitted = this.life.system.admit(key, { ...draft, multitask_strategy: strategy });
-    this.#acknowledged(admitted, () => this.observed.admit(key, run));
+    const multitask_strategy = random.pick(strategies);
+    return { run_id: run, assistant_id: "a", graph_id: "sim", metadata: {}, kwargs, multitask_strategy };
   }
 
   #cancel(): void {
@@ -260,7 +286,9 @@ export class World {
   }
 
   #someRun(): [string, ThreadKey] | undefined {
-    const runs = [...this.observed.admitted];
+    const { admitted, alone } = this.observed;
+    const runs: [string, ThreadKey][] = [...admitted];
+    for (const [id, { key, acknowledged }] of alone) if (acknowledged) runs.push([id, key]);
     return runs.length === 0 ? undefined : runs[this.random.below(runs.length)];
   }
 
