@@ -7,6 +7,7 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Engine } from "../src/ports/engine.ts";
 import type { Failpoints } from "../src/ports/failpoints.ts";
 import type { Host } from "../src/ports/host.ts";
+import type { Inspector, InspectScope, LiveThreads } from "../src/ports/inspector.ts";
 import type { Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Random } from "../src/ports/random.ts";
@@ -71,6 +72,13 @@ export interface ThreadSystem {
   isRunning(key: ThreadKey, run: string): boolean;
   /** Which run to start this one is, from 1: of its tenant's that wait for a slot, or of its thread's. */
   positionOf(key: ThreadKey, run: string): number | undefined;
+  /**
+   * Shows the inspector every live actor of the scope, and from then on all that happens to them, until the function that comes
+   * back is called. It wakes no actor. While nobody inspects, no actor has a hook.
+   */
+  inspect(scope: InspectScope, inspector: Inspector): () => void;
+  /** The threads whose actors live. */
+  readonly live: LiveThreads;
   /** Takes up every run that a stop or a crash left unsettled. Called once, before the doors open. */
   recover(): Promise<void>;
   /** No new admission; waits up to `ms` for running supersteps, leaves the rest to recovery. */

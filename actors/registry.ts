@@ -3,15 +3,19 @@ import { ServiceError, threadNotFound } from "../src/model/errors.ts";
 import { isTerminal, type CancelAction, type RunRecord } from "../src/model/run.ts";
 import { newThread, type ThreadKey, type ThreadRecord, type ThreadStart } from "../src/model/thread.ts";
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
+import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
 import { admit, cancel } from "./thread/admission.ts";
 import { Cell, cellName, type CellOwner } from "./thread/cell.ts";
 import { charts, type Charts } from "./charts.ts";
 import { create } from "./creating.ts";
 import { Gate } from "./gate.ts";
 import { Idle } from "./idle.ts";
+import { Inspection } from "./inspection/inspection.ts";
+import { Live } from "./inspection/live.ts";
 import { leave } from "./leaving.ts";
 import { isShared, Making } from "./making.ts";
-import { isLeftOver, Temporaries } from "./temporary.ts";
+import { recover } from "./recovering.ts";
+import { Temporaries } from "./temporary.ts";
 import { Waiters } from "./waiters.ts";
 import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem, RunEnd } from "./port.ts";
 
@@ -24,12 +28,14 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly gate: Gate;
   readonly #deps: SystemDeps;
   readonly #cells = new Map<string, Cell>();
+  readonly live = new Live(this.#cells);
   readonly #waking = new Map<string, Promise<Cell>>();
   readonly #making = new Making();
   readonly #waiters = new Waiters();
   readonly #temporaries: Temporaries;
   readonly #idle: Idle;
   readonly #charts: Charts;
+  readonly #inspection = new Inspection();
   /** The scheduler as XState asks for it. */
   readonly #timers = {
     setTimeout: (task: () => void, ms: number) => this.#deps.scheduler.after(ms, task),
@@ -120,23 +126,12 @@ export class Registry implements ThreadSystem, CellOwner {
     return place + (this.gate.position(queue[0] ?? "") ?? 1);
   }
 
-  async recover(): Promise<void> {
-    const { journal, failpoints, logger } = this.#deps;
-    await failpoints.hit("recovery.before");
-    let found = 0;
-    for await (const key of journal.unsettled()) {
-      await failpoints.hit("recovery.thread");
-      try {
-        const record = await journal.thread(key);
-        if (record !== undefined && isLeftOver(record)) await this.#temporaries.clear(key, record);
-        else await this.#wake(key);
-        found++;
-      } catch (cause) {
-        // One damaged thread must not keep the others from being served.
-        logger.error("a thread could not be recovered", { thread: key.thread, cause: String(cause) });
-      }
-    }
-    if (found > 0) logger.info("took up unsettled threads", { threads: found });
+  recover(): Promise<void> {
+    return recover(this.#deps, this.#temporaries, (key) => this.#wake(key));
+  }
+
+  inspect(scope: InspectScope, inspector: Inspector): () => void {
+    return this.#inspection.add(scope, inspector, this.#cells.values());
   }
 
   async drain(ms: number): Promise<void> {
@@ -277,6 +272,7 @@ export class Registry implements ThreadSystem, CellOwner {
     actor.subscribe({ error: (cause) => cell.giveUp(cause) });
     cell.actor = actor;
     this.#cells.set(name, cell);
+    this.#inspection.met(cell, actor);
     actor.start();
     this.rested(cell);
     return cell;

@@ -7,9 +7,12 @@ import { Door, type DoorOptions } from "./door/door.ts";
 import type { GraphDef } from "./graph/graph.ts";
 import { GraphRegistry } from "./graph/registry.ts";
 import { createHandler } from "./http/handler.ts";
-import { createUpgrade } from "./live/upgrade.ts";
+import { type InspectConfig, VIEWER } from "./inspect-config.ts";
+import { Feeds } from "./live/inspect/feeds.ts";
+import { createUpgrade, type UpgradeDeps } from "./live/upgrade.ts";
 import { loadGraphs } from "./loading/graphs.ts";
 import { silent } from "./log.ts";
+import { builtPages } from "./pages.ts";
 import type { Clock } from "./ports/clock.ts";
 import { type Failpoints, noFailpoints } from "./ports/failpoints.ts";
 import { uuid7 } from "./model/ids.ts";
@@ -78,6 +81,8 @@ export interface AppOptions {
   readonly limits?: Partial<SystemLimits>;
   /** Key by key instead of the configuration file's section `webhooks`. Templates are not filled in. */
   readonly webhooks?: WebhookConfig;
+  /** What people may see of live actors, key by key instead of the configuration file's section `inspect`. */
+  readonly inspect?: InspectConfig;
   readonly logger?: Logger;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -173,6 +178,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     let stopping = false;
     const { requestLog = "debug" } = options;
     const newId = () => uuid7(clock.now(), random.bytes(16));
+    const inspect = { values: false, viewer: VIEWER, ...config?.inspect, ...options.inspect };
+    const { inspection } = service;
+    const feeds = new Feeds({ inspection, clock, scheduler, logger, values: inspect.values });
+    const watch: UpgradeDeps["inspect"] = (...asked) => feeds.open(...asked);
     const handlers = {
       request: createHandler({
         service,
@@ -186,9 +195,11 @@ export async function createApp(options: AppOptions): Promise<App> {
           if (stopping) throw new ServiceError("server.draining", "The server is stopping");
           await storage.check();
         },
+        inspect,
+        pages: builtPages(),
         about: { version: VERSION, transport: { kind: open.kind, why: open.why } },
       }),
-      upgrade: createUpgrade({ journal, hub, door, scheduler, logger, requestLog }),
+      upgrade: createUpgrade({ journal, hub, door, inspect: watch, scheduler, logger, requestLog }),
     };
     const transport = await open(handlers, {
       host: options.host ?? "127.0.0.1",

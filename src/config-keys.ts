@@ -53,6 +53,7 @@ const FILE: Keys = {
     auth: NOT_SERVED,
     encryption: NOT_SERVED,
     webhooks: "served",
+    inspect: { keys: { values: "served", viewer: "served" } },
     store: {
       keys: {
         index: { told: "there is no semantic search: a search of the store with a query is refused" },

@@ -3,6 +3,7 @@ import { dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type DoorConfig, readDoor } from "./door/config.ts";
 import { keysOf } from "./config-keys.ts";
+import { type InspectConfig, readInspect } from "./inspect-config.ts";
 import { ServiceError } from "./model/errors.ts";
 import { isObject, type JsonObject } from "./model/json.ts";
 import { durationOf } from "./model/time.ts";
@@ -35,6 +36,7 @@ export interface Config {
   /** The section `webhooks`, checked, its templates filled in. */
   readonly webhooks?: JsonObject;
   readonly runs?: RunLimits;
+  readonly inspect?: InspectConfig;
 }
 
 /** How many runs may be in progress at once, how many may wait; what each of them gets. As in the limits of the actors. */
@@ -100,6 +102,9 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...(sync === undefined ? {} : { sync }),
     ...(streamsTtl === undefined ? {} : { streamsTtl }),
     ...(root["webhooks"] === undefined ? {} : { webhooks }),
+    ...(root["inspect"] === undefined
+      ? {}
+      : { inspect: readInspect(section(root, "inspect", refuse), refuse) }),
     ...(root["runs"] === undefined ? {} : { runs: readRuns(section(root, "runs", refuse), refuse) }),
   };
 }

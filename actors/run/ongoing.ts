@@ -1,4 +1,5 @@
 import type { AnyActorRef } from "xstate";
+import type { JsonObject } from "../../src/model/json.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 
@@ -9,6 +10,8 @@ export interface Ongoing {
   readonly sink: Sink;
   /** The run's actor, once it has begun to load. */
   readonly actor: AnyActorRef | undefined;
+  /** The root graph's state, once that is loaded. */
+  readonly values: JsonObject;
   /** The root graph, or (`within` a task) a subgraph that is at work. */
   graph(within: string | null): OngoingGraph | undefined;
   /** From here on nothing of this attempt reaches the log or the storage. */

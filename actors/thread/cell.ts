@@ -135,6 +135,11 @@ export class Cell {
     });
   }
 
+  /** The state as far as it is in memory; null: it would have to be read. */
+  get values(): JsonObject | null {
+    return this.attempt?.values ?? this.#hot?.values ?? null;
+  }
+
   /** Keeps the state of the latest checkpoint, so that the next run need not read it. */
   keep(head: CheckpointHead | null, values: JsonObject, writes: readonly TaskWrites[]): void {
     this.#hot = { head, values, writes };

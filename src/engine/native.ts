@@ -1,4 +1,5 @@
 import type { Engine } from "../ports/engine.ts";
+import { chartOf } from "../graph/chart.ts";
 import { subgraphAt } from "../graph/definition.ts";
 import type { GraphRegistry } from "../graph/registry.ts";
 import { NativeExecution } from "./execution.ts";
@@ -10,6 +11,7 @@ export function nativeEngine(registry: GraphRegistry): Engine {
   return {
     has: (graph) => registry.has(graph),
     graphs: () => registry.names(),
+    chart: (graph) => (registry.has(graph) ? chartOf(registry.get(graph), graph) : undefined),
     isSubgraph: (graph, ns, node) => isSubgraph(registry, graph, ns, node),
     open: (run, position, source) => {
       const { definition, edition } = registry.current(run.graph_id);

@@ -17,6 +17,10 @@ export interface HttpDeps {
   readonly newId: () => string;
   /** Resolves when the server can take work. @throws ServiceError `server.draining`, `storage.unavailable` */
   readonly ready: () => Promise<void>;
+  /** What people may see of live actors. */
+  readonly inspect: { readonly values: boolean; readonly viewer: string };
+  /** A file of a page, by name. */
+  readonly pages: (name: string) => { readonly type: string; readonly body: string } | undefined;
   /** For `/info`. */
   readonly about: About;
 }

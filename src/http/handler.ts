@@ -9,7 +9,9 @@ import { requestId } from "./request-id.ts";
 import { Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
 import { authRoutes } from "./routes/auth.ts";
+import { inspectRoutes } from "./routes/inspect.ts";
 import { metaRoutes } from "./routes/meta.ts";
+import { pageRoutes } from "./routes/pages.ts";
 import { runRoutes } from "./routes/runs.ts";
 import { streamRoutes } from "./routes/streams.ts";
 import { threadRoutes } from "./routes/threads.ts";
@@ -34,6 +36,8 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     ...authRoutes(deps),
     ...webhookRoutes(deps),
     ...metaRoutes(deps),
+    ...inspectRoutes(deps),
+    ...pageRoutes(deps),
   ]);
   const isLogged = logger.isOn?.(requestLog) ?? true;
   return (request, reply) => {

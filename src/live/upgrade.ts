@@ -18,6 +18,8 @@ export interface UpgradeDeps {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   readonly door: Door;
+  /** Shows live actors. */
+  readonly inspect: (socket: Socket, tenant: string, query: string) => void;
   /** At which level connections are logged. */
   readonly requestLog: LogLevel;
 }
@@ -44,7 +46,12 @@ export function createUpgrade(deps: UpgradeDeps): Handlers["upgrade"] {
         open: (socket) => socket.close(UNAUTHORIZED, "A valid key or token is needed"),
       };
     }
-    const match = RUN.exec(door.path(request.path) ?? "");
+    const path = door.path(request.path) ?? "";
+    if (path === "/inspect") {
+      const { query } = request;
+      return { kind: "accept", open: (socket) => deps.inspect(socket, tenant, query) };
+    }
+    const match = RUN.exec(path);
     if (match === null) return refuse(404, `There is no WebSocket at ${request.path.slice(0, 200)}`);
     // The request is gone once this call has returned.
     const { query } = request;

@@ -4,6 +4,7 @@ import type { Fact } from "../model/event.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
+import type { Statechart } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
 
 /** A fact to emit, with the state it refers to; `head`: the checkpoint itself, where the fact is of one that is new. */
@@ -189,6 +190,8 @@ export interface Source {
 export interface Engine {
   has(graph: string): boolean;
   graphs(): readonly string[];
+  /** The graph as a statechart, for drawings; undefined when it is unknown, or no kind that can be drawn. */
+  chart?(graph: string): Statechart | undefined;
   /** Is this node of a graph, or of the subgraph at namespace `ns` in it, a graph itself? False where there is none. */
   isSubgraph(graph: string, ns: string, node: string): boolean;
   /** @throws ServiceError `graph.not_found` */

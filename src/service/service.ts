@@ -8,6 +8,7 @@ import type { Outbox } from "../ports/outbox.ts";
 import type { Random } from "../ports/random.ts";
 import type { Hub } from "../stream/hub.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
+import { createInspection, type Inspection } from "./inspection.ts";
 import { createRuns, type Runs } from "./runs.ts";
 import { createThreads, type Threads } from "./threads.ts";
 import { createWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
@@ -31,6 +32,7 @@ export interface Service {
   readonly runs: Runs;
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
+  readonly inspection: Inspection;
 }
 
 export function createService(deps: ServiceDeps): Service {
@@ -41,5 +43,6 @@ export function createService(deps: ServiceDeps): Service {
     threads: createThreads(deps),
     runs: createRuns({ ...deps, assistants, webhooks }),
     webhooks,
+    inspection: createInspection(deps),
   };
 }

@@ -126,6 +126,8 @@ const doorAndClock = {
   requestLog: "debug",
   newId: () => "request-1",
   ready: async () => undefined,
+  inspect: { values: false, viewer: "https://viewer.test/" },
+  pages: () => undefined,
   about: { version: "0.0.0", transport: { kind: "node", why: "asked for" } },
 } as const;
 
@@ -200,6 +202,16 @@ export function protocol(
       retry: async (...args) => (note("webhooks.retry", ...args), { id: RUN }),
       remove: async (...args) => note("webhooks.remove", ...args),
       ...overrides.webhooks,
+    },
+    inspection: {
+      machines: () => [],
+      machine: () => undefined,
+      live: (...args) => (note("inspection.live", ...args), []),
+      threadOf: async (...args) => (note("inspection.threadOf", ...args), THREAD),
+      recorded: async () => [],
+      actors: async (...args) => (note("inspection.actors", ...args), []),
+      watch: () => () => undefined,
+      ...overrides.inspection,
     },
   };
   const log = (message: string, fields: unknown) => void logged.push(`${message} ${JSON.stringify(fields)}`);

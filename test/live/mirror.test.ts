@@ -53,6 +53,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       scheduler,
       door: new Door(options, { clock: new SimulatedClock(), random: new SimulatedRandom(1) }),
       logger: new Lines(),
+      inspect: (socket) => socket.close(1000, "not here"),
       requestLog: "debug",
     });
 

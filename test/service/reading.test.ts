@@ -60,6 +60,8 @@ beforeEach(async () => {
     cancel: async () => undefined,
     positionOf: () => undefined,
     isRunning: (_, id) => id === running,
+    inspect: () => () => undefined,
+    live: { list: () => [], threadOf: () => undefined },
     recover: async () => undefined,
     drain: async () => undefined,
     counts: { live: 0, busy: 0 },

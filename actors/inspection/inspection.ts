@@ -1,0 +1,56 @@
+import type { AnyActorRef } from "xstate";
+import type { ThreadKey } from "../../src/model/thread.ts";
+import type { Inspector, InspectScope } from "../../src/ports/inspector.ts";
+import type { Cell } from "../thread/cell.ts";
+import { Hook } from "./hook.ts";
+
+/** Who inspects which threads. Without anybody no actor has a hook, and nothing is made for one. */
+export class Inspection {
+  readonly #watches = new Set<Watch>();
+
+  /** Shows what lives, and from now on what happens; ended by the function that comes back. */
+  add(scope: InspectScope, inspector: Inspector, cells: Iterable<Cell>): () => void {
+    const watch = new Watch(scope, inspector);
+    this.#watches.add(watch);
+    for (const cell of cells) if (cell.actor !== undefined) watch.met(cell, cell.actor)?.show();
+    return () => {
+      this.#watches.delete(watch);
+      watch.stop();
+    };
+  }
+
+  /** A thread's actor has been made and is about to start. */
+  met(cell: Cell, actor: AnyActorRef): void {
+    for (const watch of this.#watches) watch.met(cell, actor);
+  }
+}
+
+class Watch {
+  readonly #scope: InspectScope;
+  readonly #inspector: Inspector;
+  readonly #hooks = new Set<Hook>();
+
+  constructor(scope: InspectScope, inspector: Inspector) {
+    this.#scope = scope;
+    this.#inspector = inspector;
+  }
+
+  met(cell: Cell, actor: AnyActorRef): Hook | undefined {
+    if (!isIn(this.#scope, cell.key)) return undefined;
+    const hook = new Hook(cell, actor, this.#scope, this.#inspector);
+    this.#hooks.add(hook);
+    // Its system goes with it: nothing of a thread that was let go is held on to.
+    const gone = () => this.#hooks.delete(hook);
+    actor.subscribe({ complete: gone, error: gone });
+    return hook;
+  }
+
+  stop(): void {
+    for (const hook of this.#hooks) hook.stop();
+    this.#hooks.clear();
+  }
+}
+
+export function isIn(scope: InspectScope, { tenant, thread }: ThreadKey): boolean {
+  return scope.tenant === tenant && (scope.thread === null || scope.thread === thread);
+}

@@ -1,0 +1,89 @@
+import { ServiceError } from "../../model/errors.ts";
+import { parseUuid } from "../../model/ids.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Shown } from "../../ports/inspector.ts";
+import type { Machine } from "../../service/inspection.ts";
+import type { Call } from "../call.ts";
+import type { HttpDeps } from "../deps.ts";
+import { invalidField } from "../../wire/errors.ts";
+import type { Route } from "../router.ts";
+import { LIMITS } from "../../wire/schemas.ts";
+
+/** For people who look at actors: their charts, who lives and how they stand. What happens to them: WebSocket `/inspect`. */
+export function inspectRoutes({ service, inspect }: HttpDeps): readonly Route[] {
+  const { inspection } = service;
+  return [
+    {
+      method: "GET",
+      path: "/inspect/machines",
+      handle(call) {
+        call.json({ machines: inspection.machines().map(machineOf), ...inspect });
+      },
+    },
+    {
+      method: "GET",
+      path: "/inspect/machines/:machine",
+      handle(call) {
+        const machine = inspection.machine(call.param(0));
+        if (machine === undefined) throw new ServiceError("route.not_found", "There is no such machine");
+        call.json(machineOf(machine));
+      },
+    },
+    {
+      method: "GET",
+      path: "/inspect/actors",
+      async handle(call) {
+        const { tenant, query } = call;
+        const run = uuid(call, "run_id");
+        const given = uuid(call, "thread_id");
+        const thread = given ?? (run === null ? null : await inspection.threadOf(tenant, run));
+        if (thread !== null)
+          return call.json({ actors: treeOf(await inspection.actors({ tenant, thread }, run)) });
+        const live = inspection.live(tenant, query.integer("limit", { ...LIMITS, initial: 100 }));
+        const actors = live.map(({ thread, value, runs }) => ({
+          id: thread,
+          kind: "thread",
+          thread_id: thread,
+          machine: "thread",
+          value,
+          status: "active",
+          runs,
+        }));
+        return call.json({ actors });
+      },
+    },
+  ];
+}
+
+function machineOf({ id, hash, definition }: Machine): JsonObject {
+  return { id, hash, definition };
+}
+
+function uuid(call: Call, name: string): string | null {
+  const text = call.query.text(name);
+  if (text === undefined || text === "") return null;
+  const id = parseUuid(text);
+  if (id === undefined) throw invalidField(name, "must be a UUID");
+  return id;
+}
+
+/** Actors in the one that has started them. */
+function treeOf(shown: readonly Shown[]): readonly JsonObject[] {
+  const children = new Map<string | null, Shown[]>();
+  for (const one of shown) children.set(one.actor.parent, [...(children.get(one.actor.parent) ?? []), one]);
+  const below = (parent: string | null): readonly JsonObject[] =>
+    (children.get(parent) ?? []).map(({ actor, state }) => ({
+      id: actor.id,
+      kind: actor.kind,
+      name: actor.name,
+      machine: actor.machine,
+      thread_id: actor.thread,
+      ...(actor.run !== null && { run_id: actor.run }),
+      value: state.value,
+      status: state.status,
+      tags: state.tags,
+      context: state.context,
+      children: below(actor.id),
+    }));
+  return below(null);
+}

@@ -1,0 +1,88 @@
+import type { ShownActor, ShownEvent, ShownState } from "../../ports/inspector.ts";
+
+/** The release of `@statelyai/inspect` whose message format this is. */
+const FORMAT = "0.7.2";
+
+/** Characters of a graph's state that are shown. */
+const MOST = 64 * 1024;
+
+/** When a message is told, and as which. */
+export interface Stamp {
+  readonly seq: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** An actor; `definition` is its chart as text. */
+export function actorMessage(actor: ShownActor, state: ShownState, definition: string, stamp: Stamp): string {
+  const { name, parent } = actor;
+  return JSON.stringify({
+    type: "@xstate.actor",
+    name,
+    definition,
+    ...(parent !== null && { parentId: parent }),
+    snapshot: snapshotOf(state),
+    ...base(actor, stamp),
+  });
+}
+
+export function eventMessage(
+  actor: ShownActor,
+  event: ShownEvent,
+  source: string | null,
+  stamp: Stamp,
+): string {
+  return JSON.stringify({
+    type: "@xstate.event",
+    event,
+    ...(source !== null && { sourceId: source }),
+    ...base(actor, stamp),
+  });
+}
+
+export function snapshotMessage(
+  actor: ShownActor,
+  state: ShownState,
+  event: ShownEvent,
+  stamp: Stamp,
+): string {
+  return JSON.stringify({
+    type: "@xstate.snapshot",
+    event,
+    snapshot: snapshotOf(state),
+    ...base(actor, stamp),
+  });
+}
+
+function base({ id, kind, machine, thread, run }: ShownActor, { seq, at }: Stamp) {
+  return {
+    sessionId: id,
+    rootId: thread,
+    createdAt: String(at),
+    id: null,
+    _version: FORMAT,
+    // Ours; the vendor's receivers pass them over.
+    seq,
+    kind,
+    machine,
+    thread_id: thread,
+    ...(run !== null && { run_id: run }),
+  };
+}
+
+function snapshotOf({ status, value, context, children, tags, output, values }: ShownState) {
+  return {
+    status,
+    value,
+    context: values === undefined ? context : { ...context, values: bounded(values) },
+    children: Object.fromEntries(children.map((id) => [id, { id, xstate$$type: 1 }])),
+    historyValue: {},
+    tags,
+    ...(output !== undefined && { output }),
+  };
+}
+
+function bounded(values: object): unknown {
+  const { length } = JSON.stringify(values);
+  return length <= MOST ? values : { left_out: `${length} characters` };
+}
