@@ -199,7 +199,16 @@ export async function createApp(options: AppOptions): Promise<App> {
         pages: builtPages(),
         about: { version: VERSION, transport: { kind: open.kind, why: open.why } },
       }),
-      upgrade: createUpgrade({ journal, hub, door, inspect: watch, scheduler, logger, requestLog }),
+      upgrade: createUpgrade({
+        journal,
+        hub,
+        runs: service.runs,
+        door,
+        inspect: watch,
+        scheduler,
+        logger,
+        requestLog,
+      }),
     };
     const transport = await open(handlers, {
       host: options.host ?? "127.0.0.1",

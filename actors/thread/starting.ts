@@ -21,7 +21,7 @@ export interface Start {
 export function prepare(cell: Cell, thread: ThreadRecord, run: RunRecord, first: number): Start {
   const { clock, boot, sinks } = cell.deps;
   const next = started(thread, run, first, clock.now(), boot);
-  const sink = sinks.open(cell.key, run.run_id, next.thread.epoch, first);
+  const sink = sinks.open(cell.key, next.run, next.thread.epoch, first);
   sink.emit({ t: "start", attempt: next.run.attempt });
   cell.runs.set(run.run_id, next.run);
   const attempt = new Attempt(cell, next.run, sink, next.thread.epoch);

@@ -32,6 +32,11 @@ export function packValue(value: unknown, head: number): Buffer {
   return bytes;
 }
 
+/** JSON data as a message that any reader of MessagePack takes. */
+export function packMessage(value: unknown): Uint8Array {
+  return packr.pack(value);
+}
+
 function packText(value: unknown, head: number): Buffer {
   const text = JSON.stringify(value);
   const bytes = Buffer.allocUnsafe(head + 1 + Buffer.byteLength(text));

@@ -23,7 +23,7 @@ export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions)
   const { scheduler, heartbeat = 5_000, view, onDone } = options;
   const outlet = new SseOutlet(stream);
   let cancelBeat: Cancel | undefined;
-  const pump = new Pump(reader, view, outlet, {
+  const pump = new Pump(reader, () => view, outlet, {
     ...options,
     onDone(outcome) {
       cancelBeat?.();

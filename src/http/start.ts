@@ -1,11 +1,9 @@
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { RunRequest } from "../service/kwargs.ts";
 import type { Call } from "./call.ts";
 import type { HttpDeps } from "./deps.ts";
-import { dropNulls } from "../wire/body.ts";
-import { runCreate } from "../wire/schemas.ts";
-import { refuseUnserved, refuseUnservedQuery } from "../wire/unserved.ts";
+import { runRequest } from "../wire/run-request.ts";
+import { refuseUnservedQuery } from "../wire/unserved.ts";
 
 export interface Started {
   readonly key: ThreadKey;
@@ -37,11 +35,7 @@ export async function startAlone({ service }: HttpDeps, call: Call, attended: bo
 
 async function readRun(call: Call) {
   refuseUnservedQuery(call.query, "create");
-  const body = await call.body();
-  dropNulls(body["config"]);
-  refuseUnserved(body, "run");
-  const request = runCreate.parse(body) as ReturnType<typeof runCreate.parse> & RunRequest;
-  return request;
+  return runRequest(await call.body());
 }
 
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;

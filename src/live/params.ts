@@ -1,3 +1,4 @@
+import { parseUuid } from "../model/ids.ts";
 import type { StreamMode } from "../model/run.ts";
 import { invalidField } from "../wire/errors.ts";
 import { Query } from "../wire/query.ts";
@@ -23,4 +24,11 @@ export function mirrorParams(text: string, lastEventId: string | undefined): Mir
   const query = new Query(text);
   const header = lastEventId === undefined ? undefined : afterHeader(lastEventId);
   return { after: afterQuery(query) ?? header, modes: modesOf(query) };
+}
+
+/** A UUID that stands in the path. @throws ServiceError `validation.failed` */
+export function uuidOf(text: string | undefined, name: string): string {
+  const id = parseUuid(text);
+  if (id === undefined) throw invalidField(name, "is not a UUID");
+  return id;
 }

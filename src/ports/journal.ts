@@ -79,6 +79,13 @@ export interface Journal {
   /** How many there are, of this stored status or of any. */
   countRuns(key: ThreadKey, status?: RunStatus): Promise<number>;
 
+  /**
+   * Runs that have begun, in that order, by the thread's numbers for events: from the last one on that begins at or below
+   * `seq`, or from the first. At most `limit`, fewer only where there are no more. Runs begin in the order of their
+   * admission. MUST NOT look at each run of a thread to find the place.
+   */
+  started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;
+
   // --- checkpoints ---
   checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined>;
   /** Newest first. */

@@ -1,6 +1,7 @@
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { EventChunk, Fact } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
 /**
@@ -40,8 +41,11 @@ export interface Sink {
 
 /** Makes sinks: one for each attempt of a run. */
 export interface Sinks {
-  /** `first` is the id of the next event. An older sink of the same run is dead from here on. */
-  open(key: ThreadKey, run: string, epoch: number, first: number): Sink;
+  /**
+   * An attempt of `run` begins; `first` is the id of its next event. An older sink of the same run is dead from here on.
+   * Who reads the thread is told: the record MUST have its `seq_base`.
+   */
+  open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
   /** A run waits, or is about to start: its readers are kept until `open`. */
   expect(key: ThreadKey, run: string): void;
   /** A waiting run ended without ever starting: its readers end. */

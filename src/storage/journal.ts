@@ -21,7 +21,6 @@ import {
   headKey,
   indexKey,
   lastSegment,
-  orderPrefix,
   parseMark,
   sweepKey,
   threadPrefix,
@@ -32,7 +31,8 @@ import {
 import type { Kv, Op } from "./kv.ts";
 import type { KvOutbox } from "./outbox.ts";
 import { EventReader, readValues } from "./reading.ts";
-import { MARK, readCheckpoint, readRun, readStoredRun } from "./records.ts";
+import { MARK, readCheckpoint, readRun } from "./records.ts";
+import { RunLists } from "./run-lists.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { verify } from "./verify.ts";
 import { write, writeEvents } from "./writing.ts";
@@ -79,34 +79,23 @@ export class KvJournal implements Journal {
     return readRun(this.#get, key, threadPrefix(key), run);
   }
 
-  async runs(key: ThreadKey, { limit, offset, status }: RunsQuery): Promise<readonly RunRecord[]> {
-    const found: RunRecord[] = [];
-    if (limit < 1 || this.#sweeper.has(key)) return found;
-    const prefix = threadPrefix(key);
-    let skip = offset;
-    for await (const [order] of this.#kv.entries({ ...within(orderPrefix(prefix)), reverse: true })) {
-      const id = lastSegment(order);
-      if (status !== undefined && readStoredRun(this.#get, key, prefix, id)?.status !== status) continue;
-      if (skip-- > 0) continue;
-      const run = readRun(this.#get, key, prefix, id);
-      // Forgotten since the list was begun.
-      if (run === undefined) continue;
-      found.push(run);
-      if (found.length >= limit) break;
-    }
-    return found;
+  async runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]> {
+    return this.#sweeper.has(key) ? [] : this.#lists(key).newest(query);
   }
 
   async countRuns(key: ThreadKey, status?: RunStatus): Promise<number> {
-    if (this.#sweeper.has(key)) return 0;
-    const prefix = threadPrefix(key);
-    let count = 0;
-    for await (const [order] of this.#kv.entries(within(orderPrefix(prefix)))) {
-      const counts =
-        status === undefined || readStoredRun(this.#get, key, prefix, lastSegment(order))?.status === status;
-      if (counts) count++;
-    }
-    return count;
+    return this.#sweeper.has(key) ? 0 : this.#lists(key).count(status);
+  }
+
+  async started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]> {
+    const { next_run = 0 } = this.thread(key) ?? {};
+    if (this.#sweeper.has(key)) return [];
+    const lists = this.#lists(key);
+    return lists.started(await lists.floor(seq, next_run - 1), limit);
+  }
+
+  #lists(key: ThreadKey): RunLists {
+    return new RunLists(this.#kv, key, threadPrefix(key));
   }
 
   // --- checkpoints ---

@@ -8,6 +8,8 @@ import { defaultLimits, type LogDeps, type LogLimits, type StreamSync } from "./
 import { Log, type LogOwner } from "./log.ts";
 import { type Reader, RunReader } from "./reader.ts";
 import { RunSource } from "./source.ts";
+import { ThreadReader } from "./thread-reader.ts";
+import { Watch } from "./watch.ts";
 
 export interface HubDeps {
   readonly journal: Journal;
@@ -31,9 +33,15 @@ export interface FollowOptions {
 export interface Hub extends Sinks {
   /** Reads the events of a run that waits, runs or has ended. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
+  /**
+   * Reads the events of all runs of a thread, those that are to come too, above the thread's number `after` (0: from the
+   * first); it never ends by itself. The reader MUST be closed.
+   */
+  followThread(key: ThreadKey, after: number): ThreadReader;
   /** Cuts all readers and gives all live runs up: the server stops. */
   close(): void;
-  readonly counts: { readonly logs: number; readonly readers: number };
+  /** `watches`: threads of which somebody reads all runs. */
+  readonly counts: { readonly logs: number; readonly readers: number; readonly watches: number };
 }
 
 /** How long an ended log is kept for the readers that still hold it. */
@@ -47,26 +55,31 @@ class StreamHub implements Hub, LogOwner {
   readonly #deps: LogDeps;
   readonly #logs = new Map<string, Log>();
   readonly #lingering = new Map<Log, Cancel>();
+  readonly #watches = new Map<string, Watch>();
   #closed = false;
 
   constructor({ journal, scheduler, logger, sync = "os", limits }: HubDeps) {
     this.#deps = { journal, scheduler, logger, sync, limits: { ...defaultLimits, ...limits } };
   }
 
-  get counts(): { logs: number; readers: number } {
+  get counts(): Hub["counts"] {
     let readers = 0;
     for (const log of this.#logs.values()) readers += log.readers;
-    return { logs: this.#logs.size, readers };
+    return { logs: this.#logs.size, readers, watches: this.#watches.size };
   }
 
-  open(key: ThreadKey, run: string, epoch: number, first: number): Sink {
-    const name = nameOf(key, run);
+  open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink {
+    const name = nameOf(key, run.run_id);
     let log = this.#logs.get(name);
     if (log === undefined || log.state === "ended") {
       if (log !== undefined) this.#drop(log);
-      log = this.#make(name, key, run);
+      log = this.#make(name, key, run.run_id);
     }
-    return log.open(epoch, first);
+    const sink = log.open(epoch, first);
+    log.record = run;
+    // Threads that nobody watches pay for no more than this.
+    if (this.#watches.size > 0) this.#watches.get(threadOf(key))?.began(run);
+    return sink;
   }
 
   /** A reader that comes before `open` makes the log itself, so that a run which no one watches costs nothing. */
@@ -95,8 +108,31 @@ class StreamHub implements Hub, LogOwner {
     return reader;
   }
 
+  followThread(key: ThreadKey, after: number): ThreadReader {
+    const name = threadOf(key);
+    let watch = this.#watches.get(name);
+    if (watch === undefined) {
+      watch = new Watch(this.#running(key), () => this.#watches.delete(name));
+      if (this.#closed) watch.break();
+      else this.#watches.set(name, watch);
+    }
+    const { journal, logger } = this.#deps;
+    const follow = (run: RunRecord, from: number) => this.follow(key, run, { after: from });
+    return new ThreadReader({ key, after, journal, logger, watch, follow });
+  }
+
+  /** The thread's run that an actor executes now. */
+  #running({ tenant, thread }: ThreadKey): RunRecord | undefined {
+    for (const { key, record } of this.#logs.values()) {
+      if (record !== undefined && key.thread === thread && key.tenant === tenant) return record;
+    }
+    return undefined;
+  }
+
   close(): void {
     this.#closed = true;
+    for (const watch of this.#watches.values()) watch.break();
+    this.#watches.clear();
     // Each one takes itself out.
     for (const log of this.#logs.values()) {
       log.break();
@@ -145,6 +181,7 @@ class StreamHub implements Hub, LogOwner {
 
 /** A run's id is unique within its thread, a thread's within its tenant. */
 const nameOf = (key: ThreadKey, run: string) => `${key.tenant}\n${key.thread}\n${run}`;
+const threadOf = (key: ThreadKey) => `${key.tenant}\n${key.thread}`;
 
 /** Above the ids that a run which is not live may have given out. */
 function boundOf(run: RunRecord): number {

@@ -1,3 +1,4 @@
+import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Sink } from "../ports/sink.ts";
 import { AttemptSink, type Chunks, type LogDeps } from "./attempt.ts";
@@ -27,6 +28,8 @@ export class Log implements Chunks {
   readonly run: string;
   /** What rendering knows of the run; made by the first reader, who brings the record. */
   source: RunSource | undefined;
+  /** The run, while an attempt is live: storage may not have it yet. */
+  record: RunRecord | undefined;
   readonly #deps: LogDeps;
   readonly #owner: LogOwner;
   readonly #tail: Tail;
@@ -188,6 +191,7 @@ export class Log implements Chunks {
 
   #end(): void {
     this.#state = "ended";
+    this.record = undefined;
     this.#sink?.kill();
     // Readers that keep up end here and now; most logs are then held by no one.
     this.#wake();

@@ -10,6 +10,11 @@ export interface Outlet<Out> {
   put(piece: Out): boolean;
   /** Sends what it has gathered or could not send before. False: the peer does not keep up. */
   flush(): boolean;
+  /**
+   * The peer does not keep up. Where much is held for it, lets go of that and tells the id of the last event that was sent:
+   * what follows is read again.
+   */
+  shed?(): number | undefined;
   /** It is over: in good order, or (`cut`, `stalled`, `failed`) so that the peer comes again with its last id. */
   finish(outcome: Exclude<Outcome, "left">): void;
 }
@@ -39,7 +44,7 @@ const BURST = 32;
 /** Moves a run's events from its log to one peer, at the peer's pace: what the peer does not take stays in the log. */
 export class Pump<Out> {
   readonly #reader: Reader;
-  readonly #view: View<Out>;
+  readonly #view: () => View<Out>;
   readonly #outlet: Outlet<Out>;
   readonly #options: PumpOptions;
   #done = false;
@@ -51,7 +56,8 @@ export class Pump<Out> {
   #missed = false;
   #cancelStall: Cancel = () => undefined;
 
-  constructor(reader: Reader, view: View<Out>, outlet: Outlet<Out>, options: PumpOptions) {
+  /** `view` is asked for each segment: on a thread, each run may be seen in its own way. */
+  constructor(reader: Reader, view: () => View<Out>, outlet: Outlet<Out>, options: PumpOptions) {
     this.#reader = reader;
     this.#view = view;
     this.#outlet = outlet;
@@ -85,7 +91,9 @@ export class Pump<Out> {
   /** The cursor stays where it is until the peer has drained. */
   #block(): void {
     if (this.#done) return;
-    this.#reader.rest();
+    const sent = this.#outlet.shed?.();
+    if (sent === undefined) this.#reader.rest();
+    else this.#reader.rewind(sent);
     this.#blocked = true;
     const { scheduler, stall = STALL } = this.#options;
     this.#cancelStall = scheduler.after(stall, () => this.#finish("stalled"));
@@ -145,7 +153,7 @@ export class Pump<Out> {
       else if (got !== "wait") this.#finish(got === "end" ? "ended" : "cut");
       return "stop";
     }
-    return andThen(render(got, this.#view), (piece) => this.#put(piece));
+    return andThen(render(got, this.#view()), (piece) => this.#put(piece));
   }
 
   #put(piece: Out): Step {

@@ -26,6 +26,8 @@ export interface Reader {
   readonly cursor: number;
   /** Forgets what was read ahead: a reader that has to stop holds a cursor, not a buffer. */
   rest(): void;
+  /** Goes back to after event `id` of the run whose events it gave last: those after it were not sent. */
+  rewind(id: number): void;
   /** Lets go. Afterwards `next` says `end`. */
   close(): void;
 }
@@ -78,6 +80,12 @@ export class RunReader implements Reader {
   rest(): void {
     this.#ahead = [];
     this.#place = 0;
+  }
+
+  rewind(id: number): void {
+    this.rest();
+    this.#cursor = id;
+    this.#dry = false;
   }
 
   close(): void {

@@ -62,20 +62,6 @@ export const sse: Format<Uint8Array> = {
   },
 };
 
-/** One JSON text for each event: `{"id","event","data"}`. */
-export const frames: Format<readonly string[]> = {
-  name: "json",
-  begin() {
-    const list: string[] = [];
-    return {
-      put(id, event, data) {
-        list.push(`{"id":"${id}","event":${JSON.stringify(event)},"data":${data}}`);
-      },
-      done: () => list,
-    };
-  },
-};
-
 /** `modes` that are unknown to the table show nothing; control events are in every view. */
 export function viewOf<Out>(
   modes: readonly StreamMode[],

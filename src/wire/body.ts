@@ -17,7 +17,12 @@ const LARGE = 64 * 1024;
  * @throws ServiceError `body.malformed`, `body.too_large`, `validation.failed`
  */
 export async function readObject(request: HttpRequest): Promise<RawBody> {
-  const body = parseJson(await request.body());
+  return objectOf(await request.body());
+}
+
+/** The same of bytes that came otherwise. Throws as {@link readObject} does. */
+export function objectOf(bytes: Uint8Array): RawBody {
+  const body = parseJson(bytes);
   if (!isObject(body)) throw invalidField("body", "must be a JSON object");
   const members = body as RawBody;
   for (const name of Object.keys(members)) {

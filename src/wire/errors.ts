@@ -55,18 +55,31 @@ export interface Failure {
   readonly body: string;
 }
 
-/** A failure as the wire shows it. Never a stack, and of what is not ours not even the message. */
-export function failureOf(cause: unknown): Failure {
-  if (!(cause instanceof ServiceError)) {
-    return { status: 500, headers: JSON_HEADERS, body: '{"detail":"Internal server error"}' };
-  }
-  const status = STATUS[cause.code];
+/** What is told of a failure. */
+export interface Told {
+  readonly status: number;
+  readonly told: {
+    readonly detail: string;
+    readonly code?: ErrorCode;
+    readonly errors?: readonly FieldError[];
+  };
+}
+
+/** A failure as clients are told of it. Never a stack, and of what is not ours not even the message. */
+export function toldOf(cause: unknown): Told {
+  if (!(cause instanceof ServiceError)) return { status: 500, told: { detail: "Internal server error" } };
   const { code, message, fields } = cause;
   const errors = fields.length > 0 ? { errors: fields.map(bounded) } : {};
+  return { status: STATUS[code], told: { detail: cut(message, LONGEST), code, ...errors } };
+}
+
+/** A failure as the answer to a request. */
+export function failureOf(cause: unknown): Failure {
+  const { status, told } = toldOf(cause);
   return {
     status,
     headers: status === 503 || status === 429 ? RETRY_HEADERS : status === 401 ? KEY_HEADERS : JSON_HEADERS,
-    body: JSON.stringify({ detail: cut(message, LONGEST), code, ...errors }),
+    body: JSON.stringify(told),
   };
 }
 

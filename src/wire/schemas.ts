@@ -1,9 +1,11 @@
-import { streamModes } from "../model/run.ts";
+import { type CancelAction, streamModes } from "../model/run.ts";
 import { assistantOrders } from "../service/assistant-search.ts";
 import { Type } from "./typebox.ts";
 import { shape } from "./validate.ts";
 
 const ifExists = Type.Enum(["raise", "do_nothing"]);
+/** How a run may be stopped. */
+export const cancelActions = ["interrupt", "rollback"] as const satisfies CancelAction[];
 const object = Type.Record(Type.String(), Type.Unknown());
 const breakpoints = Type.Union([Type.Literal("*"), Type.Array(Type.String(), { maxItems: 1000 })]);
 const streamMode = Type.Enum(streamModes);
@@ -66,6 +68,13 @@ export const runCreate = shape(
     ),
     // An answer that nobody waits for is refused with and without it.
     strict_resume: Type.Optional(Type.Boolean()),
+  }),
+);
+
+export const runCancel = shape(
+  Type.Object({
+    run_id: Type.Optional(Type.String({ format: "uuid" })),
+    action: Type.Optional(Type.Enum(cancelActions)),
   }),
 );
 

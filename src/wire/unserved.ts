@@ -19,6 +19,7 @@ const bodies = {
   run: {
     after_seconds: only(0),
   },
+  cancel: { wait: only(false), reason: never },
   // A run starts from a state of its root graph.
   checkpoint: { checkpoint_ns: only(""), checkpoint_map: blank },
 } as const satisfies { readonly [body: string]: Unserved };

@@ -5,6 +5,7 @@ import { fencingContract } from "./journal-fencing.ts";
 import { forgettingContract } from "./journal-forgetting.ts";
 import { listsContract } from "./journal-lists.ts";
 import { recordsContract } from "./journal-records.ts";
+import { startedContract } from "./journal-started.ts";
 
 /** What every journal must do; run by each storage. */
 export function journalContract(name: string, open: () => Promise<Harness>, supports: Supports): void {
@@ -27,6 +28,9 @@ export function journalContract(name: string, open: () => Promise<Harness>, supp
     });
     describe("events", () => {
       eventsContract(opened, supports);
+    });
+    describe("runs that have begun", () => {
+      startedContract(opened);
     });
     describe("taking back", () => {
       forgettingContract(opened, supports);

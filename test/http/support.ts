@@ -153,6 +153,7 @@ class EmptyReader implements Reader {
 
   onReady(): void {}
   rest(): void {}
+  rewind(): void {}
   close(): void {}
 }
 

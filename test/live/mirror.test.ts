@@ -22,6 +22,12 @@ import {
   Writer,
 } from "../stream/support.ts";
 
+/** Of a mirror nothing is asked of runs but to be read. */
+const nobody = {
+  start: () => Promise.reject(new TypeError("not asked for")),
+  cancel: () => Promise.reject(new TypeError("not asked for")),
+};
+
 let scheduler: HeldScheduler;
 let gate: GatedJournal;
 let hub: Hub;
@@ -38,7 +44,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     hub = createHub({ journal: gate.journal, scheduler, logger: new Lines() });
     writer = new Writer(gate.journal);
     await writer.start(run);
-    sink = hub.open(KEY, RUN, 1, 0);
+    sink = hub.open(KEY, runRecord(), 1, 0);
   });
 
   function request(path: string, query = "", headers: Record<string, string> = {}): HttpRequest {
@@ -50,6 +56,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     createUpgrade({
       journal: gate.journal,
       hub,
+      runs: nobody,
       scheduler,
       door: new Door(options, { clock: new SimulatedClock(), random: new SimulatedRandom(1) }),
       logger: new Lines(),
@@ -221,7 +228,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
 
   describe("what cannot be served", () => {
     test.each([
-      ["/threads/x/stream", ""],
+      ["/threads/x/streams", ""],
       ["/", ""],
       [`${PATH}/more`, ""],
     ])("an upgrade at %s is refused", (path) => {
@@ -234,6 +241,9 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     test.each([
       [`/threads/${none}/runs/${RUN}/stream`, "", 4404, /^Thread .* not found$/],
       [`/threads/${KEY.thread}/runs/${none}/stream`, "", 4404, /^Run .* not found$/],
+      ["/threads/nope/stream", "", 4422, /thread_id/],
+      [`/threads/${none}/stream`, "", 4404, /^Thread .* not found$/],
+      [`/threads/${KEY.thread}/stream`, "stream_mode=nope", 4422, /stream_mode/],
       [`/threads/nope/runs/${RUN}/stream`, "", 4422, /thread_id/],
       [`/threads/${KEY.thread}/runs/..%2f/stream`, "", 4422, /run_id/],
       [PATH, "stream_mode=nope", 4422, /stream_mode/],

@@ -2,10 +2,11 @@ import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import type { Hub } from "../../src/stream/hub.ts";
 import type { Reader } from "../../src/stream/reader.ts";
-import { frames, render, viewOf } from "../../src/stream/view.ts";
+import { type Frames, frames } from "../../src/stream/frames.ts";
+import { render, viewOf } from "../../src/stream/view.ts";
 import type { Crash } from "./disk.ts";
 
-const view = viewOf(["values", "updates", "messages-tuple", "custom"], false, frames);
+const view = viewOf(["values", "updates", "messages-tuple", "custom"], false, frames(false));
 
 /** The events of a run, as a client has received them over all its reconnections. */
 export class Transcript {
@@ -56,8 +57,9 @@ export class Transcript {
     }
   }
 
-  #take(texts: readonly string[]): void {
-    for (const text of texts) {
+  #take({ messages }: Frames): void {
+    for (const message of messages) {
+      const text = String(message);
       const id = Number((JSON.parse(text) as { id: string }).id);
       if (id <= this.last) this.faults.push(`event ${id} came after event ${this.last}`);
       const before = this.frames.get(id);

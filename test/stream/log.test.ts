@@ -23,7 +23,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     await writer.start();
   });
 
-  const open = (first = 0) => hub.open(KEY, RUN, writer.thread.epoch, first);
+  const open = (first = 0) => hub.open(KEY, runRecord(), writer.thread.epoch, first);
   const follow = (after = -1, run = runRecord()) => new Collector(hub.follow(KEY, run, { after }));
 
   describe("ids", () => {
@@ -242,7 +242,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       });
       expect(reader.next()).toBe("wait");
       await writer.finish(sink);
-      expect(hub.counts).toEqual({ logs: 0, readers: 0 });
+      expect(hub.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
       expect(scheduler.timers).toBe(0);
     });
 
@@ -265,7 +265,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       hub.dismiss(KEY, RUN);
       expect(await reader.read()).toBe("end");
       reader.reader.close();
-      expect(hub.counts).toEqual({ logs: 0, readers: 0 });
+      expect(hub.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
     });
 
     test("an aborted signal closes the reader and tells it", () => {

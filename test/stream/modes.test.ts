@@ -118,7 +118,7 @@ async function shown(facts: readonly Emitted[], mode: StreamMode, after = -1, su
   const scheduler = new HeldScheduler();
   const hub = createHub({ journal, scheduler, logger: new Lines() });
   await new Writer(journal).start(run);
-  const sink = hub.open(KEY, RUN, 1, 0);
+  const sink = hub.open(KEY, runRecord(), 1, 0);
   for (const [fact, values] of facts) {
     const known = fact.t === "checkpoint" ? (heads as Record<string, CheckpointHead>)[fact.id] : undefined;
     sink.emit(fact, values, known);

@@ -1,6 +1,7 @@
 import { type StreamMode, streamModes } from "../../src/model/run.ts";
 import type { Pause, Reader } from "../../src/stream/reader.ts";
-import { frames, render, type Segment, viewOf } from "../../src/stream/view.ts";
+import { type Frames, frames } from "../../src/stream/frames.ts";
+import { render, type Segment, viewOf } from "../../src/stream/view.ts";
 
 export interface Event {
   readonly id: number;
@@ -8,9 +9,9 @@ export interface Event {
   readonly data: unknown;
 }
 
-export function eventsOf(list: readonly string[]): Event[] {
-  return list.map((text) => {
-    const { id, event, data } = JSON.parse(text) as { id: string; event: string; data: unknown };
+export function eventsOf({ messages }: Frames): Event[] {
+  return messages.map((text) => {
+    const { id, event, data } = JSON.parse(String(text)) as { id: string; event: string; data: unknown };
     return { id: Number(id), event, data };
   });
 }
@@ -25,7 +26,7 @@ export class Collector {
 
   constructor(reader: Reader, modes: readonly StreamMode[] = streamModes, subgraphs = true) {
     this.reader = reader;
-    this.#view = viewOf(modes, subgraphs, frames);
+    this.#view = viewOf(modes, subgraphs, frames(false));
     reader.onReady(() => (this.#ready = true));
   }
 

@@ -53,7 +53,7 @@ class Life {
     this.hub = this.#makeHub();
     this.writer = new Writer(journal);
     if (this.roll(2) === 0) this.follow();
-    this.sink = this.hub.open(KEY, RUN, 1, 0);
+    this.sink = this.hub.open(KEY, runRecord(), 1, 0);
   }
 
   #makeHub(): Hub {
@@ -194,7 +194,7 @@ class Life {
   }
 
   #attemptAt(first: number): void {
-    this.sink = this.hub.open(KEY, RUN, 1, first);
+    this.sink = this.hub.open(KEY, runRecord(), 1, first);
     this.#message = -1;
     this.sink.emit({ t: "start", attempt: ++this.#attempt });
   }
@@ -238,7 +238,7 @@ describe.each(journals)("over $name", ({ open, patience }) => {
           expect(collector.events, `seed ${seed}, after ${after}`).toEqual(due);
         }
         for (const { collector } of life.readers) collector.reader.close();
-        expect(life.hub.counts, `seed ${seed}`).toEqual({ logs: 0, readers: 0 });
+        expect(life.hub.counts, `seed ${seed}`).toEqual({ logs: 0, readers: 0, watches: 0 });
         expect(life.scheduler.timers, `seed ${seed}`).toBe(0);
       }
     });

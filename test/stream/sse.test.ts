@@ -5,7 +5,7 @@ import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { sse, viewOf } from "../../src/stream/view.ts";
 import { Peer } from "./peers.ts";
-import { GatedJournal, HeldScheduler, KEY, Lines, journals, RUN, runRecord, Writer } from "./support.ts";
+import { GatedJournal, HeldScheduler, KEY, Lines, journals, runRecord, Writer } from "./support.ts";
 
 let scheduler: HeldScheduler;
 let gate: GatedJournal;
@@ -21,7 +21,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     hub = createHub({ journal: gate.journal, scheduler, logger: new Lines() });
     writer = new Writer(gate.journal);
     await writer.start();
-    sink = hub.open(KEY, RUN, 1, 0);
+    sink = hub.open(KEY, runRecord(), 1, 0);
     outcomes = [];
   });
 
@@ -53,7 +53,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     expect(peer.state).toBe("ended");
     expect(outcomes).toEqual(["ended"]);
     expect(scheduler.timers).toBe(0);
-    expect(hub.counts).toEqual({ logs: 0, readers: 0 });
+    expect(hub.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
   });
 
   test("many small chunks that wait are joined into one write", async () => {
@@ -126,7 +126,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
         logger: new Lines(),
         limits: { tail: { weight: 2_000, facts: 8 } },
       });
-      sink = hub.open(KEY, RUN, 1, 0);
+      sink = hub.open(KEY, runRecord(), 1, 0);
       const peer = new Peer(1);
       pump(peer);
       const expected: string[] = [];
@@ -247,8 +247,8 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   test("another run's events, or a signal while it reads, change nothing", async () => {
     const peer = new Peer();
     gate.heldReads = true;
-    sink = hub.open(KEY, RUN, 1, 10);
-    const other = hub.open(KEY, "0199aaaa-0000-7000-8000-00000000000c", 1, 0);
+    sink = hub.open(KEY, runRecord(), 1, 10);
+    const other = hub.open(KEY, runRecord({ run_id: "0199aaaa-0000-7000-8000-00000000000c" }), 1, 0);
     pump(peer);
     emit("while it reads");
     other.emit({ t: "custom", ns: "", data: "other" });

@@ -25,7 +25,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
 
   /** The facts as one chunk, read live. */
   async function live(facts: readonly (readonly [Fact, Record<string, unknown>?])[]): Promise<Reader> {
-    const sink = hub.open(KEY, RUN, 1, 0);
+    const sink = hub.open(KEY, runRecord(), 1, 0);
     for (const [fact, values] of facts) sink.emit(fact, values);
     await scheduler.settle();
     return hub.follow(KEY, runRecord(), { after: -1 });
@@ -203,7 +203,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     });
 
     test("a reader that starts in the middle of a message finds its beginning, in memory and in storage", async () => {
-      const sink = hub.open(KEY, RUN, 1, 0);
+      const sink = hub.open(KEY, runRecord(), 1, 0);
       sink.emit(begin);
       await scheduler.settle();
       for (const word of ["a", "b", "c"]) {

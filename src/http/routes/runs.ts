@@ -5,7 +5,7 @@ import type { HttpDeps } from "../deps.ts";
 import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
 import { pageHeaders, pick } from "../page.ts";
 import type { Route } from "../router.ts";
-import { LIMITS, OFFSETS } from "../../wire/schemas.ts";
+import { cancelActions, LIMITS, OFFSETS } from "../../wire/schemas.ts";
 import { startAlone, type Started, startRun } from "../start.ts";
 import { refuseUnservedQuery } from "../../wire/unserved.ts";
 
@@ -17,7 +17,6 @@ const STATUSES = [
   "timeout",
   "interrupted",
 ] as const satisfies RunStatus[];
-const ACTIONS = ["interrupt", "rollback"] as const;
 
 const FIELDS: ReadonlySet<string> = new Set([
   "run_id",
@@ -88,7 +87,7 @@ export function runRoutes(deps: HttpDeps): readonly Route[] {
         const id = call.run();
         refuseUnservedQuery(call.query, "cancel");
         const wait = call.query.flag("wait") ?? false;
-        const action = call.query.choice("action", ACTIONS) ?? "interrupt";
+        const action = call.query.choice("action", cancelActions) ?? "interrupt";
         await runs.cancel(key, id, action, wait);
         if (!wait) return call.send(202, {});
         call.send(204, { location: `/threads/${key.thread}/runs/${id}/join` });

@@ -1,0 +1,102 @@
+import { ServiceError } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import { objectOf, type RawBody } from "../wire/body.ts";
+import { invalidField, toldOf } from "../wire/errors.ts";
+
+/** Commands of one socket that are not done yet, and their bytes. */
+const MOST = 32;
+const BYTES = 1024 * 1024;
+/** Ids that are remembered: a command that is sent again is not done again. */
+const IDS = 1024;
+/** Characters of an id. */
+const LONGEST = 200;
+
+type CommandId = string | number;
+
+/** Does one command, and resolves with what its acknowledgement says once that is stored. */
+export type Command = (body: RawBody) => Promise<JsonObject>;
+
+const busy = new ServiceError(
+  "server.busy",
+  `More than ${MOST} commands, or 1 MiB of them, are not done yet`,
+);
+
+/**
+ * The commands of one socket, done one after the other in the order in which they came, so that a cancel finds the run that
+ * was asked for before it. Each is answered exactly once, after it is stored.
+ */
+export class Commands {
+  readonly #command: Command;
+  readonly #answer: (answer: JsonObject) => Promise<void>;
+  readonly #ids = new Set<CommandId>();
+  #waiting = 0;
+  #bytes = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(command: Command, answer: (answer: JsonObject) => Promise<void>) {
+    this.#command = command;
+    this.#answer = answer;
+  }
+
+  /** `ready`: nothing is done before, nor when it rejects. */
+  take(message: Uint8Array | string, ready: Promise<void>): void {
+    let id: CommandId | null = null;
+    try {
+      if (typeof message !== "string") throw invalidField("command", "must be a text message, as JSON");
+      const body = objectOf(Buffer.from(message));
+      id = idOf(body["id"]);
+      if (this.#ids.has(id)) return;
+      const { length } = message;
+      if (this.#waiting >= MOST || (this.#waiting > 0 && this.#bytes + length > BYTES)) throw busy;
+      this.#remember(id);
+      this.#line(id, body, length, ready);
+    } catch (cause) {
+      this.#refuse(id, cause);
+    }
+  }
+
+  #line(id: CommandId, body: RawBody, length: number, ready: Promise<void>): void {
+    this.#waiting++;
+    this.#bytes += length;
+    this.#last = this.#last
+      .then(() => ready)
+      .then(() => this.#do(id, body))
+      // The thread was not found: the socket is closed for that.
+      .catch(() => undefined)
+      .then(() => {
+        this.#waiting--;
+        this.#bytes -= length;
+      });
+  }
+
+  async #do(id: CommandId, body: RawBody): Promise<void> {
+    let told: JsonObject;
+    try {
+      told = await this.#command(body);
+    } catch (cause) {
+      return this.#refuse(id, cause);
+    }
+    await this.#answer({ type: "ack", id, ...told });
+  }
+
+  #refuse(id: CommandId | null, cause: unknown): void {
+    const { status, told } = toldOf(cause);
+    this.#answer({ type: "error", id, status, ...told }).catch(() => undefined);
+  }
+
+  #remember(id: CommandId): void {
+    this.#ids.add(id);
+    if (this.#ids.size <= IDS) return;
+    for (const oldest of this.#ids) {
+      this.#ids.delete(oldest);
+      return;
+    }
+  }
+}
+
+/** @throws ServiceError `validation.failed` */
+function idOf(id: unknown): CommandId {
+  if (typeof id === "string" && id.length > 0 && id.length <= LONGEST) return id;
+  if (typeof id === "number" && Number.isSafeInteger(id)) return id;
+  throw invalidField("id", `must be a whole number, or a string of 1 to ${LONGEST} characters`);
+}

@@ -1,0 +1,28 @@
+import type { ThreadKey } from "../model/thread.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Hub } from "../stream/hub.ts";
+import type { ThreadReader } from "../stream/thread-reader.ts";
+import { threadAt } from "./threads.ts";
+
+interface Deps {
+  readonly journal: Journal;
+  readonly hub: Hub;
+}
+
+/**
+ * Reads the events of a thread's runs: above the thread's number `after` (0 or less: of all that are stored, from the first),
+ * or, when that is undefined, of the run in progress and of those to come. A number that the thread has not given out is no
+ * place to go on from: then it is read from the start. The reader MUST be closed.
+ * @throws ServiceError `thread.not_found`
+ */
+export async function followThread(
+  { journal, hub }: Deps,
+  key: ThreadKey,
+  after?: number,
+): Promise<ThreadReader> {
+  const { next_event, active } = await threadAt(journal, key);
+  // The run in progress has its numbers from there on.
+  if (after === undefined) return hub.followThread(key, next_event - 1);
+  const isKnown = after < next_event || active !== null;
+  return hub.followThread(key, isKnown ? after : 0);
+}

@@ -1,0 +1,185 @@
+import { isTerminal, type RunRecord } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Pause, Reader } from "./reader.ts";
+import type { Segment } from "./view.ts";
+import type { Watch, Watcher } from "./watch.ts";
+
+interface Deps {
+  readonly key: ThreadKey;
+  /** The thread's number of the last event that is not wanted; 0: none. */
+  readonly after: number;
+  readonly journal: Journal;
+  readonly logger: Logger;
+  readonly watch: Watch;
+  /** Reads one run. */
+  readonly follow: (run: RunRecord, after: number) => Reader;
+}
+
+/** Runs looked up at a time: their inputs come along, which may be large. */
+const PAGE = 8;
+
+/**
+ * Reads the runs of one thread, one after the other in the order in which they began: first those that are stored, then
+ * each that begins. It waits for those to come, and never says `end` before it is closed.
+ */
+export class ThreadReader implements Reader, Watcher {
+  readonly #deps: Deps;
+  readonly #watch: Watch;
+  #run: RunRecord | undefined;
+  #reader: Reader | undefined;
+  /** The thread's number of the last event that was read. */
+  #cursor: number;
+  /** Where the last run began that was read, or was found to have nothing more. */
+  #base = 0;
+  #page: readonly RunRecord[] = [];
+  #place = 0;
+  /** The watch's version at which every run that had begun was taken up. */
+  #upTo = -2;
+  #waits = false;
+  #closed = false;
+  #listener: () => void = () => undefined;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#watch = deps.watch;
+    this.#cursor = Math.max(0, deps.after);
+    this.#watch.join(this);
+  }
+
+  /** The run whose events `next` gave last. */
+  get run(): RunRecord | undefined {
+    return this.#run;
+  }
+
+  /** The thread's number of the last event that was read. */
+  get cursor(): number {
+    return this.#cursor;
+  }
+
+  onReady(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  told(): void {
+    if (!this.#waits && !this.#watch.broken) return;
+    this.#wake();
+  }
+
+  next(): Eventually<Segment | Pause> {
+    for (;;) {
+      if (this.#closed) return "end";
+      if (this.#watch.broken) return "cut";
+      if (this.#reader === undefined) {
+        const found = this.#seek();
+        if (found instanceof Promise) {
+          // A run may have begun since.
+          return found.then((is) => (is || this.#upTo !== this.#watch.version ? this.next() : this.#wait()));
+        }
+        if (!found) return this.#wait();
+      }
+      const reader = this.#reader as Reader | undefined;
+      const got = reader?.next() ?? "end";
+      if (got instanceof Promise) return got.then((now) => (now === "end" ? this.#over() : this.#took(now)));
+      if (got !== "end") return this.#took(got);
+      this.#leave();
+    }
+  }
+
+  rest(): void {
+    this.#page = [];
+    this.#place = 0;
+    this.#reader?.rest();
+  }
+
+  rewind(id: number): void {
+    this.rest();
+    this.#reader?.rewind(id);
+    this.#cursor = this.#base + id;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#leave();
+    this.rest();
+    this.#watch.leave(this);
+  }
+
+  #wake(): void {
+    this.#waits = false;
+    try {
+      this.#listener();
+    } catch (cause) {
+      // One reader's fault must not reach the run that begins.
+      this.#deps.logger.error("a thread's reader failed", { error: String(cause) });
+    }
+  }
+
+  #wait(): Pause {
+    if (this.#closed) return "end";
+    if (this.#watch.broken) return "cut";
+    this.#waits = true;
+    return "wait";
+  }
+
+  #took(got: Segment | Pause): Segment | Pause {
+    if (typeof got !== "string" && this.#reader !== undefined)
+      this.#cursor = this.#base + this.#reader.cursor;
+    return got;
+  }
+
+  #over(): Eventually<Segment | Pause> {
+    this.#leave();
+    return this.next();
+  }
+
+  #leave(): void {
+    this.#reader?.close();
+    this.#reader = undefined;
+  }
+
+  /** Takes up the run that follows. False: there is none so far. */
+  #seek(): Eventually<boolean> {
+    while (this.#place < this.#page.length) {
+      if (this.#take(this.#page[this.#place++] as RunRecord)) return true;
+    }
+    const watch = this.#watch;
+    const { version } = watch;
+    if (this.#upTo === version) return false;
+    // It follows on the one that was read last: no need to look it up, which thousands of readers would do at once.
+    if (this.#upTo === version - 1) return this.#takeLast();
+    const { journal, key } = this.#deps;
+    const from = Math.max(this.#cursor, this.#base);
+    return andThen(journal.started(key, from, PAGE), (found) => {
+      if (this.#closed) return false;
+      this.#page = found.filter(({ seq_base }) => seq_base > this.#base);
+      this.#place = 0;
+      if (this.#page.length > 0) return this.#seek();
+      // One that has just begun may not be stored yet; but all those before it are.
+      return watch.version === version ? this.#takeLast() : this.#seek();
+    });
+  }
+
+  #takeLast(): boolean {
+    const { last, version } = this.#watch;
+    this.#upTo = version;
+    return last !== undefined && this.#take(last);
+  }
+
+  /** False: nothing of this run is wanted. */
+  #take(run: RunRecord): boolean {
+    const { seq_base } = run;
+    if (seq_base <= this.#base) return false;
+    this.#base = seq_base;
+    if (run.run_id === this.#watch.last?.run_id) this.#upTo = this.#watch.version;
+    if (isTerminal(run.status) && seq_base + run.next_event <= this.#cursor + 1) return false;
+    const after = Math.max(-1, this.#cursor - seq_base);
+    this.#run = run;
+    this.#reader = this.#deps.follow(run, after);
+    this.#reader.onReady(() => this.#wake());
+    return true;
+  }
+}

@@ -1,0 +1,165 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { RunRecord } from "../../src/model/run.ts";
+import type { Journal } from "../../src/ports/journal.ts";
+import { createHub, type Hub } from "../../src/stream/hub.ts";
+import { frames } from "../../src/stream/frames.ts";
+import { Pump } from "../../src/stream/pump.ts";
+import type { ThreadReader } from "../../src/stream/thread-reader.ts";
+import { viewOf } from "../../src/stream/view.ts";
+import { SocketOutlet } from "../../src/live/outlet.ts";
+import { SimulatedRandom } from "../simulation/random.ts";
+import { FakeSocket } from "./peers.ts";
+import { HeldScheduler, journals, KEY, Lines, runRecord, Writer } from "./support.ts";
+
+const storage = journals[1];
+
+describe("a thread's reader", () => {
+  let scheduler: HeldScheduler;
+  let journal: Journal;
+  let hub: Hub;
+  let writer: Writer;
+  /** The thread's numbers of all events so far that are shown, in order. */
+  let numbers: number[];
+  let count: number;
+
+  beforeEach(async () => {
+    scheduler = new HeldScheduler(storage.patience);
+    journal = await storage.open();
+    hub = createHub({ journal, scheduler, logger: new Lines() });
+    writer = new Writer(journal);
+    await writer.append({ kind: "created" });
+    numbers = [];
+    count = 0;
+  });
+
+  /** A run as its actor would do it, with so many events; `between` is told after each. */
+  async function run(facts: number, between: (left: number) => Promise<void> = async () => undefined) {
+    const order = ++count;
+    const { next_event } = writer.thread;
+    const run_id = `0199aaaa-0000-7000-8000-${String(order).padStart(12, "0")}`;
+    const record: RunRecord = runRecord({ run_id, order, seq_base: next_event, event_mark: 1e6 });
+    const sink = hub.open(KEY, record, writer.thread.epoch + 1, 0);
+    sink.emit({ t: "start", attempt: 1 });
+    writer.thread = { ...writer.thread, active: run_id, next_run: order + 1 };
+    const events = sink.take();
+    await writer.append(
+      { kind: "started", runs: [record], ...(events && { events }) },
+      writer.thread.epoch + 1,
+    );
+    if (events !== undefined) sink.stored(events);
+    numbers.push(next_event);
+    for (let i = 0; i < facts; i++) {
+      numbers.push(next_event + sink.emit({ t: "custom", ns: "", data: { i, text: "x".repeat(20) } }));
+      await between(facts - i - 1);
+    }
+    writer.thread = { ...writer.thread, active: null, next_event: next_event + sink.next };
+    await writer.finish(sink, record);
+  }
+
+  function watch(after: number, room = Number.POSITIVE_INFINITY) {
+    const reader: ThreadReader = hub.followThread(KEY, after);
+    const socket = new FakeSocket(room);
+    const view = () => {
+      if (reader.run === undefined) throw new TypeError("no run");
+      return viewOf(["custom"], false, frames(false, reader.run));
+    };
+    const pump = new Pump(reader, view, new SocketOutlet(socket), { scheduler, logger: new Lines() });
+    socket.onDrain(pump.drained);
+    pump.start();
+    const ids = () => socket.messages.map((text) => Number((JSON.parse(text) as { id: string }).id));
+    return { socket, pump, ids, reader, after };
+  }
+
+  test("whoever comes when, and however slow: every event after the number, in order, once", async () => {
+    const random = new SimulatedRandom(11);
+    const watching: ReturnType<typeof watch>[] = [];
+    for (let n = 0; n < 60; n++) {
+      if (random.below(2) === 0) {
+        const slow = random.below(3) === 0;
+        const after = random.below(4) === 0 ? 0 : random.below(writer.thread.next_event);
+        watching.push(watch(after, slow ? 3 : Number.POSITIVE_INFINITY));
+      }
+      await run(random.below(5), async () => {
+        if (random.below(2) === 0) await scheduler.settle();
+        for (const { socket } of watching) if (random.below(3) === 0) socket.drain(1 + random.below(6));
+      });
+    }
+    for (let i = 0; i < 200; i++) {
+      for (const { socket } of watching) socket.drain(50);
+      await scheduler.settle();
+    }
+    expect(watching.length).toBeGreaterThan(15);
+    for (const { ids, after } of watching) {
+      expect(ids(), `after ${after}`).toEqual(numbers.filter((number) => number > after));
+    }
+    for (const { pump } of watching) pump.left();
+    await scheduler.settle();
+    expect(hub.counts).toMatchObject({ readers: 0, watches: 0 });
+  });
+
+  test("one that keeps up looks nothing up when a run begins", async () => {
+    await run(2);
+    const one = watch(0);
+    await scheduler.settle();
+    let lookups = 0;
+    const { started } = journal;
+    journal.started = (...args) => {
+      lookups++;
+      return started.apply(journal, args);
+    };
+    for (let i = 0; i < 5; i++) {
+      await run(3);
+      await scheduler.settle();
+    }
+    expect(one.ids()).toEqual(numbers);
+    expect(lookups).toBe(0);
+  });
+
+  test("a reader that comes while a run's start is on its way to storage misses nothing of it", async () => {
+    await run(1);
+    let late: ReturnType<typeof watch> | undefined;
+    const { append } = journal;
+    journal.append = (change) => {
+      const stored = append.call(journal, change);
+      if (change.kind === "started") late ??= watch(writer.thread.next_event - 1);
+      return stored;
+    };
+    const before = numbers.length;
+    await run(3);
+    await scheduler.settle();
+    expect(late?.ids()).toEqual(numbers.slice(before));
+  });
+
+  test("the end of the server cuts those that wait, and those that come later", async () => {
+    const one = watch(0);
+    await scheduler.settle();
+    hub.close();
+    await scheduler.settle();
+    expect(one.socket.closed?.[0]).toBe(1012);
+    expect(watch(0).socket.closed?.[0]).toBe(1012);
+    expect(hub.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
+  });
+
+  test("who does not keep up holds a cursor: what is left of a large chunk is read again", async () => {
+    const socket = watch(0, 2);
+    const { next_event } = writer.thread;
+    const record = runRecord({
+      run_id: "0199aaaa-0000-7000-8000-0000000000aa",
+      order: 1,
+      seq_base: next_event,
+      event_mark: 1e6,
+    });
+    writer.thread = { ...writer.thread, next_run: 2, active: record.run_id };
+    const sink = hub.open(KEY, record, writer.thread.epoch + 1, 0);
+    await writer.start(record);
+    for (let i = 0; i < 20; i++) sink.emit({ t: "custom", ns: "", data: "y".repeat(20_000) });
+    await scheduler.settle();
+    expect(socket.ids()).toHaveLength(2);
+    expect(socket.reader.cursor).toBe(socket.ids().at(-1));
+    for (let i = 0; i < 30; i++) {
+      socket.socket.drain(2);
+      await scheduler.settle();
+    }
+    expect(socket.ids()).toEqual(Array.from({ length: 20 }, (_, i) => next_event + i));
+  });
+});
