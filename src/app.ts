@@ -9,7 +9,8 @@ import { GraphRegistry } from "./graph/registry.ts";
 import { createHandler } from "./http/handler.ts";
 import { type InspectConfig, VIEWER } from "./inspect-config.ts";
 import { Feeds } from "./live/inspect/feeds.ts";
-import { createUpgrade, type UpgradeDeps } from "./live/upgrade.ts";
+import type { LiveDeps } from "./live/deps.ts";
+import { createUpgrade } from "./live/upgrade.ts";
 import { loadGraphs } from "./loading/graphs.ts";
 import { silent } from "./log.ts";
 import { builtPages } from "./pages.ts";
@@ -181,7 +182,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     const inspect = { values: false, viewer: VIEWER, ...config?.inspect, ...options.inspect };
     const { inspection } = service;
     const feeds = new Feeds({ inspection, clock, scheduler, logger, values: inspect.values });
-    const watch: UpgradeDeps["inspect"] = (...asked) => feeds.open(...asked);
+    const watch: LiveDeps["inspect"] = (...asked) => feeds.open(...asked);
     const handlers = {
       request: createHandler({
         service,
