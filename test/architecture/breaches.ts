@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import {
   ADAPTERS,
+  BROWSER,
   floors,
   GUEST,
   keepers,
@@ -55,7 +56,7 @@ const keepersOf = (name: string): readonly string[] =>
   Object.hasOwn(keepers, name) ? (keepers[name] ?? []) : [];
 
 function time({ path, imports, code }: Source): string[] {
-  if (path.startsWith(ADAPTERS) || path.startsWith(`${GUEST}/`)) return [];
+  if ([ADAPTERS, `${GUEST}/`, BROWSER].some((room) => path.startsWith(room))) return [];
   const called = timeAndRandomness.map((rule) => rule.exec(code)?.[0]).filter((hit) => hit !== undefined);
   const brought = imports.filter((name) => timeModules.includes(name));
   return [...called, ...brought].map((hit) => `${path} must not use ${hit.trim()}: take the port`);
@@ -70,6 +71,7 @@ const SINGLETON =
   /^(?:export )?(?:(?:let|var) \w+|const \w+(?:: (?!readonly|Readonly)[^=]+)? = (?:new (?:Weak)?(?:Map|Set)(?:<[^=]*>)?\(\)|\[\]|\{\});)/gm;
 
 function singletons({ path, code }: Source): string[] {
-  if (Object.hasOwn(processWide, path)) return [];
+  // A page's script lives once in each page.
+  if (Object.hasOwn(processWide, path) || path.startsWith(BROWSER)) return [];
   return [...code.matchAll(SINGLETON)].map(([hit]) => `${path} keeps state in its module: ${hit}`);
 }

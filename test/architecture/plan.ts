@@ -21,6 +21,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   "src/version.ts": [],
   "src/inspect-config.ts": ["src/model"],
   "src/pages.ts": [],
+  "src/dashboard": [],
   "src/config-keys.ts": ["src/model"],
   "src/webhook-config.ts": ["src/model"],
   "src/config.ts": [
@@ -85,6 +86,9 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   "src/demo": ["src/index.ts"],
 };
 
+/** Code for browsers: no room of the server, and its ports are not there. */
+export const BROWSER = "src/dashboard";
+
 /** User code, in which time passes as it likes. */
 export const GUEST = "src/demo";
 
@@ -105,6 +109,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
   msgpackr: ["src/codec/msgpack.ts"],
   typebox: ["src/wire/typebox.ts"],
   "typebox/compile": ["src/wire/typebox.ts"],
+  "elkjs/lib/elk-api.js": ["src/dashboard/inspector/draw.ts"],
   xstate: ["actors/"],
   "tsx/cjs/api": ["src/loading/"],
   "tsx/esm/api": ["src/loading/"],

@@ -1,0 +1,194 @@
+/** XState's definitions, as far as they are drawn. */
+export interface Definition {
+  readonly id?: string;
+  readonly type?: string;
+  readonly initial?: string;
+  readonly states?: { readonly [name: string]: Definition };
+  readonly on?: { readonly [event: string]: Transitions };
+  readonly after?: { readonly [delay: string]: Transitions };
+  readonly always?: Transitions;
+  readonly onDone?: Transitions;
+  readonly invoke?: Invoke | readonly Invoke[];
+}
+interface Invoke {
+  readonly id?: string;
+  readonly onDone?: Transitions;
+  readonly onError?: Transitions;
+}
+type Transitions = Transition | string | readonly (Transition | string)[];
+interface Transition {
+  readonly target?: string | readonly string[];
+  readonly guard?: string | { readonly type: string; readonly params?: object };
+}
+
+/** A state as it is drawn. */
+export interface State {
+  /** Its place among all of the chart. */
+  readonly index: number;
+  readonly name: string;
+  readonly path: readonly string[];
+  readonly kind: "leaf" | "compound" | "parallel" | "final";
+  readonly isInitial: boolean;
+  /** It stands for a node of a graph; the others only hold what runs side by side. */
+  readonly isNode: boolean;
+  readonly children: readonly State[];
+}
+
+/** All the transitions from one state to another, as one arrow. */
+export interface Arrow {
+  readonly from: number;
+  readonly to: number;
+  readonly labels: readonly string[];
+  /** Every one of them is only possible. */
+  readonly maybe: boolean;
+}
+
+export interface Chart {
+  readonly root: readonly State[];
+  readonly states: readonly State[];
+  readonly arrows: readonly Arrow[];
+}
+
+interface Found {
+  readonly state: State;
+  readonly definition: Definition;
+  readonly above: Found | null;
+}
+
+/** Reads a definition: states inside of states, and where each transition leads. */
+export function chartOf(definition: Definition): Chart {
+  const all: Found[] = [];
+  const ids = new Map<string, Found | null>();
+  if (definition.id !== undefined) ids.set(definition.id, null);
+  const read = (holder: Definition, above: Found | null): readonly State[] =>
+    Object.entries(holder.states ?? {}).map(([name, inner]) => {
+      const children: State[] = [];
+      const state: State = {
+        index: all.length,
+        name,
+        path: [...(above?.state.path ?? []), name],
+        kind:
+          inner.type === "final"
+            ? "final"
+            : inner.states === undefined
+              ? "leaf"
+              : inner.type === "parallel"
+                ? "parallel"
+                : "compound",
+        isInitial: holder.initial === name,
+        isNode: inner.id !== undefined,
+        children,
+      };
+      const found: Found = { state, definition: inner, above };
+      all.push(found);
+      if (inner.id !== undefined) ids.set(inner.id, found);
+      children.push(...read(inner, found));
+      return state;
+    });
+  const root = read(definition, null);
+  const at = (start: Found | null, path: readonly string[]): Found | undefined => {
+    let found: Found | null | undefined = start;
+    for (const name of path) {
+      const holder: Found | null = found ?? null;
+      found = all.find((one) => one.above === holder && one.state.name === name);
+      if (found === undefined) return undefined;
+    }
+    return found ?? undefined;
+  };
+  const resolve = (target: string, source: Found | null): Found | undefined => {
+    if (!target.startsWith("#")) {
+      return target.startsWith(".")
+        ? at(source, target.slice(1).split("."))
+        : (at(source?.above ?? null, [target]) ?? at(source?.above ?? null, target.split(".")));
+    }
+    const id = target.slice(1);
+    const whole = ids.get(id);
+    if (whole !== undefined) return whole ?? undefined;
+    const [head = "", ...path] = id.split(".");
+    return ids.has(head) ? at(ids.get(head) ?? null, path) : undefined;
+  };
+  const arrows = new Map<string, { from: number; to: number; labels: string[]; maybe: boolean }>();
+  const add = (source: Found, label: string, transitions: Transitions | undefined) => {
+    for (const one of transitions === undefined ? [] : ([transitions].flat() as (Transition | string)[])) {
+      const { target, guard } = typeof one === "string" ? { target: one } : (one as Transition);
+      for (const name of target === undefined ? [] : [target].flat()) {
+        const to = resolve(name, source);
+        if (to === undefined) continue;
+        const key = `${source.state.index} ${to.state.index}`;
+        const arrow = arrows.get(key) ?? {
+          from: source.state.index,
+          to: to.state.index,
+          labels: [],
+          maybe: true,
+        };
+        arrows.set(key, arrow);
+        arrow.maybe &&= guard === "chosen";
+        const text = `${label}${said(guard)}`;
+        if (!arrow.labels.includes(text)) arrow.labels.push(text);
+      }
+    }
+  };
+  for (const found of all) {
+    const { on = {}, after = {}, always, onDone, invoke } = found.definition;
+    for (const [event, transitions] of Object.entries(on)) add(found, event, transitions);
+    for (const [delay, transitions] of Object.entries(after)) add(found, `after ${delay}`, transitions);
+    add(found, "", always);
+    add(found, "done", onDone);
+    for (const one of invoke === undefined ? [] : ([invoke].flat() as readonly Invoke[])) {
+      add(found, `${one.id ?? "child"} is done`, one.onDone);
+      add(found, `${one.id ?? "child"} broke`, one.onError);
+    }
+  }
+  return { root, states: all.map(({ state }) => state), arrows: [...arrows.values()] };
+}
+
+function said(guard: Transition["guard"]): string {
+  if (guard === undefined || guard === "chosen") return "";
+  if (typeof guard === "string") return ` [${guard}]`;
+  const params = Object.values(guard.params ?? {}).join(", ");
+  return ` [${guard.type}${params === "" ? "" : ` ${params}`}]`;
+}
+
+export type Value = string | { readonly [state: string]: Value };
+
+/** The states that a value names, with those that they are in. */
+export function litBy(chart: Chart, value: Value | undefined): ReadonlySet<number> {
+  const lit = new Set<number>();
+  const walk = (states: readonly State[], inside: Value): void => {
+    for (const [name, inner] of typeof inside === "string"
+      ? [[inside, {}] as const]
+      : Object.entries(inside)) {
+      const state = states.find((one) => one.name === name);
+      if (state === undefined) continue;
+      lit.add(state.index);
+      walk(state.children, inner);
+    }
+  };
+  if (value !== undefined) walk(chart.root, value);
+  return lit;
+}
+
+/** Nodes of a graph in words. */
+export function nodesOf(chart: Chart, value: Value | undefined): string {
+  const lit = litBy(chart, value);
+  const words = (states: readonly State[], above: readonly string[]): readonly string[] =>
+    states.flatMap((state) => {
+      if (!lit.has(state.index)) return [];
+      const here = state.isNode ? [...above, state.name] : above;
+      const inside = words(state.children, here);
+      return inside.length > 0 ? inside : [here.join("/")];
+    });
+  return words(chart.root, []).join(" + ") || wordsOf(value);
+}
+
+/** A value in words. */
+export function wordsOf(value: Value | undefined): string {
+  if (value === undefined) return "";
+  if (typeof value === "string") return value;
+  return Object.entries(value)
+    .map(([name, inner]) => {
+      const words = wordsOf(inner);
+      return words === "" ? name : `${name}.${words}`;
+    })
+    .join(" + ");
+}

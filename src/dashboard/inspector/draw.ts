@@ -1,0 +1,147 @@
+import elk, { type ElkExtendedEdge, type ElkNode } from "elkjs/lib/elk-api.js";
+import type { Chart, State } from "./chart.ts";
+
+const SVG = "http://www.w3.org/2000/svg";
+/** Characters of a label, and lines of it. */
+const LONGEST = 32;
+/** What a chart is shrunk to at most, to fit. */
+const SMALLEST = 0.7;
+const LINES = 4;
+
+const OPTIONS = {
+  "elk.algorithm": "layered",
+  "elk.direction": "DOWN",
+  "elk.hierarchyHandling": "INCLUDE_CHILDREN",
+  "elk.edgeRouting": "ORTHOGONAL",
+  "elk.json.edgeCoords": "ROOT",
+  "elk.json.shapeCoords": "ROOT",
+  "elk.spacing.nodeNode": "28",
+  "elk.spacing.edgeLabel": "4",
+  "elk.layered.spacing.nodeNodeBetweenLayers": "30",
+  "elk.layered.spacing.edgeNodeBetweenLayers": "16",
+  "elk.edgeLabels.inline": "false",
+  "elk.padding": "[top=12,left=12,bottom=12,right=12]",
+};
+
+/** Draws charts, each layout made once, in a worker. */
+export class Drawing {
+  readonly #elk = new elk.default({
+    workerFactory: () => new Worker("inspector/elk-worker.js", { type: "module" }),
+  });
+  readonly #laid = new Map<string, Promise<ElkNode>>();
+
+  /** `key`: what tells one chart from another. */
+  async draw(chart: Chart, key: string): Promise<SVGSVGElement> {
+    const laid = this.#laid.get(key) ?? this.#elk.layout(graphOf(chart));
+    this.#laid.set(key, laid);
+    return svgOf(chart, await laid);
+  }
+}
+
+function graphOf({ root, arrows }: Chart): ElkNode {
+  const edges = arrows.map(({ from, to, labels }, i): ElkExtendedEdge => {
+    const text = shown(labels);
+    const width = Math.max(...text.map((line) => line.length), 0) * 5.9 + 6;
+    return {
+      id: `e${i}`,
+      sources: [`s${from}`],
+      targets: [`s${to}`],
+      labels:
+        text.length === 0 ? [] : [{ id: `l${i}`, text: text.join("\n"), width, height: text.length * 14 }],
+    };
+  });
+  return { id: "root", layoutOptions: OPTIONS, children: root.map(nodeOf), edges };
+}
+
+function nodeOf(state: State): ElkNode {
+  const width = Math.min(state.name.length, LONGEST) * 7.6 + 28;
+  if (state.children.length === 0) return { id: `s${state.index}`, width, height: 34 };
+  return {
+    id: `s${state.index}`,
+    children: state.children.map(nodeOf),
+    layoutOptions: {
+      "elk.padding": "[top=36,left=14,bottom=14,right=14]",
+      "elk.nodeSize.constraints": "MINIMUM_SIZE",
+      "elk.nodeSize.minimum": `(${width},60)`,
+    },
+  };
+}
+
+function shown(labels: readonly string[]): readonly string[] {
+  // A guard on a line of its own: charts with many get too wide to be read.
+  const lines = labels
+    .flatMap((label) => label.split(/ (?=\[)/))
+    .filter((line) => line !== "")
+    .map(cut);
+  return lines.length <= LINES
+    ? lines
+    : [...lines.slice(0, LINES - 1), `and ${lines.length - LINES + 1} more`];
+}
+
+const cut = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`);
+
+function svgOf(chart: Chart, laid: ElkNode): SVGSVGElement {
+  const { width = 100, height = 100 } = laid;
+  const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
+  const boxes = (nodes: readonly ElkNode[] = []): void => {
+    for (const node of nodes) {
+      const state = chart.states[Number(node.id.slice(1))];
+      if (state === undefined) continue;
+      svg.append(box(state, node));
+      boxes(node.children);
+    }
+  };
+  boxes(laid.children);
+  for (const edge of laid.edges ?? []) {
+    const arrow = chart.arrows[Number(edge.id.slice(1))];
+    for (const { startPoint, bendPoints = [], endPoint } of edge.sections ?? []) {
+      const points = [startPoint, ...bendPoints, endPoint];
+      const d = points.map(({ x, y }, i) => `${i === 0 ? "M" : "L"}${x} ${y}`).join("");
+      svg.append(make("path", { class: arrow?.maybe === true ? "edge maybe" : "edge", d }));
+      svg.append(tip(points.at(-2) ?? startPoint, endPoint));
+    }
+    for (const { x = 0, y = 0, text = "" } of edge.labels ?? []) {
+      text.split("\n").forEach((line, i) => {
+        const label = make("text", { class: "label", x: x + 2, y: y + 11 + i * 14 });
+        label.textContent = line;
+        svg.append(label);
+      });
+    }
+  }
+  svg.style.minWidth = `${Math.round(width * SMALLEST)}px`;
+  return svg as SVGSVGElement;
+}
+
+function box(state: State, { x = 0, y = 0, width = 0, height = 0 }: ElkNode): SVGElement {
+  const group = make("g", {
+    class: state.kind,
+    "data-state": state.index,
+    "data-path": state.path.join("/"),
+  });
+  group.append(make("rect", { class: "box", x, y, width, height, rx: state.kind === "leaf" ? 8 : 5 }));
+  if (state.isInitial) group.append(make("circle", { class: "tip", cx: x + 9, cy: y + 9, r: 3.5 }));
+  const inside = state.children.length > 0;
+  const text = make("text", {
+    x: inside ? x + 18 : x + width / 2,
+    y: inside ? y + 22 : y + height / 2 + 4.5,
+    "text-anchor": inside ? "start" : "middle",
+  });
+  text.textContent = cut(state.name);
+  group.append(text);
+  return group;
+}
+
+function tip(from: { x: number; y: number }, to: { x: number; y: number }): SVGElement {
+  const angle = (Math.atan2(to.y - from.y, to.x - from.x) * 180) / Math.PI;
+  return make("path", {
+    class: "tip",
+    d: "M0 0L-8 -4L-8 4Z",
+    transform: `translate(${to.x} ${to.y}) rotate(${angle})`,
+  });
+}
+
+function make(name: string, attributes: { readonly [name: string]: string | number }): SVGElement {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}

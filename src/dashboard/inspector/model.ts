@@ -1,0 +1,117 @@
+import { type Chart, chartOf, type Definition, nodesOf, type Value, wordsOf } from "./chart.ts";
+
+/** A message of the feed, in the format of `@statelyai/inspect`. */
+export interface Message {
+  readonly type: "@xstate.actor" | "@xstate.event" | "@xstate.snapshot";
+  readonly sessionId: string;
+  readonly createdAt: string;
+  readonly seq: number;
+  readonly kind: "thread" | "run" | "task" | "graph";
+  readonly name?: string;
+  readonly parentId?: string;
+  readonly definition?: string;
+  readonly run_id?: string;
+  readonly event?: { readonly type: string };
+  readonly snapshot?: {
+    readonly value?: Value;
+    readonly status: string;
+    readonly tags?: readonly string[];
+  };
+}
+
+export interface Actor {
+  readonly id: string;
+  readonly kind: Message["kind"];
+  readonly name: string;
+  readonly parent: string | null;
+  readonly definition: string;
+  readonly chart: Chart;
+  /** How it was announced, with how it stands now. */
+  readonly message: Message;
+}
+
+export interface Step {
+  readonly seq: number;
+  readonly at: number;
+  readonly actor: string;
+  readonly kind: Message["kind"];
+  readonly event: string;
+  readonly words: string;
+}
+
+/** Actors that have ended and are kept, transitions, events for who joins late: at most. */
+const ENDED = 60;
+const STEPS = 100;
+const EVENTS = 200;
+
+/** What the feed has told so far. */
+export class Model {
+  readonly actors = new Map<string, Actor>();
+  /** The latest last. */
+  readonly steps: Step[] = [];
+  readonly events: Message[] = [];
+  readonly #charts = new Map<string, Chart>();
+
+  take(message: Message): void {
+    if (message.type === "@xstate.actor") this.#meet(message);
+    const actor = this.actors.get(message.sessionId);
+    if (actor === undefined) return;
+    if (message.type === "@xstate.event") {
+      this.events.push(message);
+      if (this.events.length > EVENTS) this.events.shift();
+      return;
+    }
+    const { snapshot } = message;
+    if (message.type === "@xstate.snapshot" && snapshot !== undefined) {
+      const before = actor.message.snapshot?.value;
+      this.actors.set(actor.id, { ...actor, message: { ...actor.message, snapshot } });
+      if (JSON.stringify(before) !== JSON.stringify(snapshot.value)) this.#step(actor, message);
+    }
+  }
+
+  clear(): void {
+    this.actors.clear();
+    this.events.length = 0;
+  }
+
+  /** The latest of a kind. */
+  latest(kind: Message["kind"]): Actor | undefined {
+    return [...this.actors.values()].findLast(
+      (actor) => actor.kind === kind && !actor.id.startsWith("subgraph:"),
+    );
+  }
+
+  childrenOf(id: string | null): readonly Actor[] {
+    return [...this.actors.values()].filter(({ parent }) => parent === id);
+  }
+
+  #meet(message: Message): void {
+    const { sessionId: id, kind, name = "", parentId, definition = "{}" } = message;
+    let chart = this.#charts.get(definition);
+    if (chart === undefined) {
+      chart = chartOf(JSON.parse(definition) as Definition);
+      this.#charts.set(definition, chart);
+    }
+    // Anew, so that the latest stands last.
+    if (kind !== "thread") this.actors.delete(id);
+    this.actors.set(id, { id, kind, name, parent: parentId ?? null, definition, chart, message });
+    const ended = [...this.actors.values()].filter((actor) => actor.kind !== "thread" && !isLive(actor));
+    for (const { id: old } of ended.slice(0, Math.max(0, ended.length - ENDED))) this.actors.delete(old);
+  }
+
+  #step({ kind, name, chart }: Actor, { seq, createdAt, event, snapshot }: Message): void {
+    const actor = kind === "task" || kind === "graph" ? `${kind} ${name}` : kind;
+    const words = kind === "graph" ? nodesOf(chart, snapshot?.value) : wordsOf(snapshot?.value);
+    this.steps.push({
+      seq,
+      at: Number(createdAt),
+      actor,
+      kind,
+      event: event?.type ?? "",
+      words,
+    });
+    if (this.steps.length > STEPS) this.steps.shift();
+  }
+}
+
+export const isLive = ({ message }: Actor): boolean => message.snapshot?.status === "active";

@@ -1,0 +1,186 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buildSync } from "esbuild";
+import type { BrowserContext, Page } from "playwright-core";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { gated } from "../e2e/support/gate.ts";
+import { serve } from "../e2e/support/server.ts";
+import { newThread, post, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { buildPages } from "./pages.ts";
+
+/** A page, with what must not happen on it. */
+async function opened(context: BrowserContext, url: string) {
+  const page = await context.newPage();
+  const wrong: string[] = [];
+  page.on("console", (message) => wrong.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => wrong.push(String(error)));
+  page.on("request", (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (origin !== new URL(url).origin && protocol !== "data:") wrong.push(`asks ${request.url()}`);
+  });
+  await page.goto(url);
+  return { page, wrong };
+}
+
+/** The lit states of a chart, by their names, the innermost alone. */
+const lit = (page: Page, slot: string): Promise<string[]> =>
+  page.$$eval(`figure[data-slot="${slot}"] svg g.lit`, (groups) =>
+    groups
+      .map((group) => group.getAttribute("data-path") ?? "")
+      .filter((path, _, all) => !all.some((other) => other.startsWith(`${path}/`)))
+      .map((path) => path.split("/").at(-1) ?? ""),
+  );
+
+/** Somebody else's page that runs the vendor's receiver: it stands in for the hosted inspector. */
+async function viewer(): Promise<string> {
+  const { outputFiles } = buildSync({
+    stdin: {
+      contents: `import { createBrowserReceiver } from "@statelyai/inspect";
+        window.told = [];
+        createBrowserReceiver().subscribe((event) => window.told.push(event));`,
+      resolveDir: import.meta.dirname,
+    },
+    bundle: true,
+    write: false,
+    format: "iife",
+    platform: "browser",
+  });
+  const html = `<!doctype html><meta charset=utf-8><title>viewer</title><script>${outputFiles[0]?.text}</script>`;
+  const server = createServer(
+    (_, response) => void response.writeHead(200, { "content-type": "text/html" }).end(html),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close().closeAllConnections());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/view`;
+}
+
+interface Told {
+  readonly type: string;
+  readonly sessionId: string;
+  readonly snapshot?: { readonly value: unknown };
+}
+
+const told = (page: Page): Promise<Told[]> => page.evaluate("window.told");
+
+describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages);
+
+  test("its charts move with a run: the graph, the run and the thread; nothing foreign is asked, nothing complains", async () => {
+    const { held, waits, open } = gated();
+    const app = await serve({ graphs: { held } });
+    const thread = await newThread(app.url);
+    const { page, wrong } = await opened(await browser(), `${app.url}/inspector?thread_id=${thread}`);
+    await page.waitForSelector('figure[data-slot="thread"] svg');
+    await expect.poll(() => lit(page, "thread")).toEqual(["idle"]);
+
+    await post(`${app.url}/threads/${thread}/runs`, { assistant_id: "held", input: { name: "a" } });
+    await waits("a");
+    await expect.poll(() => lit(page, "graph"), { timeout: 10_000 }).toEqual(["hold"]);
+    await expect.poll(() => lit(page, "run")).toEqual(["executing"]);
+    expect(await lit(page, "thread")).toEqual(["running"]);
+    open("a");
+    await expect.poll(() => lit(page, "graph")).toEqual(["__end__"]);
+    expect(await lit(page, "run")).toEqual(["success"]);
+    await expect.poll(() => lit(page, "thread")).toEqual(["success"]);
+
+    await post(`${app.url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
+    await expect.poll(() => lit(page, "graph"), { timeout: 10_000 }).toEqual(["review"]);
+    await expect.poll(() => lit(page, "thread")).toEqual(["interrupted"]);
+    expect(await page.textContent('figure[data-slot="graph"] figcaption')).toContain("interrupted");
+    const steps = await page.$$eval("#log li", (items) => items.map(({ textContent }) => textContent));
+    expect(steps[0]).toContain("→ interrupted");
+    expect(steps.length).toBeGreaterThan(15);
+
+    // By keyboard alone: an actor is chosen, and its chart is drawn.
+    await page.focus("#thread");
+    for (let i = 0; i < 20; i++) {
+      await page.keyboard.press("Tab");
+      if ((await page.evaluate<string>("document.activeElement.textContent")).startsWith("task write")) break;
+    }
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('figure[data-slot="chosen"] svg');
+    await expect.poll(() => lit(page, "chosen")).toEqual(["done"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("threads to choose from; a key is asked for where one is set, and a wrong one again", async () => {
+    const app = await serve({ keys: ["sesame"] });
+    const made = await fetch(`${app.url}/threads`, {
+      method: "POST",
+      headers: { "x-api-key": "sesame" },
+      body: "{}",
+    });
+    const { thread_id: thread } = (await made.json()) as { thread_id: string };
+    await fetch(`${app.url}/threads/${thread}/runs/wait`, {
+      method: "POST",
+      headers: { "x-api-key": "sesame", "content-type": "application/json" },
+      body: JSON.stringify({ assistant_id: "approval", input: {} }),
+    });
+    const { page } = await opened(await browser(), `${app.url}/inspector`);
+    await page.waitForSelector("#secret:focus");
+    await page.keyboard.type("wrong");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.textContent("#status")).toContain("key is needed");
+    await page.fill("#secret", "sesame");
+    await page.keyboard.press("Enter");
+    await page.click(`a[href="inspector?thread_id=${thread}"]`);
+    await page.waitForSelector('figure[data-slot="graph"] svg');
+    await expect.poll(() => lit(page, "graph")).toEqual(["review"]);
+  });
+
+  test("under a prefix, and after the server has gone and come again", async () => {
+    const app = await serve({ mount: "/api" });
+    const { thread_id: thread } = await postJson<{ thread_id: string }>(`${app.url}/api/threads`);
+    const { page, wrong } = await opened(await browser(), `${app.url}/api/inspector?thread_id=${thread}`);
+    await expect.poll(() => lit(page, "thread"), { timeout: 10_000 }).toEqual(["idle"]);
+    expect(wrong).toEqual([]);
+    await app.close(0);
+    await expect.poll(() => page.textContent("#status")).toContain("trying again");
+  });
+
+  test("hands over after a word and a click: the vendor's receiver on another origin gets actors, events and snapshots, again after a reload", async () => {
+    const there = await viewer();
+    const app = await serve({ inspect: { viewer: there } });
+    const thread = await newThread(app.url);
+    await post(`${app.url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
+    const context = await browser();
+    const { page } = await opened(context, `${app.url}/inspector?thread_id=${thread}`);
+    await expect.poll(() => lit(page, "thread"), { timeout: 10_000 }).toEqual(["interrupted"]);
+
+    await page.click("#hand");
+    expect(await page.textContent("#viewer")).toBe(there);
+    expect(context.pages()).toHaveLength(2);
+    await page.click("#consent button[value=no]");
+    expect(context.pages()).toHaveLength(2);
+
+    await page.click("#hand");
+    const [other] = await Promise.all([context.waitForEvent("page"), page.click("#agree")]);
+    // It joins late: the actors as they stand.
+    await expect.poll(async () => (await told(other)).length).toBeGreaterThan(2);
+    const first = await told(other);
+    expect(new Set(first.map(({ type }) => type))).toEqual(new Set(["@xstate.actor"]));
+    expect(first.find(({ sessionId }) => sessionId === thread)?.snapshot?.value).toBe("interrupted");
+    expect(await page.textContent("#status")).toContain("Handed over");
+
+    await post(`${app.url}/threads/${thread}/runs/wait`, {
+      assistant_id: "approval",
+      command: { resume: { ok: true } },
+    });
+    const ended = ({ sessionId, snapshot }: Told) => sessionId === thread && snapshot?.value === "success";
+    await expect.poll(async () => (await told(other)).some(ended)).toBe(true);
+    const live = await told(other);
+    expect(new Set(live.map(({ type }) => type))).toEqual(
+      new Set(["@xstate.actor", "@xstate.event", "@xstate.snapshot"]),
+    );
+    await other.reload();
+    await expect.poll(async () => (await told(other)).some(ended)).toBe(true);
+    const again = await told(other);
+    expect(again[0]).toMatchObject({
+      type: "@xstate.actor",
+      sessionId: thread,
+      snapshot: { value: "success" },
+    });
+    expect(again.some(({ type }) => type === "@xstate.event")).toBe(true);
+  });
+});
