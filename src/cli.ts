@@ -30,6 +30,11 @@ async function run(asked: Invocation): Promise<void> {
       await repair(asked.data);
       return say(`${asked.data} was rebuilt; "heddle check" tells what could not be brought back`);
     }
+    case "inspect": {
+      const { inspect } = await import("./inspect.ts");
+      await inspect(asked, process.env, say);
+      return;
+    }
     case "backup": {
       const { backup } = await import("./care.ts");
       await backup(asked.data, asked.target);

@@ -37,6 +37,14 @@ export type Invocation =
     }
   | { readonly command: "check" | "repair"; readonly data: string }
   | { readonly command: "backup"; readonly data: string; readonly target: string }
+  | {
+      readonly command: "inspect";
+      /** Where the server is, with what its paths begin with. */
+      readonly url: string;
+      readonly thread: string | undefined;
+      /** The port on which the feed is to be served. */
+      readonly relay: number | undefined;
+    }
   | { readonly command: "refused"; readonly why: string };
 
 export const HELP = `Usage: heddle COMMAND [options]
@@ -46,6 +54,8 @@ export const HELP = `Usage: heddle COMMAND [options]
   check         reads all of a data directory and tells what is damaged; exit code 1 if anything is
   repair        rebuilds the database of a data directory after damage
   backup DIR    copies a data directory to DIR, also while a server runs on it
+  inspect [ID]  tells where live statecharts are seen, of a thread or of all; with --relay PORT it serves what happens there
+                to tools of @statelyai/inspect on this machine (HEDDLE_API_KEY: the key, where the server has one)
 
   --config FILE        default: heddle.json, then langgraph.json, in this directory
   --host HOST          default 127.0.0.1; another than loopback needs --insecure
@@ -73,6 +83,7 @@ const OPTIONS = {
   data: { type: "string" },
   transport: { type: "string" },
   insecure: { type: "boolean" },
+  relay: { type: "string" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "v" },
 } as const;
@@ -84,6 +95,7 @@ const COMMANDS = {
   check: ["data"],
   repair: ["data"],
   backup: ["data"],
+  inspect: ["host", "port", "relay"],
 } as const satisfies { readonly [command: string]: readonly (keyof Flags)[] };
 
 type Command = keyof typeof COMMANDS;
@@ -109,7 +121,8 @@ export function invocation(args: readonly string[], env: Env): Invocation {
   const taken: readonly string[] = COMMANDS[command];
   const other = Object.keys(flags).find((flag) => !taken.includes(flag));
   if (other !== undefined) return refused(`heddle ${command} takes no --${other}`);
-  const [target, extra] = command === "backup" ? rest : [undefined, ...rest];
+  const hasTarget = command === "backup" || command === "inspect";
+  const [target, extra] = hasTarget ? rest : [undefined, ...rest];
   if (extra !== undefined) return refused(`"${extra}" is one argument too many`);
   const data = given(flags, env, "data", "HEDDLE_DATA")?.value ?? ".heddle";
   switch (command) {
@@ -120,6 +133,15 @@ export function invocation(args: readonly string[], env: Env): Invocation {
       if (target === undefined || target === "")
         return refused("name the directory to copy to: heddle backup DIR");
       return { command, data, target };
+    case "inspect":
+      try {
+        const { host, port, mount = "" } = settingsOf(flags, env, data);
+        const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}${mount}`;
+        const relay = number(given(flags, env, "relay"), isPort, "is not a whole number from 0 to 65535");
+        return { command, url, thread: target, relay };
+      } catch (cause) {
+        return refused((cause as Error).message);
+      }
     case "dev":
     case "start":
       try {

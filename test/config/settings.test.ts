@@ -89,7 +89,7 @@ describe("heddle", () => {
 
   test("--version asks for the version, nothing and the unknown are refused", () => {
     expect(invocation(["--version"], {})).toEqual({ command: "version" });
-    const commands = "dev, start, check, repair, backup";
+    const commands = "dev, start, check, repair, backup, inspect";
     expect(invocation([], {})).toEqual({ command: "refused", why: `name a command: ${commands}` });
     expect(invocation(["serve"], {})).toMatchObject({
       why: `there is no command "serve"; there are: ${commands}`,

@@ -1,0 +1,57 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { inspect as command } from "../../src/inspect.ts";
+import { invocation } from "../../src/settings.ts";
+import { inspect, refused } from "../e2e/support/inspected.ts";
+import { serve } from "../e2e/support/server.ts";
+
+const THREAD = "00000000-0000-4000-8000-00000000abcd";
+
+describe("heddle inspect", () => {
+  test("prints where the page is", async () => {
+    const lines: string[] = [];
+    const asked = invocation(["inspect", THREAD], { HEDDLE_MOUNT_PREFIX: "/api" });
+    if (asked.command !== "inspect") throw new Error(asked.command);
+    await command(asked, {}, (line) => lines.push(line));
+    expect(lines).toEqual([`http://127.0.0.1:2024/api/inspector?thread_id=${THREAD}`]);
+    expect(invocation(["inspect", "--port", "7"], {})).toMatchObject({ url: "http://127.0.0.1:7" });
+  });
+
+  test("refuses what is no thread's id, and what is no port", async () => {
+    const asked = { command: "inspect", url: "http://x", thread: "nope", relay: undefined } as const;
+    await expect(command(asked, {}, () => undefined)).rejects.toThrow(/"nope"/);
+    expect(invocation(["inspect", "--relay", "x"], {})).toMatchObject({ command: "refused" });
+    expect(invocation(["start", "--relay", "1"], {})).toMatchObject({ command: "refused" });
+  });
+
+  test("--relay serves the feed to the vendor's receiver, also to one who joins late; pages from elsewhere get none", async () => {
+    const app = await serve({ keys: ["k"] });
+    const lines: string[] = [];
+    const asked = { command: "inspect", url: app.url, thread: undefined, relay: 0 } as const;
+    const relay = await command(asked, { HEDDLE_API_KEYS: "k,acme:a" }, (line) => lines.push(line));
+    onTestFinished(() => relay?.close());
+    const at = /ws:\/\/(localhost:\d+)/.exec(lines[1] ?? "")?.[1] ?? "";
+    const headers = { "x-api-key": "k", "content-type": "application/json" };
+    const post = async (path: string, body: object) =>
+      (await (
+        await fetch(app.url + path, { method: "POST", headers, body: JSON.stringify(body) })
+      ).json()) as {
+        readonly thread_id: string;
+      };
+    const seen = inspect(`http://${at}`);
+    const { thread_id: thread } = await post("/threads", {});
+    await post(`/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
+    // What came before it was there is told by the next: who lives.
+    const late = inspect(`http://${at}`);
+    await late.until(({ sessionId, snapshot }) => sessionId === thread && snapshot?.value === "interrupted");
+    await post(`/threads/${thread}/runs/wait`, {
+      assistant_id: "approval",
+      command: { resume: { ok: true } },
+    });
+    for (const one of [seen, late]) {
+      await one.until(({ sessionId, snapshot }) => sessionId === thread && snapshot?.value === "success");
+    }
+    expect(await refused(`http://${at}`, "", "https://evil.test")).toMatchObject({ code: 401 });
+    expect(await (await fetch(`http://${at}/`)).text()).toContain(`${app.url}/inspector`);
+    await relay?.close();
+  });
+});
