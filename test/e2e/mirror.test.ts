@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { graph, list } from "../../src/index.ts";
+import { streamModes } from "../../src/model/run.ts";
 import { serve } from "./support/server.ts";
+import { dial } from "./support/sockets.ts";
 import { ALL_MODES, talking } from "./support/talk.ts";
 import { events, get, newThread, NOBODY, post } from "./support/wire.ts";
 
@@ -181,4 +183,35 @@ describe.each(["uws", "node"] as const)("the WebSocket mirror over %s", (transpo
     const { id = "" } = own[4] ?? {};
     expect((await mirror(url, at, "", { "last-event-id": id }).ended).frames).toEqual(own.slice(5));
   });
+
+  test.each([false, true])(
+    "every mode, each alone and all at once, as text or packed (%s)",
+    async (packed) => {
+      const { url, thread, response, open } = await start();
+      open();
+      await response.text();
+      const created = await post(`${url}/threads/${thread}/runs/stream`, {
+        assistant_id: "talk",
+        input: {},
+        stream_mode: streamModes,
+        stream_subgraphs: true,
+      });
+      await created.text();
+      const at = created.headers.get("content-location") ?? "";
+      for (const query of ["", ...streamModes.map((mode) => `?stream_mode=${mode}`)]) {
+        const told = events(await (await get(`${url}${at}/stream${query}`)).text());
+        const mirrored = await dial(`${url}${at}/stream${query}`, { packed });
+        expect(await mirrored.closed).toMatchObject({ code: 1000 });
+        expect(mirrored.frames, query).toEqual(told.map(({ id, event, data }) => ({ id, event, data })));
+        expect([mirrored.odd, mirrored.socket.protocol]).toEqual([0, packed ? "heddle.msgpack" : ""]);
+        const half = told[told.length >> 1]?.id ?? "";
+        const resumed = await dial(`${url}${at}/stream${query}`, {
+          packed,
+          headers: { "last-event-id": half },
+        });
+        await resumed.closed;
+        expect(resumed.frames).toEqual(mirrored.frames.slice((told.length >> 1) + 1));
+      }
+    },
+  );
 });

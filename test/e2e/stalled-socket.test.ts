@@ -1,0 +1,97 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { describe, expect, test } from "vitest";
+import { graph } from "../../src/index.ts";
+import type { Scheduler } from "../../src/ports/scheduler.ts";
+import { systemScheduler } from "../../src/system/scheduler.ts";
+import { latch, unlessAborted } from "./support/gate.ts";
+import { directory, serve } from "./support/server.ts";
+import { dial } from "./support/sockets.ts";
+import { get, newThread, postJson } from "./support/wire.ts";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+/** Bytes that this process holds, those outside the heap too. */
+async function held(): Promise<number> {
+  // What native code has held is given back in later turns.
+  for (let i = 0; i < 5; i++) {
+    collect();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+const MIB = 1024 * 1024;
+const SOCKETS = 24;
+/** More than the system's own buffers of a connection take. */
+const EVENTS = 900;
+const BYTES = 32 * 1024;
+/** Milliseconds for which a peer may take nothing, and how long that is here. */
+const STALL = 10_000;
+
+describe.each(["uws", "node"] as const)("sockets that take nothing, over %s", (transport) => {
+  test("are closed with a reason, and cost less than a MiB each; the run does not wait for them", async () => {
+    const go = latch();
+    const stalls = new Set<() => void>();
+    const scheduler: Scheduler = {
+      soon: (task) => systemScheduler.soon(task),
+      after(ms, task) {
+        if (ms !== STALL) return systemScheduler.after(ms, task);
+        stalls.add(task);
+        return () => stalls.delete(task);
+      },
+    };
+    const burst = graph({
+      state: {},
+      nodes: {
+        emit: async (_, ctx) => {
+          await unlessAborted(go.passed, ctx.signal);
+          for (let i = 0; i < EVENTS; i++) {
+            ctx.emit(`${i}:`.padEnd(BYTES, "x"));
+            if (i % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
+          }
+        },
+      },
+      edges: { start: "emit" },
+    });
+    const { url, complaints } = await serve({
+      transport,
+      scheduler,
+      data: await directory(),
+      graphs: { burst },
+    });
+    const thread = await newThread(url);
+    const body = { assistant_id: "burst", input: {}, stream_mode: "custom" };
+    const { run_id } = await postJson<{ run_id: string }>(`${url}/threads/${thread}/runs`, body);
+    const run = `${url}/threads/${thread}/runs/${run_id}`;
+    const sockets = await Promise.all(
+      Array.from({ length: SOCKETS }, (_, n) =>
+        dial(n % 2 === 0 ? `${run}/stream` : `${url}/threads/${thread}/stream`, { packed: n % 4 < 2 }),
+      ),
+    );
+    for (const { socket } of sockets) socket.pause();
+    const before = await held();
+    go.pass();
+    await (await get(`${run}/join`)).text();
+    const after = await held();
+    // What is left with the run's log is kept once, whoever reads it.
+    expect((after - before) / SOCKETS).toBeLessThan(MIB);
+    for (const task of stalls) task();
+    for (const { socket } of sockets) socket.resume();
+    for (const { closed, frames } of sockets) {
+      const { code, reason } = await closed;
+      expect([code, reason]).toEqual([1013, expect.stringContaining("last_event_id")]);
+      expect(frames.length).toBeGreaterThan(1);
+      expect(frames.length).toBeLessThan(EVENTS);
+    }
+    // Whoever comes again gets the rest.
+    const [first] = sockets;
+    const last = first?.frames.at(-1)?.id;
+    const again = await dial(`${run}/stream?last_event_id=${last}`);
+    await again.closed;
+    expect((first?.frames.length ?? 0) + again.frames.length).toBe(EVENTS + 1);
+    expect(complaints).toEqual([]);
+  });
+});
