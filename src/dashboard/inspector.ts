@@ -4,7 +4,8 @@ import { Handover } from "./inspector/handover.ts";
 import { type Actor, isLive, type Message, Model } from "./inspector/model.ts";
 import { about, connect, enter, KeyNeeded, live } from "./inspector/server.ts";
 
-const $ = <E extends HTMLElement>(selector: string): E => document.querySelector(selector) as E;
+const $ = (selector: string): HTMLElement => document.querySelector(selector) as HTMLElement;
+const field = (selector: string): HTMLInputElement => $(selector) as HTMLInputElement;
 
 const query = new URLSearchParams(location.search);
 const watched = new URLSearchParams(
@@ -251,17 +252,17 @@ function start(): void {
   });
 }
 
-$<HTMLFormElement>("#choose").addEventListener("submit", (event) => {
+$("#choose").addEventListener("submit", (event) => {
   event.preventDefault();
-  const id = $<HTMLInputElement>("#thread").value.trim();
+  const id = field("#thread").value.trim();
   location.search = id === "" ? "" : `?thread_id=${encodeURIComponent(id)}`;
 });
-$<HTMLInputElement>("#thread").value = query.get("thread_id") ?? "";
-$<HTMLFormElement>("#key").addEventListener("submit", (event) => {
+field("#thread").value = query.get("thread_id") ?? "";
+$("#key").addEventListener("submit", (event) => {
   event.preventDefault();
-  enter($<HTMLInputElement>("#secret").value);
+  enter(field("#secret").value);
   start();
 });
-$("#hand").addEventListener("click", () => $<HTMLDialogElement>("#consent").showModal());
+$("#hand").addEventListener("click", () => ($("#consent") as HTMLDialogElement).showModal());
 $("#agree").addEventListener("click", () => handover?.open());
 start();

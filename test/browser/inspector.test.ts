@@ -51,7 +51,7 @@ async function viewer(): Promise<string> {
     (_, response) => void response.writeHead(200, { "content-type": "text/html" }).end(html),
   );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close().closeAllConnections());
+  onTestFinished(() => server.close().closeAllConnections());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/view`;
 }
 
