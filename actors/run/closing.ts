@@ -76,7 +76,7 @@ function settle(attempt: Ending, stop: CancelAction | null): void {
   if (attempt.loaded || attempt.run.kwargs.webhook === null)
     return conclude(attempt, verdict, attempt.values);
   // It has not read the state that its webhook tells.
-  stateAt(attempt.cell).then((values) => conclude(attempt, verdict, values));
+  void stateAt(attempt.cell).then((values) => conclude(attempt, verdict, values));
 }
 
 /** The thread's state; null where it cannot be read, which must not keep a run from its end. */

@@ -6,7 +6,7 @@ const LASTING: ReadonlySet<unknown> = new Set([400, 401, 402, 403, 404, 405, 406
 /** Is what a node's body threw worth another try? A `when` that throws says no. */
 export function isRetryable({ when }: RetryRule, thrown: unknown): boolean {
   try {
-    if (when !== undefined) return when(thrown) === true;
+    if (when !== undefined) return Boolean(when(thrown));
     if (typeof thrown !== "object" || thrown === null) return true;
     const { name, status, response } = thrown as {
       readonly name?: unknown;

@@ -25,7 +25,10 @@ export async function openThreadSocket(deps: LiveDeps, socket: Socket, asked: As
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
   const { after, modes } = mirrorParams(asked.query, asked.lastEventId);
   const opened = followThread(deps, key, after).then((reader): Mirror | undefined => {
-    if (gone) return void reader.close();
+    if (gone) {
+      reader.close();
+      return undefined;
+    }
     return mirror(reader, socket, viewsOf(reader, modes, asked.packed), { scheduler, logger });
   });
   const pack = (answer: JsonObject) => (asked.packed ? packMessage(answer) : JSON.stringify(answer));

@@ -53,9 +53,9 @@ export function resolveAsOurs(namespace: string | undefined): void {
   // Elsewhere hooks live in a thread of their own, where nothing of this file can be reached.
   const hook = `
     const OWN = ${JSON.stringify(OWN)}, TWIN = ${JSON.stringify(TWIN)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};
-    ${plain}
-    ${isTwin}
-    ${ours}
+    ${String(plain)}
+    ${String(isTwin)}
+    ${String(ours)}
     export async function resolve(name, context, next) {
       if (name === "heddle") return ours();
       const found = await next(name, context);

@@ -57,7 +57,7 @@ async function post(asked: OutgoingRequest): Promise<OutgoingResponse> {
     ...(secure && { servername: isIP(name) === 0 ? name : "" }),
   };
   return new Promise((settle, reject) => {
-    const outgoing = request(options, (response) => read(response).then(settle, reject));
+    const outgoing = request(options, (response) => void read(response).then(settle, reject));
     outgoing.on("error", reject);
     outgoing.end(body);
   });

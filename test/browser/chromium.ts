@@ -45,7 +45,7 @@ export async function pageOf(context: BrowserContext, host: string): Promise<Pag
     response.writeHead(200, { "content-type": "text/html" }).end(HTML);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close().closeAllConnections());
+  onTestFinished(() => server.close().closeAllConnections());
   const page = await context.newPage();
   await page.goto(`http://${host}:${(server.address() as AddressInfo).port}/`);
   return page;

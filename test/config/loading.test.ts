@@ -83,7 +83,7 @@ describe("a project", () => {
     for (const command of ["start", "dev"] as const) {
       const server = await Running.spawn(command, ["--config", config, "--data", home.data(name + command)]);
       for (const place of places) {
-        expect(`${place} ${await say(server, place.split(":")[0] ?? "")}`).toBe(`${place} packed 1`);
+        expect(`${place} ${String(await say(server, place.split(":")[0] ?? ""))}`).toBe(`${place} packed 1`);
       }
       expect(await server.stop()).toBe(0);
     }

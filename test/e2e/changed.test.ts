@@ -31,7 +31,7 @@ const retyped = {
 };
 const migrating = graph({
   ...retyped,
-  migrate: (state) => ({ ...state, total: `${state["total"]} in all` }),
+  migrate: (state) => ({ ...state, total: `${String(state["total"])} in all` }),
 });
 
 describe.each(lines)("a graph that changes between two starts of the server, over %s", (_, connect) => {

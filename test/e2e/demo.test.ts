@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { Message } from "../../src/index.ts";
@@ -16,7 +16,7 @@ interface Asked {
 /** A server that answers as OpenAI's does: the n-th request gets the n-th list of deltas, or the error. */
 async function openAi(...answers: readonly (readonly object[] | number)[]) {
   const asked: Asked[] = [];
-  const server = createServer(async (request: IncomingMessage, response) => {
+  const answerTo = async (request: IncomingMessage, response: ServerResponse) => {
     let text = "";
     for await (const bytes of request) text += String(bytes);
     const body = JSON.parse(text) as Asked["body"];
@@ -35,7 +35,8 @@ async function openAi(...answers: readonly (readonly object[] | number)[]) {
     response.write(chunk([{ index: 0, delta: {}, finish_reason: "stop" }]));
     response.write(chunk([], { usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 } }));
     response.end("data: [DONE]\n\n");
-  });
+  };
+  const server = createServer((request, response) => void answerTo(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => void server.close());

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Message } from "../../src/index.ts";
 import { attempt } from "./attempt.ts";
 
-async function* stream(...chunks: readonly unknown[]): AsyncGenerator<unknown> {
+async function* stream(...chunks: readonly unknown[]): AsyncGenerator {
   for (const chunk of chunks) yield chunk;
 }
 

@@ -14,7 +14,8 @@ async function listening(server: Server, host = "127.0.0.1"): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-const serving = (listener: RequestListener) => listening(createServer(listener));
+const serving = (listener: (...of: Parameters<RequestListener>) => unknown) =>
+  listening(createServer((...of) => void listener(...of)));
 
 const post = (url: string, more: { signal?: AbortSignal; body?: string } = {}) =>
   client.post({

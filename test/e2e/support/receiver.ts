@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
@@ -13,7 +13,7 @@ export interface Told {
 export async function receiver(answer: (nth: number) => number = () => 200) {
   const told: Told[] = [];
   let waiting: (() => void)[] = [];
-  const server = createServer(async (request, response) => {
+  const take = async (request: IncomingMessage, response: ServerResponse) => {
     let text = "";
     for await (const piece of request) text += String(piece);
     const json = JSON.parse(text) as Told["json"];
@@ -22,7 +22,8 @@ export async function receiver(answer: (nth: number) => number = () => 200) {
     const woken = waiting;
     waiting = [];
     for (const wake of woken) wake();
-  });
+  };
+  const server = createServer((request, response) => void take(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
     server.closeAllConnections();
