@@ -56,7 +56,8 @@ export class Temporaries {
     if (run === undefined || run.kwargs.webhook === null) return this.remove(key, thread);
     const { epoch, seq } = thread;
     const stopped = { ...thread, active: null, queue: [], seq: seq + 1 };
-    const runs = [ended(run, "interrupted", clock.now())];
+    const next_event = await journal.nextEvent(key, run.run_id);
+    const runs = [{ ...ended(run, "interrupted", clock.now()), next_event }];
     await journal.append({
       key,
       fence: { epoch, seq },

@@ -12,9 +12,10 @@ import { markdown, reportRow, type Report } from "./report.ts";
 import { controls } from "./rows/controls.ts";
 import { rows } from "./rows/heddle.ts";
 import type { Bench, Figures, Row } from "./rows/row.ts";
+import { crowds } from "./rows/crowds.ts";
 import { special } from "./rows/special.ts";
 
-const all: readonly Row[] = [...controls, ...rows, ...special];
+const all: readonly Row[] = [...controls, ...rows, ...special, ...crowds];
 
 /** The rows asked for, each behind the controls that it needs. */
 function choose(names: readonly string[]): Row[] {
@@ -48,12 +49,10 @@ function newBench(
     directory,
     scale,
     control: (name, ...args) => ServerProcess.start(script(name), args),
-    heddle: ({ data, idle } = {}) =>
-      ServerProcess.start(
-        script("heddle"),
-        [data ?? mkdtempSync(join(directory, "data-")), idle === undefined ? "" : String(idle)],
-        profile,
-      ),
+    heddle: (options = {}) => {
+      const data = options.data ?? mkdtempSync(join(directory, "data-"));
+      return ServerProcess.start(script("heddle"), [JSON.stringify({ ...options, data })], profile);
+    },
   };
 }
 
@@ -66,7 +65,9 @@ const { values } = parseArgs({
     profile: { type: "string" },
   },
 });
-const names = values.row?.flatMap((list) => list.split(",")) ?? all.map((row) => row.name);
+const names =
+  values.row?.flatMap((list) => list.split(",")) ??
+  all.filter(({ long }) => long !== true).map((row) => row.name);
 const chosen = choose(names);
 const rounds = Number(values.rounds);
 const scale = Number(values.scale);

@@ -9,8 +9,11 @@ export interface Job {
   /** Taken in turn, from the start again when `total` is larger. */
   readonly paths: readonly string[];
   readonly total: number;
+  /** Sends nothing more after so many, whatever is left of the total. */
+  readonly seconds?: number;
   /** Each connection keeps to one path, its own: for threads that must not meet two requests at once. */
   readonly sticky?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
   /** The same for every request; JSON. */
   readonly body?: string;
   /** `text`: a small JSON answer. `events`: a stream, whose events are counted. */

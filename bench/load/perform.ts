@@ -10,7 +10,10 @@ function encode(job: Job): Buffer[] {
     `host: ${job.host}:${job.port}\r\n` +
     (job.method === "POST"
       ? `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`
-      : "");
+      : "") +
+    Object.entries(job.headers ?? {})
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join("");
   return job.paths.map((path) => Buffer.from(`${job.method} ${path} HTTP/1.1\r\n${common}\r\n${body}`));
 }
 
@@ -46,21 +49,27 @@ export async function perform(job: Job): Promise<JobResult> {
 
   const cpu = process.cpuUsage();
   const start = performance.now();
+  const until = start + (job.seconds ?? Number.POSITIVE_INFINITY) * 1000;
+  let total = job.total;
   await new Promise<void>((resolve) => {
-    if (job.total <= 0) resolve();
+    if (total <= 0) resolve();
     const settle = (reason: string | undefined) => {
       if (reason !== undefined) {
         failures++;
         failure ??= reason;
       }
-      if (++ended >= job.total) resolve();
+      if (++ended >= total) resolve();
     };
 
     const drive = (connection: Connection, index: number) => {
       const own = requests[index % requests.length] as Buffer;
       let began = 0;
       const next = () => {
-        if (sent >= job.total) return;
+        if (performance.now() > until) {
+          total = Math.min(total, sent);
+          if (ended >= total) resolve();
+        }
+        if (sent >= total) return;
         const request = job.sticky === true ? own : (requests[sent % requests.length] as Buffer);
         sent++;
         began = performance.now();
@@ -71,7 +80,7 @@ export async function perform(job: Job): Promise<JobResult> {
         settle(lost ?? wrong);
         if (lost === undefined) next();
         // A lost connection stays lost: what is left to send goes over the others, or fails when there are none.
-        else if (--alive === 0) while (sent++ < job.total) settle("no connection is left");
+        else if (--alive === 0) while (sent++ < total) settle("no connection is left");
       };
       const text = new TextReceiver((lost) => {
         bytes += text.text.length;

@@ -27,6 +27,9 @@ export const figures = {
   heap_bytes: { title: "heap bytes a thread", digits: 0 },
   rss_bytes: { title: "RSS bytes a thread", digits: 0 },
   live: { title: "actors left", digits: 0 },
+  alone_p50_ms: { title: "p50 ms, alone", digits: 2 },
+  alone_p99_ms: { title: "p99 ms, alone", digits: 2 },
+  slower: { title: "times as long as alone", digits: 2 },
   restart_ms: { title: "restart to /ok ms", digits: 0 },
 } as const;
 
@@ -50,11 +53,17 @@ export interface HeddleOptions {
   readonly data?: string;
   /** Milliseconds until a resting thread's actor is let go. */
   readonly idle?: number;
+  /** How many runs may be in progress at once (`runs.max_concurrent`). */
+  readonly slots?: number;
+  /** API keys, as {@link import("../../src/app.ts").AppOptions.keys}. */
+  readonly keys?: readonly string[];
 }
 
 export interface Row {
   readonly name: string;
   readonly what: string;
+  /** Takes so long that it is measured only when asked for by name. */
+  readonly long?: boolean;
   /** What design asks for, in its own words. */
   readonly target?: string;
   /** One round, on a fresh server. */

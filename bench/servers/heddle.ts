@@ -1,14 +1,22 @@
 /** Heddle under measurement: the whole server in a process of its own, which tells its storage's counts over IPC. */
+import { noLimits } from "../../actors/gate.ts";
 import { createApp } from "../../src/app.ts";
 import { cold } from "../cold.ts";
 import * as graphs from "../graphs.ts";
+import type { HeddleOptions } from "../rows/row.ts";
 import { ownStats, reportOver } from "./report.ts";
 
-const [, , data = "", idle = ""] = process.argv;
+const [, , given = "{}"] = process.argv;
+const { data = "", idle, slots, keys } = JSON.parse(given) as HeddleOptions;
 const app = await createApp({
   graphs: { ...graphs, cold },
   data,
-  ...(idle === "" ? {} : { limits: { idle: Number(idle) } }),
+  webhooks: { allow_internal: true },
+  ...(keys === undefined ? {} : { keys }),
+  limits: {
+    ...(idle === undefined ? {} : { idle }),
+    ...(slots === undefined ? {} : { concurrent: { ...noLimits, all: slots } }),
+  },
 });
 reportOver(
   app.address.port,

@@ -10,7 +10,7 @@ const plants: Readonly<Record<string, (kv: Kv) => Kv>> = {
   "lose-events": (kv) => new ForgetfulKv(kv, /^[^/]*\/t\/[^/]*\/e\//, 20),
   "lose-webhooks": (kv) => new ForgetfulKv(kv, /^!outbox\//, 5),
   "lose-marks": (kv) => new ForgetfulKv(kv, /^!active\//, 20, (value) => value !== null),
-  "keep-hidden": (kv) => new HoardingKv(kv, 10),
+  "keep-hidden": (kv) => new HoardingKv(kv, 2),
 };
 
 /** The storage of a data directory, with a fault planted in it when one is named. */
