@@ -6,7 +6,7 @@ import type { Reader } from "../stream/reader.ts";
 import type { View } from "../stream/view.ts";
 
 export interface SseOptions extends PumpOptions {
-  readonly view: View<Uint8Array>;
+  readonly view: View<Uint8Array> | (() => View<Uint8Array>);
   /** Milliseconds between heartbeats. Clients learn the rhythm and take a longer silence for a broken connection. */
   readonly heartbeat?: number;
 }
@@ -23,7 +23,7 @@ export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions)
   const { scheduler, heartbeat = 5_000, view, onDone } = options;
   const outlet = new SseOutlet(stream);
   let cancelBeat: Cancel | undefined;
-  const pump = new Pump(reader, () => view, outlet, {
+  const pump = new Pump(reader, typeof view === "function" ? view : () => view, outlet, {
     ...options,
     onDone(outcome) {
       cancelBeat?.();

@@ -9,7 +9,7 @@ import type { Hub } from "../stream/hub.ts";
 export interface LiveDeps {
   readonly journal: Journal;
   readonly hub: Hub;
-  readonly runs: Pick<Runs, "start" | "cancel">;
+  readonly runs: Pick<Runs, "start" | "cancel" | "followThread">;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   readonly door: Door;

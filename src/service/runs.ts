@@ -10,7 +10,9 @@ import type { Journal } from "../ports/journal.ts";
 import type { Random } from "../ports/random.ts";
 import type { Hub } from "../stream/hub.ts";
 import type { Reader } from "../stream/reader.ts";
+import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { Assistants } from "./assistants.ts";
+import { followThread } from "./following.ts";
 import { draftOf, forkOf, type Place, type RunRequest } from "./kwargs.ts";
 import { runOf } from "./records.ts";
 import { resultOf } from "./result.ts";
@@ -59,6 +61,8 @@ export interface Runs {
   cancel(key: ThreadKey, run: string, action: CancelAction, wait: boolean): Promise<void>;
   /** Reads the run's events above `after`; -1: from the start. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, after: number): Reader;
+  /** Reads the events of all runs of a thread, see {@link followThread}. */
+  followThread(key: ThreadKey, after: number | undefined): Promise<ThreadReader>;
 }
 
 interface Deps {
@@ -164,5 +168,7 @@ export function createRuns(deps: Deps): Runs {
     },
 
     follow: (key, run, after) => hub.follow(key, run, { after }),
+
+    followThread: (key, after) => followThread(deps, key, after),
   };
 }

@@ -21,6 +21,21 @@ export function afterQuery(query: Query): number | undefined {
   return Number(text);
 }
 
+/** What a thread's stream shows: `run_modes`, each run in its own modes, and no more so far. */
+const THREAD_MODES = ["run_modes"];
+const THREAD_MODES_TO_COME = ["lifecycle", "state_update"];
+
+/** @throws ServiceError `validation.failed` where something else is asked for than is served */
+export function checkThreadModes(query: Query): void {
+  for (const field of ["stream_mode", "stream_modes"]) {
+    const odd = query.list(field).find((mode) => !THREAD_MODES.includes(mode));
+    if (odd === undefined) continue;
+    if (THREAD_MODES_TO_COME.includes(odd)) throw invalidField(field, `"${odd}" is not served yet`);
+    const known = [...THREAD_MODES, ...THREAD_MODES_TO_COME].join(", ");
+    throw invalidField(field, `"${odd.slice(0, 40)}" must be one of ${known}`);
+  }
+}
+
 /** The query's filter `stream_mode`; undefined where there is none. @throws ServiceError `validation.failed` */
 export function modesOf(query: Query): readonly StreamMode[] | undefined {
   const names = query.list("stream_mode");

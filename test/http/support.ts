@@ -188,6 +188,7 @@ export function protocol(
       result: async (...args) => (note("runs.result", ...args), { done: true }),
       cancel: async (...args) => note("runs.cancel", ...args),
       follow: (...args) => (note("runs.follow", ...args), new EmptyReader(pause)),
+      followThread: () => Promise.reject(new TypeError("not asked for")),
       ...overrides.runs,
     },
     assistants: {

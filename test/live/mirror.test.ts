@@ -4,6 +4,8 @@ import { Door, type DoorOptions } from "../../src/door/door.ts";
 import { createUpgrade } from "../../src/live/upgrade.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { RunRecord, StreamMode } from "../../src/model/run.ts";
+import type { ThreadKey } from "../../src/model/thread.ts";
+import { followThread } from "../../src/service/following.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
@@ -26,6 +28,8 @@ import {
 const nobody = {
   start: () => Promise.reject(new TypeError("not asked for")),
   cancel: () => Promise.reject(new TypeError("not asked for")),
+  followThread: (key: ThreadKey, after: number | undefined) =>
+    followThread({ journal: gate.journal, hub }, key, after),
 };
 
 let scheduler: HeldScheduler;

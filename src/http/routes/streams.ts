@@ -1,6 +1,7 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sse, type View, viewOf } from "../../stream/view.ts";
+import { threadSse, threadView } from "../../stream/thread-view.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
@@ -14,7 +15,7 @@ import {
   startRun,
   type Started,
 } from "../start.ts";
-import { afterHeader, modesOf } from "../../wire/stream-params.ts";
+import { afterHeader, checkThreadModes, modesOf } from "../../wire/stream-params.ts";
 import { refuseUnservedQuery } from "../../wire/unserved.ts";
 
 const SSE_HEADERS = {
@@ -48,7 +49,29 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
     answer(call, started, asked ?? run.kwargs.stream_mode, afterHeader(call.request.header("last-event-id")));
   }
 
+  /** All runs of a thread, those that begin later too; ids are the thread's numbers. It never ends by itself. */
+  async function joinThread(call: Call): Promise<void> {
+    const key = call.thread();
+    checkThreadModes(call.query);
+    const lastEventId = call.request.header("last-event-id");
+    const after = lastEventId === undefined ? undefined : afterHeader(lastEventId);
+    const reader = await service.runs.followThread(key, after);
+    const headers = { ...SSE_HEADERS, location: `/threads/${key.thread}/stream` };
+    if (call.isHead || call.reply.aborted) {
+      reader.close();
+      return call.send(200, headers);
+    }
+    const view = threadView(reader, undefined, threadSse);
+    const left = pumpSse(reader, call.open(headers, HEARTBEAT), { view, scheduler, logger });
+    call.reply.onAbort(left);
+  }
+
   return [
+    {
+      method: "GET",
+      path: "/threads/:thread_id/stream",
+      handle: joinThread,
+    },
     {
       method: "POST",
       path: "/threads/:thread_id/runs/stream",

@@ -1,0 +1,38 @@
+import { frame } from "../codec/sse.ts";
+import type { RunRecord, StreamMode } from "../model/run.ts";
+import type { ThreadReader } from "./thread-reader.ts";
+import { type Format, type View, viewOf } from "./view.ts";
+
+/** How a thread's runs are seen, each in the modes that were asked for, or in its own. For a pump that reads `reader`. */
+export function threadView<Out>(
+  reader: ThreadReader,
+  modes: readonly StreamMode[] | undefined,
+  format: (run: RunRecord) => Format<Out>,
+): () => View<Out> {
+  let of: RunRecord | undefined;
+  let view: View<Out> | undefined;
+  return () => {
+    const { run } = reader;
+    if (run === undefined) throw new TypeError("no run is being read");
+    if (view !== undefined && run === of) return view;
+    of = run;
+    view = viewOf(modes ?? run.kwargs.stream_mode, run.kwargs.subgraphs, format(run));
+    return view;
+  };
+}
+
+/** A run's server-sent events with the thread's numbers as ids. */
+export function threadSse({ seq_base }: RunRecord): Format<Uint8Array> {
+  return {
+    name: "sse of the thread",
+    begin() {
+      let text = "";
+      return {
+        put(id, event, data) {
+          text += frame(event, data, seq_base + id);
+        },
+        done: () => Buffer.from(text),
+      };
+    },
+  };
+}
