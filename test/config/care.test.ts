@@ -106,7 +106,8 @@ describe("heddle check and repair", () => {
       .filter((path) => /\.(ldb|log)$/.test(path))
       .toSorted((a, b) => readFileSync(b).length - readFileSync(a).length)[0];
     const bytes = readFileSync(table ?? "");
-    bytes.fill(0x55, bytes.length / 2, bytes.length / 2 + 64);
+    const middle = bytes.length >> 1;
+    bytes.fill(0x55, middle, middle + 64);
     writeFileSync(table ?? "", bytes);
     expect(heddle(["check", "--data", data]).status).toBe(1);
   });
