@@ -109,6 +109,11 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     this.#root.fail(error);
   }
 
+  /** The run takes its input, or what it goes on with, and ends with the error before any node runs. */
+  giveUp(error: PlainError): void {
+    this.#root.giveUp(error);
+  }
+
   #close(stop: CancelAction | null): void {
     const cut = stop === "interrupt" ? this.#root.cut() : null;
     if (cut !== null) this.#root.take(cut);

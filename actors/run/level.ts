@@ -63,6 +63,8 @@ export class Level implements TaskOwner {
   /** Why it has failed, once it has. */
   failure: PlainError | null = null;
   plan: Plan | null = null;
+  /** Why it is to go no further than its first step. */
+  #givenUp: PlainError | null = null;
   head: CheckpointHead | null = null;
   values: JsonObject = {};
   /** What tasks have left at the head. */
@@ -144,6 +146,11 @@ export class Level implements TaskOwner {
     this.failure ??= error;
   }
 
+  /** It fails as soon as it has begun: its input is kept, to be gone on with, and no node runs. */
+  giveUp(error: PlainError): void {
+    this.#givenUp = error;
+  }
+
   close(stop: CancelAction | null): void {
     this.origin.close(this, stop);
   }
@@ -160,14 +167,21 @@ export class Level implements TaskOwner {
 
   /** Computes the next step. What the last one left goes to storage on the way. */
   next(): void {
-    if (this.failure !== null) return this.#planned({ kind: "failed", error: this.failure });
+    if (this.failure !== null) return this.#failed();
     this.#guarded(
       () => andThen(this.#begun ? this.execution.apply() : this.execution.begin(), (step) => this.take(step)),
       () => {
-        if (this.failure !== null) this.#planned({ kind: "failed", error: this.failure });
+        if (this.failure !== null || this.#givenUp !== null) this.#failed();
         else if (this.plan !== null) this.#planned(this.plan);
       },
     );
+  }
+
+  #failed(): void {
+    const error = this.#givenUp ?? this.failure;
+    if (error === null) throw new TypeError(`Run ${this.attempt.run.run_id} has not failed`);
+    this.failure = error;
+    this.#planned({ kind: "failed", error });
   }
 
   #guarded(work: () => void | Promise<void>, then: () => void): void {

@@ -53,6 +53,16 @@ export function askToStart(cell: Cell, id: string): void {
   cell.owner.gate.ask(claimOf(cell, run), () => cell.actor?.send({ type: "RUN.READY", run: id }));
 }
 
+/** Gives the run up once its attempts are used up. What it was asked to do is kept all the same. */
+function limit(attempt: Attempt, { run_id, attempt: begun, parked }: RunRecord, attempts: number): void {
+  const tries = begun - parked;
+  if (tries < attempts) return;
+  const error = { error: "Error", message: `Run ${run_id} exceeded max attempts` };
+  // Its first step has reducers and edges of the user's: when those end the process, it has to come to its end without them.
+  if (tries >= 2 * attempts) attempt.fail(error);
+  else attempt.giveUp(error);
+}
+
 /** Stores the start of a run that waited, or that an earlier attempt has left, and tells the chart. */
 export function start(cell: Cell, id: string): void {
   const run = cell.runs.get(id);
@@ -66,9 +76,7 @@ export function start(cell: Cell, id: string): void {
       cell.owner.begun(id);
       // Its end was asked for before the crash: the chart hears of it first, so that no node runs.
       if (run.cancel !== null) cell.actor?.send({ type: "RUN.CANCEL", run: id, action: run.cancel });
-      else if (run.attempt - run.parked >= cell.deps.limits.attempts) {
-        attempt.fail({ error: "Error", message: `Run ${id} exceeded max attempts` });
-      }
+      else limit(attempt, run, cell.deps.limits.attempts);
       return cell
         .write({ kind: "started", durable: true, runs: [begun], ...(events && { events }) }, () => thread)
         .then(() => {

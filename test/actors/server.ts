@@ -51,10 +51,18 @@ export class Server {
       kv = new MemoryKv(),
       limits = {},
       seed = 1,
-    }: { kv?: Kv; limits?: Partial<SystemLimits>; seed?: number } = {},
+      born,
+    }: {
+      kv?: Kv;
+      limits?: Partial<SystemLimits>;
+      seed?: number;
+      /** Told of what the server runs on before anything runs, so that it can be killed while it recovers. */
+      born?: (scheduler: SimulatedScheduler) => void;
+    } = {},
   ): Promise<Server> {
     const clock = new SimulatedClock();
     const scheduler = new SimulatedScheduler(clock);
+    born?.(scheduler);
     const random = new SimulatedRandom(seed);
     const deps = { scheduler, clock, failpoints: noFailpoints, logger };
     const storage = await openStorage({ kind: "kv", kv }, deps);
