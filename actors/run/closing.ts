@@ -12,7 +12,7 @@ import type { RestState } from "../../src/model/thread.ts";
 import type { RunEnd } from "../port.ts";
 import type { Cell } from "../thread/cell.ts";
 import { ended } from "../thread/record.ts";
-import { pending, standingBefore, type Standing } from "./before.ts";
+import { leftBefore, pending } from "./before.ts";
 
 /** What an attempt that ends has to show. */
 export interface Ending {
@@ -148,14 +148,13 @@ function takeBack(attempt: Ending): void {
   const { seq_base, base_checkpoint } = attempt.run;
   // Its last events are shown to who reads now; they are not stored any more.
   const unstored = sink.take();
-  const store = async ({ rest, interrupts, writes }: Standing) => {
+  const store = async (writes: readonly TaskWrites[]) => {
     const now = cell.deps.clock.now();
+    // How it rested, with its questions or its error, stays in its record while a run is active: only an end replaces it.
+    const { rest } = cell.record;
     await cell.write({ kind: "rolled back", durable: true, forget: [id], writes }, (thread) => ({
       ...thread,
-      rest,
-      interrupts,
       active: null,
-      error: null,
       checkpoint: base_checkpoint,
       // Its numbers stay taken: no id ever names two events.
       next_event: seq_base + sink.next,
@@ -168,7 +167,7 @@ function takeBack(attempt: Ending): void {
     cell.owner.concluded(cell, id, { run: undefined }, sink.isRead);
   };
   attempt.flushed
-    .then(() => standingBefore(cell, attempt.run))
+    .then(() => leftBefore(cell, attempt.run))
     .then(store)
     .catch((thrown: unknown) => cell.giveUp(thrown));
 }

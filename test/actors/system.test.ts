@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { graph, list } from "../../src/index.ts";
+import { graph, list, value } from "../../src/index.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import { threadStatus } from "../../src/model/thread.ts";
+import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
 import type { Op } from "../../src/storage/kv.ts";
 import { MemoryKv } from "../../src/storage/memory.ts";
 import { Server } from "./server.ts";
@@ -163,6 +163,69 @@ describe("a rollback of an answer", () => {
     open();
     await server.do(server.system.settled(key, again.run_id));
     expect((await server.values(key))["log"]).toEqual(["no"]);
+  });
+});
+
+describe("a rollback leaves the thread as it rested before", () => {
+  const endings = {
+    new: async () => undefined,
+    cancelled: async (server: Server, key: ThreadKey) => {
+      const run = await server.admit(key);
+      await server.scheduler.settle();
+      await server.do(server.system.cancel(key, run.run_id, "interrupt"));
+      await server.do(server.system.settled(key, run.run_id));
+    },
+    failed: async (server: Server, key: ThreadKey) => {
+      await server.do(
+        server.system.settled(key, (await server.admit(key, { input: { fails: true } })).run_id),
+      );
+    },
+    paused: async (server: Server, key: ThreadKey) => {
+      const run = await server.admit(key, { interrupt_before: ["go"] });
+      await server.do(server.system.settled(key, run.run_id));
+    },
+    done: async (server: Server, key: ThreadKey) => {
+      await server.do(
+        server.system.settled(key, (await server.admit(key, { input: { ends: true } })).run_id),
+      );
+    },
+  };
+
+  test.each([
+    ["new", "idle", []],
+    ["cancelled", "idle", ["go"]],
+    ["failed", "error", ["go"]],
+    ["paused", "interrupted", ["go"]],
+    ["done", "success", []],
+  ] as const)("%s: %s", async (ending, rest, next) => {
+    const { wait } = gate();
+    const hanging = graph({
+      state: { fails: value<boolean>(), ends: value<boolean>() },
+      nodes: {
+        go: async ({ fails, ends }, ctx) => {
+          if (fails) throw new Error("it failed");
+          if (!ends) await wait(ctx.signal);
+        },
+      },
+      edges: { start: "go" },
+    });
+    const server = await Server.start(hanging);
+    const { journal } = server.storage;
+    const key = await server.thread();
+    await endings[ending](server, key);
+    const before = await journal.thread(key);
+    expect(before?.rest).toBe(rest);
+    const run = await server.admit(key, { input: { fails: false, ends: false } });
+    await server.scheduler.settle();
+    await server.do(server.system.cancel(key, run.run_id, "rollback"));
+    await server.do(server.system.settled(key, run.run_id));
+    const after = await journal.thread(key);
+    const stood = (thread = before) => [thread?.rest, thread?.error, thread?.interrupts, thread?.checkpoint];
+    expect(stood(after)).toEqual(stood());
+    expect(await server.record(key, run)).toBeUndefined();
+    const at = after?.checkpoint ?? null;
+    const head = at === null ? undefined : await journal.checkpoint(key, "", at);
+    expect(head?.next.map(({ name }) => name) ?? []).toEqual(next);
   });
 });
 
