@@ -6,8 +6,11 @@ import { systemScheduler } from "./system/scheduler.ts";
 const DRAIN = 8_000;
 const STOP = 9_500;
 
-/** What the process does about errors that nobody caught, about signals, and about a graph that ends it. */
-export function guard(logger: Logger, running: () => App | undefined): void {
+/**
+ * What the process does about errors that nobody caught, about signals, and about a graph that ends it, also while it is
+ * loaded. What is returned says that the process is about to end by itself.
+ */
+export function guard(logger: Logger, running: () => App | undefined): () => void {
   let leaving = false;
   const exit = (code: number): never => {
     leaving = true;
@@ -16,13 +19,22 @@ export function guard(logger: Logger, running: () => App | undefined): void {
   keepServing(logger);
   stopOnSignals(logger, running, exit);
   process.on("exit", (code) => {
-    if (leaving || running() === undefined) return;
+    if (leaving) return;
     // The stack leads through whoever called process.exit.
     const { stack } = new Error("process.exit was called");
-    logger.error("a graph ended the process; the next start takes up its runs", { code, stack });
+    const serving = running() !== undefined;
+    logger.error(
+      serving
+        ? "a graph ended the process; the next start takes up its runs"
+        : "a graph file ended the process while it was loaded",
+      { code, stack },
+    );
     // Whoever watches over the process would take 0 for a stop that was asked for.
     if (code === 0) process.exitCode = 1;
   });
+  return () => {
+    leaving = true;
+  };
 }
 
 /**

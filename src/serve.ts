@@ -30,7 +30,7 @@ export async function serve(asked: Serving): Promise<void> {
     write: (line) => stderr.write(line),
   });
   let running: () => App | undefined = () => undefined;
-  guard(logger, () => running());
+  const leave = guard(logger, () => running());
 
   const start = async (config: Config, more: AppOptions): Promise<App> => {
     for (const note of config.notes ?? []) logger.warn(`${config.path}: ${note}`);
@@ -43,18 +43,27 @@ export async function serve(asked: Serving): Promise<void> {
     stdout.write(`Heddle ${VERSION} listens on ${app.url}\n`);
     return app;
   };
-  if (asked.command === "start") {
-    const app = await start(config, {});
-    running = () => app;
-    return;
+  const open = async () => {
+    if (asked.command === "start") {
+      const app = await start(config, {});
+      running = () => app;
+      return;
+    }
+    process.env["NODE_ENV"] ??= "development";
+    const { Dev, links } = await import("./dev.ts");
+    const { systemWatch } = await import("./system/watcher.ts");
+    const dev = new Dev({ config, read, setEnv, start, logger, watch: systemWatch(logger) });
+    running = () => dev.app;
+    await dev.start();
+    if (dev.app !== undefined) stdout.write(links(dev.app.url, Object.keys(config.graphs)));
+  };
+  try {
+    await open();
+  } catch (cause) {
+    // The command tells why, and ends.
+    leave();
+    throw cause;
   }
-  process.env["NODE_ENV"] ??= "development";
-  const { Dev, links } = await import("./dev.ts");
-  const { systemWatch } = await import("./system/watcher.ts");
-  const dev = new Dev({ config, read, setEnv, start, logger, watch: systemWatch(logger) });
-  running = () => dev.app;
-  await dev.start();
-  if (dev.app !== undefined) stdout.write(links(dev.app.url, Object.keys(config.graphs)));
 }
 
 function secrets(env: NodeJS.ProcessEnv): Pick<AppOptions, "keys" | "tokenSecret"> {

@@ -115,6 +115,43 @@ describe("heddle check and repair", () => {
 
 describe("a graph that ends the process", () => {
   test.each([
+    ["start", 0, 1],
+    ["start", 7, 7],
+    ["dev", 0, 1],
+  ])(
+    "of `%s`, while it is loaded, with %i is told of, and the process ends with %i",
+    (command, code, status) => {
+      const path = home.project(`leave-at-load-${command}-${code}`, {
+        "a.mjs": `process.exit(${code});`,
+        "heddle.json": { graphs: { a: "./a.mjs:a" } },
+      });
+      const ended = heddle([
+        command,
+        "--config",
+        path,
+        "--port",
+        "0",
+        "--data",
+        home.data(`load-${command}-${code}`),
+      ]);
+      expect(ended).toMatchObject({ status, stdout: "" });
+      expect(ended.stderr).toContain("a graph file ended the process while it was loaded");
+      expect(ended.stderr).toMatch(/a\.mjs\S*:1:/);
+    },
+  );
+
+  test("is not blamed for a start that fails", () => {
+    const path = home.project("fails-at-load", {
+      "a.mjs": "throw new Error('no such luck');",
+      "heddle.json": { graphs: { a: "./a.mjs:a" } },
+    });
+    const ended = heddle(["start", "--config", path, "--port", "0", "--data", home.data("fails-at-load")]);
+    expect(ended.status).toBe(1);
+    expect(ended.stderr).toContain("no such luck");
+    expect(ended.stderr).not.toContain("ended the process");
+  });
+
+  test.each([
     [0, 1],
     [7, 7],
   ])("with %i is told of, and the process ends with %i", async (code, status) => {
