@@ -20,6 +20,13 @@ const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
 export const LIMITS = { least: 1, most: 1000, initial: 10 } as const;
 export const OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
 
+/** What a run and an assistant may be configured with; other members are kept as they are. */
+const config = Type.Object({
+  tags: Type.Optional(Type.Array(Type.String())),
+  recursion_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+  configurable: Type.Optional(Type.Object({ checkpoint_id: Type.Optional(checkpointId) })),
+});
+
 export const threadCreate = shape(
   Type.Object({
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
@@ -40,13 +47,7 @@ export const runCreate = shape(
       }),
     ),
     metadata: Type.Optional(object),
-    config: Type.Optional(
-      Type.Object({
-        tags: Type.Optional(Type.Array(Type.String())),
-        recursion_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-        configurable: Type.Optional(Type.Object({ checkpoint_id: Type.Optional(checkpointId) })),
-      }),
-    ),
+    config: Type.Optional(config),
     context: Type.Optional(object),
     checkpoint: Type.Optional(Type.Object({ checkpoint_id: Type.Optional(checkpointId) })),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
@@ -84,7 +85,7 @@ export const assistantCreate = shape(
     assistant_id: Type.Optional(Type.String({ format: "uuid" })),
     name: Type.Optional(Type.String({ maxLength: 1000 })),
     description: Type.Optional(Type.String({ maxLength: 100_000 })),
-    config: Type.Optional(object),
+    config: Type.Optional(config),
     context: Type.Optional(object),
     metadata: Type.Optional(object),
     if_exists: Type.Optional(ifExists),

@@ -19,6 +19,7 @@ const bodies = {
   run: {
     after_seconds: only(0),
   },
+  assistant: {},
   cancel: { wait: only(false), reason: never },
   // A run starts from a state of its root graph.
   checkpoint: { checkpoint_ns: only(""), checkpoint_map: blank },
@@ -34,9 +35,9 @@ const queries = {
 /** Refuses what would otherwise be ignored, and so be taken for served. @throws ServiceError `validation.failed` */
 export function refuseUnserved(body: RawBody, kind: keyof typeof bodies): void {
   refuse(body, bodies[kind], "");
-  if (kind !== "run") return;
+  if (kind !== "run" && kind !== "assistant") return;
   const { checkpoint, config } = body;
-  if (isObject(checkpoint)) refuse(checkpoint, bodies.checkpoint, "checkpoint.");
+  if (kind === "run" && isObject(checkpoint)) refuse(checkpoint, bodies.checkpoint, "checkpoint.");
   const configurable = isObject(config) ? config["configurable"] : undefined;
   if (isObject(configurable)) refuse(configurable, bodies.checkpoint, "config.configurable.");
 }

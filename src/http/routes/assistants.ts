@@ -3,7 +3,9 @@ import { assistantOf } from "../../service/records.ts";
 import type { HttpDeps } from "../deps.ts";
 import { pageHeaders, pick } from "../page.ts";
 import type { Route } from "../router.ts";
+import { dropNulls } from "../../wire/body.ts";
 import { assistantCreate, assistantSearch } from "../../wire/schemas.ts";
+import { refuseUnserved } from "../../wire/unserved.ts";
 
 export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly Route[] {
   return [
@@ -11,7 +13,10 @@ export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly
       method: "POST",
       path: "/assistants",
       async handle(call) {
-        const { assistant_id, ...rest } = assistantCreate.parse(await call.body());
+        const body = await call.body();
+        dropNulls(body["config"]);
+        refuseUnserved(body, "assistant");
+        const { assistant_id, ...rest } = assistantCreate.parse(body);
         const id = parseUuid(assistant_id);
         const asked = id === undefined ? rest : { ...rest, assistant_id: id };
         call.json(assistantOf(await assistants.create(call.tenant, asked)));
