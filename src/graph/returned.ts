@@ -3,6 +3,7 @@ import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { Definition } from "./definition.ts";
 import { END, isSend, isTo, isToParent } from "./moves.ts";
+import { refuse } from "./fields.ts";
 import { parse } from "./schema.ts";
 import type { Move } from "./superstep.ts";
 
@@ -29,7 +30,7 @@ export function readUpdate(
 ): Pick<Reading, "update" | "untracked"> {
   if (!isObject(update)) {
     const shown = Array.isArray(update) ? "an array" : update === null ? "null" : typeof update;
-    throw new ServiceError("state.invalid", `${at} must be an object of state keys, not ${shown}`);
+    refuse(at, `must be an object of state keys, not ${shown}`);
   }
   const stored: Record<string, unknown> = {};
   let untracked: Record<string, unknown> | null = null;
@@ -61,15 +62,12 @@ export function keysOf(rules: Definition["rules"]): string {
 export function readMove(definition: Definition, target: unknown, at: string): Move {
   const node = isSend(target) ? target.node : target;
   if (typeof node !== "string") {
-    throw new ServiceError("state.invalid", `${at} must be a node's name, END or send(...)`);
+    refuse(at, "must be a node's name, END or send(...)");
   }
   const rule = definition.nodes.get(node);
   if (rule === undefined && (node !== END || isSend(target))) {
     const nodes = [...definition.nodes.keys()].join(", ");
-    throw new ServiceError(
-      "state.invalid",
-      `${at} names "${node}", which is no node; the nodes are ${nodes}`,
-    );
+    refuse(at, `names "${node}", which is no node; the nodes are ${nodes}`);
   }
   if (!isSend(target)) return node;
   const sent = withoutUntracked(definition, target.input);

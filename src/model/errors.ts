@@ -4,6 +4,7 @@
  */
 export type ErrorCode =
   | "validation.failed"
+  | "body.encoded"
   | "body.malformed"
   | "body.too_large"
   | "route.not_found"

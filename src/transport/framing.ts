@@ -9,6 +9,7 @@ export class Framing {
   length = -1;
   chunked = false;
   #hosts = 0;
+  #nameless = false;
   #lengths = 0;
   #codings = 0;
   #odd = false;
@@ -21,7 +22,9 @@ export class Framing {
     this.#bytes += name.length + value.length + 4;
     switch (name.length) {
       case 4:
-        if (name === "host") this.#hosts++;
+        if (name !== "host") return;
+        this.#hosts++;
+        if (value === "") this.#nameless = true;
         return;
       case 14:
         if (name !== "content-length") return;
@@ -44,6 +47,7 @@ export class Framing {
     if (this.#headers > MAX_HEADERS) return tooLarge(`it has more than ${MAX_HEADERS} headers`);
     if (this.#bytes > MAX_HEAD) return tooLarge(`its headers are longer than ${MAX_HEAD} bytes`);
     if (this.#hosts !== 1) return malformed("a request needs exactly one Host header");
+    if (this.#nameless) return malformed("the Host header is empty");
     if (this.#lengths > 1) return malformed("a request must not have two Content-Length headers");
     if (this.#lengths + this.#codings > 1) return malformed("the length of the body is given twice");
     return this.#odd ? malformed("the length of the body cannot be read") : undefined;

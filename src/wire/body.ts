@@ -14,9 +14,14 @@ const LARGE = 64 * 1024;
 /**
  * Reads a body that holds a JSON object, whatever its content type says; an empty one is `{}`. A member that is null is as
  * good as missing: some clients send one for the other.
- * @throws ServiceError `body.malformed`, `body.too_large`, `validation.failed`
+ * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `validation.failed`
  */
 export async function readObject(request: HttpRequest): Promise<RawBody> {
+  const coding = request.header("content-encoding") ?? "";
+  if (coding !== "" && coding.toLowerCase() !== "identity") {
+    const message = `content-encoding ${coding.slice(0, 100)} is not served: send the body as it is`;
+    throw new ServiceError("body.encoded", message);
+  }
   return objectOf(await request.body());
 }
 

@@ -4,6 +4,7 @@ import type { Headers } from "../ports/transport.ts";
 /** What each code is on the wire. The only place that knows statuses of failures. */
 const STATUS: Readonly<Record<ErrorCode, number>> = {
   "validation.failed": 422,
+  "body.encoded": 415,
   "body.malformed": 400,
   "body.too_large": 413,
   "route.not_found": 404,

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type App, createApp } from "../../src/app.ts";
 import { graph, list } from "../../src/index.ts";
@@ -62,6 +63,11 @@ const notValid: readonly Case[] = [
   ["POST", RUNS, run({ langsmith_tracer: "on" }), "langsmith_tracer"],
   ["POST", RUNS, run({ langsmith_tracer: { project_name: 7 } }), "langsmith_tracer.project_name"],
   ["POST", RUNS, run({ strict_resume: 1 }), "strict_resume"],
+  // Not what the graph's state takes.
+  ["POST", RUNS, run({ input: "x" }), "input"],
+  ["POST", RUNS, run({ input: { log: "x" } }), "input.log"],
+  ["POST", RUNS, run({ command: { update: { log: "x" } } }), "command.update.log"],
+  ["POST", RUNS, run({ command: { goto: "nowhere" } }), "command.goto"],
   ["POST", `${RUNS}/wait`, {}, "assistant_id"],
   ["POST", `${RUNS}/stream`, run({ stream_mode: "value" }), "stream_mode"],
   ["POST", RUNS, [], "body"],
@@ -74,6 +80,8 @@ const notValid: readonly Case[] = [
   ["POST", "/assistants", {}, "graph_id"],
   ["POST", "/assistants", { graph_id: ["quick"] }, "graph_id"],
   ["POST", "/assistants", { graph_id: "quick", config: [] }, "config"],
+  ["POST", "/assistants", { graph_id: "quick", config: { recursion_limit: "x" } }, "config.recursion_limit"],
+  ["POST", "/assistants", { graph_id: "quick", config: { configurable: "x" } }, "config.configurable"],
   ["POST", "/assistants", { graph_id: "quick", name: 7 }, "name"],
   ["POST", "/assistants/search", { limit: "10" }, "limit"],
   ["POST", "/assistants/search", { limit: 0 }, "limit"],
@@ -244,6 +252,20 @@ describe.each(["uws", "node"] as const)("errors over %s", (transport) => {
     const response = await fetch(`${app.url}/threads`, { method: "POST", body });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ detail: expect.any(String) as unknown });
+  });
+
+  test("a body that is packed is 415; one that is said to be as it is, is taken", async () => {
+    const send = (coding: string, body: NonNullable<RequestInit["body"]>) =>
+      fetch(`${app.url}/threads`, { method: "POST", headers: { "content-encoding": coding }, body });
+    for (const coding of ["gzip", "br", "identity, gzip"]) {
+      const response = await send(coding, gzipSync("{}"));
+      expect(response.status).toBe(415);
+      expect(response.headers.get("content-type")).toBe("application/json");
+      expect(await response.json()).toMatchObject({
+        detail: expect.stringContaining(`content-encoding ${coding}`) as unknown,
+      });
+    }
+    expect((await send("Identity", "{}")).status).toBe(200);
   });
 
   test("several wrong fields are all told of", async () => {

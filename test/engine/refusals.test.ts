@@ -61,7 +61,7 @@ describe("a run is refused before it is admitted", () => {
     [
       "an update of the wrong kind",
       { command: { update: { log: "x" } } },
-      "command.update",
+      "command.update.log",
       "command.update.log must be an array",
     ],
     [

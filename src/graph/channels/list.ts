@@ -1,6 +1,7 @@
-import { ServiceError, type FieldError } from "../../model/errors.ts";
+import type { FieldError } from "../../model/errors.ts";
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
+import { refuse } from "../fields.ts";
 
 /** A list: what a node returns is appended, in the order of the tasks. */
 export function list<V>(): Channel<readonly V[], readonly V[]> {
@@ -11,9 +12,7 @@ export function list<V>(): Channel<readonly V[], readonly V[]> {
     initial: Object.freeze([]),
     check: checkList,
     read(write, at) {
-      if (!Array.isArray(write)) {
-        throw new ServiceError("state.invalid", `${at} must be an array: its items are appended`);
-      }
+      if (!Array.isArray(write)) refuse(at, "must be an array: its items are appended");
       return toStorable(write, at);
     },
     update: (current, writes) => append(current, writes as readonly (readonly unknown[])[]),
