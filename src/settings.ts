@@ -58,7 +58,7 @@ export const HELP = `Usage: heddle COMMAND [options]
                 to tools of @statelyai/inspect on this machine (HEDDLE_API_KEY: the key, where the server has one)
 
   --config FILE        default: heddle.json, then langgraph.json, in this directory
-  --host HOST          default 127.0.0.1; another than loopback needs --insecure
+  --host HOST          default 127.0.0.1; another than loopback needs HEDDLE_API_KEYS, or --insecure
   --port PORT          default 2024; 0 takes any free one
   --data DIR           where everything is kept; default .heddle here (dev: beside the configuration file)
   --transport KIND     uws or node; default: uws where it has a binary

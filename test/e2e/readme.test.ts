@@ -79,6 +79,20 @@ describe("the README's", () => {
       const { values } = await client.threads.getState(thread_id);
       expect(values).toEqual({ words: ["one", "three"], lengths: [3, 5], total: 8 });
     },
+    "graphs/letter.ts": async () => {
+      const { client, thread_id } = await serving("graphs/letter.ts");
+      const write = (assistant: string, options = {}) =>
+        client.runs.wait(thread_id, assistant, { input: { text: " Hello. " }, ...options });
+      const { assistant_id } = await client.assistants.create({
+        graphId: "example",
+        config: { configurable: { greeting: "Love" } },
+        context: { name: "Ann" },
+      });
+      expect(await write(assistant_id)).toEqual({ text: "Hello. Love, Ann" });
+      expect(await write(assistant_id, { context: { name: "Bob" } })).toEqual({ text: "Hello. Love, Bob" });
+      expect(await write("example", { context: { name: "Bob" } })).toEqual({ text: "Hello. Yours, Bob" });
+      await expect(write("example")).rejects.toThrow(/context/);
+    },
     "graphs/chat.ts": async () => {
       const { client, thread_id } = await serving("graphs/chat.ts");
       const tokens: unknown[] = [];
@@ -105,10 +119,10 @@ describe("the README's", () => {
       ]);
     },
     // The client's side.
-    "program-4.ts": async () => {
+    "program-5.ts": async () => {
       const { url }: Server = await serve();
       const log = vi.spyOn(console, "log").mockImplementation(() => undefined);
-      await run(example("program-4.ts"), url);
+      await run(example("program-5.ts"), url);
       const said = JSON.stringify(log.mock.calls);
       log.mockRestore();
       expect(said).toContain("Draft 1: tea");
