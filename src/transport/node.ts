@@ -1,5 +1,5 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { Server as NetServer, type AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { ServiceError } from "../model/errors.ts";
@@ -59,7 +59,8 @@ export const openNode: OpenTransport = async (handlers, options) => {
   const { port } = server.address() as AddressInfo;
   let closed: Promise<void> | undefined;
   const stopListening = () => {
-    closed ??= new Promise((resolve) => server.close(() => resolve()));
+    // Not HTTP's own close, which would cut the connections that rest: they are still to be told that the server stops.
+    closed ??= new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   };
   return {
     kind: "node",
