@@ -159,10 +159,10 @@ describe.each(lines)("runs over %s", (_, connect) => {
 
   test("made by its first run and by itself at the same time, it is there once, and nobody is told to come again", async () => {
     const { client, open } = await start();
-    open("a");
     for (let i = 0; i < 20; i++) {
       const threadId = `01a1f8d4-0000-7000-8000-0000000001${i.toString().padStart(2, "0")}`;
-      const run = () => client.runs.create(threadId, "held", { input: { name: "a" }, ifNotExists: "create" });
+      const run = () =>
+        client.runs.create(threadId, "held", { input: { name: `a${i}` }, ifNotExists: "create" });
       const thread = (ifExists: "raise" | "do_nothing") => client.threads.create({ threadId, ifExists });
       const asked = [run(), thread("raise"), run(), thread("do_nothing"), thread("raise")];
       if (i % 2 === 1) asked.unshift(thread("raise"));
@@ -171,7 +171,9 @@ describe.each(lines)("runs over %s", (_, connect) => {
         else expect(made.value.thread_id).toBe(threadId);
       }
       const runs = await client.runs.list(threadId);
+      // Held until here, so that the second one meets the first.
       expect(runs).toHaveLength(1);
+      open(`a${i}`);
       await client.runs.join(threadId, runs[0]?.run_id ?? "");
       expect(await client.threads.get(threadId)).toMatchObject({ status: "idle" });
     }
