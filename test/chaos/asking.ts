@@ -122,6 +122,22 @@ export class Asking {
     return { entry, stream };
   }
 
+  /** Follows a run over a WebSocket from its start. */
+  async mirror({ thread, run, streams }: RunEntry): Promise<void> {
+    const { client, dice, modes } = this.#deps;
+    const stream: StreamEntry = {
+      modes: dice.chance(0.6) ? modes : [dice.pick(modes)],
+      frames: [],
+      how: "open",
+    };
+    streams.push(stream);
+    const path = `/threads/${thread}/runs/${run}/stream?stream_mode=${stream.modes.join()}`;
+    const end = await client.mirror(path, (frame) => stream.frames.push(frame));
+    stream.how = end.how === "end" ? "end" : "cut";
+    if (end.how === "cut" && !this.#over) throw new Lost(end.error ?? "a mirror was cut");
+    if (end.how === "refused") this.#fine({ status: end.status, json: end.error }, "the mirror of a run");
+  }
+
   async json(method: string, path: string, body?: unknown): Promise<Answer> {
     const answer = await this.#deps.client.json(method, path, body);
     this.#fine(answer, `${method} ${path.replaceAll(/[0-9a-f-]{36}/g, "…")}`);

@@ -1,4 +1,5 @@
 import { Agent, request, type IncomingMessage } from "node:http";
+import { WebSocket } from "ws";
 
 /** One event as it stood on the wire, with its fields read out. */
 export interface Frame {
@@ -97,6 +98,21 @@ export class Client {
     }
   }
 
+  /** The same over a WebSocket: each message as the server-sent event that it stands for. Never rejects. */
+  mirror(path: string, onFrame: (frame: Frame) => void): Promise<StreamEnd> {
+    const socket = new WebSocket(`ws://127.0.0.1:${this.#port}${path}`);
+    socket.on("message", (bytes: Buffer) => onFrame(frameOf(bytes.toString())));
+    // A close follows.
+    socket.on("error", () => undefined);
+    return new Promise((resolve) => {
+      socket.on("close", (code, reason) => {
+        if (code === 1000) return resolve({ status: 101, how: "end" });
+        if (code < 4000) return resolve({ status: 101, how: "cut", error: `${code} ${String(reason)}` });
+        resolve({ status: code - 4000, how: "refused", error: String(reason) });
+      });
+    });
+  }
+
   #send(
     method: string,
     path: string,
@@ -129,6 +145,12 @@ export class Client {
       outgoing.end(payload);
     });
   }
+}
+
+/** The data as it stands in the message, to the byte. */
+function frameOf(message: string): Frame {
+  const [, id, event, data] = /^\{"id":"(\d+)","event":"([^"]*)","data":(.*)\}$/s.exec(message) ?? [];
+  return { raw: `event: ${event}\ndata: ${data}\nid: ${id}\n\n`, id: Number(id), event: event ?? "" };
 }
 
 /** Cuts a stream's text into events. Comment lines are left out: they belong to no event. */

@@ -106,8 +106,8 @@ export class Load {
         return this.#stream(thread, "stream", { input });
       case "background": {
         const entry = await this.#asking.create(this.#order(thread, "background", { input }));
-        if (entry !== undefined && dice.chance(0.5)) await this.#join(entry);
-        return;
+        if (entry === undefined) return;
+        return dice.chance(0.5) ? this.#asking.mirror(entry) : this.#join(entry);
       }
       case "enqueue": {
         const body = { input, multitask_strategy: "enqueue" };
