@@ -14,8 +14,9 @@ import { rows } from "./rows/heddle.ts";
 import type { Bench, Figures, Row } from "./rows/row.ts";
 import { crowds } from "./rows/crowds.ts";
 import { special } from "./rows/special.ts";
+import { watched } from "./rows/watched.ts";
 
-const all: readonly Row[] = [...controls, ...rows, ...special, ...crowds];
+const all: readonly Row[] = [...controls, ...rows, ...special, ...crowds, ...watched];
 
 /** The rows asked for, each behind the controls that it needs. */
 function choose(names: readonly string[]): Row[] {

@@ -99,18 +99,11 @@ export class Tasks {
       inner: null,
     };
     this.#live.set(task, live);
-    const io: NodeIo = {
-      emit: (fact: Fact) => {
-        if (this.#live.get(task) !== live) return -1;
-        const id = this.#attempt.emit(fact);
-        if (streamed !== null && ofMessage(fact)) streamed.push({ id, fact });
-        return id;
-      },
-      record: (step, value) => this.#record(live, step, value),
-      get signal() {
-        return signalOf(live);
-      },
-    };
+    const io = new TaskIo(
+      live,
+      (fact) => this.#emit(live, fact),
+      (step, value) => this.#record(live, step, value),
+    );
     if (call.timeout !== null) {
       live.timer = cell.deps.scheduler.after(call.timeout, () => this.#timedOut(live));
     }
@@ -120,6 +113,13 @@ export class Tasks {
       // The host promises never to reject; if it does all the same, the run must still end.
       (thrown: unknown) => this.#ended(live, { kind: "failed", error: plainError(thrown) }),
     );
+  }
+
+  #emit(live: Live, fact: Fact): number {
+    if (this.#live.get(live.call.task) !== live) return -1;
+    const id = this.#attempt.emit(fact);
+    if (live.streamed !== null && ofMessage(fact)) live.streamed.push({ id, fact });
+    return id;
   }
 
   /** The task's actor starts the graph's own, below it. */
@@ -236,6 +236,22 @@ export class Tasks {
       inner?.revoke();
     }
     this.#live.clear();
+  }
+}
+
+class TaskIo implements NodeIo {
+  readonly emit: NodeIo["emit"];
+  readonly record: NodeIo["record"];
+  readonly #live: Live;
+
+  constructor(live: Live, emit: NodeIo["emit"], record: NodeIo["record"]) {
+    this.#live = live;
+    this.emit = emit;
+    this.record = record;
+  }
+
+  get signal(): AbortSignal {
+    return signalOf(this.#live);
   }
 }
 

@@ -41,7 +41,7 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
       { kind: "admitted", durable: true, runs: [begun], ...(events && { events }) },
       () => thread,
     );
-    actor.send({ ...told, starts: true });
+    actor.send({ starts: true, ...told });
     await stored;
     if (events !== undefined) attempt.sink.stored(events);
     actor.send({ type: "RUN.STARTED", run: run.run_id });
@@ -66,7 +66,7 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
     configured(admitted(thread, run, decision, true), draft.config),
   );
   for (const id of withdrawnIds(runs, forget, run.run_id)) drop(cell, id);
-  actor.send({ ...told, starts: false });
+  actor.send({ starts: false, ...told });
   cell.owner.rested(cell);
   await stored;
   dismiss(cell, runs, forget, run.run_id);

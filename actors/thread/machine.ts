@@ -156,9 +156,9 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
 
   return {
     config: threadChart,
-    resting: (input) => at(input.rest, { ...input, stop: null }),
+    resting: (input) => at(input.rest, { stop: null, ...input }),
     getInitialSnapshot(scope, input) {
-      const context = { ...input, stop: null };
+      const context = { stop: null, ...input };
       const start = { type: "xstate.init" } as unknown as Heard;
       const first = find(threadChart.states.waking.always, context, start);
       return first === undefined ? at(input.rest, context) : follow(at("idle", context), first, start, scope);

@@ -26,7 +26,7 @@ export function prepare(cell: Cell, thread: ThreadRecord, run: RunRecord, first:
   cell.runs.set(run.run_id, next.run);
   const attempt = new Attempt(cell, next.run, sink, next.thread.epoch);
   cell.attempt = attempt;
-  return { ...next, events: sink.take(), attempt };
+  return { thread: next.thread, run: next.run, events: sink.take(), attempt };
 }
 
 /** The first event id of a run's next attempt. */

@@ -5,11 +5,12 @@ import type { Bench, Figures, Row } from "./row.ts";
 const waitPath = (thread: string) => `/threads/${thread}/runs/wait`;
 const streamPath = (thread: string) => `/threads/${thread}/runs/stream`;
 
-const body = (graph: string, input: unknown, more: object = {}) =>
+/** A run's request. */
+export const body = (graph: string, input: unknown, more: object = {}) =>
   JSON.stringify({ assistant_id: graph, input, ...more });
 
 /** Operations before a measurement: code runs hot, LevelDB has files, connections were made once. */
-async function warmUp(bench: Bench, server: ServerProcess, runs: number): Promise<void> {
+export async function warmUp(bench: Bench, server: ServerProcess, runs: number): Promise<void> {
   const count = Math.max(20, Math.round(runs * bench.scale));
   const threads = await makeThreads(bench, server, count);
   await perform(bench, server, {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerProcess } from "../child.ts";
 import type { Job, JobResult } from "../load/job.ts";
 import { Probe } from "../probe.ts";
@@ -91,4 +92,13 @@ export async function makeThreads(
     collect: "thread_id",
   });
   return result.collected;
+}
+
+/** Waits until something is so; fails after a minute. */
+export async function waitFor(isSo: () => boolean): Promise<void> {
+  const deadline = performance.now() + 60_000;
+  while (!isSo()) {
+    if (performance.now() > deadline) throw new Error("It did not come to pass within a minute");
+    await sleep(20);
+  }
 }

@@ -30,6 +30,7 @@ export const figures = {
   alone_p50_ms: { title: "p50 ms, alone", digits: 2 },
   alone_p99_ms: { title: "p99 ms, alone", digits: 2 },
   slower: { title: "times as long as alone", digits: 2 },
+  frames: { title: "frames to the watcher", digits: 1 },
   restart_ms: { title: "restart to /ok ms", digits: 0 },
 } as const;
 

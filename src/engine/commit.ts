@@ -22,7 +22,7 @@ export function commitStep(frame: Frame): Step {
   if (done.length > 1) done.sort((a, b) => inOrder(a.task, b.task));
   if (frame.place.path.length > 0) {
     const leaves = done.flatMap(({ writes }) => leavesOf(writes));
-    if (leaves.length > 0) return { ...frame.still(), plan: { kind: "left", moves: leaves } };
+    if (leaves.length > 0) return { plan: { kind: "left", moves: leaves }, ...frame.still() };
   }
   const lefts = done.map(({ task, writes }) => leftOf(task, writes));
   const after = lefts.map((left) => left.task.name);
@@ -59,7 +59,7 @@ function pause(frame: Frame, waiting: { readonly [task: string]: readonly Interr
     }
   }
   const asked = Object.entries(waiting).filter(([, interrupts]) => interrupts.length > 0);
-  return { ...frame.still(), emissions, plan: { kind: "paused", interrupts: Object.fromEntries(asked) } };
+  return { plan: { kind: "paused", interrupts: Object.fromEntries(asked) }, ...frame.still(), emissions };
 }
 
 /** What a finished task has to say to the graph above, in place of an update: see `Reading.leaves`. */

@@ -232,7 +232,7 @@ export class NativeExecution implements Execution {
   #failed(task: PlannedTask, error: PlainError, interrupts: readonly Interrupt[] = []): Settled {
     const resumes = withoutInward(this.#frame.left.get(task.id)?.resumes ?? [], interrupts);
     const fact = this.#frame.resultFact(task, { error, interrupts });
-    return { ...this.#left(task, "failed", { error, interrupts, resumes }, [{ fact }]), error };
+    return { error, ...this.#left(task, "failed", { error, interrupts, resumes }, [{ fact }]) };
   }
 
   /** Answers were refused by their schemas: the questions wait again, without them. */
@@ -242,7 +242,7 @@ export class NativeExecution implements Execution {
     const kept: unknown[] = given.map((one, place) => (places.includes(place) ? null : one));
     while (kept.length > 0 && kept.at(-1) === null) kept.pop();
     const fact = this.#frame.resultFact(task, { error, interrupts });
-    return { ...this.#left(task, "failed", { error, interrupts, resumes: kept }, [{ fact }]), error };
+    return { error, ...this.#left(task, "failed", { error, interrupts, resumes: kept }, [{ fact }]) };
   }
 
   #left(

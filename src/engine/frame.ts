@@ -54,7 +54,7 @@ export class Frame {
   untracked: JsonObject = {};
   /** The step's tasks, by id. */
   tasks = new Map<string, PlannedTask>();
-  left = new Map<string, TaskWrites>();
+  left: Map<string, TaskWrites>;
   /** How often this attempt has called each task of the step. */
   readonly tries = new Map<string, number>();
   /** What tasks wrote to keys that are never stored, by task. */
@@ -183,11 +183,12 @@ export class Frame {
       graph: this.definition.hash,
     };
     this.head = head;
-    this.left = new Map();
-    this.tries.clear();
+    if (this.left.size > 0) this.left = new Map();
+    if (this.tries.size > 0) this.tries.clear();
     if (this.held.size > 0) this.held.clear();
     this.fresh = undefined;
-    const made = { ...head, changes: joinChanges(this.#pending, changes) };
+    // Members that a spread is followed by cost a microsecond each, those before it next to nothing.
+    const made = { changes: joinChanges(this.#pending, changes), ...head };
     this.#pending = {};
     return made;
   }
@@ -265,7 +266,7 @@ export class Frame {
   }
 
   failed(error: PlainError): Step {
-    return { ...this.still(), plan: { kind: "failed", error } };
+    return { plan: { kind: "failed", error }, ...this.still() };
   }
 }
 

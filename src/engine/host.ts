@@ -1,4 +1,5 @@
 import { ServiceError } from "../model/errors.ts";
+import type { Fact } from "../model/event.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/host.ts";
@@ -33,23 +34,38 @@ interface Parts {
   readonly cache: ResultCache;
 }
 
+/** Also what reaches past the checks, such as a message begun in time, is cut off at the end. */
+class AttemptIo implements NodeIo {
+  over = false;
+  readonly #io: NodeIo;
+
+  constructor(io: NodeIo) {
+    this.#io = io;
+  }
+
+  // A getter in a literal costs a microsecond for each object; it is the class's here.
+  get signal(): AbortSignal {
+    return this.#io.signal;
+  }
+
+  emit(fact: Fact): number {
+    return this.over ? -1 : this.#io.emit(fact);
+  }
+
+  record(step: string, value: unknown): Promise<void> {
+    return this.#io.record(step, value);
+  }
+}
+
 async function attempt(
   { registry, logger, clock, cache }: Parts,
   call: NodeCall,
   io: NodeIo,
 ): Promise<TaskOutcome> {
-  let over = false;
+  const own = new AttemptIo(io);
   const check = () => {
-    if (over)
+    if (own.over)
       throw new TypeError(`This attempt of node "${call.node}" is over: its ctx does nothing any more`);
-  };
-  // Also what reaches past the checks, such as a message begun in time, is cut off at the end.
-  const own: NodeIo = {
-    emit: (fact) => (over ? -1 : io.emit(fact)),
-    record: (step, value) => io.record(step, value),
-    get signal() {
-      return io.signal;
-    },
   };
   try {
     const node = subgraphAt(registry.at(call.graph, call.edition), call.ns).nodes.get(call.node);
@@ -81,6 +97,6 @@ async function attempt(
   } catch (thrown) {
     return failure(thrown);
   } finally {
-    over = true;
+    own.over = true;
   }
 }

@@ -20,7 +20,9 @@ export function metadataOf(run: RunRecord, { ns, parents }: Place): JsonObject {
   }
   const { run_id, thread_id, graph_id, assistant_id } = run;
   const above = ns === "" ? {} : { parents };
-  return Object.freeze({ ...facts, ...metadata, run_id, thread_id, graph_id, assistant_id, ...above });
+  const own = { run_id, thread_id, graph_id, assistant_id };
+  // First too: members that are new after a spread cost a microsecond each.
+  return Object.freeze({ ...own, ...facts, ...metadata, ...own, ...above });
 }
 
 /** What the events of a task's messages say about where they come from. */

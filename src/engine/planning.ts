@@ -23,9 +23,9 @@ export function plan(frame: Frame, planning: Planning): Step {
   const { values, ns, breaks } = frame;
   const base = { checkpoints, writes, emissions, values };
   frame.tasks = new Map((all ?? tasks).map((task) => [task.id, task]));
-  if (tasks.length === 0) return { ...base, plan: { kind: "done" } };
+  if (tasks.length === 0) return { plan: { kind: "done" }, ...base };
   if (after !== undefined && breaksAt(breaks.after, after)) return pauseAt(frame, base);
-  if (frame.step > frame.stop) return { ...base, plan: { kind: "failed", error: recursion(frame) } };
+  if (frame.step > frame.stop) return { plan: { kind: "failed", error: recursion(frame) }, ...base };
   if (after !== undefined && breaks.before !== null) {
     const names = tasks.map((task) => task.name);
     if (breaksAt(breaks.before, names)) return pauseAt(frame, base);
@@ -37,12 +37,12 @@ export function plan(frame: Frame, planning: Planning): Step {
       fact: { t: "task", id, name, ns, checkpoint, triggers, at, ...(input && { input }) },
     });
   }
-  return { ...base, plan: { kind: "tasks", tasks } };
+  return { plan: { kind: "tasks", tasks }, ...base };
 }
 
 function pauseAt(frame: Frame, base: Omit<Step, "plan"> & { readonly emissions: Emission[] }): Step {
   base.emissions.push(frame.pauseFact([]));
-  return { ...base, plan: { kind: "paused", interrupts: {} } };
+  return { plan: { kind: "paused", interrupts: {} }, ...base };
 }
 
 function recursion({ limit }: Frame): PlainError {

@@ -166,8 +166,9 @@ export function toMessage(like: unknown, at: string, mint: () => string): Messag
     id: id === null || id === "" ? mint() : id,
     example: exampleAt(fields["example"], `${at}.example`),
   };
-  if (type === "ai") return Object.freeze({ ...base, ...aiFields(fields, base.additional_kwargs, at) });
-  if (type === "tool") return Object.freeze({ ...base, ...toolFields(fields, at) });
+  if (type === "ai")
+    return Object.freeze(Object.assign({}, base, aiFields(fields, base.additional_kwargs, at)));
+  if (type === "tool") return Object.freeze(Object.assign({}, base, toolFields(fields, at)));
   return Object.freeze(base);
 }
 

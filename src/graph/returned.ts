@@ -119,7 +119,7 @@ export function readReturn(definition: Definition, returned: unknown, namespace:
   }
   if (leaves !== undefined) return { update: null, untracked: null, goto: [], leaves };
   if (update === undefined) return { update: null, untracked: null, goto };
-  return { ...readUpdate(definition, update, "update", namespace), goto };
+  return { goto, ...readUpdate(definition, update, "update", namespace) };
 }
 
 /**

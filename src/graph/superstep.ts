@@ -73,7 +73,8 @@ export function applyUpdates(
   for (const [key, list] of writes) {
     const changed = rules.get(key)?.update(own(values, key), list, key);
     if (changed === undefined) continue;
-    next ??= { ...values };
+    // By `assign`: to a spread's object a new key is dear.
+    next ??= Object.assign({}, values);
     next[key] = changed.value;
     changes[key] = changed.change;
   }

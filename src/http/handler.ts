@@ -46,7 +46,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     const { tenant = DEFAULT_TENANT } = guest;
     const id = requestId(request, deps.newId);
     const out = isLogged ? loggedReply(deps, request, reply, { id, tenant: guest.tenant }) : reply;
-    const headers = { ...guest.headers, "x-request-id": id };
+    const headers = { "x-request-id": id, ...guest.headers };
     if (guest.refusal !== undefined) return refuse(out, headers, guest.refusal);
     if (request.method === "OPTIONS") {
       return out.send(204, { ...headers, ...door.preflight(request, guest) });

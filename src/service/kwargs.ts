@@ -73,11 +73,13 @@ export function draftOf(
   place: Place,
 ): RunDraft {
   const { assistant_id, graph_id } = assistant;
+  const graph = { graph_id, assistant_id };
   const metadata = {
+    // First too: members that are new after a spread cost a microsecond each.
+    ...graph,
     ...assistant.metadata,
     ...place.metadata,
-    graph_id,
-    assistant_id,
+    ...graph,
     ...storableObject(request.metadata, "metadata"),
   };
   const config = unplaced(storableObject(request.config, "config"));

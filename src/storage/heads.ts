@@ -13,6 +13,8 @@ export interface Head {
   readonly prefix: string;
   epoch: number;
   seq: number;
+  /** The place in the order of admission that the next run takes: one below it has been stored. */
+  next_run: number;
   /** Is the thread marked as having work? */
   active: boolean;
   /** The latest checkpoint of each namespace: what the next one is derived from. */
@@ -56,6 +58,7 @@ export class Heads {
       prefix,
       epoch: thread?.epoch ?? 0,
       seq: thread?.seq ?? 0,
+      next_run: thread?.next_run ?? 0,
       active: thread !== undefined && isUnsettled(thread),
       latest: new Map(),
       tips: new Map(),

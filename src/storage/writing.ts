@@ -68,6 +68,7 @@ export function write(draft: Draft, append: Append): () => void {
   return () => {
     head.epoch = thread.epoch;
     head.seq = thread.seq;
+    head.next_run = thread.next_run;
     head.active = active;
     for (const run of runs) {
       if (isTerminal(run.status)) head.kwargs.delete(run.run_id);
@@ -102,12 +103,12 @@ function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): J
 }
 
 function writeRun(draft: Draft, run: RunRecord, seq: number): void {
-  const { prefix, kwargs } = draft.head;
+  const { prefix, kwargs, next_run } = draft.head;
   const known = kwargs.get(run.run_id);
   if (known === undefined) {
     const order = orderKey(prefix, run.order, run.run_id);
     // The first append that names it: a rollback reads the journal from here on.
-    if (draft.get(order) === undefined) draft.put(order, seq);
+    if (run.order >= next_run || draft.get(order) === undefined) draft.put(order, seq);
   }
   // An input may be large, and a run is stored several times: what has not changed stays where it is.
   if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);

@@ -30,7 +30,7 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
 
   function answer(call: Call, started: Started, modes: Modes, after: number): void {
     const { key, run, path } = started;
-    const headers = { ...SSE_HEADERS, "content-location": path, location: `${path}/stream` };
+    const headers = { "content-location": path, location: `${path}/stream`, ...SSE_HEADERS };
     if (call.isHead) return call.send(200, headers);
     const view = views.of(modes, run.kwargs.subgraphs);
     const reader = service.runs.follow(key, run, after);

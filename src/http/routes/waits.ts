@@ -21,7 +21,7 @@ export function waitRoutes(deps: HttpDeps): readonly Route[] {
    */
   async function answer(call: Call, started: Started): Promise<void> {
     const { key, run, path } = started;
-    const headers = { ...JSON_HEADERS, "content-location": path, location: `${path}/join` };
+    const headers = { "content-location": path, location: `${path}/join`, ...JSON_HEADERS };
     if (call.isHead) return call.send(200, headers);
     let stream: ByteStream | undefined;
     const open = deps.scheduler.after(HEAD, () => {
