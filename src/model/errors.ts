@@ -22,6 +22,8 @@ export type ErrorCode =
   | "graph.recursion"
   | "checkpoint.not_found"
   | "delivery.not_found"
+  | "store.namespace"
+  | "store.embedding"
   | "resume.ambiguous"
   | "resume.invalid"
   | "state.invalid"

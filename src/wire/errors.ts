@@ -22,6 +22,8 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "graph.recursion": 422,
   "checkpoint.not_found": 404,
   "delivery.not_found": 404,
+  "store.namespace": 400,
+  "store.embedding": 502,
   "resume.ambiguous": 422,
   "resume.invalid": 422,
   "state.invalid": 422,
