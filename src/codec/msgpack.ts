@@ -1,4 +1,20 @@
-import { Packr, RESERVE_START_SPACE } from "msgpackr";
+import { addExtension, Packr, RESERVE_START_SPACE } from "msgpackr";
+import { Kept, KeptValue, type KeptValueOf } from "../model/kept.ts";
+import { fromMarkedText, toMarkedText } from "./marked-text.ts";
+
+// msgpackr knows extensions for the whole process alone. The types are ours from here on: 0x48 and 0x49.
+addExtension({
+  Class: Kept,
+  type: 0x48,
+  write: (kept: Kept) => [Kept.kindOf(kept), { ...kept }],
+  read: ([kind, members]: [string, object]) => new Kept(kind, members),
+});
+addExtension({
+  Class: KeptValue,
+  type: 0x49,
+  write: (kept: KeptValue) => KeptValue.of(kept),
+  read: (of: KeptValueOf) => new KeptValue(of),
+});
 
 /** One shape of bytes for one value: records (msgpackr's own extension) would need their definitions beside them. */
 const packr = new Packr({ useRecords: false });
@@ -6,6 +22,8 @@ const packr = new Packr({ useRecords: false });
 /** The kinds of payload: the first byte says which one follows. */
 const MSGPACK = 1;
 const JSON_TEXT = 2;
+/** JSON text with what it cannot say beside it. */
+const MARKED_TEXT = 3;
 
 /** UTF-8 of U+FFFD: what an encoder writes in the place of half a surrogate pair. */
 const REPLACED = Buffer.from("\uFFFD");
@@ -16,9 +34,9 @@ const PROTO = Buffer.from("__proto__");
 const HALF = /\p{Surrogate}/u;
 
 /**
- * JSON data as bytes, with `head` bytes left free in front. What comes back is what `JSON.stringify` and `JSON.parse`
- * would give, exactly: msgpackr alters half surrogate pairs and members named `__proto__`, so a value that holds
- * one is written as JSON text.
+ * JSON data (and {@link Kept} values in it, as they are) as bytes, with `head` bytes left free in front. What comes back is
+ * what `JSON.stringify` and `JSON.parse` would give, exactly: msgpackr alters half surrogate pairs and members named
+ * `__proto__`, so a value that holds one is written as JSON text.
  */
 export function packValue(value: unknown, head: number): Buffer {
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
@@ -38,9 +56,10 @@ export function packMessage(value: unknown): Uint8Array {
 }
 
 function packText(value: unknown, head: number): Buffer {
-  const text = JSON.stringify(value);
+  const marked = toMarkedText(value);
+  const text = marked ?? JSON.stringify(value);
   const bytes = Buffer.allocUnsafe(head + 1 + Buffer.byteLength(text));
-  bytes[head] = JSON_TEXT;
+  bytes[head] = marked === undefined ? JSON_TEXT : MARKED_TEXT;
   bytes.write(text, head + 1);
   return bytes;
 }
@@ -50,6 +69,7 @@ function isAltered(value: unknown): boolean {
   if (typeof value === "string") return HALF.test(value);
   if (typeof value !== "object" || value === null) return false;
   if (Array.isArray(value)) return value.some(isAltered);
+  if (value instanceof KeptValue) return isAltered(KeptValue.of(value).data);
   for (const [name, member] of Object.entries(value)) {
     if (name === "__proto__" || HALF.test(name) || isAltered(member)) return true;
   }
@@ -63,6 +83,8 @@ export function unpackValue(bytes: Buffer, start: number): unknown {
       return packr.unpack(bytes, { start: start + 1, end: bytes.length });
     case JSON_TEXT:
       return JSON.parse(bytes.toString("utf8", start + 1));
+    case MARKED_TEXT:
+      return fromMarkedText(bytes.toString("utf8", start + 1));
     default:
       throw new TypeError("unknown kind of payload");
   }

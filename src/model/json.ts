@@ -1,4 +1,5 @@
 import { ServiceError } from "./errors.ts";
+import { Kept } from "./kept.ts";
 
 /** A plain JSON object. Values are `unknown`: what enters the state has passed {@link toStorable}. */
 export type JsonObject = { readonly [key: string]: unknown };
@@ -9,7 +10,7 @@ export const MAX_DEPTH = 256;
 export function isObject(value: unknown): value is JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const proto: unknown = Object.getPrototypeOf(value);
-  return proto === Object.prototype || proto === null;
+  return proto === Object.prototype || proto === null || proto === Kept.prototype;
 }
 
 /**

@@ -12,6 +12,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   "src/storage": ["src/codec", "src/ports", "src/model"],
   "src/transport": ["src/ports", "src/model"],
   "src/door": ["src/ports", "src/model"],
+  "src/langgraph": ["src/ports", "src/model"],
   "src/stream": ["src/codec", "src/ports", "src/model"],
   actors: ["src/graph", "src/ports", "src/model"],
   "src/service": ["actors", "src/stream", "src/graph", "src/codec", "src/ports", "src/model"],
@@ -122,7 +123,13 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
   xstate: ["actors/"],
   "tsx/cjs/api": ["src/loading/"],
   "tsx/esm/api": ["src/loading/"],
-  "node:module": ["src/loading/", "src/version.ts"],
+  // Their types; the packages themselves come from the user's project.
+  "@langchain/core/messages": ["src/langgraph/"],
+  "@langchain/core/runnables": ["src/langgraph/"],
+  "@langchain/langgraph": ["src/langgraph/"],
+  "@langchain/langgraph/pregel": ["src/langgraph/"],
+  "@langchain/langgraph-checkpoint": ["src/langgraph/"],
+  "node:module": ["src/loading/", "src/langgraph/library.ts", "src/version.ts"],
   "node:crypto": ["src/model/ids.ts", "src/door/", "src/system/", "src/service/webhooks/signature.ts"],
   "ipaddr.js": ["src/service/webhooks/addresses.ts"],
   "node:fs": [
@@ -133,6 +140,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
     "src/config.ts",
     "src/care.ts",
     "src/loading/",
+    "src/langgraph/library.ts",
   ],
   "node:fs/promises": ["src/storage/"],
   "node:path": [
@@ -142,8 +150,9 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
     "src/serve.ts",
     "src/dev.ts",
     "src/loading/",
+    "src/langgraph/library.ts",
   ],
-  "node:url": ["src/pages.ts", "src/loading/"],
+  "node:url": ["src/pages.ts", "src/loading/", "src/langgraph/library.ts"],
   "node:util": ["src/config.ts", "src/settings.ts"],
   "node:zlib": ["src/storage/"],
 };
@@ -175,4 +184,6 @@ export const LONGEST = 300;
 /** What has to be known by all servers of a process, and why. */
 export const processWide: Readonly<Record<string, string>> = {
   "src/storage/lock.ts": "LevelDB's own lock is dropped by a second open in the same process",
+  "src/langgraph/show.ts":
+    "an object is one object, whoever holds it; what it was shown as goes when it goes",
 };

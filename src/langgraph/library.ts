@@ -1,0 +1,118 @@
+import { createRequire } from "node:module";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type * as Messages from "@langchain/core/messages";
+import type * as Runnables from "@langchain/core/runnables";
+import type * as LangGraph from "@langchain/langgraph";
+import type * as PregelModule from "@langchain/langgraph/pregel";
+import type * as CheckpointPackage from "@langchain/langgraph-checkpoint";
+import { ServiceError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
+
+/** LangGraph.js as a user's project has it: never a copy of our own. One for each place where it is found. */
+export interface Library {
+  readonly langgraph: typeof LangGraph;
+  readonly pregel: typeof PregelModule;
+  readonly messages: typeof Messages;
+  readonly runnables: typeof Runnables;
+  readonly checkpoint: typeof CheckpointPackage;
+  readonly version: string;
+}
+
+/** A package brings its modules twice: which one a graph has got depends on how its file was loaded. */
+type Form = "import" | "require";
+
+const NAME = "@langchain/langgraph";
+const RANGE = ">=1.4.12 <2";
+
+/**
+ * The LangGraph.js that a graph file gets when it imports it.
+ * @param file the graph file's path
+ * @param graph what it exports, to tell which form of the package it has got
+ * @throws ServiceError `config.invalid`: it is not installed there, of a version that is not served, or cannot be loaded
+ */
+export async function libraryOf(file: string, graph: unknown): Promise<Library> {
+  const found = packageAt(NAME, file);
+  if (found === undefined) {
+    throw refusal(
+      `${file} exports a LangGraph.js graph, and its project has no ${NAME}: npm install ${NAME}`,
+    );
+  }
+  const { version } = found;
+  if (!isServed(version)) {
+    throw refusal(`${NAME} ${version}, which ${file} uses, is not served: it must be ${RANGE}`);
+  }
+  try {
+    const library = await loaded(found, "import");
+    if (isOf(library, graph)) return library;
+    const other = await loaded(found, "require");
+    return isOf(other, graph) ? other : library;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw refusal(`${NAME} ${version}, which ${file} uses, cannot be loaded: ${why}`, cause);
+  }
+}
+
+/** Is it a compiled graph of this library's own class? */
+function isOf({ pregel }: Library, graph: unknown): boolean {
+  return graph instanceof pregel.Pregel;
+}
+
+async function loaded(langgraph: Package, form: Form): Promise<Library> {
+  // What LangGraph itself gets: in a project with several copies only these are its own.
+  const part = (name: string, path = "."): Promise<unknown> => {
+    const found = name === NAME ? langgraph : packageAt(name, langgraph.manifest);
+    if (found === undefined) throw new Error(`it finds no ${name}: npm install ${name}`);
+    return load(found, path, form);
+  };
+  const [graphs, pregel, messages, runnables, checkpoint] = await Promise.all([
+    part(NAME),
+    part(NAME, "./pregel"),
+    part("@langchain/core", "./messages"),
+    part("@langchain/core", "./runnables"),
+    part("@langchain/langgraph-checkpoint"),
+  ]);
+  const { version } = langgraph;
+  return { langgraph: graphs, pregel, messages, runnables, checkpoint, version } as Library;
+}
+
+interface Package {
+  /** The path of its package.json. */
+  readonly manifest: string;
+  readonly version: string;
+  readonly exports: unknown;
+}
+
+/** The package that a file gets under this name. Not through its main module: that may not exist in one of the forms. */
+function packageAt(name: string, from: string): Package | undefined {
+  for (const directory of createRequire(from).resolve.paths(name) ?? []) {
+    const path = join(directory, name, "package.json");
+    if (!existsSync(path)) continue;
+    const { version = "", exports } = JSON.parse(readFileSync(path, "utf8")) as Partial<Package>;
+    return { manifest: realpathSync(path), version, exports };
+  }
+  return undefined;
+}
+
+async function load({ manifest, exports }: Package, path: string, form: Form): Promise<unknown> {
+  const target = targetOf(isObject(exports) ? exports[path] : undefined, form);
+  if (target === undefined) throw new Error(`${manifest} exports no ${path}`);
+  const file = join(dirname(manifest), target);
+  return form === "require" ? createRequire(manifest)(file) : import(pathToFileURL(file).href);
+}
+
+function targetOf(entry: unknown, form: Form): string | undefined {
+  if (typeof entry === "string") return entry;
+  if (!isObject(entry)) return undefined;
+  return targetOf(entry[form] ?? entry["default"], form);
+}
+
+function isServed(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split(/[.+-]/).map(Number);
+  return major === 1 && (minor > 4 || (minor === 4 && patch >= 12));
+}
+
+function refusal(message: string, cause?: unknown): ServiceError {
+  return new ServiceError("config.invalid", message, { cause });
+}

@@ -1,0 +1,242 @@
+import type {
+  ChannelVersions,
+  Checkpoint,
+  CheckpointMetadata,
+  CheckpointPendingWrite,
+  CheckpointTuple,
+} from "@langchain/langgraph-checkpoint";
+import { blank, type ChannelChange, type NewCheckpoint, type TaskWrites } from "../model/checkpoint.ts";
+import type { PlainError } from "../model/errors.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Position } from "../ports/engine.ts";
+import type { Library } from "./library.ts";
+import { revive, reviveAll } from "./revive.ts";
+import { isSame, show } from "./show.ts";
+
+/** A checkpoint as LangGraph hands it over. */
+export interface RawCheckpoint {
+  readonly ns: string;
+  readonly parent: string | null;
+  readonly checkpoint: Checkpoint;
+  readonly metadata: CheckpointMetadata;
+  /** The channels that have changed since the parent. */
+  readonly newVersions: ChannelVersions;
+}
+
+/** What a task has written, as LangGraph hands it over. */
+export interface RawWrites {
+  readonly ns: string;
+  readonly checkpoint: string;
+  readonly task: string;
+  readonly writes: readonly (readonly [channel: string, value: unknown])[];
+  readonly path: string;
+}
+
+/** What LangGraph needs of a checkpoint beside the state: kept in its `engine` under `lg`. */
+export interface LangGraphPart {
+  readonly v: number;
+  readonly ts: string;
+  readonly versions: ChannelVersions;
+  readonly seen: Checkpoint["versions_seen"];
+  /** Channels that are no part of the state as it is shown, or stand in it otherwise. */
+  readonly channels: JsonObject;
+}
+
+export type CheckpointRecord = Pick<
+  NewCheckpoint,
+  "id" | "parent" | "ns" | "step" | "source" | "engine" | "changes" | "created_at" | "metadata"
+>;
+
+/** Where the checkpoint's parent stands, as far as it bears on what is stored. */
+export interface Before {
+  /** The state as it is shown. */
+  readonly shown: JsonObject;
+  /** The parent's own {@link LangGraphPart.channels}. */
+  readonly channels?: JsonObject;
+}
+
+/**
+ * A checkpoint as it is stored, against its parent: what is in the state goes by changes, a list by what was appended to it;
+ * LangGraph's own channels go with the record.
+ * @param shown the state after it, each value as `show` gives it
+ */
+export function checkpointRecord(
+  { ns, parent, checkpoint, metadata, newVersions }: RawCheckpoint,
+  shown: JsonObject,
+  before: Before | null,
+): CheckpointRecord {
+  const { id, v, ts, channel_values: values, channel_versions: versions, versions_seen: seen } = checkpoint;
+  const channels: Record<string, unknown> = {};
+  for (const [channel, value] of Object.entries(values)) {
+    const now = show(value);
+    if (Object.hasOwn(shown, channel) && isSame(shown[channel], now)) continue;
+    const isNew = Object.hasOwn(newVersions, channel);
+    if (!isNew && before?.channels !== undefined && !Object.hasOwn(before.channels, channel)) continue;
+    channels[channel] = now;
+  }
+  const { source, step, ...rest } = metadata;
+  const part: LangGraphPart = { v, ts, versions: { ...versions }, seen, channels };
+  return {
+    id,
+    parent,
+    ns,
+    step,
+    source,
+    created_at: Date.parse(ts),
+    metadata: show(rest) as JsonObject,
+    engine: { lg: { ...part, seen: show(seen) } },
+    changes: changesOf(shown, before?.shown ?? {}),
+  };
+}
+
+function changesOf(now: JsonObject, before: JsonObject): NewCheckpoint["changes"] {
+  const changes: Record<string, ChannelChange> = {};
+  for (const [channel, value] of Object.entries(now)) {
+    const known = Object.hasOwn(before, channel) ? before[channel] : undefined;
+    if (value === known) continue;
+    if (!Array.isArray(value) || !Array.isArray(known)) changes[channel] = { kind: "set", value };
+    else {
+      const keep = samePrefix(known, value);
+      if (keep === value.length && keep === known.length) continue;
+      changes[channel] = { kind: "append", keep, items: value.slice(keep) };
+    }
+  }
+  for (const channel of Object.keys(before)) {
+    if (!Object.hasOwn(now, channel)) changes[channel] = { kind: "clear" };
+  }
+  return changes;
+}
+
+/** How many items both lists begin with. */
+function samePrefix(before: readonly unknown[], now: readonly unknown[]): number {
+  const most = Math.min(before.length, now.length);
+  let keep = 0;
+  while (keep < most && isSame(before[keep], now[keep])) keep++;
+  return keep;
+}
+
+/** The part of a stored checkpoint that is LangGraph's; undefined for one that another engine made. */
+export function langGraphPart(engine: JsonObject | null): LangGraphPart | undefined {
+  const part = engine?.["lg"];
+  return isObject(part) ? (part as unknown as LangGraphPart) : undefined;
+}
+
+/**
+ * A stored checkpoint as LangGraph reads it, made anew: what nodes do to it changes nothing stored. One that another engine
+ * made has its state, each channel in version 1.
+ */
+export function tupleOf(library: Library, thread: string, position: Position): CheckpointTuple {
+  const { head, values, writes } = position;
+  if (head === null) throw new TypeError("There is no checkpoint here");
+  const part = langGraphPart(head.engine);
+  const { id, ns, parent, source, step } = head;
+  const at = (checkpoint: string) => ({
+    configurable: { thread_id: thread, checkpoint_ns: ns, checkpoint_id: checkpoint },
+  });
+  const versions = part?.versions ?? Object.fromEntries(Object.keys(values).map((channel) => [channel, 1]));
+  return {
+    config: at(id),
+    checkpoint: {
+      v: part?.v ?? 4,
+      id,
+      ts: part?.ts ?? new Date(head.created_at).toISOString(),
+      channel_values: { ...reviveAll(library, values), ...reviveAll(library, part?.channels ?? {}) },
+      channel_versions: { ...versions },
+      versions_seen: reviveAll(library, (part?.seen ?? {}) as JsonObject) as Checkpoint["versions_seen"],
+    },
+    metadata: { source, step, ...reviveAll(library, head.metadata) } as CheckpointMetadata,
+    pendingWrites: writes.flatMap((left) => pendingOf(library, left)),
+    ...(parent !== null && { parentConfig: at(parent) }),
+  };
+}
+
+// --- what tasks have left ---
+
+/** Channels of which a task has one write, replaced by the next. */
+const SPECIAL: ReadonlySet<string> = new Set(["__error__", "__scheduled__", "__interrupt__", "__resume__"]);
+
+/** A channel, what was written to it, and the place among its task's writes where that is not the one in the list. */
+type StoredWrite = readonly [channel: string, value: unknown, place?: number];
+
+interface TaskSite {
+  readonly ns: string;
+  readonly checkpoint: string;
+  readonly task: string;
+  readonly name: string;
+}
+
+/**
+ * What a task has left, with what it has written now. Its writes to channels stand in `result.goto`, in order, the first to a
+ * place stays; what is special (questions, answers, an error) in `steps.lg`, the last one stays, and where the wire looks for it.
+ */
+export function writesRecord(
+  site: TaskSite,
+  writes: readonly (readonly [channel: string, value: unknown])[],
+  before: TaskWrites = blank(site),
+): TaskWrites {
+  const special: Record<string, unknown> = { ...specialOf(before) };
+  const stored: StoredWrite[] = [...storedOf(before)];
+  const taken = new Set(stored.map(([, , place], i) => place ?? i));
+  let finished = before.result !== undefined;
+  for (const [i, [channel, value]] of writes.entries()) {
+    if (SPECIAL.has(channel)) special[channel] = show(value);
+    else {
+      finished = true;
+      if (taken.has(i)) continue;
+      stored.push(stored.length === i ? [channel, show(value)] : [channel, show(value), i]);
+    }
+  }
+  const { result: _, ...kept } = before;
+  const resumes = special["__resume__"];
+  return {
+    ...kept,
+    ...site,
+    ...(finished && { result: { value: before.result?.value ?? null, goto: stored } }),
+    interrupts: finished ? [] : interruptsOf(special["__interrupt__"], site),
+    resumes: Array.isArray(resumes) ? resumes : resumes === undefined ? [] : [resumes],
+    steps: Object.keys(special).length === 0 ? before.steps : { ...before.steps, lg: special },
+    error: finished ? null : errorOf(special["__error__"]),
+  };
+}
+
+function specialOf({ steps }: TaskWrites): JsonObject {
+  const special = steps["lg"];
+  return isObject(special) ? special : {};
+}
+
+function storedOf({ result }: TaskWrites): readonly StoredWrite[] {
+  return (result?.goto ?? []) as readonly StoredWrite[];
+}
+
+function pendingOf(library: Library, left: TaskWrites): CheckpointPendingWrite[] {
+  const special: StoredWrite[] = Object.entries(specialOf(left));
+  return [...storedOf(left), ...special].map(([channel, value]) => [
+    left.task,
+    channel,
+    revive(library, value),
+  ]);
+}
+
+/** The questions that a task waits at. LangGraph writes one, or (from 1.7 on) a list. */
+function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly Interrupt[] {
+  const all = Array.isArray(written) ? written : written === undefined ? [] : [written];
+  const within = name === "" ? [] : [`${name}:${task}`];
+  return all.filter(isObject).map(({ value, id, ...rest }) => ({
+    ...rest,
+    value: value ?? null,
+    id: typeof id === "string" ? id : "",
+    resumable: true,
+    ns: [...(ns === "" ? [] : ns.split("|")), ...within],
+    when: "during",
+  }));
+}
+
+function errorOf(written: unknown): PlainError | null {
+  if (written === undefined) return null;
+  const { name, message } = isObject(written) ? written : { name: "Error", message: String(written) };
+  return {
+    error: typeof name === "string" ? name : "Error",
+    message: typeof message === "string" ? message : "",
+  };
+}

@@ -1,0 +1,281 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type {
+  BaseCheckpointSaver,
+  Checkpoint,
+  CheckpointListOptions,
+  CheckpointMetadata,
+  CheckpointPendingWrite,
+  CheckpointTuple,
+  ChannelVersions,
+  PendingWrite,
+} from "@langchain/langgraph-checkpoint";
+import { blank, type CheckpointHead, type TaskWrites } from "../model/checkpoint.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Position } from "../ports/engine.ts";
+import type { Library } from "./library.ts";
+import { type RawCheckpoint, type RawWrites, tupleOf, writesRecord } from "./records.ts";
+import { show } from "./show.ts";
+
+/** What a saver reads, and to whom it hands over. Of the latter it says only what it was told: nothing is stored by it. */
+export interface SaverIo {
+  /**
+   * Where a namespace stands: at the checkpoint of this id, or at the newest; null where there is none. Stored ones only:
+   * the saver serves what was put to it itself.
+   */
+  read(ns: string, id: string | null): Promise<Position | null>;
+  /** Newest first. */
+  history(
+    ns: string,
+    query: { readonly before?: string; readonly limit: number },
+  ): Promise<readonly Position[]>;
+  /** The namespaces that have checkpoints; without it, the root and those put to. */
+  namespaces?(): Promise<readonly string[]>;
+  /** Told in order, never awaited. MUST throw once the attempt is over. */
+  put(made: RawCheckpoint): void;
+  putWrites(writes: RawWrites): void;
+}
+
+/** Checkpoints listed at a time. */
+const PAGE = 100;
+
+/** Checkpoints of a namespace that it serves itself. Long before, they are stored: computing is one step ahead of that. */
+const HELD = 64;
+
+/** Put to a saver, as it will be read. */
+type Held = Pick<CheckpointHead, "id" | "ns" | "parent" | "source" | "step" | "metadata" | "engine"> & {
+  readonly values: JsonObject;
+};
+
+/**
+ * The checkpoint saver of one attempt of one run: it knows this thread alone, and hands what LangGraph puts to it over to
+ * those who write. Once they refuse it, because the attempt is over, LangGraph is refused.
+ */
+class AttemptSaver {
+  readonly #library: Library;
+  readonly #thread: string;
+  readonly #io: SaverIo;
+  readonly #held = new Map<string, Map<string, Held>>();
+  readonly #writes = new Map<string, Map<string, TaskWrites>>();
+
+  constructor(library: Library, thread: string, io: SaverIo) {
+    this.#library = library;
+    this.#thread = thread;
+    this.#io = io;
+  }
+
+  async get(config: RunnableConfig): Promise<Checkpoint | undefined> {
+    return (await this.getTuple(config))?.checkpoint;
+  }
+
+  async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    const { thread, ns, id } = siteOf(config);
+    if (thread !== this.#thread) return undefined;
+    const position = await this.#position(ns, id);
+    return position === null ? undefined : this.#tuple(position);
+  }
+
+  async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
+    const { thread, ns, id } = siteOf(config);
+    if (thread !== undefined && thread !== this.#thread) return;
+    const { before, filter, limit = Infinity } = options;
+    const under = before === undefined ? null : siteOf(before).id;
+    const named = config.configurable?.["checkpoint_ns"] === undefined ? await this.#namespaces() : [ns];
+    let left = limit;
+    for (const each of named) {
+      for await (const position of this.#history(each, under)) {
+        if (left <= 0) return;
+        if (id !== null && position.head?.id !== id) continue;
+        const tuple = await this.#tuple(position);
+        const { metadata } = tuple;
+        if (!Object.entries(filter ?? {}).every(([key, value]) => ownOf(metadata, key) === value)) continue;
+        left--;
+        yield tuple;
+      }
+    }
+  }
+
+  async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    const { ns, id: parent } = this.#own(config);
+    const { id, v, ts, channel_values, channel_versions: versions, versions_seen: seen } = checkpoint;
+    const values: Record<string, unknown> = {};
+    for (const [channel, value] of Object.entries(channel_values)) values[channel] = show(value);
+    const { source, step, ...rest } = metadata;
+    const engine = { lg: { v, ts, versions: { ...versions }, seen: show(seen), channels: {} } };
+    this.#io.put({ ns, parent, checkpoint, metadata, newVersions });
+    const held = { id, ns, parent, source, step, metadata: show(rest) as JsonObject, engine, values };
+    this.#hold(held);
+    return { configurable: { thread_id: this.#thread, checkpoint_ns: ns, checkpoint_id: id } };
+  }
+
+  async putWrites(
+    config: RunnableConfig,
+    writes: PendingWrite[],
+    task: string,
+    path: unknown = "",
+  ): Promise<void> {
+    const { ns, id } = this.#own(config);
+    if (id === null) throw new TypeError("Writes need the checkpoint_id that they were made at");
+    this.#io.putWrites({ ns, checkpoint: id, task, writes, path: typeof path === "string" ? path : "" });
+    const left = of(this.#writes, `${ns} ${id}`);
+    const site = { ns, checkpoint: id, task, name: "" };
+    const stored = left.has(task) ? [] : await this.#stored(ns, id);
+    const before = left.get(task) ?? stored.find((each) => each.task === task);
+    left.set(task, writesRecord(site, writes, before ?? blank(site)));
+  }
+
+  async deleteThread(thread: string): Promise<void> {
+    throw new TypeError(`Thread ${thread} is deleted through the server, not by a run`);
+  }
+
+  getNextVersion(current: number | undefined): number {
+    return (current ?? 0) + 1;
+  }
+
+  /** A walk up through the checkpoints, as LangGraph's own savers do it. */
+  getDeltaChannelHistory(options: {
+    config: RunnableConfig;
+    channels: string[];
+  }): Promise<Record<string, { writes: CheckpointPendingWrite[]; seed?: unknown }>> {
+    const { BaseCheckpointSaver } = this.#library.checkpoint;
+    return BaseCheckpointSaver.prototype.getDeltaChannelHistory.call(this, options);
+  }
+
+  toJSON(): string {
+    return "[HeddleSaver]";
+  }
+
+  #hold(made: Held): void {
+    const held = of(this.#held, made.ns);
+    held.set(made.id, made);
+    for (const id of held.keys()) {
+      if (held.size <= HELD) return;
+      held.delete(id);
+      this.#writes.delete(`${made.ns} ${id}`);
+    }
+  }
+
+  async #tuple(position: Position): Promise<CheckpointTuple> {
+    const tuple = tupleOf(this.#library, this.#thread, position);
+    const { head } = position;
+    if (tuple.checkpoint.v < 4 && head !== null && head.parent !== null) {
+      await this.#migrate(tuple, head.ns, head.parent);
+    }
+    return tuple;
+  }
+
+  /** Before its version 4, LangGraph kept what was sent as writes of the checkpoint before. */
+  async #migrate({ checkpoint }: CheckpointTuple, ns: string, parent: string): Promise<void> {
+    const before = await this.#position(ns, parent);
+    if (before === null) return;
+    const { pendingWrites = [] } = tupleOf(this.#library, this.#thread, before);
+    const sends = pendingWrites
+      .filter(([, channel]) => channel === "__pregel_tasks")
+      .map(([, , value]) => value);
+    checkpoint.channel_values["__pregel_tasks"] = sends;
+    const versions = Object.values(checkpoint.channel_versions).map(Number);
+    checkpoint.channel_versions["__pregel_tasks"] = versions.length > 0 ? Math.max(...versions) : 1;
+  }
+
+  /** What was put to it is newer than all that is stored. */
+  async #position(ns: string, id: string | null): Promise<Position | null> {
+    const held = this.#held.get(ns);
+    const own = id === null ? newest(held) : held?.get(id);
+    if (own !== undefined) return this.#heldPosition(own);
+    const stored = await this.#io.read(ns, id);
+    return stored === null ? null : this.#withWrites(stored);
+  }
+
+  #heldPosition({ values, ...head }: Held): Position {
+    const left = this.#writes.get(`${head.ns} ${head.id}`);
+    return {
+      head: { ...head, created_at: 0, run_id: null, writes: null, next: [], graph: "" },
+      values,
+      writes: [...(left?.values() ?? [])],
+    };
+  }
+
+  #withWrites(stored: Position): Position {
+    const { head, writes } = stored;
+    const left = head === null ? undefined : this.#writes.get(`${head.ns} ${head.id}`);
+    if (left === undefined) return stored;
+    const merged = new Map([...writes.map((each) => [each.task, each] as const), ...left]);
+    return { ...stored, writes: [...merged.values()] };
+  }
+
+  async #stored(ns: string, id: string): Promise<readonly TaskWrites[]> {
+    if (this.#held.get(ns)?.has(id) === true) return [];
+    return (await this.#io.read(ns, id))?.writes ?? [];
+  }
+
+  async *#history(ns: string, under: string | null): AsyncGenerator<Position> {
+    const own = [...(this.#held.get(ns)?.values() ?? [])].sort((a, b) => (a.id < b.id ? 1 : -1));
+    for (const held of own) if (under === null || held.id < under) yield this.#heldPosition(held);
+    let before = under;
+    for (;;) {
+      const page = await this.#io.history(ns, { limit: PAGE, ...(before !== null && { before }) });
+      for (const position of page) {
+        const { id } = position.head ?? { id: "" };
+        before = id;
+        if (this.#held.get(ns)?.has(id) !== true) yield this.#withWrites(position);
+      }
+      if (page.length < PAGE) return;
+    }
+  }
+
+  async #namespaces(): Promise<readonly string[]> {
+    const stored = (await this.#io.namespaces?.()) ?? [""];
+    return [...new Set([...stored, ...this.#held.keys()])];
+  }
+
+  #own(config: RunnableConfig): { readonly ns: string; readonly id: string | null } {
+    const { thread, ns, id } = siteOf(config);
+    if (thread === this.#thread) return { ns, id };
+    throw new TypeError(
+      thread === undefined
+        ? "A checkpoint needs a thread_id in config.configurable"
+        : `Thread ${thread} is not the thread of this run`,
+    );
+  }
+}
+
+interface Site {
+  readonly thread: string | undefined;
+  readonly ns: string;
+  readonly id: string | null;
+}
+
+function siteOf({ configurable = {} }: RunnableConfig): Site {
+  const { thread_id, checkpoint_ns, checkpoint_id, thread_ts } = configurable as Record<string, unknown>;
+  const id = checkpoint_id || thread_ts;
+  return {
+    thread: typeof thread_id === "string" ? thread_id : undefined,
+    ns: typeof checkpoint_ns === "string" ? checkpoint_ns : "",
+    id: typeof id === "string" && id !== "" ? id : null,
+  };
+}
+
+function ownOf(object: object | undefined, key: string): unknown {
+  return object !== undefined && Object.hasOwn(object, key) ? (object as JsonObject)[key] : undefined;
+}
+
+function of<K, V>(all: Map<string, Map<K, V>>, key: string): Map<K, V> {
+  const found = all.get(key) ?? new Map<K, V>();
+  all.set(key, found);
+  return found;
+}
+
+function newest(held: ReadonlyMap<string, Held> | undefined): Held | undefined {
+  let found: Held | undefined;
+  for (const one of held?.values() ?? []) if (found === undefined || one.id > found.id) found = one;
+  return found;
+}
+
+/** A saver for one attempt of a run on this thread (or one reading or update of its state). */
+export function attemptSaver(library: Library, thread: string, io: SaverIo): BaseCheckpointSaver {
+  return new AttemptSaver(library, thread, io) as unknown as BaseCheckpointSaver;
+}

@@ -1,0 +1,71 @@
+/**
+ * An object of a class that is not ours (a LangChain message, an error), as data: its members are its JSON form, and the
+ * name of its class is kept beside them. A copy by spreading is plain data. Shared, never changed.
+ */
+export class Kept {
+  readonly #kind: string;
+
+  constructor(kind: string, members: object) {
+    this.#kind = kind;
+    Object.assign(this, members);
+  }
+
+  static kindOf(kept: Kept): string {
+    return kept.#kind;
+  }
+}
+
+/** Kinds of {@link KeptValue}, with what each holds. */
+export interface KeptData {
+  /** Nothing, where JSON has a place to fill. */
+  readonly undefined: null;
+  /** A number that JSON has no form for: `NaN`, `Infinity`, `-Infinity`. */
+  readonly number: string;
+  readonly bigint: string;
+  /** Epoch milliseconds; null: an invalid one. */
+  readonly date: number | null;
+  readonly regexp: readonly [source: string, flags: string];
+  readonly map: readonly (readonly [key: unknown, value: unknown])[];
+  readonly set: readonly unknown[];
+  /** The name of a typed array's class, and its bytes in base64. */
+  readonly bytes: readonly [kind: string, base64: string];
+}
+
+export type KeptValueOf = {
+  [K in keyof KeptData]: { readonly kind: K; readonly data: KeptData[K] };
+}[keyof KeptData];
+
+/** A value that is no object of members and that JSON has no form for. `toJSON` gives the nearest that it has. */
+export class KeptValue {
+  readonly #of: KeptValueOf;
+
+  constructor(of: KeptValueOf) {
+    this.#of = of;
+  }
+
+  static of(kept: KeptValue): KeptValueOf {
+    return kept.#of;
+  }
+
+  toJSON(): unknown {
+    const { kind, data } = this.#of;
+    switch (kind) {
+      case "undefined":
+        return undefined;
+      case "number":
+        return null;
+      case "bigint":
+        return data;
+      case "date":
+        return data === null ? null : new Date(data).toISOString();
+      case "regexp":
+        return `/${data[0]}/${data[1]}`;
+      case "map":
+        return data.every(([key]) => typeof key === "string") ? Object.fromEntries(data) : data;
+      case "set":
+        return data;
+      case "bytes":
+        return data[1];
+    }
+  }
+}

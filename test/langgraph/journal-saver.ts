@@ -1,0 +1,191 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import {
+  BaseCheckpointSaver,
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointListOptions,
+  type CheckpointMetadata,
+  type CheckpointTuple,
+  type PendingWrite,
+} from "@langchain/langgraph-checkpoint";
+import type { Library } from "../../src/langgraph/library.ts";
+import {
+  checkpointRecord,
+  langGraphPart,
+  writesRecord,
+  type RawCheckpoint,
+  type RawWrites,
+} from "../../src/langgraph/records.ts";
+import { attemptSaver, type SaverIo } from "../../src/langgraph/saver.ts";
+import { show } from "../../src/langgraph/show.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { Checkpoint as Stored } from "../../src/model/checkpoint.ts";
+import type { Position } from "../../src/ports/engine.ts";
+import type { Harness } from "../contracts/harness.ts";
+import { Writer } from "../storage/samples.ts";
+
+/** One thread over the journal: it takes what a saver hands over, and stores it as an attempt would. */
+class ThreadIo implements SaverIo {
+  readonly writer: Writer;
+  readonly #storage: Harness;
+  readonly #namespaces = new Set<string>();
+  #tail: Promise<void>;
+
+  constructor(storage: Harness, thread: string) {
+    this.#storage = storage;
+    this.writer = new Writer(() => storage.journal, { tenant: "_", thread });
+    this.#tail = this.writer.append({ kind: "created" });
+  }
+
+  get #journal() {
+    return this.#storage.journal;
+  }
+
+  /** Until all that was handed over is stored. */
+  async stored(): Promise<void> {
+    await this.#tail;
+  }
+
+  async read(ns: string, id: string | null): Promise<Position | null> {
+    await this.stored();
+    const { key } = this.writer;
+    const found =
+      id === null
+        ? (await this.#journal.history(key, { ns, limit: 1 }))[0]
+        : await this.#journal.checkpoint(key, ns, id);
+    return found === undefined ? null : this.#position(found);
+  }
+
+  async history(ns: string, query: { before?: string; limit: number }): Promise<readonly Position[]> {
+    await this.stored();
+    const found = await this.#journal.history(this.writer.key, { ns, ...query });
+    return Promise.all(found.map((one) => this.#position(one)));
+  }
+
+  async namespaces(): Promise<readonly string[]> {
+    return [...this.#namespaces].toSorted();
+  }
+
+  async #position(head: Stored): Promise<Position> {
+    const { key } = this.writer;
+    const values = await this.#journal.values(key, head);
+    return { head, values, writes: await this.#journal.writes(key, head.ns, head.id) };
+  }
+
+  put(made: RawCheckpoint): void {
+    this.#namespaces.add(made.ns);
+    this.#then(async () => {
+      const before = made.parent === null ? null : await this.#parent(made.ns, made.parent);
+      const channels = langGraphPart(before?.head?.engine ?? null)?.channels ?? {};
+      const shown = shownOf(made, before?.values ?? {});
+      const record = checkpointRecord(
+        made,
+        shown,
+        before === null ? { shown: {}, channels } : { shown: before.values, channels },
+      );
+      const rest = { run_id: null, writes: null, next: [], graph: "" };
+      await this.writer.append({ checkpoints: [{ ...record, ...rest }] });
+    });
+  }
+
+  async #parent(ns: string, id: string): Promise<Position | null> {
+    const found = await this.#journal.checkpoint(this.writer.key, ns, id);
+    return found === undefined ? null : this.#position(found);
+  }
+
+  putWrites({ ns, checkpoint, task, writes }: RawWrites): void {
+    this.#then(async () => {
+      const left = await this.#journal.writes(this.writer.key, ns, checkpoint);
+      const site = { ns, checkpoint, task, name: "" };
+      const before = left.find((each) => each.task === task);
+      await this.writer.append({ writes: [writesRecord(site, writes, before)] });
+    });
+  }
+
+  #then(work: () => Promise<void>): void {
+    this.#tail = this.#tail.then(work);
+  }
+}
+
+/** The state after a checkpoint: of its channels those that have changed, and the parent's. */
+function shownOf({ checkpoint, newVersions }: RawCheckpoint, before: JsonObject): JsonObject {
+  const shown: Record<string, unknown> = {};
+  for (const channel of Object.keys(checkpoint.channel_versions)) {
+    if (!Object.hasOwn(newVersions, channel)) {
+      if (Object.hasOwn(before, channel)) shown[channel] = before[channel];
+    } else if (Object.hasOwn(checkpoint.channel_values, channel)) {
+      shown[channel] = show(checkpoint.channel_values[channel]);
+    }
+  }
+  return shown;
+}
+
+/**
+ * A saver of many threads over the journal. Each call has an attempt's saver of its own, so that nothing comes back but what
+ * was stored.
+ */
+export class JournalSaver extends BaseCheckpointSaver {
+  readonly #library: Library;
+  readonly #storage: Harness;
+  readonly #threads = new Map<string, ThreadIo>();
+
+  constructor(library: Library, storage: Harness) {
+    super();
+    this.#library = library;
+    this.#storage = storage;
+  }
+
+  #io(thread: string): ThreadIo {
+    const io = this.#threads.get(thread) ?? new ThreadIo(this.#storage, thread);
+    this.#threads.set(thread, io);
+    return io;
+  }
+
+  #saver({ configurable }: RunnableConfig): BaseCheckpointSaver {
+    const { thread_id: thread } = (configurable ?? {}) as { thread_id?: string };
+    // A saver of no thread at all says what it says of a missing one.
+    return attemptSaver(this.#library, thread ?? "", this.#io(thread ?? ""));
+  }
+
+  async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    return this.#saver(config).getTuple(config);
+  }
+
+  async *list(config: RunnableConfig, options?: CheckpointListOptions): AsyncGenerator<CheckpointTuple> {
+    const { thread_id: thread } = (config.configurable ?? {}) as { thread_id?: string };
+    let { limit } = options ?? {};
+    for (const each of thread === undefined ? this.#threads.keys() : [thread]) {
+      const saver = attemptSaver(this.#library, each, this.#io(each));
+      for await (const tuple of saver.list(config, { ...options, ...(limit !== undefined && { limit }) })) {
+        if (limit !== undefined) limit--;
+        yield tuple;
+      }
+    }
+  }
+
+  async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    versions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    return this.#saver(config).put(config, checkpoint, metadata, versions);
+  }
+
+  async putWrites(config: RunnableConfig, writes: PendingWrite[], task: string): Promise<void> {
+    await this.#saver(config).putWrites(config, writes, task);
+  }
+
+  async deleteThread(thread: string): Promise<void> {
+    const { writer } = this.#io(thread);
+    await this.#io(thread).stored();
+    const { epoch, seq } = writer.record;
+    await this.#storage.journal.remove(writer.key, { epoch, seq });
+    this.#threads.delete(thread);
+  }
+
+  /** Until all that was put is stored. */
+  async stored(): Promise<void> {
+    for (const io of this.#threads.values()) await io.stored();
+  }
+}

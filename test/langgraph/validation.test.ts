@@ -1,0 +1,34 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { libraryOf, type Library } from "../../src/langgraph/library.ts";
+import type { Harness } from "../contracts/harness.ts";
+import { inMemory } from "../storage/support.ts";
+import { JournalSaver } from "./journal-saver.ts";
+
+// The official suite looks for them here.
+Object.assign(globalThis, { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it });
+const { deltaChannelHistoryTests, validate } = await import("@langchain/langgraph-checkpoint-validation");
+
+const opened = new Map<JournalSaver, Harness>();
+let library: Library;
+
+const initializer = {
+  checkpointerName: "Heddle",
+  beforeAll: async () => {
+    library = await libraryOf(import.meta.filename, null);
+  },
+  createCheckpointer: async () => {
+    library ??= await libraryOf(import.meta.filename, null);
+    const storage = await inMemory();
+    const saver = new JournalSaver(library, storage);
+    opened.set(saver, storage);
+    return saver;
+  },
+  destroyCheckpointer: async (saver: JournalSaver) => {
+    await saver.stored();
+    await opened.get(saver)?.close();
+    opened.delete(saver);
+  },
+};
+
+validate(initializer);
+deltaChannelHistoryTests(initializer);
