@@ -1,7 +1,10 @@
 import type { Engine } from "../ports/engine.ts";
 import { chartOf } from "../graph/chart.ts";
 import { subgraphAt } from "../graph/definition.ts";
+import { drawingOf } from "../graph/drawing.ts";
 import type { GraphRegistry } from "../graph/registry.ts";
+import { schemasOf, subgraphsOf } from "../graph/schemas.ts";
+import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { NativeExecution } from "./execution.ts";
 import { Frame } from "./frame.ts";
 import { refusalOf } from "./refusals.ts";
@@ -12,6 +15,9 @@ export function nativeEngine(registry: GraphRegistry): Engine {
     has: (graph) => registry.has(graph),
     graphs: () => registry.names(),
     chart: (graph) => (registry.has(graph) ? chartOf(registry.get(graph), graph) : undefined),
+    drawing: (graph, levels) => drawingOf(registry.get(graph), levels),
+    schemas: (graph) => schemasOf(registry.get(graph), graph),
+    subgraphs: (graph) => subgraphSchemas(registry, graph),
     isSubgraph: (graph, ns, node) => isSubgraph(registry, graph, ns, node),
     open: (run, position, source) => {
       const { definition, edition } = registry.current(run.graph_id);
@@ -22,6 +28,17 @@ export function nativeEngine(registry: GraphRegistry): Engine {
       registry.has(run.graph_id) ? refusalOf(registry.get(run.graph_id), run, interrupts, blank) : null,
   };
 }
+
+function subgraphSchemas(registry: GraphRegistry, graph: string): ReadonlyMap<string, GraphSchemas> {
+  const found = new Map<string, GraphSchemas>();
+  for (const [path, definition] of subgraphsOf(registry.get(graph))) {
+    const served = registry.names().find((name) => registry.get(name) === definition);
+    found.set(path, schemasOf(definition, served ?? definition.name ?? lastOf(path)));
+  }
+  return found;
+}
+
+const lastOf = (path: string) => path.slice(path.lastIndexOf("|") + 1);
 
 function isSubgraph(registry: GraphRegistry, graph: string, ns: string, node: string): boolean {
   try {

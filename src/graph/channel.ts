@@ -1,5 +1,7 @@
 import type { ChannelChange } from "../model/checkpoint.ts";
 import type { FieldError } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Side } from "./json-schema.ts";
 import type { Schema } from "./schema.ts";
 
 /** What the writes of one superstep make of a channel. */
@@ -23,6 +25,8 @@ export interface Rule {
   readonly required?: boolean;
   /** What its schema gives, as far as that can be told: a part of the definition's hash. */
   readonly shape?: string | null;
+  /** A write (`input`) or the value (`output`) as JSON Schema, as far as that can be told. */
+  describe?(side: Side): JsonObject | null;
   /** What is wrong with a stored value that another structure of the graph left, `at` being its path. */
   check?(stored: unknown, at: string): readonly FieldError[];
   /**

@@ -2,22 +2,13 @@ import type { ChartState, ChartTransition, Statechart } from "../model/statechar
 import { START } from "./check.ts";
 import { type Definition, subgraphOf } from "./definition.ts";
 import { dominators } from "./dominators.ts";
+import { type Edge, edgesOf } from "./edges.ts";
 import { END } from "./moves.ts";
 
 /** A graph with more nodes is drawn flat: what runs side by side is looked for in small ones alone. */
 const MOST_NESTED = 200;
 /** Subgraphs within subgraphs that are drawn. */
 const DEEPEST = 6;
-
-interface Edge {
-  readonly to: string;
-  /** Only the run itself knows whether it is taken. */
-  readonly guard?: string;
-  readonly description?: string;
-}
-
-/** Where it leads is a function's to say, so every place is shown that nothing else leads to. */
-const CHOSEN = { guard: "chosen", description: "chosen at run time; the graph does not declare where" };
 
 /**
  * The graph as a statechart: a node is a state, an edge a transition on the node's end, a subgraph a state with states inside,
@@ -69,44 +60,6 @@ function transitions(node: string, out: readonly Edge[], id: (node: string) => s
   const event = node === START ? "start" : `${node}.done`;
   const list = out.map(({ to, ...how }): ChartTransition => ({ target: `#${id(to)}`, ...how }));
   return { [event]: list };
-}
-
-/** Every edge, by the node that it leaves, the start first and the end last. */
-function edgesOf(definition: Definition): ReadonlyMap<string, readonly Edge[]> {
-  const { nodes, edges } = definition;
-  const out = new Map<string, Edge[]>([START, ...nodes.keys(), END].map((name) => [name, []]));
-  const led = new Set<string>();
-  const lead = (from: string, edge: Edge) => {
-    led.add(edge.to);
-    out.get(from)?.push(edge);
-  };
-  for (const [from, { kind, targets }] of edges) {
-    for (const to of targets ?? []) lead(from, kind === "choice" ? { to, guard: "chosen" } : { to });
-  }
-  for (const node of nodes.values()) {
-    for (const from of node.after) {
-      const others = node.after.filter((one) => one !== from);
-      lead(from, {
-        to: node.name,
-        ...(others.length > 0 && { guard: `${others.join(", ")} done`, description: "waits for all" }),
-      });
-    }
-  }
-  const unled = [...nodes.keys()].filter((name) => !led.has(name));
-  const open = [...edges].filter(([, { targets }]) => targets === null).map(([from]) => from);
-  const last = [...nodes.keys()].filter((name) => out.get(name)?.length === 0 && !open.includes(name));
-  for (const from of open) {
-    const to = unled.length > 0 ? unled : [...nodes.keys()];
-    for (const one of [...to.filter((name) => name !== from), END])
-      out.get(from)?.push({ to: one, ...CHOSEN });
-  }
-  for (const from of last) {
-    // A body may say itself where to go, by `to` or `send`.
-    const to = open.length === 0 && !unled.includes(from) ? unled : [];
-    for (const one of to) out.get(from)?.push({ to: one, ...CHOSEN });
-    out.get(from)?.push({ to: END });
-  }
-  return out;
 }
 
 interface Group {

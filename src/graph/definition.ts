@@ -42,6 +42,8 @@ export interface Definition {
   readonly input: ReadonlyMap<string, Schema | null> | null;
   /** The keys of the state that a run shows as its values; null: all. */
   readonly output: readonly string[] | null;
+  /** What is said of them. */
+  readonly outputSchemas: ReadonlyMap<string, Schema | null> | null;
   /** Makes a state that another structure of this graph left fit this one. */
   readonly migrate: ((state: JsonObject, from: { readonly from: string }) => unknown) | undefined;
 }
@@ -205,6 +207,7 @@ function definitionOf(literal: Literal): Definition {
     context,
     input: inputOf(literal.input, rules),
     output: output && [...output.keys()],
+    outputSchemas: output,
     migrate: migrate as Definition["migrate"],
   });
 }

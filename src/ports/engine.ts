@@ -1,3 +1,5 @@
+import type { Drawing } from "../model/drawing.ts";
+import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
@@ -192,6 +194,20 @@ export interface Engine {
   graphs(): readonly string[];
   /** The graph as a statechart, for drawings; undefined when it is unknown, or no kind that can be drawn. */
   chart?(graph: string): Statechart | undefined;
+  /**
+   * The graph as clients draw it, `levels` of subgraphs in the place of their nodes (all for Infinity).
+   * @param config the assistant's: some graphs are made anew by it
+   * @throws ServiceError `graph.not_found`
+   */
+  drawing(graph: string, levels: number, config: JsonObject): Eventually<Drawing>;
+  /** What the graph takes and gives. @throws ServiceError `graph.not_found` */
+  schemas(graph: string, config: JsonObject): Eventually<GraphSchemas>;
+  /**
+   * The same of its subgraphs at all levels, by the nodes that lead to them (`node|node`); as `graph_id` the name under which
+   * each is served itself, else that of its own.
+   * @throws ServiceError `graph.not_found`
+   */
+  subgraphs(graph: string, config: JsonObject): Eventually<ReadonlyMap<string, GraphSchemas>>;
   /** Is this node of a graph, or of the subgraph at namespace `ns` in it, a graph itself? False where there is none. */
   isSubgraph(graph: string, ns: string, node: string): boolean;
   /** @throws ServiceError `graph.not_found` */

@@ -1,6 +1,7 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel, Rule } from "../channel.ts";
 import { faults, parse, shapeOf, validate, type Schema } from "../schema.ts";
+import { jsonSchemaOf } from "../json-schema.ts";
 import { only } from "./single.ts";
 
 const set: Rule["update"] = (_current, writes, key) => {
@@ -17,6 +18,8 @@ export function value<T>(initial?: T): Channel<T | undefined, T> {
     kind: "value",
     life: "kept",
     initial: initial === undefined ? undefined : toStorable(initial, "initial"),
+    // Any value may follow.
+    describe: () => (initial === undefined ? {} : { default: initial }),
     read: toStorable,
     update: set,
   };
@@ -41,8 +44,12 @@ export function checked(schema: Schema, key: string): Channel {
 }
 
 /** What a schema says of values that are stored. */
-export function checksOf(schema: Schema): Pick<Rule, "shape" | "check"> {
-  return { shape: shapeOf(schema), check: (stored, at) => faults(schema, stored, at) };
+export function checksOf(schema: Schema): Pick<Rule, "shape" | "check" | "describe"> {
+  return {
+    shape: shapeOf(schema),
+    check: (stored, at) => faults(schema, stored, at),
+    describe: (side) => jsonSchemaOf(schema, side),
+  };
 }
 
 /** How a declared value is read: by its schema, or as it is. */

@@ -11,6 +11,7 @@ export function list<V>(): Channel<readonly V[], readonly V[]> {
     life: "kept",
     initial: Object.freeze([]),
     check: checkList,
+    describe: () => ({ type: "array" }),
     read(write, at) {
       if (!Array.isArray(write)) refuse(at, "must be an array: its items are appended");
       return toStorable(write, at);

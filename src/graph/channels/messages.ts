@@ -8,6 +8,7 @@ import {
   type MessageLike,
   type RemoveMessage,
 } from "../message.ts";
+import { messagesSchema } from "./described.ts";
 import { checkList } from "./list.ts";
 
 type Incoming = Message | RemoveMessage;
@@ -88,6 +89,7 @@ export function messages(
     initial: Object.freeze([]),
     ...(onInterrupt === "keep" && { keepsPartial: true }),
     check: checkList,
+    describe: () => messagesSchema,
     holds: (current, id) => Array.isArray(current) && holds(current as readonly Message[], id),
     read(write, at, mint) {
       const single = !Array.isArray(write) || isPair(write);

@@ -1,6 +1,7 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
 import { isSchema, validate, type Schema } from "../schema.ts";
+import { startingWith } from "./described.ts";
 import { checksOf, reader } from "./last-value.ts";
 
 /**
@@ -23,6 +24,8 @@ export function reduce(start: unknown, fold: (value: never, update: never) => un
     kind: "reduce",
     life: "kept",
     initial: schema === undefined ? toStorable(start, "initial") : initialOf(schema),
+    // What is folded into the value may be of another type.
+    describe: (side) => (side === "output" ? startingWith(start) : {}),
     ...(schema && checksOf(schema)),
     read: reader(schema),
     update(current, writes, key) {

@@ -1,0 +1,31 @@
+import type { JsonObject } from "../../model/json.ts";
+
+const text = { type: "string" };
+
+/** A list of messages, as JSON Schema. Clients offer a conversation where they find `langgraph_type`. */
+export const messagesSchema: JsonObject = {
+  type: "array",
+  langgraph_type: "messages",
+  items: {
+    type: "object",
+    properties: {
+      type: { type: "string", enum: ["human", "ai", "tool", "system", "function"] },
+      role: { ...text, description: 'May stand for the type: "user", "assistant", ...' },
+      content: { anyOf: [text, { type: "array", items: { type: "object" } }] },
+      id: text,
+      name: { type: ["string", "null"] },
+      additional_kwargs: { type: "object" },
+      response_metadata: { type: "object" },
+      tool_calls: { type: "array", items: { type: "object" } },
+      tool_call_id: text,
+    },
+    required: ["content"],
+  },
+};
+
+/** What a value to start with tells of a key. */
+export function startingWith(initial: unknown): JsonObject {
+  if (initial === undefined) return {};
+  const type = initial === null ? undefined : Array.isArray(initial) ? "array" : typeof initial;
+  return type === undefined ? { default: initial } : { type, default: initial };
+}
