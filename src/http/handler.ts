@@ -8,6 +8,7 @@ import { loggedReply } from "./request-log.ts";
 import { requestId } from "./request-id.ts";
 import { Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
+import { drawingRoutes } from "./routes/drawings.ts";
 import { authRoutes } from "./routes/auth.ts";
 import { inspectRoutes } from "./routes/inspect.ts";
 import { metaRoutes } from "./routes/meta.ts";
@@ -33,6 +34,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     ...streamRoutes(deps),
     ...waitRoutes(deps),
     ...assistantRoutes(deps),
+    ...drawingRoutes(deps),
     ...authRoutes(deps),
     ...webhookRoutes(deps),
     ...metaRoutes(deps),

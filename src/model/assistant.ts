@@ -14,6 +14,9 @@ export interface AssistantRecord {
   readonly updated_at: number;
 }
 
+/** What an assistant was like from `created_at` on. Never changed, and its number is never given again. */
+export interface AssistantVersion extends Omit<AssistantRecord, "updated_at"> {}
+
 /** Which assistants are meant: those that fit all that is named. */
 export interface AssistantFilter {
   readonly graph_id?: string;

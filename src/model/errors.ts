@@ -17,6 +17,7 @@ export type ErrorCode =
   | "run.conflict"
   | "assistant.not_found"
   | "assistant.exists"
+  | "assistant.version_not_found"
   | "graph.not_found"
   | "graph.invalid"
   | "graph.recursion"

@@ -1,4 +1,4 @@
-import type { AssistantFilter, AssistantRecord } from "../model/assistant.ts";
+import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../model/assistant.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
 
@@ -11,6 +11,8 @@ export interface ThreadQuery {
 /** One change of the catalog. */
 export type CatalogChange =
   | { readonly kind: "assistant.put"; readonly assistant: AssistantRecord }
+  | { readonly kind: "assistant.version"; readonly version: AssistantVersion }
+  /** With its versions that are stored by then. */
   | { readonly kind: "assistant.delete"; readonly assistant: string };
 
 /** What no thread owns. Each `transact` is atomic and acknowledged: it resolves once it would survive a power cut. */
@@ -18,6 +20,9 @@ export interface Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined>;
   /** Newest first. */
   assistants(tenant: string, filter: AssistantFilter): AsyncIterable<AssistantRecord>;
+  /** An assistant's versions, newest first. */
+  versions(tenant: string, assistant: string): AsyncIterable<AssistantVersion>;
+  version(tenant: string, assistant: string, version: number): Eventually<AssistantVersion | undefined>;
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void>;
   /** The index of threads, which the journal's appends keep; temporary ones are not in it. */
   threads(tenant: string, query: ThreadQuery): Promise<readonly ThreadKey[]>;

@@ -31,16 +31,17 @@ export async function searchAssistants(
   defaults: readonly AssistantRecord[],
   { limit, offset, sort_by = "created_at", sort_order = "desc", ...filter }: AssistantSearch,
 ): Promise<AssistantPage> {
-  const isTime = sort_by === "created_at" || sort_by === "updated_at";
   const system = new Map<string, AssistantRecord>();
   const places: Place[] = [];
   for (const assistant of defaults) {
-    if (!matches(assistant, filter)) continue;
-    const { assistant_id } = assistant;
+    const { assistant_id, version } = assistant;
     system.set(assistant_id, assistant);
-    places.push({ id: assistant_id, by: isTime ? Number.NEGATIVE_INFINITY : orderOf(assistant[sort_by]) });
+    if (!matches(assistant, filter)) continue;
+    const isOld = sort_by === "created_at" || (sort_by === "updated_at" && version === 1);
+    places.push({ id: assistant_id, by: isOld ? Number.NEGATIVE_INFINITY : orderOf(assistant[sort_by]) });
   }
   for await (const assistant of catalog.assistants(tenant, filter)) {
+    if (system.has(assistant.assistant_id)) continue;
     places.push({ id: assistant.assistant_id, by: orderOf(assistant[sort_by]) });
   }
   const sign = sort_order === "asc" ? 1 : -1;

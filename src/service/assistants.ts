@@ -1,36 +1,63 @@
-import type { AssistantRecord } from "../model/assistant.ts";
+import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../model/assistant.ts";
 import { ServiceError } from "../model/errors.ts";
-import { defaultAssistantId, parseUuid, uuid7 } from "../model/ids.ts";
-import type { JsonObject } from "../model/json.ts";
+import { parseUuid, uuid7 } from "../model/ids.ts";
+import { contains, type JsonObject } from "../model/json.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Random } from "../ports/random.ts";
 import { type AssistantPage, type AssistantSearch, searchAssistants } from "./assistant-search.ts";
+import { DefaultAssistants } from "./default-assistants.ts";
+import { Exclusive } from "./exclusive.ts";
 import { storableObject } from "./storable.ts";
 
-export interface NewAssistant {
-  readonly graph_id: string;
-  readonly assistant_id?: string;
+/** What of an assistant its maker may say. */
+export interface AssistantParts {
+  readonly graph_id?: string;
   readonly name?: string;
   readonly description?: string;
   readonly config?: JsonObject;
   readonly context?: JsonObject;
   readonly metadata?: JsonObject;
+}
+
+export interface NewAssistant extends AssistantParts {
+  readonly graph_id: string;
+  readonly assistant_id?: string;
   /** What to do when the id is taken: `raise` (default) throws `assistant.exists`, `do_nothing` answers what is there. */
   readonly if_exists?: "raise" | "do_nothing";
 }
 
+export interface VersionQuery {
+  readonly limit: number;
+  readonly offset: number;
+  /** Every member must be contained in the version's metadata. */
+  readonly metadata?: JsonObject;
+}
+
+/** An assistant is named by its id, or the default one by its graph's name. */
 export interface Assistants {
   /** @throws ServiceError `assistant.not_found` */
-  get(tenant: string, id: string): Eventually<AssistantRecord>;
-  /** The assistant that a run names: by id, or by its graph's name. @throws ServiceError `assistant.not_found` */
+  get(tenant: string, name: string): Eventually<AssistantRecord>;
+  /** The assistant that a run names. @throws ServiceError `assistant.not_found`, `graph.not_found` */
   resolve(tenant: string, name: string): Eventually<AssistantRecord>;
   /** @throws ServiceError `graph.not_found`, `assistant.exists`, `validation.failed` */
   create(tenant: string, asked: NewAssistant): Promise<AssistantRecord>;
+  /**
+   * Makes a new version, whose number is above all that there were. Metadata is merged, the rest replaced where it is given.
+   * @throws ServiceError `assistant.not_found`, `graph.not_found`, `validation.failed`
+   */
+  update(tenant: string, name: string, asked: AssistantParts): Promise<AssistantRecord>;
+  /** Newest first. @throws ServiceError `assistant.not_found` */
+  versions(tenant: string, name: string, query: VersionQuery): Promise<readonly AssistantVersion[]>;
+  /** Makes the assistant what it was in that version. @throws ServiceError `assistant.not_found`, `assistant.version_not_found` */
+  setLatest(tenant: string, name: string, version: number): Promise<AssistantRecord>;
+  /** With all its versions; a default one is then as it was made. @throws ServiceError `assistant.not_found` */
+  delete(tenant: string, name: string): Promise<AssistantRecord>;
   /** Unless it is asked for otherwise, newest first, the default ones last. */
   search(tenant: string, query: AssistantSearch): Promise<AssistantPage>;
+  count(tenant: string, filter: AssistantFilter): Promise<number>;
 }
 
 interface Deps {
@@ -41,48 +68,55 @@ interface Deps {
 }
 
 export function createAssistants({ catalog, engine, clock, random }: Deps): Assistants {
-  /** One for each graph, by its name and by its id; nothing of them is stored. */
-  const byGraph = new Map<string, AssistantRecord>();
-  const byId = new Map<string, AssistantRecord>();
-  const started = clock.now();
-
-  function defaultOf(graph: string): AssistantRecord {
-    const known = byGraph.get(graph);
-    if (known !== undefined) return known;
-    const made = defaultAssistant(graph, started);
-    byGraph.set(graph, made);
-    byId.set(made.assistant_id, made);
-    return made;
-  }
-
-  /** Graphs may come and go while the server runs. */
-  const defaults = () => engine.graphs().map(defaultOf);
-
-  /** Creations under way under an id that the client chose: two of them must not both find it free. */
-  const creating = new Map<string, Promise<unknown>>();
+  const defaults = new DefaultAssistants({ catalog, engine, started: clock.now() });
+  /** Two changes of one assistant must not both start from what it was, nor two creations find an id free. */
+  const changes = new Exclusive();
 
   function find(tenant: string, name: string): Eventually<AssistantRecord | undefined> {
-    if (engine.has(name)) return defaultOf(name);
+    const found = defaults.find(tenant, name);
+    if (found !== undefined) return found;
     const id = parseUuid(name);
-    if (id === undefined) return undefined;
-    if (!byId.has(id)) defaults();
-    const system = byId.get(id);
-    if (system === undefined) return catalog.assistant(tenant, id);
-    return engine.has(system.graph_id) ? system : undefined;
+    return id === undefined ? undefined : catalog.assistant(tenant, id);
   }
 
-  async function store(tenant: string, id: string, asked: NewAssistant): Promise<AssistantRecord> {
+  const get = (tenant: string, name: string) =>
+    andThen(find(tenant, name), (found) => found ?? refuse("assistant.not_found", "Assistant not found"));
+
+  /** Does something with an assistant, alone. */
+  async function change<T>(
+    tenant: string,
+    name: string,
+    work: (assistant: AssistantRecord) => Promise<T>,
+  ): Promise<T> {
+    const { assistant_id: id } = await get(tenant, name);
+    return changes.run(`${tenant}/${id}`, async () => work(await get(tenant, id)));
+  }
+
+  async function store(
+    tenant: string,
+    assistant: AssistantRecord,
+    versions: readonly AssistantVersion[],
+  ): Promise<AssistantRecord> {
+    await catalog.transact(tenant, [
+      { kind: "assistant.put", assistant },
+      ...versions.map((version) => ({ kind: "assistant.version", version }) as const),
+    ]);
+    defaults.changed(tenant, assistant.assistant_id, assistant);
+    return assistant;
+  }
+
+  async function make(tenant: string, id: string, asked: NewAssistant): Promise<AssistantRecord> {
     const existing = await find(tenant, id);
     if (existing !== undefined) {
       if (asked.if_exists === "do_nothing") return existing;
       throw new ServiceError("assistant.exists", "Assistant already exists");
     }
     const now = clock.now();
-    const assistant: AssistantRecord = {
+    const made: AssistantRecord = {
       assistant_id: id,
       graph_id: asked.graph_id,
       version: 1,
-      name: asked.name === "" ? asked.graph_id : (asked.name ?? "Untitled"),
+      name: nameOf(asked.name ?? "Untitled", asked.graph_id),
       description: asked.description ?? null,
       config: storableObject(asked.config, "config"),
       context: storableObject(asked.context, "context"),
@@ -90,13 +124,45 @@ export function createAssistants({ catalog, engine, clock, random }: Deps): Assi
       created_at: now,
       updated_at: now,
     };
-    await catalog.transact(tenant, [{ kind: "assistant.put", assistant }]);
-    return assistant;
+    return store(tenant, made, [versionOf(made, now)]);
+  }
+
+  async function revise(
+    tenant: string,
+    before: AssistantRecord,
+    asked: AssistantParts,
+  ): Promise<AssistantRecord> {
+    const { graph_id = before.graph_id, name, description, config, context, metadata } = asked;
+    const newest = await newestOf(tenant, before.assistant_id);
+    const now = clock.now();
+    const after: AssistantRecord = {
+      ...before,
+      graph_id,
+      version: (newest ?? before.version) + 1,
+      updated_at: now,
+      ...(name !== undefined && { name: nameOf(name, graph_id) }),
+      ...(description !== undefined && { description }),
+      ...(config !== undefined && { config: storableObject(config, "config") }),
+      ...(context !== undefined && { context: storableObject(context, "context") }),
+      metadata: { ...before.metadata, ...storableObject(metadata, "metadata") },
+    };
+    // Of a default one nothing is stored before its first change.
+    const first = newest === undefined ? [versionOf(before, before.created_at)] : [];
+    return store(tenant, after, [...first, versionOf(after, now)]);
+  }
+
+  async function newestOf(tenant: string, id: string): Promise<number | undefined> {
+    for await (const { version } of catalog.versions(tenant, id)) return version;
+    return undefined;
+  }
+
+  function checkGraph(graph: string): void {
+    if (engine.has(graph)) return;
+    refuse("graph.not_found", `There is no graph "${clip(graph)}"; there is ${list(engine)}`);
   }
 
   return {
-    get: (tenant, id) =>
-      andThen(find(tenant, id), (found) => found ?? refuse("assistant.not_found", "Assistant not found")),
+    get,
 
     resolve: (tenant, name) =>
       andThen(find(tenant, name), (found) => {
@@ -106,47 +172,72 @@ export function createAssistants({ catalog, engine, clock, random }: Deps): Assi
       }),
 
     async create(tenant, asked) {
-      if (!engine.has(asked.graph_id)) {
-        refuse("graph.not_found", `There is no graph "${clip(asked.graph_id)}"; there is ${list(engine)}`);
-      }
-      if (asked.assistant_id === undefined) {
-        return store(tenant, uuid7(clock.now(), random.bytes(16)), asked);
-      }
-      const name = `${tenant}/${asked.assistant_id}`;
-      while (creating.has(name)) await creating.get(name);
-      const made = store(tenant, asked.assistant_id, asked);
-      // Whoever waits only wants to know that it is over.
-      creating.set(
-        name,
-        made.catch(() => undefined),
-      );
-      try {
-        return await made;
-      } finally {
-        creating.delete(name);
-      }
+      checkGraph(asked.graph_id);
+      const id = asked.assistant_id ?? uuid7(clock.now(), random.bytes(16));
+      return changes.run(`${tenant}/${id}`, () => make(tenant, id, asked));
     },
 
-    search: (tenant, query) => searchAssistants(catalog, tenant, defaults(), query),
+    update: (tenant, name, asked) =>
+      change(tenant, name, (before) => {
+        if (asked.graph_id !== undefined) checkGraph(asked.graph_id);
+        return revise(tenant, before, asked);
+      }),
+
+    async versions(tenant, name, { limit, offset, metadata = {} }) {
+      const assistant = await get(tenant, name);
+      const found: AssistantVersion[] = [];
+      let skipped = 0;
+      let stored = false;
+      for await (const version of catalog.versions(tenant, assistant.assistant_id)) {
+        stored = true;
+        if (!contains(version.metadata, metadata)) continue;
+        if (skipped++ < offset) continue;
+        if (found.length === limit) break;
+        found.push(version);
+      }
+      if (stored || offset > 0 || !contains(assistant.metadata, metadata)) return found;
+      return [versionOf(assistant, assistant.created_at)];
+    },
+
+    setLatest: (tenant, name, number) =>
+      change(tenant, name, async (before) => {
+        const isOnly = number === before.version;
+        const version = isOnly ? before : await catalog.version(tenant, before.assistant_id, number);
+        if (version === undefined) {
+          return refuse("assistant.version_not_found", `Assistant version not found: there is no ${number}`);
+        }
+        const { created_at } = before;
+        return store(tenant, { ...version, created_at, updated_at: clock.now() }, []);
+      }),
+
+    delete: (tenant, name) =>
+      change(tenant, name, async (before) => {
+        const { assistant_id: id } = before;
+        await catalog.transact(tenant, [{ kind: "assistant.delete", assistant: id }]);
+        defaults.changed(tenant, id, null);
+        return before;
+      }),
+
+    search: async (tenant, query) => searchAssistants(catalog, tenant, await defaults.all(tenant), query),
+
+    async count(tenant, filter) {
+      const query = { ...filter, limit: 0, offset: 0 };
+      return (await searchAssistants(catalog, tenant, await defaults.all(tenant), query)).total;
+    },
   };
 }
 
-export function defaultAssistant(graph: string, now: number): AssistantRecord {
-  return {
-    assistant_id: defaultAssistantId(graph),
-    graph_id: graph,
-    version: 1,
-    name: graph,
-    description: null,
-    config: {},
-    context: {},
-    metadata: { created_by: "system" },
-    created_at: now,
-    updated_at: now,
-  };
+function versionOf(assistant: AssistantRecord, created_at: number): AssistantVersion {
+  const { updated_at: _, ...version } = assistant;
+  return { ...version, created_at };
 }
 
-function refuse(code: "assistant.not_found" | "graph.not_found", message: string): never {
+const nameOf = (name: string, graph: string) => (name === "" ? graph : name);
+
+function refuse(
+  code: "assistant.not_found" | "assistant.version_not_found" | "graph.not_found",
+  message: string,
+): never {
   throw new ServiceError(code, message);
 }
 

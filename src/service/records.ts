@@ -1,4 +1,4 @@
-import type { AssistantRecord } from "../model/assistant.ts";
+import type { AssistantRecord, AssistantVersion } from "../model/assistant.ts";
 import type { Checkpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -8,19 +8,22 @@ import { toIso } from "../model/time.ts";
 
 /** Stored records as the wire shows them. */
 
-export function assistantOf(assistant: AssistantRecord): JsonObject {
+export function versionOf(version: AssistantVersion): JsonObject {
   return {
-    assistant_id: assistant.assistant_id,
-    graph_id: assistant.graph_id,
-    version: assistant.version,
-    name: assistant.name,
-    description: assistant.description,
-    config: assistant.config,
-    context: assistant.context,
-    metadata: assistant.metadata,
-    created_at: toIso(assistant.created_at),
-    updated_at: toIso(assistant.updated_at),
+    assistant_id: version.assistant_id,
+    graph_id: version.graph_id,
+    version: version.version,
+    name: version.name,
+    description: version.description,
+    config: version.config,
+    context: version.context,
+    metadata: version.metadata,
+    created_at: toIso(version.created_at),
   };
+}
+
+export function assistantOf(assistant: AssistantRecord): JsonObject {
+  return { ...versionOf(assistant), updated_at: toIso(assistant.updated_at) };
 }
 
 /** `values`: the state, null for a thread that has none yet. */

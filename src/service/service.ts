@@ -8,6 +8,7 @@ import type { Outbox } from "../ports/outbox.ts";
 import type { Random } from "../ports/random.ts";
 import type { Hub } from "../stream/hub.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
+import { createDrawings, type Drawings } from "./drawings.ts";
 import { createInspection, type Inspection } from "./inspection.ts";
 import { createRuns, type Runs } from "./runs.ts";
 import { createThreads, type Threads } from "./threads.ts";
@@ -31,6 +32,7 @@ export interface Service {
   readonly threads: Threads;
   readonly runs: Runs;
   readonly assistants: Assistants;
+  readonly drawings: Drawings;
   readonly webhooks: Webhooks;
   readonly inspection: Inspection;
 }
@@ -40,6 +42,7 @@ export function createService(deps: ServiceDeps): Service {
   const webhooks = createWebhooks(deps);
   return {
     assistants,
+    drawings: createDrawings(deps.engine, assistants),
     threads: createThreads(deps),
     runs: createRuns({ ...deps, assistants, webhooks }),
     webhooks,

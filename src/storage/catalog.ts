@@ -1,4 +1,9 @@
-import { type AssistantFilter, type AssistantRecord, matches } from "../model/assistant.ts";
+import {
+  type AssistantFilter,
+  type AssistantRecord,
+  type AssistantVersion,
+  matches,
+} from "../model/assistant.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Catalog, CatalogChange, ThreadQuery } from "../ports/catalog.ts";
 import type { Committer } from "./committer.ts";
@@ -10,6 +15,8 @@ import {
   indexKey,
   indexPrefix,
   lastSegment,
+  versionKey,
+  versionPrefix,
   within,
 } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
@@ -38,12 +45,46 @@ export class KvCatalog implements Catalog {
     }
   }
 
+  async *versions(tenant: string, assistant: string): AsyncGenerator<AssistantVersion> {
+    const range = { ...within(versionPrefix(tenant, assistant)), reverse: true };
+    for await (const [at, bytes] of this.#kv.entries(range)) {
+      yield unseal(bytes, { tenant, thread: "" }, at) as AssistantVersion;
+    }
+  }
+
+  version(tenant: string, assistant: string, version: number): AssistantVersion | undefined {
+    const at = versionKey(tenant, assistant, version);
+    const bytes = this.#kv.getSync(at);
+    return bytes && (unseal(bytes, { tenant, thread: "" }, at) as AssistantVersion);
+  }
+
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void> {
+    const deleted = changes.flatMap((change) => (change.kind === "assistant.delete" ? change.assistant : []));
+    if (deleted.length === 0) return this.#store(tenant, changes, new Map());
+    return this.#versionsOf(tenant, deleted).then((versions) => this.#store(tenant, changes, versions));
+  }
+
+  /** Where the versions of these assistants are. */
+  async #versionsOf(tenant: string, ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const found = new Map<string, string[]>();
+    for (const id of ids) {
+      const keys: string[] = [];
+      for await (const [at] of this.#kv.entries(within(versionPrefix(tenant, id)))) keys.push(at);
+      found.set(id, keys);
+    }
+    return found;
+  }
+
+  #store(
+    tenant: string,
+    changes: readonly CatalogChange[],
+    versions: ReadonlyMap<string, readonly string[]>,
+  ): Promise<void> {
     const { refusal } = this.#committer;
     if (refusal !== undefined) return Promise.reject(refusal);
     const ops: Op[] = [];
     try {
-      for (const change of changes) this.#apply(tenant, change, ops);
+      for (const change of changes) this.#apply(tenant, change, versions, ops);
     } catch (cause) {
       return Promise.reject(cause);
     }
@@ -53,12 +94,23 @@ export class KvCatalog implements Catalog {
     });
   }
 
-  #apply(tenant: string, change: CatalogChange, ops: Op[]): void {
+  #apply(
+    tenant: string,
+    change: CatalogChange,
+    versions: ReadonlyMap<string, readonly string[]>,
+    ops: Op[],
+  ): void {
+    if (change.kind === "assistant.version") {
+      const { assistant_id, version } = change.version;
+      ops.push({ key: versionKey(tenant, assistant_id, version), value: seal(change.version) });
+      return;
+    }
     const id = change.kind === "assistant.put" ? change.assistant.assistant_id : change.assistant;
     const before = this.assistant(tenant, id);
     if (before !== undefined) ops.push({ key: orderOf(tenant, before), value: null });
     if (change.kind === "assistant.delete") {
       ops.push({ key: assistantKey(tenant, id), value: null });
+      for (const key of versions.get(id) ?? []) ops.push({ key, value: null });
       return;
     }
     ops.push({ key: assistantKey(tenant, id), value: seal(change.assistant) });

@@ -102,6 +102,10 @@ export const assistantKey = (tenant: string, id: string): string => `${segment(t
 export const assistantOrderPrefix = (tenant: string): string => `${segment(tenant)}/ao/`;
 export const assistantOrderKey = (tenant: string, created: number, id: string): string =>
   `${assistantOrderPrefix(tenant)}${ordinal(created)}/${segment(id)}`;
+export const versionPrefix = (tenant: string, assistant: string): string =>
+  `${segment(tenant)}/av/${segment(assistant)}/`;
+export const versionKey = (tenant: string, assistant: string, version: number): string =>
+  versionPrefix(tenant, assistant) + ordinal(version);
 
 /** What is owed: a delivery, and what it tells. */
 export const deliveriesPrefix = (tenant: string, status: string): string => `${segment(tenant)}/d/${status}/`;

@@ -17,6 +17,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "run.conflict": 409,
   "assistant.not_found": 404,
   "assistant.exists": 409,
+  "assistant.version_not_found": 404,
   "graph.not_found": 404,
   "graph.invalid": 422,
   "graph.recursion": 422,

@@ -92,6 +92,35 @@ export const assistantCreate = shape(
   }),
 );
 
+export const assistantUpdate = shape(
+  Type.Object({
+    graph_id: Type.Optional(Type.String()),
+    name: Type.Optional(Type.String({ maxLength: 1000 })),
+    description: Type.Optional(Type.String({ maxLength: 100_000 })),
+    config: Type.Optional(config),
+    context: Type.Optional(object),
+    metadata: Type.Optional(object),
+  }),
+);
+
+export const assistantVersions = shape(
+  Type.Object({
+    metadata: Type.Optional(object),
+    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+  }),
+);
+
+export const assistantLatest = shape(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
+
+export const assistantCount = shape(
+  Type.Object({
+    graph_id: Type.Optional(Type.String()),
+    metadata: Type.Optional(object),
+    name: Type.Optional(Type.String()),
+  }),
+);
+
 const assistantFields = [
   "assistant_id",
   "graph_id",

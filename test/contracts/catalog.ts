@@ -77,6 +77,31 @@ export function catalogContract(
       expect(await list()).toEqual([2]);
     });
 
+    test("an assistant has its versions, newest first, until it is deleted", async () => {
+      const versions = async (n: number, tenant = "_") =>
+        (await all(harness.catalog.versions(tenant, id(n)))).map(({ version }) => version);
+      const revise = (n: number, version: number) => {
+        const { updated_at: _, ...rest } = assistant(n, { of: n }, { version });
+        return harness.catalog.transact("_", [
+          { kind: "assistant.put", assistant: assistant(n, {}, { version }) },
+          { kind: "assistant.version", version: rest },
+        ]);
+      };
+      expect(await versions(1)).toEqual([]);
+      for (let version = 1; version <= 40; version++) await revise(1, version);
+      await revise(2, 1);
+      expect(await versions(1)).toEqual(Array.from({ length: 40 }, (_, i) => 40 - i));
+      expect(await versions(1, "other")).toEqual([]);
+      expect(await harness.catalog.version("_", id(1), 17)).toMatchObject({
+        version: 17,
+        metadata: { of: 1 },
+      });
+      expect(await harness.catalog.version("_", id(1), 41)).toBeUndefined();
+      await harness.catalog.transact("_", [{ kind: "assistant.delete", assistant: id(1) }]);
+      expect([await versions(1), await versions(2)]).toEqual([[], [1]]);
+      expect(await harness.catalog.version("_", id(1), 17)).toBeUndefined();
+    });
+
     test("all changes of a transaction are made, in their order", async () => {
       await harness.catalog.transact("_", [
         { kind: "assistant.put", assistant: assistant(1) },

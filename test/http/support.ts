@@ -8,7 +8,8 @@ import type { ThreadKey } from "../../src/model/thread.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../../src/ports/transport.ts";
-import { defaultAssistant } from "../../src/service/assistants.ts";
+import { defaultAssistant } from "../../src/service/default-assistants.ts";
+import type { GraphSchemas } from "../../src/model/graph-schemas.ts";
 import { draftOf, type RunRequest } from "../../src/service/kwargs.ts";
 import { runOf } from "../../src/service/records.ts";
 import type { Service } from "../../src/service/service.ts";
@@ -157,6 +158,15 @@ class EmptyReader implements Reader {
   close(): void {}
 }
 
+const noSchemas: GraphSchemas = {
+  graph_id: "agent",
+  input_schema: null,
+  output_schema: null,
+  state_schema: null,
+  config_schema: null,
+  context_schema: null,
+};
+
 export interface Asked {
   readonly what: string;
   readonly args: readonly unknown[];
@@ -195,8 +205,19 @@ export function protocol(
       get: (...args) => (note("assistants.get", ...args), agent),
       resolve: (...args) => (note("assistants.resolve", ...args), agent),
       create: async (...args) => (note("assistants.create", ...args), agent),
+      update: async (...args) => (note("assistants.update", ...args), agent),
+      versions: async (...args) => (note("assistants.versions", ...args), [agent]),
+      setLatest: async (...args) => (note("assistants.setLatest", ...args), agent),
+      delete: async (...args) => (note("assistants.delete", ...args), agent),
+      count: async (...args) => (note("assistants.count", ...args), 7),
       search: async (...args) => (note("assistants.search", ...args), { assistants: [agent], total: 1 }),
       ...overrides.assistants,
+    },
+    drawings: {
+      drawing: async (...args) => (note("drawings.drawing", ...args), { nodes: [], edges: [] }),
+      schemas: async (...args) => (note("drawings.schemas", ...args), noSchemas),
+      subgraphs: async (...args) => (note("drawings.subgraphs", ...args), { sub: noSchemas }),
+      ...overrides.drawings,
     },
     webhooks: {
       check: (webhook) => note("webhooks.check", webhook),

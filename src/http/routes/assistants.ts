@@ -1,22 +1,36 @@
 import { parseUuid } from "../../model/ids.ts";
-import { assistantOf } from "../../service/records.ts";
+import { assistantOf, versionOf } from "../../service/records.ts";
+import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import { pageHeaders, pick } from "../page.ts";
 import type { Route } from "../router.ts";
-import { dropNulls } from "../../wire/body.ts";
-import { assistantCreate, assistantSearch } from "../../wire/schemas.ts";
+import { dropNulls, type RawBody } from "../../wire/body.ts";
+import { JSON_HEADERS } from "../../wire/errors.ts";
+import {
+  assistantCount,
+  assistantCreate,
+  assistantLatest,
+  assistantSearch,
+  assistantUpdate,
+  assistantVersions,
+} from "../../wire/schemas.ts";
 import { refuseUnserved } from "../../wire/unserved.ts";
 
 export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly Route[] {
+  /** A body with what an assistant is set up with. */
+  async function parts(call: Call): Promise<RawBody> {
+    const body = await call.body();
+    dropNulls(body["config"]);
+    refuseUnserved(body, "assistant");
+    return body;
+  }
+
   return [
     {
       method: "POST",
       path: "/assistants",
       async handle(call) {
-        const body = await call.body();
-        dropNulls(body["config"]);
-        refuseUnserved(body, "assistant");
-        const { assistant_id, ...rest } = assistantCreate.parse(body);
+        const { assistant_id, ...rest } = assistantCreate.parse(await parts(call));
         const id = parseUuid(assistant_id);
         const asked = id === undefined ? rest : { ...rest, assistant_id: id };
         call.json(assistantOf(await assistants.create(call.tenant, asked)));
@@ -30,6 +44,22 @@ export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly
       },
     },
     {
+      method: "PATCH",
+      path: "/assistants/:assistant_id",
+      async handle(call) {
+        const asked = assistantUpdate.parse(await parts(call));
+        call.json(assistantOf(await assistants.update(call.tenant, call.param(0), asked)));
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/assistants/:assistant_id",
+      async handle(call) {
+        await assistants.delete(call.tenant, call.param(0));
+        call.send(204, JSON_HEADERS);
+      },
+    },
+    {
       method: "POST",
       path: "/assistants/search",
       async handle(call) {
@@ -37,6 +67,30 @@ export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly
         const { assistants: found, total } = await assistants.search(call.tenant, { limit, offset, ...rest });
         const shown = found.map((assistant) => pick(assistantOf(assistant), select));
         call.json(shown, pageHeaders(offset + limit, total));
+      },
+    },
+    {
+      method: "POST",
+      path: "/assistants/count",
+      async handle(call) {
+        call.json(await assistants.count(call.tenant, assistantCount.parse(await call.body())));
+      },
+    },
+    {
+      method: "POST",
+      path: "/assistants/:assistant_id/versions",
+      async handle(call) {
+        const { limit = 10, offset = 0, ...rest } = assistantVersions.parse(await call.body());
+        const query = { limit, offset, ...rest };
+        call.json((await assistants.versions(call.tenant, call.param(0), query)).map(versionOf));
+      },
+    },
+    {
+      method: "POST",
+      path: "/assistants/:assistant_id/latest",
+      async handle(call) {
+        const { version } = assistantLatest.parse(await call.body());
+        call.json(assistantOf(await assistants.setLatest(call.tenant, call.param(0), version)));
       },
     },
   ];

@@ -1,0 +1,92 @@
+import type { AssistantRecord } from "../model/assistant.ts";
+import { defaultAssistantId, parseUuid } from "../model/ids.ts";
+import type { Catalog } from "../ports/catalog.ts";
+import type { Engine } from "../ports/engine.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
+
+interface Deps {
+  readonly catalog: Catalog;
+  readonly engine: Engine;
+  /** Since when there are any. */
+  readonly started: number;
+}
+
+/**
+ * One assistant for each graph, found by the graph's name and by an id made of it. Nothing of them is stored until one is
+ * changed, and what is stored then is that tenant's: deleted, it is again as it was made.
+ */
+export class DefaultAssistants {
+  readonly #deps: Deps;
+  readonly #byGraph = new Map<string, AssistantRecord>();
+  readonly #byId = new Map<string, AssistantRecord>();
+  /** What is stored instead, null for nothing: every run by a graph's name asks. */
+  readonly #stored = new Map<string, AssistantRecord | null>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** The one with this id, or of the graph with this name, as it was made; graphs may come and go. */
+  made(name: string): AssistantRecord | undefined {
+    const { engine } = this.#deps;
+    if (engine.has(name)) return this.#of(name);
+    const id = parseUuid(name);
+    if (id === undefined) return undefined;
+    if (!this.#byId.has(id)) for (const graph of engine.graphs()) this.#of(graph);
+    const found = this.#byId.get(id);
+    return found !== undefined && engine.has(found.graph_id) ? found : undefined;
+  }
+
+  /** The same as the tenant has it. */
+  find(tenant: string, name: string): Eventually<AssistantRecord> | undefined {
+    const made = this.made(name);
+    if (made === undefined) return undefined;
+    const at = `${tenant}/${made.assistant_id}`;
+    const stored = this.#stored.get(at);
+    if (stored !== undefined) return stored ?? made;
+    return andThen(this.#deps.catalog.assistant(tenant, made.assistant_id), (found) => {
+      // It may have been changed while it was read.
+      if (!this.#stored.has(at)) this.#stored.set(at, found ?? null);
+      return this.#stored.get(at) ?? made;
+    });
+  }
+
+  /** All of them, as the tenant has them. */
+  async all(tenant: string): Promise<readonly AssistantRecord[]> {
+    const found: AssistantRecord[] = [];
+    for (const graph of this.#deps.engine.graphs()) {
+      const one = await this.find(tenant, graph);
+      if (one !== undefined) found.push(one);
+    }
+    return found;
+  }
+
+  /** This is stored of it now; null: nothing. */
+  changed(tenant: string, id: string, stored: AssistantRecord | null): void {
+    if (this.made(id) !== undefined) this.#stored.set(`${tenant}/${id}`, stored);
+  }
+
+  #of(graph: string): AssistantRecord {
+    const known = this.#byGraph.get(graph);
+    if (known !== undefined) return known;
+    const made = defaultAssistant(graph, this.#deps.started);
+    this.#byGraph.set(graph, made);
+    this.#byId.set(made.assistant_id, made);
+    return made;
+  }
+}
+
+export function defaultAssistant(graph: string, now: number): AssistantRecord {
+  return {
+    assistant_id: defaultAssistantId(graph),
+    graph_id: graph,
+    version: 1,
+    name: graph,
+    description: null,
+    config: {},
+    context: {},
+    metadata: { created_by: "system" },
+    created_at: now,
+    updated_at: now,
+  };
+}
