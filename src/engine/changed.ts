@@ -1,9 +1,10 @@
-import type { ChannelChange, TaskWrites } from "../model/checkpoint.ts";
+import type { ChannelChange, CheckpointHead, TaskWrites } from "../model/checkpoint.ts";
 import { plainError, type PlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { Rule } from "../graph/channel.ts";
 import { START } from "../graph/check.ts";
+import type { Definition } from "../graph/definition.ts";
 import { END } from "../graph/moves.ts";
 import { own, type Applied, type Move } from "../graph/superstep.ts";
 import { NO_TASK, type Frame } from "./frame.ts";
@@ -11,27 +12,42 @@ import { NO_TASK, type Frame } from "./frame.ts";
 /** Faults told of in one message. */
 const MOST = 5;
 
+/** A graph, and the state that another form of it may have left. */
+interface Standing {
+  readonly definition: Definition;
+  readonly head: CheckpointHead | null;
+  readonly stored: JsonObject;
+  readonly run: { readonly graph_id: string };
+}
+
 /**
- * Lets the graph's `migrate` make the state that an earlier form of it left fit the one of today; the next checkpoint stores
- * what it made. Returns why it could not.
+ * What the graph's `migrate` makes of the state that an earlier form of it left, for the one of today; null where it has
+ * nothing to say, a text where it could not.
  */
-export function migrate(frame: Frame): PlainError | null {
-  const { definition, head, run, stored } = frame;
+export function migrated({ definition, head, run, stored }: Standing): Applied | string | null {
   if (definition.migrate === undefined || head === null) return null;
   // Another graph's state is no earlier form of this one's.
   if ((head.metadata["graph_id"] ?? run.graph_id) !== run.graph_id) return null;
   try {
     const made = definition.migrate(stored, { from: head.graph });
     if (!isObject(made)) throw new TypeError("it must return the state, an object of state keys");
-    frame.adopt(replaced(definition.rules, stored, made, head.id));
-    return null;
+    return replaced(definition.rules, stored, made, head.id);
   } catch (thrown) {
-    const { message } = plainError(thrown);
+    return plainError(thrown).message;
+  }
+}
+
+/** Lets it make the state fit; the next checkpoint stores what it made. Returns why it could not. */
+export function migrate(frame: Frame): PlainError | null {
+  const made = migrated(frame);
+  if (typeof made === "string") {
     return {
       error: "GraphChangedError",
-      message: `${changedOf(frame)}, and its migrate function failed: ${message}`,
+      message: `${changedOf(frame)}, and its migrate function failed: ${made}`,
     };
   }
+  if (made !== null) frame.adopt(made);
+  return null;
 }
 
 /** The change from one whole state to another. What is stored under keys that the graph has no longer stays as it is. */
@@ -83,7 +99,7 @@ export function misfit(frame: Frame, going: "step" | "state"): PlainError | null
   };
 }
 
-function changedOf({ head, run, definition }: Frame): string {
+function changedOf({ head, run, definition }: Standing): string {
   const made = head?.metadata["graph_id"];
   if (typeof made === "string" && made !== run.graph_id) {
     return `The thread's latest state was made by the graph "${made}", not by "${run.graph_id}"`;
@@ -121,7 +137,12 @@ function* stepFaults({ head, left, definition, waiting }: Frame): Generator<stri
   }
 }
 
-function* stateFaults({ definition, values }: Frame): Generator<string> {
+/** What of a state does not fit the graph. */
+export function misfitsOf(of: Pick<Frame, "definition" | "values">): readonly string[] {
+  return [...stateFaults(of)].slice(0, MOST);
+}
+
+function* stateFaults({ definition, values }: Pick<Frame, "definition" | "values">): Generator<string> {
   for (const [key, rule] of definition.rules) {
     const value = own(values, key);
     if (value !== undefined) {

@@ -15,14 +15,14 @@ export function resumes(command: Command): boolean {
 }
 
 /** Where a command leads. @throws ServiceError `state.invalid`, `value.unstorable` */
-export function readTargets(definition: Definition, goto: Command["goto"]): readonly Move[] {
+export function readTargets(
+  definition: Definition,
+  goto: Command["goto"],
+  at = "command.goto",
+): readonly Move[] {
   if (!isGiven(goto)) return [];
   return (Array.isArray(goto) ? (goto as readonly unknown[]) : [goto]).map((target) =>
-    readMove(
-      definition,
-      isObject(target) ? send(String(target["node"]), target["input"]) : target,
-      "command.goto",
-    ),
+    readMove(definition, isObject(target) ? send(String(target["node"]), target["input"]) : target, at),
   );
 }
 

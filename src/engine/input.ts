@@ -13,10 +13,11 @@ export function readInput(
   definition: Definition,
   input: unknown,
   namespace: string,
+  at = "input",
 ): Pick<Reading, "update" | "untracked"> {
   const { rules, input: allowed } = definition;
   if (!isObject(input)) {
-    throw new ServiceError("state.invalid", `input must be an object of state keys: ${keysOf(rules)}`);
+    throw new ServiceError("state.invalid", `${at} must be an object of state keys: ${keysOf(rules)}`);
   }
   const keys = Object.keys(input);
   const known: Record<string, unknown> = {};
@@ -24,23 +25,28 @@ export function readInput(
   for (const key of keys) {
     if (!rules.has(key)) continue;
     any = true;
-    known[key] = allowed === null ? input[key] : admit(allowed, key, input[key]);
+    known[key] = allowed === null ? input[key] : admit(allowed, key, input[key], at);
   }
   if (!any) {
-    const message = `input has no key of the state (${keysOf(rules)}); it has ${keys.join(", ").slice(0, 500)}`;
+    const message = `${at} has no key of the state (${keysOf(rules)}); it has ${keys.join(", ").slice(0, 500)}`;
     throw new ServiceError("state.invalid", message);
   }
-  return readUpdate(definition, known, "input", namespace);
+  return readUpdate(definition, known, at, namespace);
 }
 
-function admit(allowed: NonNullable<Definition["input"]>, key: string, value: unknown): unknown {
+function admit(
+  allowed: NonNullable<Definition["input"]>,
+  key: string,
+  value: unknown,
+  under: string,
+): unknown {
   const schema = allowed.get(key);
   if (schema === undefined) {
-    const at = `input.${key}`;
+    const at = `${under}.${key}`;
     const message = `is no input of this graph; it takes ${[...allowed.keys()].join(", ") || "none"}`;
     throw new ServiceError("state.invalid", `${at} ${message}`, { fields: [{ at, message }] });
   }
-  return schema === null || value === undefined ? value : parse(schema, value, `input.${key}`);
+  return schema === null || value === undefined ? value : parse(schema, value, `${under}.${key}`);
 }
 
 /**

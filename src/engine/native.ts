@@ -8,6 +8,7 @@ import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { NativeExecution } from "./execution.ts";
 import { Frame } from "./frame.ts";
 import { refusalOf } from "./refusals.ts";
+import { updateState } from "./update.ts";
 
 /** Heddle's own engine: graphs made by `graph()`, in supersteps. Pure; every execution stands alone. */
 export function nativeEngine(registry: GraphRegistry): Engine {
@@ -23,6 +24,7 @@ export function nativeEngine(registry: GraphRegistry): Engine {
       const { definition, edition } = registry.current(run.graph_id);
       return new NativeExecution(new Frame(definition, run, position, source), edition);
     },
+    update: (asked, position, source) => updateState(registry.get(asked.graph), asked, position, source),
     output: (graph) => (registry.has(graph) ? registry.get(graph).output : null),
     refuses: (run, interrupts, blank = false) =>
       registry.has(run.graph_id) ? refusalOf(registry.get(run.graph_id), run, interrupts, blank) : null,

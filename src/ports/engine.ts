@@ -5,7 +5,7 @@ import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { RunRecord } from "../model/run.ts";
+import type { Command, RunRecord } from "../model/run.ts";
 import type { Statechart } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
 
@@ -188,6 +188,46 @@ export interface Source {
   checkpointId(step: number): string;
 }
 
+/** A write to the state that no node has made: it counts as if one had. */
+export interface StateWrite {
+  /** In the form of a node's update, or a list of such, or of pairs of key and value; null: none. */
+  readonly values: unknown;
+  /** In the place of `values`: what a node says by a command, an update and where to go. `resume` is refused before. */
+  readonly command?: Command | null;
+  /**
+   * The node that is said to have made it: its edges say what runs from there. Also `__start__`, the node before the first;
+   * `__input__`: an input, which is applied by the run that goes on from there; `__end__`, without values: nothing is left
+   * to run; `__copy__`, without values: the same once more, as a fork. Null: the node that was the last to run, or, where
+   * nothing is written either, the same once more.
+   */
+  readonly as_node: string | null;
+  /** What the names of its fields begin with in a refusal: `""`, or `supersteps[0].updates[1].` */
+  readonly at: string;
+}
+
+/** One superstep of a thread that no run makes. */
+export interface StateUpdate {
+  readonly graph: string;
+  /** `""`, or the subgraph's. */
+  readonly ns: string;
+  /** At least one. Several are as those of tasks side by side, and each has an `as_node`. */
+  readonly writes: readonly StateWrite[];
+  /**
+   * Is the position the thread's latest, and not one that was named? Then what its finished tasks have left counts too.
+   * The tasks that have not finished are dropped in either case, with their questions.
+   */
+  readonly latest: boolean;
+  /** What the checkpoint says beside source, step and parents. */
+  readonly metadata: JsonObject;
+}
+
+/** What an update makes of a thread's state. */
+export interface Updated {
+  /** Made by no run (`run_id` is null); its parent is the position's head. */
+  readonly checkpoint: NewCheckpoint;
+  readonly values: JsonObject;
+}
+
 /** Computes graphs. The run's actor knows this port alone, not which kind of graph stands behind it. */
 export interface Engine {
   has(graph: string): boolean;
@@ -212,6 +252,15 @@ export interface Engine {
   isSubgraph(graph: string, ns: string, node: string): boolean;
   /** @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: Source): Execution;
+  /**
+   * The superstep that these writes are: applied by the channels' rules, and led on by the edges of `as_node`. Pure, as an execution is: it
+   * stores nothing, runs no node body, and takes times and ids from `source` alone. It may be asked again, from another position,
+   * when the thread has moved on meanwhile. Supersteps that follow one another are computed each from what the one before
+   * made, without any leavings.
+   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*` with the fields that are wrong: an `as_node`
+   *   that is no node, or cannot be told; values that the state refuses
+   */
+  update(asked: StateUpdate, position: Position, source: Source): Eventually<Updated>;
   /** The keys of the state that a run of this graph shows as its values; null: all, also for a graph that is unknown. */
   output(graph: string): readonly string[] | null;
   /**

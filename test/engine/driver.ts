@@ -8,7 +8,7 @@ import { pendingInterrupts } from "./pending.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
-import type { Execution, Plan, Position, Step } from "../../src/ports/engine.ts";
+import type { Execution, Plan, Position, StateWrite, Step, Updated } from "../../src/ports/engine.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { GraphRegistry } from "../../src/graph/registry.ts";
 import { nativeEngine } from "../../src/engine/native.ts";
@@ -90,11 +90,7 @@ export class Thread {
 
   open(run: RunRecord, position: Partial<Position> = {}): Execution {
     const at = { head: this.head, values: this.stored(), writes: this.writesAt(this.head), ...position };
-    return this.engine.open(run, structuredClone(at), {
-      tenant: "_",
-      now: () => 1_000 + this.#ids,
-      checkpointId: (step) => uuid6(1_000, ++this.#ids, step, random.bytes(6)),
-    });
+    return this.engine.open(run, structuredClone(at), this.#source);
   }
 
   keep(step: Pick<Step, "checkpoints" | "writes">): void {
@@ -105,6 +101,32 @@ export class Thread {
     for (const writes of step.writes)
       this.writes.set(`${writes.checkpoint} ${writes.task}`, structuredClone(writes));
   }
+
+  /** A superstep that no run makes; of the latest checkpoint unless another is given. */
+  async update(writes: readonly Partial<StateWrite>[], head?: NewCheckpoint): Promise<Updated> {
+    const at = head ?? this.head;
+    const position = { head: at, values: this.stored(at), writes: this.writesAt(at) };
+    const updated = await this.engine.update(
+      {
+        graph: "g",
+        ns: "",
+        writes: writes.map((write) => ({ values: null, as_node: null, at: "", ...write })),
+        latest: head === undefined,
+        metadata: { graph_id: "g" },
+      },
+      structuredClone(position),
+      this.#source,
+    );
+    this.keep({ checkpoints: [updated.checkpoint], writes: [] });
+    this.values = updated.values;
+    return updated;
+  }
+
+  readonly #source = {
+    tenant: "_",
+    now: () => 1_000 + this.#ids,
+    checkpointId: (step: number) => uuid6(1_000, ++this.#ids, step, random.bytes(6)),
+  };
 
   /** Runs to the end of the run; `stopAfter` tasks it is cut off as by a crash, with what is stored kept. */
   async run(
