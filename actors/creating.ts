@@ -1,17 +1,32 @@
 import { ServiceError } from "../src/model/errors.ts";
 import { newThread, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
 import type { SystemDeps, ThreadDraft } from "./port.ts";
+import { CheckpointIds } from "./thread/checkpoint-ids.ts";
+import { madeWith } from "./thread/updating.ts";
 
 /** Makes a thread; the caller sees to it that nobody else makes it meanwhile. It needs no actor before its first run. */
 export async function create(
-  { journal, clock }: Pick<SystemDeps, "journal" | "clock">,
+  deps: Pick<SystemDeps, "journal" | "clock" | "engine" | "random">,
   key: ThreadKey,
   draft: ThreadDraft,
 ): Promise<ThreadRecord> {
+  const { journal, clock, random } = deps;
   const existing = await journal.thread(key);
   if (existing !== undefined) return taken(existing, draft);
-  const thread = { ...newThread(key.thread, clock.now(), draft), seq: 1 };
-  await journal.append({ key, fence: { epoch: 0, seq: 0 }, kind: "created", durable: true, thread });
+  const made = { ...newThread(key.thread, clock.now(), draft), seq: 1 };
+  const first = { key, fence: { epoch: 0, seq: 0 }, kind: "created", durable: true } as const;
+  if (draft.supersteps === undefined || draft.supersteps.length === 0) {
+    await journal.append({ ...first, thread: made });
+    return made;
+  }
+  const ids = new CheckpointIds(clock, random);
+  const source = {
+    tenant: key.tenant,
+    now: () => clock.now(),
+    checkpointId: (step: number) => ids.next(step),
+  };
+  const { thread, checkpoints } = await madeWith(deps, source, made, draft.supersteps);
+  await journal.append({ ...first, thread, checkpoints });
   return thread;
 }
 

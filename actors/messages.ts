@@ -18,6 +18,8 @@ export type ThreadEvent =
   | { readonly type: "RUN.CANCEL"; readonly run: string; readonly action: CancelAction }
   /** A run that waited has ended without starting. */
   | { readonly type: "RUN.WITHDRAWN"; readonly run: string }
+  /** The state was changed, or another checkpoint taken up, by no run: a thread at rest now rests so. */
+  | { readonly type: "STATE.UPDATED"; readonly rest: "idle" | "interrupted" }
   /** From the run: it has come to its end, which is being stored. Nothing can stop it any more. */
   | { readonly type: "RUN.CLOSING" }
   /** A write failed, or an actor broke: the records are the truth, this actor is given up. */

@@ -1,10 +1,11 @@
 import { noLimits, type GateLimits } from "./gate.ts";
+import type { CheckpointHead } from "../src/model/checkpoint.ts";
 import type { CancelAction, MultitaskStrategy, RunKwargs, RunRecord } from "../src/model/run.ts";
 import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
 import type { ThreadKey, ThreadRecord, ThreadStart } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
-import type { Engine } from "../src/ports/engine.ts";
+import type { Engine, StateWrite } from "../src/ports/engine.ts";
 import type { Failpoints } from "../src/ports/failpoints.ts";
 import type { Host } from "../src/ports/host.ts";
 import type { Inspector, InspectScope, LiveThreads } from "../src/ports/inspector.ts";
@@ -28,8 +29,20 @@ export interface RunDraft {
   readonly create?: ThreadStart;
 }
 
+/** A change of a thread's state that no run makes. */
+export interface UpdateDraft {
+  /** The checkpoint that it starts from; null: the latest one. */
+  readonly from: string | null;
+  /** `""`, or the subgraph whose state it is. */
+  readonly ns: string;
+  /** At least one superstep, each by its writes. All are stored, or none. */
+  readonly supersteps: readonly (readonly StateWrite[])[];
+}
+
 export interface ThreadDraft {
   readonly metadata: JsonObject;
+  /** How its state comes about; absent: it has none yet. The metadata's `graph_id` says of which graph. */
+  readonly supersteps?: UpdateDraft["supersteps"];
   /** What to do when the thread exists: `raise` throws `thread.exists`, `do_nothing` answers it as it is. */
   readonly if_exists: "raise" | "do_nothing";
 }
@@ -47,7 +60,10 @@ export interface RunEnd {
 
 /** The only door to the actors: a thread is reached by its id, never by a reference. */
 export interface ThreadSystem {
-  /** Resolves once stored. @throws ServiceError `thread.exists`, `server.draining`, `storage.unavailable` */
+  /**
+   * Resolves once stored. @throws ServiceError `thread.exists`, `server.draining`, `storage.unavailable`; with supersteps also
+   * as {@link ThreadSystem.update}
+   */
   create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord>;
   /**
    * Admits a run by the multitask rules, in one turn per thread. Resolves once the run is stored, and with it its thread,
@@ -56,6 +72,13 @@ export interface ThreadSystem {
    *   `storage.unavailable`
    */
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;
+  /**
+   * Changes the state of a thread that rests: decided in one turn, as an admission is, and stored in one append. The thread
+   * then rests `interrupted` where something is left to run, else `idle`. Resolves, once stored, with the checkpoint that was made last.
+   * @throws ServiceError `thread.not_found`, `thread.busy`, `thread.no_graph`, `checkpoint.not_found`, what the engine refuses,
+   *   `server.draining`, `storage.unavailable`
+   */
+  update(key: ThreadKey, draft: UpdateDraft): Promise<CheckpointHead>;
   /**
    * Resolves with the run's record once it has ended and that is stored; at once when it has; with undefined when it is
    * unknown or was rolled back. Wakes no actor.

@@ -6,6 +6,7 @@ import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
 import { admit, cancel } from "./thread/admission.ts";
 import { Cell, cellName, type CellOwner } from "./thread/cell.ts";
+import { update } from "./thread/updating.ts";
 import { charts, type Charts } from "./charts.ts";
 import { create } from "./creating.ts";
 import { Gate } from "./gate.ts";
@@ -17,7 +18,7 @@ import { isShared, Making } from "./making.ts";
 import { recover } from "./recovering.ts";
 import { Temporaries } from "./temporary.ts";
 import { Waiters } from "./waiters.ts";
-import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem, RunEnd } from "./port.ts";
+import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem, RunEnd, UpdateDraft } from "./port.ts";
 
 /** Milliseconds before a thread whose storage failed is taken up again. */
 const RETAKE = 1_000;
@@ -89,6 +90,11 @@ export class Registry implements ThreadSystem, CellOwner {
     }
   }
 
+  async update(key: ThreadKey, draft: UpdateDraft) {
+    this.#refuseWhenDraining();
+    return update(await this.#wake(key), draft);
+  }
+
   async settled(key: ThreadKey, run: string): Promise<RunRecord | undefined> {
     return (await this.ended(key, run)).run;
   }
@@ -110,8 +116,7 @@ export class Registry implements ThreadSystem, CellOwner {
       throw new ServiceError("run.not_found", "Run not found");
     }
     if (record !== undefined && isTerminal(record.status)) return;
-    const cell = this.#wake(key);
-    await cancel(cell instanceof Promise ? await cell : cell, run, action);
+    await cancel(await this.#wake(key), run, action);
   }
 
   isRunning(key: ThreadKey, run: string): boolean {

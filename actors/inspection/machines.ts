@@ -4,7 +4,7 @@ import { taskChart } from "../node.ts";
 import { runChart } from "../run/chart.ts";
 import type { TaskMachine } from "../node.ts";
 import type { RunMachine } from "../run/machine.ts";
-import { drawnThread } from "../thread/chart.ts";
+import { drawnThread } from "../thread/drawn.ts";
 
 /** The definitions of the three charts, as XState reads them. They are drawn from these: nothing of them runs. */
 export function machines(): { readonly [machine: string]: JsonObject } {

@@ -1,7 +1,6 @@
 import type { AnyActorRef } from "xstate";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import { uuid6, uuid6Time } from "../../src/model/ids.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../../src/model/thread.ts";
@@ -11,6 +10,7 @@ import type { Append } from "../../src/ports/journal.ts";
 import type { Ongoing } from "../run/ongoing.ts";
 import type { Gate } from "../gate.ts";
 import type { RunEnd, SystemDeps } from "../port.ts";
+import { CheckpointIds } from "./checkpoint-ids.ts";
 
 /** What one append changes, beside the thread's record. */
 export type Change = Omit<Append, "key" | "fence" | "thread">;
@@ -58,14 +58,15 @@ export class Cell {
   /** Writes in flight: the actor must not be let go before they end. */
   inFlight = 0;
   #hot: Position | null = null;
-  #clock = { ms: 0, tick: 0 };
+  readonly #ids: CheckpointIds;
 
   constructor(key: ThreadKey, record: ThreadRecord, deps: SystemDeps, owner: CellOwner) {
     this.key = key;
     this.record = record;
     this.deps = deps;
     this.owner = owner;
-    if (record.checkpoint !== null) this.#clock = uuid6Time(record.checkpoint);
+    this.#ids = new CheckpointIds(deps.clock, deps.random);
+    if (record.checkpoint !== null) this.#ids.saw(record.checkpoint);
   }
 
   /** Appends to the thread's journal. Resolves once stored; a failure gives the whole cell up, and rejects. */
@@ -94,23 +95,13 @@ export class Cell {
     return {
       tenant: this.key.tenant,
       now: () => this.deps.clock.now(),
-      checkpointId: (step) => this.checkpointId(step),
+      checkpointId: (step) => this.#ids.next(step),
     };
   }
 
-  /** Ids of checkpoints grow, whatever the clock does. */
-  checkpointId(step: number): string {
-    const now = this.deps.clock.now();
-    const { ms, tick } = this.#clock;
-    if (now > ms) this.#clock = { ms: now, tick: 0 };
-    else this.#clock = tick < 9_999 ? { ms, tick: tick + 1 } : { ms: ms + 1, tick: 0 };
-    return uuid6(this.#clock.ms, this.#clock.tick, step, this.deps.random.bytes(6));
-  }
-
-  /** A checkpoint of a subgraph may be newer than the root's latest. */
+  /** A checkpoint of a subgraph, or of another branch, may be newer than the latest one. */
   saw(checkpoint: string): void {
-    const { ms, tick } = uuid6Time(checkpoint);
-    if (ms > this.#clock.ms || (ms === this.#clock.ms && tick > this.#clock.tick)) this.#clock = { ms, tick };
+    this.#ids.saw(checkpoint);
   }
 
   /** Where the next run starts from: kept from the last one, or read. */
@@ -125,12 +116,12 @@ export class Cell {
   }
 
   /** The state at one of its checkpoints, undefined where there is none of that id. */
-  at(id: string): Eventually<Position | undefined> {
+  at(id: string, ns = ""): Eventually<Position | undefined> {
     const { journal } = this.deps;
-    return andThen(journal.checkpoint(this.key, "", id), (head) => {
+    return andThen(journal.checkpoint(this.key, ns, id), (head) => {
       if (head === undefined) return undefined;
       return andThen(journal.values(this.key, head), (values) =>
-        andThen(journal.writes(this.key, "", id), (writes) => ({ head, values, writes })),
+        andThen(journal.writes(this.key, ns, id), (writes) => ({ head, values, writes })),
       );
     });
   }

@@ -1,8 +1,6 @@
-import { assign, sendTo, setup } from "xstate";
 import type { CancelAction } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunEvent, RunOutput, ThreadEvent } from "../messages.ts";
-import type { RunMachine } from "../run/machine.ts";
 import { decide, stronger, type Situation } from "./multitask.ts";
 
 /** Small, plain data: what the inspector shows. State, sockets and controllers live in the thread's cell. */
@@ -40,7 +38,8 @@ export type Heard =
   | { readonly type: "xstate.error.actor.run"; readonly error: unknown }
   | { readonly type: "xstate.stop" };
 
-interface Resting {
+/** In which state. */
+export interface Resting {
   readonly rest: RestState;
 }
 
@@ -66,6 +65,8 @@ export const guards = {
     event.type === "RUN.ADMITTED" && decide(event.strategy, "working").kind === "supersede",
   endedIn: (_: ThreadContext, event: Heard, { rest }: Resting) =>
     event.type === "xstate.done.actor.run" && event.output.rest === rest,
+  updatedTo: (_: ThreadContext, event: Heard, { rest }: Resting) =>
+    event.type === "STATE.UPDATED" && event.rest === rest,
   restsIn: (context: ThreadContext, _: Heard, { rest }: Resting) => context.rest === rest,
 };
 
@@ -101,6 +102,13 @@ export const tells = {
   beginRun: (): RunEvent => ({ type: "BEGIN" }),
 };
 
+const updated = <R extends "idle" | "interrupted">(rest: R) =>
+  ({
+    guard: { type: "updatedTo", params: { rest } },
+    target: `#thread.${rest}`,
+    actions: [{ type: "comeToRest", params: { rest } }],
+  }) as const;
+
 /** The four rest states differ in name alone: in how the last run ended. */
 const atRest = {
   on: {
@@ -108,6 +116,7 @@ const atRest = {
       { guard: "startsNow", target: "pending.starting", actions: ["enqueue", "takeNext"] },
       { guard: "starts", target: "pending", actions: ["enqueue", "takeNext"] },
     ],
+    "STATE.UPDATED": [updated("idle"), updated("interrupted")],
   },
 } as const;
 
@@ -226,67 +235,6 @@ export const threadChart = {
     failed: { type: "final" },
   },
 } as const;
-
-/** The chart as XState reads it: what the inspector draws, and what `machine.ts` is held to. */
-export function drawnThread(effects: ThreadEffects, run: RunMachine) {
-  const asked = <P>(guard: (context: ThreadContext, event: Heard, params: P) => boolean) => {
-    return ({ context, event }: { context: ThreadContext; event: ThreadEvent }, params: P) =>
-      guard(context, event, params);
-  };
-  const changed = <P>(change: (context: ThreadContext, event: Heard, params: P) => Partial<ThreadContext>) =>
-    assign<ThreadContext, ThreadEvent, P, ThreadEvent, never>(({ context, event }, params) =>
-      change(context, event, params),
-    );
-  const { pending } = threadChart.states;
-  return setup({
-    types: { context: {} as ThreadContext, input: {} as ThreadInput, events: {} as ThreadEvent },
-    actors: { run },
-    guards: {
-      hasActive: asked<undefined>(guards.hasActive),
-      hasNext: asked<undefined>(guards.hasNext),
-      isStopping: asked<undefined>(guards.isStopping),
-      isActive: asked<undefined>(guards.isActive),
-      makesWay: asked<undefined>(guards.makesWay),
-      leavesIn: asked(guards.leavesIn),
-      startsNow: asked<undefined>(guards.startsNow),
-      starts: asked<undefined>(guards.starts),
-      queues: asked<undefined>(guards.queues),
-      supersedes: asked<undefined>(guards.supersedes),
-      endedIn: asked(guards.endedIn),
-      restsIn: asked(guards.restsIn),
-    },
-    actions: {
-      ask: ({ context }) => {
-        if (context.active !== null) effects.ask(context.thread, context.active);
-      },
-      start: ({ context }) => {
-        if (context.active !== null) effects.start(context.thread, context.active);
-      },
-      stopRun: sendTo("run", ({ context }) => tells.stopRun(context)),
-      beginRun: sendTo("run", tells.beginRun),
-      enqueue: changed<undefined>(assigns.enqueue),
-      takeOver: changed<undefined>(assigns.takeOver),
-      stopForNewRun: changed<undefined>(assigns.stopForNewRun),
-      stopAsAsked: changed<undefined>(assigns.stopAsAsked),
-      withdraw: changed<undefined>(assigns.withdraw),
-      takeNext: changed<undefined>(assigns.takeNext),
-      comeToRest: changed(assigns.comeToRest),
-    },
-  }).createMachine({
-    ...threadChart,
-    context: ({ input }) => ({ ...input, stop: null }),
-    states: {
-      ...threadChart.states,
-      pending: {
-        ...pending,
-        invoke: {
-          ...pending.invoke,
-          input: ({ context }) => ({ thread: context.thread, run: context.active ?? "", within: null }),
-        },
-      },
-    },
-  });
-}
 
 /** What a new run meets, read from the chart's state. */
 export function situationOf(value: unknown): Situation {

@@ -23,6 +23,7 @@ import { commitStep } from "./commit.ts";
 import { NO_TASK, type Frame } from "./frame.ts";
 import { checkRequired, readInput, storedInput } from "./input.ts";
 import { plan } from "./planning.ts";
+import { again } from "./update.ts";
 
 /**
  * The first step of an attempt: applies the input, the command or the answers, or goes on from where the thread stands.
@@ -237,10 +238,20 @@ function extras(frame: Frame, checkpoint: string): readonly PlannedTask[] {
   return added;
 }
 
-/** Runs a step once more, from its checkpoint: what its tasks left there belongs to the other branch. */
+/**
+ * Runs a step once more, on a branch of its own: from a checkpoint like the one that was named, whose child it is. So the
+ * thread's latest checkpoint is the newest one, and what tasks, and subgraphs in them, have left stays with the other branch.
+ */
 function fork(frame: Frame): Step {
-  const stale = [...frame.left.values()];
-  frame.left = new Map();
-  frame.forked = true;
-  return goOn(frame, { rerun: new Set(), announce: true, writes: stale.map(blank) });
+  const { head } = frame;
+  // The input that is to be applied makes a branch of its own.
+  if (head?.next[0]?.name === START) return goOn(frame, { rerun: new Set(), announce: true });
+  const error = frame.changed && head?.next.length !== 0 ? misfit(frame, "step") : null;
+  if (error !== null) return frame.failed(error);
+  if (frame.changed) frame.markChanged();
+  const made = frame.checkpoint("fork", null, (checkpoint, step) => {
+    return again(head, { ns: frame.ns, checkpoint, step }).next;
+  });
+  const step = goOn(frame, { rerun: new Set(), announce: true });
+  return { ...step, checkpoints: [made, ...step.checkpoints] };
 }

@@ -157,13 +157,10 @@ export class NativeExecution implements Execution {
     const definition = subgraphOf(node);
     if (definition === null) throw new TypeError(`Node "${task.name}" is no graph`);
     const place = placeWithin(frame, task);
-    const { run, source, forked } = frame;
+    const { run, source } = frame;
     const entry = { input: this.#inputOf(task), above: task.name, retry: node?.retry };
-    const open = (position: Position) => {
-      const stale = forked && position.head?.run_id !== run.run_id;
-      const at = stale ? { head: null, values: {}, writes: [] } : position;
-      return new NativeExecution(new Frame(definition, run, at, source, place), this.#edition, entry);
-    };
+    const open = (position: Position) =>
+      new NativeExecution(new Frame(definition, run, position, source, place), this.#edition, entry);
     return { ns: place.ns, open };
   }
 

@@ -28,6 +28,7 @@ import {
   type Waiting,
 } from "../graph/superstep.ts";
 import { breakpointsAt } from "../graph/breakpoints.ts";
+import { lastRan, ranLast } from "./last.ts";
 import { GRAPH_CHANGED, metadataOf } from "./metadata.ts";
 import { ROOT, type Place } from "./place.ts";
 
@@ -65,8 +66,6 @@ export class Frame {
   readonly held = new Set<string>();
   /** Does this run take up the step of a checkpoint that it did not make: all of it, also what waits? */
   again = false;
-  /** Does it take up an older checkpoint than the latest? What subgraphs did there belongs to the other branch. */
-  forked = false;
   /** In a subgraph: the keys that its nodes have written, to be returned; null in the root. */
   readonly wrote: Set<string> | null;
   /** Made since the checkpoint, and to be stored with the next one. */
@@ -168,6 +167,7 @@ export class Frame {
     const next = plan(id, step + 1);
     let engine: JsonObject = { stop: this.stop, ...keptOf(this.waiting) };
     if (this.wrote !== null && this.wrote.size > 0) engine = { ...engine, wrote: [...this.wrote] };
+    if (source === "fork") engine = { ...engine, ...ranLast(lastRan(this.head)) };
     const head: CheckpointHead = {
       id,
       parent: this.head?.id ?? null,

@@ -15,6 +15,7 @@ import { metaRoutes } from "./routes/meta.ts";
 import { pageRoutes } from "./routes/pages.ts";
 import { runRoutes } from "./routes/runs.ts";
 import { streamRoutes } from "./routes/streams.ts";
+import { stateRoutes } from "./routes/states.ts";
 import { threadRoutes } from "./routes/threads.ts";
 import { waitRoutes } from "./routes/waits.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
@@ -30,6 +31,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
   const { door, logger, requestLog } = deps;
   const router = new Router([
     ...threadRoutes(deps),
+    ...stateRoutes(deps),
     ...runRoutes(deps),
     ...streamRoutes(deps),
     ...waitRoutes(deps),

@@ -13,6 +13,7 @@ export type ErrorCode =
   | "thread.not_found"
   | "thread.exists"
   | "thread.busy"
+  | "thread.no_graph"
   | "run.not_found"
   | "run.conflict"
   | "assistant.not_found"

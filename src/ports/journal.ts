@@ -50,6 +50,8 @@ export interface HistoryQuery {
   readonly limit: number;
   /** Only checkpoints older than this one. */
   readonly before?: string;
+  /** Only checkpoints newer than this one: those that are next to it. */
+  readonly after?: string;
 }
 
 /** A stored value that is not what was written, or a number missing from a sequence. */

@@ -1,5 +1,6 @@
+import { START } from "../graph/check.ts";
 import type { AssistantRecord, AssistantVersion } from "../model/assistant.ts";
-import type { Checkpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint, CheckpointHead, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
@@ -86,6 +87,8 @@ export interface StateParts {
   readonly writes: readonly TaskWrites[];
   /** Show what the nodes wrote in the metadata: it may be as large as the state. */
   readonly withWrites: boolean;
+  /** The next newer checkpoint of its namespace, where the state is not the latest. */
+  readonly later?: CheckpointHead;
   /** Subgraphs of its tasks, by task. */
   readonly within?: ReadonlyMap<string, Within>;
 }
@@ -96,14 +99,19 @@ export type Within =
   | { readonly ns: string; readonly state: JsonObject };
 
 export function stateOf(parts: StateParts): JsonObject {
-  const { thread, checkpoint, values, writes, withWrites, within } = parts;
+  const { thread, checkpoint, values, writes, withWrites, later, within } = parts;
   const { id, ns, parent } = checkpoint;
   const left = new Map(writes.map((task) => [task.task, task]));
   return {
     values,
-    // A task that has finished waits for its siblings: it does not run again.
-    next: checkpoint.next.filter((task) => left.get(task.id)?.result === undefined).map(({ name }) => name),
-    tasks: checkpoint.next.map((task) => taskOf(thread, task, left.get(task.id), within?.get(task.id))),
+    // At the latest one a task that has finished waits for its siblings: it does not run again.
+    next: checkpoint.next
+      .filter((task) => later !== undefined || left.get(task.id)?.result === undefined)
+      .map(({ name }) => name),
+    tasks: checkpoint.next.map((task) => {
+      const shown = taskOf(thread, task, left.get(task.id), within?.get(task.id));
+      return shown["result"] === null ? { ...shown, result: resultOf(task, checkpoint, later) } : shown;
+    }),
     metadata: metadataOf(thread, checkpoint, withWrites),
     created_at: toIso(checkpoint.created_at),
     checkpoint: checkpointOf(thread, ns, id),
@@ -114,11 +122,11 @@ export function stateOf(parts: StateParts): JsonObject {
   };
 }
 
-function checkpointOf(thread: string, ns: string, id: string): JsonObject {
+export function checkpointOf(thread: string, ns: string, id: string): JsonObject {
   return { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: null };
 }
 
-function metadataOf(thread: string, checkpoint: Checkpoint, withWrites: boolean): JsonObject {
+export function metadataOf(thread: string, checkpoint: Checkpoint, withWrites: boolean): JsonObject {
   return {
     user_id: "",
     ...checkpoint.metadata,
@@ -153,6 +161,17 @@ function taskOf(
     // What it has written, while it waits for its siblings.
     result: left?.result?.value ?? null,
   };
+}
+
+/** What a task wrote, as the checkpoint to which it led says; null where there is none. */
+function resultOf(task: PlannedTask, { id, next, writes }: CheckpointHead, later?: CheckpointHead): unknown {
+  if (task.name === START) return writes?.[START] ?? null;
+  if (later === undefined || later.parent !== id || later.source !== "loop") return null;
+  const written =
+    later.writes !== null && Object.hasOwn(later.writes, task.name) ? later.writes[task.name] : null;
+  // A node that ran several times has a list of updates, in the order of its tasks.
+  const same = next.filter(({ name }) => name === task.name);
+  return same.length > 1 && Array.isArray(written) ? (written[same.indexOf(task)] ?? null) : written;
 }
 
 /** The interrupts that wait for an answer at a checkpoint, in the order of its tasks. */

@@ -11,6 +11,7 @@ import { createAssistants, type Assistants } from "./assistants.ts";
 import { createDrawings, type Drawings } from "./drawings.ts";
 import { createInspection, type Inspection } from "./inspection.ts";
 import { createRuns, type Runs } from "./runs.ts";
+import { createStates, type States } from "./states.ts";
 import { createThreads, type Threads } from "./threads.ts";
 import { createWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
 
@@ -30,6 +31,7 @@ export interface ServiceDeps {
 /** The contract as functions, whatever face asks. Reads go to the journal, never through an actor: they wake nobody. */
 export interface Service {
   readonly threads: Threads;
+  readonly states: States;
   readonly runs: Runs;
   readonly assistants: Assistants;
   readonly drawings: Drawings;
@@ -44,6 +46,7 @@ export function createService(deps: ServiceDeps): Service {
     assistants,
     drawings: createDrawings(deps.engine, assistants),
     threads: createThreads(deps),
+    states: createStates(deps),
     runs: createRuns({ ...deps, assistants, webhooks }),
     webhooks,
     inspection: createInspection(deps),

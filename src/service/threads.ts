@@ -8,9 +8,10 @@ import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Random } from "../ports/random.ts";
-import { emptyState, stateOf, threadOf } from "./records.ts";
+import { emptyState, threadOf } from "./records.ts";
+import { snapshot, type StateSelection } from "./snapshot.ts";
 import { storableObject } from "./storable.ts";
-import { within } from "./subgraphs.ts";
+import { writesOf, type Superstep } from "./supersteps.ts";
 
 export interface NewThread {
   /** A UUID in lower case. */
@@ -18,20 +19,16 @@ export interface NewThread {
   readonly metadata?: JsonObject;
   /** What to do when the id is taken: `raise` (default) throws `thread.exists`, `do_nothing` answers what is there. */
   readonly if_exists?: "raise" | "do_nothing";
-}
-
-/** What of a state is wanted. */
-export interface StateSelection {
-  /** Only these keys of the state are read; undefined: all of them. */
-  readonly keys?: readonly string[];
-  /** With what the nodes wrote, in the metadata. */
-  readonly writes: boolean;
-  /** With the states of the subgraphs in its tasks. */
-  readonly subgraphs?: boolean;
+  /** How its state comes about, superstep by superstep; the metadata's `graph_id` says of which graph. */
+  readonly supersteps?: readonly Superstep[];
 }
 
 export interface Threads {
-  /** @throws ServiceError `thread.exists`, `validation.failed`, `server.draining`, `storage.unavailable` */
+  /**
+   * Makes a thread, with its state if it has one: all of it or nothing.
+   * @throws ServiceError `thread.exists`, `validation.failed`, `server.draining`, `storage.unavailable`; with supersteps also what
+   *   the engine refuses
+   */
   create(tenant: string, asked: NewThread): Promise<JsonObject>;
   /** The thread with its state. @throws ServiceError `thread.not_found` */
   get(key: ThreadKey): Promise<JsonObject>;
@@ -58,22 +55,18 @@ export function createThreads({ system, journal, clock, random, engine }: Deps):
       const thread = asked.thread_id ?? uuid7(clock.now(), random.bytes(16));
       const key = { tenant, thread };
       const metadata = storableObject(asked.metadata, "metadata");
-      const record = await system.create(key, { metadata, if_exists: asked.if_exists ?? "raise" });
+      const { if_exists = "raise", supersteps = [] } = asked;
+      const record = await system.create(key, { metadata, if_exists, supersteps: writesOf(supersteps) });
       return threadOf(record, await valuesOf(key, record));
     },
 
     get: (key) => whole(journal, key, async (record) => threadOf(record, await valuesOf(key, record))),
 
-    state: (key, { keys, writes: withWrites, subgraphs = false }) =>
+    state: (key, selection) =>
       whole(journal, key, async (record) => {
         if (record.checkpoint === null) return emptyState;
         const checkpoint = await checkpointAt(journal, key, record.checkpoint);
-        const wanted = keys?.filter((name) => Object.hasOwn(checkpoint.channels, name));
-        const values = wanted?.length === 0 ? {} : await journal.values(key, checkpoint, wanted);
-        const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
-        const parts = { thread: key.thread, checkpoint, values, writes, withWrites };
-        const inner = await within({ engine, journal, key, states: subgraphs, withWrites }, checkpoint);
-        return stateOf(inner === undefined ? parts : { ...parts, within: inner });
+        return snapshot({ engine, journal, key, selection }, checkpoint);
       }),
   };
 }
@@ -89,7 +82,7 @@ export async function threadAt(journal: Journal, key: ThreadKey): Promise<Thread
  * Reads a thread with what its record refers to. A rollback in between takes that away: then it is all read once more. What
  * is missing while the thread stands still is damage.
  */
-async function whole<T>(
+export async function whole<T>(
   journal: Journal,
   key: ThreadKey,
   read: (record: ThreadRecord) => Promise<T>,
@@ -105,7 +98,7 @@ async function whole<T>(
 }
 
 /** A root checkpoint that a record names. @throws ServiceError `journal.damaged` when it is missing */
-async function checkpointAt(journal: Journal, key: ThreadKey, id: string): Promise<Checkpoint> {
+export async function checkpointAt(journal: Journal, key: ThreadKey, id: string): Promise<Checkpoint> {
   const checkpoint = await journal.checkpoint(key, "", id);
   if (checkpoint !== undefined) return checkpoint;
   throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${key.thread} is missing`);

@@ -106,16 +106,19 @@ export class KvJournal implements Journal {
     return bytes && readCheckpoint(bytes, key, id);
   }
 
-  async history(key: ThreadKey, { ns, limit, before }: HistoryQuery): Promise<readonly Checkpoint[]> {
+  async history(key: ThreadKey, { ns, limit, before, after }: HistoryQuery): Promise<readonly Checkpoint[]> {
     const found: Checkpoint[] = [];
     if (limit < 1 || this.#sweeper.has(key)) return found;
     const prefix = threadPrefix(key);
     const range = within(checkpointPrefix(prefix, ns));
     const lt = before === undefined ? range.lt : checkpointKey(prefix, ns, before);
-    for await (const [at, bytes] of this.#kv.entries({ gte: range.gte, lt, reverse: true, limit })) {
+    // The smallest key above it.
+    const gte = after === undefined ? range.gte : `${checkpointKey(prefix, ns, after)} `;
+    const reverse = after === undefined;
+    for await (const [at, bytes] of this.#kv.entries({ gte, lt, reverse, limit })) {
       found.push(readCheckpoint(bytes, key, lastSegment(at)));
     }
-    return found;
+    return reverse ? found : found.reverse();
   }
 
   values(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject> {

@@ -13,6 +13,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "thread.not_found": 404,
   "thread.exists": 409,
   "thread.busy": 409,
+  "thread.no_graph": 400,
   "run.not_found": 404,
   "run.conflict": 409,
   "assistant.not_found": 404,

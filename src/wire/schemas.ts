@@ -1,6 +1,6 @@
 import { type CancelAction, streamModes } from "../model/run.ts";
 import { assistantOrders } from "../service/assistant-search.ts";
-import { Type } from "./typebox.ts";
+import { type TSchema, Type } from "./typebox.ts";
 import { shape } from "./validate.ts";
 
 const ifExists = Type.Enum(["raise", "do_nothing"]);
@@ -27,11 +27,87 @@ const config = Type.Object({
   configurable: Type.Optional(Type.Object({ checkpoint_id: Type.Optional(checkpointId) })),
 });
 
+const command = Type.Object({
+  resume: Type.Optional(Type.Unknown()),
+  update: Type.Optional(Type.Unknown()),
+  goto: Type.Optional(Type.Union([Type.String(), send, Type.Array(target), Type.Null()])),
+});
+
+/** As which node: names are this long at most. */
+const asNode = Type.String({ maxLength: 128 });
+const orNull = <T extends TSchema>(type: T) => Type.Optional(Type.Union([type, Type.Null()]));
+
+/** A place in a thread's history; `thread_id` may stand in it, and is not looked at. */
+const checkpoint = Type.Object({
+  checkpoint_id: Type.Optional(checkpointId),
+  checkpoint_ns: orNull(Type.String({ maxLength: 10_000 })),
+  checkpoint_map: orNull(Type.Record(Type.String(), Type.Union([checkpointId, Type.Literal("")]))),
+});
+
+/** Supersteps that one thread may be made of, and updates that one of them may have. */
+const MOST_STEPS = 1000;
+
 export const threadCreate = shape(
   Type.Object({
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
     metadata: Type.Optional(object),
     if_exists: Type.Optional(ifExists),
+    supersteps: Type.Optional(
+      Type.Array(
+        Type.Object({
+          updates: Type.Array(
+            Type.Object({
+              values: Type.Optional(Type.Unknown()),
+              command: orNull(command),
+              as_node: orNull(asNode),
+            }),
+            { minItems: 1, maxItems: MOST_STEPS },
+          ),
+        }),
+        { maxItems: MOST_STEPS },
+      ),
+    ),
+  }),
+);
+
+export const stateUpdate = shape(
+  Type.Object({
+    values: Type.Optional(Type.Unknown()),
+    as_node: Type.Optional(asNode),
+    checkpoint: Type.Optional(checkpoint),
+    checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
+  }),
+);
+
+const select = Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 1000 }));
+
+export const stateRead = shape(
+  Type.Object({
+    checkpoint: Type.Optional(checkpoint),
+    checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
+    // Some clients send a text.
+    subgraphs: Type.Optional(Type.Union([Type.Boolean(), Type.Enum(["true", "false", ""])])),
+    select,
+  }),
+);
+
+export const historyRead = shape(
+  Type.Object({
+    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    // An id, a checkpoint, or a config with one.
+    before: Type.Optional(
+      Type.Union([
+        Type.String({ format: "uuid" }),
+        Type.Object({
+          checkpoint_id: Type.Optional(checkpointId),
+          configurable: Type.Optional(Type.Object({ checkpoint_id: Type.Optional(checkpointId) })),
+        }),
+      ]),
+    ),
+    metadata: Type.Optional(object),
+    checkpoint: Type.Optional(checkpoint),
+    checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
+    select,
   }),
 );
 
@@ -39,13 +115,7 @@ export const runCreate = shape(
   Type.Object({
     assistant_id: Type.String(),
     input: Type.Optional(Type.Unknown()),
-    command: Type.Optional(
-      Type.Object({
-        resume: Type.Optional(Type.Unknown()),
-        update: Type.Optional(Type.Unknown()),
-        goto: Type.Optional(Type.Union([Type.String(), send, Type.Array(target), Type.Null()])),
-      }),
-    ),
+    command: Type.Optional(command),
     metadata: Type.Optional(object),
     config: Type.Optional(config),
     context: Type.Optional(object),

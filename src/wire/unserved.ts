@@ -12,10 +12,9 @@ const only =
   (value: unknown) =>
     values.includes(value);
 const blank = (value: unknown) => isObject(value) && Object.keys(value).length === 0;
-const empty = (value: unknown) => Array.isArray(value) && value.length === 0;
 
 const bodies = {
-  thread: { supersteps: empty, ttl: never },
+  thread: { ttl: never },
   run: {
     after_seconds: only(0),
   },

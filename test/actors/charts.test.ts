@@ -5,7 +5,8 @@ import type { RunEvent, RunInput, TaskEvent, TaskInput, ThreadEvent } from "../.
 import { taskChart, taskMachine, type TaskMachine } from "../../actors/node.ts";
 import { runChart } from "../../actors/run/chart.ts";
 import { runMachine, type RunMachine } from "../../actors/run/machine.ts";
-import { drawnThread, situationOf } from "../../actors/thread/chart.ts";
+import { situationOf } from "../../actors/thread/chart.ts";
+import { drawnThread } from "../../actors/thread/drawn.ts";
 import { threadMachine } from "../../actors/thread/machine.ts";
 import type { RestState } from "../../src/model/thread.ts";
 
@@ -23,6 +24,8 @@ const threadEvents = [
   { type: "RUN.CANCEL", run: "enqueue", action: "interrupt" },
   { type: "RUN.CANCEL", run: "interrupt", action: "rollback" },
   { type: "RUN.WITHDRAWN", run: "enqueue" },
+  { type: "STATE.UPDATED", rest: "idle" },
+  { type: "STATE.UPDATED", rest: "interrupted" },
   { type: "RUN.CLOSING" },
   { type: "GIVE.UP" },
   ...(["idle", "success", "interrupted", "error"] as const).map((rest) => ({

@@ -139,7 +139,7 @@ const notValid: readonly Case[] = [
   ["GET", "/threads/:thread/state?subgraphs=maybe", undefined, "subgraphs"],
   ["POST", `${RUN}/cancel?reason=taken`, undefined, "reason"],
   ["POST", "/threads", { ttl: 5 }, "ttl"],
-  ["POST", "/threads", { supersteps: [{}] }, "supersteps"],
+  ["POST", "/threads", { supersteps: [{}] }, "supersteps[0].updates"],
 ];
 
 /** Not there: 404. */
@@ -173,7 +173,6 @@ const unknown: readonly Case[] = [
   ["GET", "/threads", undefined, "Not Found"],
   ["PATCH", "/threads/:thread", {}, "Not Found"],
   ["DELETE", "/threads/:thread", undefined, "Not Found"],
-  ["GET", "/threads/:thread/history", undefined, "Not Found"],
   ["POST", "/threads/search", {}, "Not Found"],
   ["POST", "/runs/later", run({}), "Not Found"],
   ["DELETE", RUN, undefined, "Not Found"],

@@ -74,7 +74,13 @@ describe.each(lines)("runs from an older checkpoint over %s", (_, connect) => {
     expect(run).toMatchObject({ kwargs: { config: { configurable: { checkpoint_id: at["two"] } } } });
     // The last step of the first branch once more, from its own place.
     await wait({ input: null, checkpointId: at["three"] as string });
-    expect((await state()).parent_checkpoint?.checkpoint_id).toBe(at["three"]);
+    const [end, fork] = await client.threads.getHistory(thread_id, { limit: 2 });
+    expect(end?.metadata).toMatchObject({ source: "loop" });
+    expect(fork).toMatchObject({
+      metadata: { source: "fork" },
+      next: ["three"],
+      parent_checkpoint: { checkpoint_id: at["three"] },
+    });
     expect(await client.threads.get(thread_id)).toMatchObject({ status: "idle" });
   });
 

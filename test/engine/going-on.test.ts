@@ -228,7 +228,10 @@ describe("from an older checkpoint", () => {
     const config = { configurable: { checkpoint_id: from.id }, metadata: {} };
     const { values, checkpoints } = await thread.run({ input: null, config });
     expect(values).toEqual({ log: ["a", "b2"] });
-    expect(checkpoints).toMatchObject([{ parent: from.id, step: 2 }]);
+    expect(checkpoints).toMatchObject([
+      { parent: from.id, step: 2, source: "fork", changes: {} },
+      { parent: checkpoints[0]?.id, step: 3, source: "loop" },
+    ]);
   });
 
   test("the input checkpoint can be run again as well", async () => {

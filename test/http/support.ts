@@ -188,6 +188,12 @@ export function protocol(
       state: async (...args) => (note("threads.state", ...args), { values: {} }),
       ...overrides.threads,
     },
+    states: {
+      at: async (...args) => (note("states.at", ...args), { values: {} }),
+      history: async (...args) => (note("states.history", ...args), []),
+      update: async (...args) => (note("states.update", ...args), { checkpoint: {} }),
+      ...overrides.states,
+    },
     runs: {
       start: async (key: ThreadKey, request) => (note("runs.start", key, request), runRecord(request)),
       startAlone: async (...args) => (note("runs.startAlone", ...args), runRecord(args[1])),

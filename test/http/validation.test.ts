@@ -90,7 +90,7 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", "/threads", { metadata: [] }, 422, "metadata"],
   ["POST", "/threads", { if_exists: "maybe" }, 422, "if_exists"],
   ["POST", "/threads", { ttl: 5 }, 422, "ttl"],
-  ["POST", "/threads", { supersteps: [{}] }, 422, "supersteps"],
+  ["POST", "/threads", { supersteps: [{}] }, 422, "supersteps[0].updates"],
   ["POST", "/assistants", {}, 422, "graph_id"],
   ["POST", "/assistants", { graph_id: "agent", assistant_id: "nope" }, 422, "assistant_id"],
   ["POST", "/assistants", { graph_id: "agent", config: 3 }, 422, "config"],

@@ -55,6 +55,7 @@ beforeEach(async () => {
   const system: ThreadSystem = {
     create: () => Promise.reject(new Error("not here")),
     admit: () => Promise.reject(new Error("not here")),
+    update: () => Promise.reject(new Error("not here")),
     settled: async () => settled,
     ended: async () => ({ run: settled }),
     cancel: async () => undefined,

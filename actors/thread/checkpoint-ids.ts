@@ -1,0 +1,29 @@
+import { uuid6, uuid6Time } from "../../src/model/ids.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import type { Random } from "../../src/ports/random.ts";
+
+/** Ids of one thread's checkpoints: they grow, whatever the clock does. */
+export class CheckpointIds {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  #last = { ms: 0, tick: 0 };
+
+  constructor(clock: Clock, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  next(step: number): string {
+    const now = this.#clock.now();
+    const { ms, tick } = this.#last;
+    if (now > ms) this.#last = { ms: now, tick: 0 };
+    else this.#last = tick < 9_999 ? { ms, tick: tick + 1 } : { ms: ms + 1, tick: 0 };
+    return uuid6(this.#last.ms, this.#last.tick, step, this.#random.bytes(6));
+  }
+
+  /** There is one with this id: what follows is above it. */
+  saw(checkpoint: string): void {
+    const { ms, tick } = uuid6Time(checkpoint);
+    if (ms > this.#last.ms || (ms === this.#last.ms && tick > this.#last.tick)) this.#last = { ms, tick };
+  }
+}

@@ -1,0 +1,82 @@
+import { parseUuid } from "../../model/ids.ts";
+import type { StateSelection } from "../../service/snapshot.ts";
+import { invalidField } from "../../wire/errors.ts";
+import { LIMITS } from "../../wire/schemas.ts";
+import { historyRequest, selectionOf, stateRequest, updateRequest } from "../../wire/state-request.ts";
+import type { Call } from "../call.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+
+export function stateRoutes({ service: { threads, states } }: HttpDeps): readonly Route[] {
+  return [
+    {
+      method: "GET",
+      path: "/threads/:thread_id/state",
+      async handle(call) {
+        call.json(await threads.state(call.thread(), selected(call)));
+      },
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/state/:checkpoint_id",
+      async handle(call) {
+        const key = call.thread();
+        const place = { ns: call.query.text("checkpoint_ns") ?? "", id: call.uuid(1, "checkpoint_id") };
+        call.json(await states.at(key, place, selected(call)));
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/state/checkpoint",
+      async handle(call) {
+        const key = call.thread();
+        const { place, selection } = stateRequest(await call.body());
+        call.json(await states.at(key, place, selection));
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/state",
+      async handle(call) {
+        const key = call.thread();
+        const { place, update } = updateRequest(await call.body());
+        call.json(await states.update(key, place, update));
+      },
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/history",
+      async handle(call) {
+        const key = call.thread();
+        const limit = call.query.integer("limit", LIMITS);
+        const before = beforeOf(call);
+        const ns = call.query.text("checkpoint_ns") ?? "";
+        const asked = { ns, id: null, limit, ...(before !== undefined && { before }) };
+        call.json(await states.history(key, asked, selectionOf(call.query.list("select"))));
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/history",
+      async handle(call) {
+        const key = call.thread();
+        const { asked, selection } = historyRequest(await call.body());
+        call.json(await states.history(key, asked, selection));
+      },
+    },
+  ];
+}
+
+function selected({ query }: Call): StateSelection {
+  const subgraphs = query.flag("subgraphs") ?? false;
+  const asked = selectionOf(query.list("select"));
+  return subgraphs ? { ...asked, subgraphs } : asked;
+}
+
+function beforeOf({ query }: Call): string | undefined {
+  const text = query.text("before");
+  if (text === undefined || text === "") return undefined;
+  const id = parseUuid(text);
+  if (id === undefined) throw invalidField("before", "must be a UUID, a checkpoint's id");
+  return id;
+}

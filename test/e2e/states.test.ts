@@ -1,0 +1,365 @@
+import { describe, expect, test } from "vitest";
+import { graph, list, messages, value } from "../../src/index.ts";
+import type { Ctx } from "../../src/index.ts";
+import { lines } from "./support/clients.ts";
+import { latches } from "./support/gate.ts";
+import { directory, serve } from "./support/server.ts";
+import { get, post, postJson } from "./support/wire.ts";
+
+/** Answers the last message by its own words. */
+const chat = graph({
+  state: { messages: messages(), mood: value("calm") },
+  nodes: {
+    agent: async ({ messages: said, mood }) => ({
+      messages: [{ type: "ai", content: `${mood}: ${String(said.at(-1)?.content)}` }],
+    }),
+    polish: async () => ({ mood: "polite" }),
+  },
+  edges: { start: "agent", agent: "polish" },
+});
+
+const inner = graph({
+  state: { log: list<string>() },
+  nodes: {
+    first: async () => ({ log: ["first"] }),
+    ask: async (_: unknown, ctx: Ctx) => ({ log: [String(await ctx.interrupt("sure?"))] }),
+  },
+  edges: { start: "first", first: "ask" },
+});
+const outer = graph({
+  state: { log: list<string>() },
+  nodes: { sub: inner, after: async () => ({ log: ["after"] }) },
+  edges: { start: "sub", sub: "after" },
+});
+
+type Said = { messages: { id: string; content: string }[]; mood: string };
+const contents = (values: unknown) => (values as Said).messages.map(({ content }) => content);
+
+describe.each(lines)("a thread's state over time, over %s", (_, connect) => {
+  const start = async (options: Parameters<typeof serve>[0] = {}) => {
+    const { url } = await serve({ graphs: { chat, outer }, ...options });
+    const client = connect(url);
+    const { thread_id } = await client.threads.create({ metadata: { graph_id: "chat" } });
+    const say = (content: string, more: object = {}) =>
+      client.runs.wait(thread_id, "chat", { input: { messages: [{ role: "user", content }] }, ...more });
+    return { url, client, thread_id, say };
+  };
+
+  test("the history holds every state, newest first, with what its tasks did", async () => {
+    const { client, thread_id, say } = await start();
+    expect(await client.threads.getHistory(thread_id)).toEqual([]);
+    await say("hello");
+    const history = await client.threads.getHistory<Said>(thread_id);
+    expect(history.map(({ next, metadata }) => [metadata?.source, metadata?.step, next])).toEqual([
+      ["loop", 2, []],
+      ["loop", 1, ["polish"]],
+      ["loop", 0, ["agent"]],
+      ["input", -1, ["__start__"]],
+    ]);
+    expect(history[0]).toEqual(await client.threads.getState(thread_id));
+    expect(history.map(({ parent_checkpoint: parent }) => parent?.checkpoint_id)).toEqual([
+      ...history.slice(1).map(({ checkpoint }) => checkpoint.checkpoint_id),
+      undefined,
+    ]);
+    expect(history.map(({ tasks }) => tasks.map(({ name, result }) => [name, result]))).toMatchObject([
+      [],
+      [["polish", { mood: "polite" }]],
+      [["agent", { messages: [{ content: "calm: hello" }] }]],
+      [["__start__", { messages: [{ content: "hello" }] }]],
+    ]);
+    // One by one they are the same.
+    for (const state of history) {
+      const { checkpoint } = state;
+      expect(await client.threads.getState(thread_id, checkpoint.checkpoint_id ?? "")).toEqual(state);
+      expect(
+        await client.threads.getState(thread_id, { ...checkpoint, thread_id: undefined } as never),
+      ).toEqual(state);
+    }
+  });
+
+  test("it comes in pages, and can be asked by metadata", async () => {
+    const { client, thread_id, say } = await start();
+    await say("one");
+    await say("two");
+    const all = await client.threads.getHistory(thread_id, { limit: 100 });
+    expect(all).toHaveLength(8);
+    const paged = [];
+    for (let before: object | undefined; ;) {
+      const page = await client.threads.getHistory(thread_id, { limit: 3, before: before as never });
+      paged.push(...page);
+      if (page.length < 3) break;
+      before = { configurable: page.at(-1)?.checkpoint };
+    }
+    expect(paged).toEqual(all);
+    const inputs = await client.threads.getHistory(thread_id, { metadata: { source: "input" } });
+    expect(inputs).toEqual(all.filter(({ metadata }) => metadata?.source === "input"));
+    const [run] = await client.runs.list(thread_id);
+    expect(
+      await client.threads.getHistory(thread_id, { metadata: { run_id: run?.run_id }, limit: 2 }),
+    ).toEqual(all.slice(0, 2));
+  });
+
+  test("time travel: an earlier message is edited, both branches stay", async () => {
+    const { client, thread_id, say } = await start();
+    await say("hello");
+    await say("how are you");
+    const before = await client.threads.getHistory<Said>(thread_id, { limit: 100 });
+    const place = before.find(({ next, values }) => next[0] === "agent" && values.messages.length === 1);
+    const [message] = place?.values.messages ?? [];
+    const updated = await client.threads.updateState(thread_id, {
+      values: { messages: [{ ...message, content: "goodbye" }] },
+      checkpointId: place?.checkpoint.checkpoint_id as string,
+      asNode: "__start__",
+    });
+    const { checkpoint } = updated as unknown as { checkpoint: { checkpoint_id: string } };
+    const edited = await client.threads.getState<Said>(thread_id);
+    expect(edited).toMatchObject({
+      checkpoint: { ...checkpoint, checkpoint_map: null },
+      parent_checkpoint: place?.checkpoint,
+      next: ["agent"],
+      metadata: { source: "update", step: 1, graph_id: "chat", writes: { __start__: {} } },
+    });
+    expect(edited.values.messages).toMatchObject([{ id: message?.id, content: "goodbye" }]);
+    expect(await client.threads.get(thread_id)).toMatchObject({ status: "interrupted", interrupts: {} });
+
+    expect(contents(await client.runs.wait(thread_id, "chat", { input: null }))).toEqual([
+      "goodbye",
+      "calm: goodbye",
+    ]);
+    expect(await client.threads.get(thread_id)).toMatchObject({ status: "idle" });
+    const after = await client.threads.getHistory<Said>(thread_id, { limit: 100 });
+    // Those of the first branch are all there, as they were, below those of the second.
+    expect(after.slice(3)).toEqual(before);
+    expect(after.slice(0, 3).map(({ metadata, next }) => [metadata?.source, next])).toEqual([
+      ["loop", []],
+      ["loop", ["polish"]],
+      ["update", ["agent"]],
+    ]);
+    // And from either the thread goes on.
+    const checkpointId = before[0]?.checkpoint.checkpoint_id as string;
+    expect(contents(await say("fine", { checkpointId }))).toHaveLength(6);
+  });
+
+  test("a run from an older state makes a state of its own there, and the history shows both", async () => {
+    const { client, thread_id, say } = await start();
+    await say("hello");
+    const before = await client.threads.getHistory(thread_id);
+    await client.runs.wait(thread_id, "chat", {
+      input: null,
+      checkpointId: before[2]?.checkpoint.checkpoint_id as string,
+    });
+    const after = await client.threads.getHistory(thread_id);
+    expect(after.map(({ metadata, next }) => [metadata?.source, next])).toEqual([
+      ["loop", []],
+      ["loop", ["polish"]],
+      ["fork", ["agent"]],
+      ...before.map(({ metadata, next }) => [metadata?.source, next]),
+    ]);
+    expect(after[2]?.parent_checkpoint).toEqual(before[2]?.checkpoint);
+    expect(after.slice(3)).toEqual(before);
+    expect(after[0]).toEqual(await client.threads.getState(thread_id));
+  });
+
+  test("a thread is made of supersteps, all of them or nothing", async () => {
+    const { client } = await start();
+    const user = { role: "user", content: "hello" };
+    const supersteps = [
+      { updates: [{ values: { messages: [user] }, asNode: "__input__" }] },
+      { updates: [{ values: { messages: [user] }, asNode: "__start__" }] },
+      { updates: [{ values: { messages: [{ role: "assistant", content: "hi" }] }, asNode: "agent" }] },
+    ];
+    const made = await client.threads.create({ supersteps, graphId: "chat" });
+    expect(made).toMatchObject({ status: "interrupted", metadata: { graph_id: "chat" } });
+    expect(contents(made.values)).toEqual(["hello", "hi"]);
+    const history = await client.threads.getHistory(made.thread_id);
+    expect(history.map(({ metadata, next }) => [metadata?.source, metadata?.step, next])).toEqual([
+      ["update", 1, ["polish"]],
+      ["update", 0, ["agent"]],
+      ["input", -1, ["__start__"]],
+    ]);
+    expect(await client.runs.wait(made.thread_id, "chat", { input: null })).toMatchObject({ mood: "polite" });
+
+    const threadId = "01990000-0000-7000-8000-00000000abcd";
+    const wrong = [...supersteps, { updates: [{ values: {}, asNode: "nobody" }] }];
+    await expect(
+      client.threads.create({ supersteps: wrong, graphId: "chat", threadId }),
+    ).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringContaining("supersteps[3].updates[0].as_node"),
+    });
+    await expect(client.threads.get(threadId)).rejects.toMatchObject({ status: 404 });
+  });
+
+  test("a subgraph's states have a history of their own", async () => {
+    const { client } = await start();
+    const { thread_id } = await client.threads.create();
+    await client.runs.wait(thread_id, "outer", { input: { log: [] } });
+    const [paused] = await client.threads.getHistory(thread_id, { limit: 1 });
+    const ns = paused?.tasks[0]?.checkpoint as { checkpoint_ns: string };
+    expect(ns.checkpoint_ns).toMatch(/^sub:/);
+    const checkpoint = { checkpoint_ns: ns.checkpoint_ns } as never;
+    const within = await client.threads.getHistory(thread_id, { checkpoint });
+    expect(within.map(({ metadata, next }) => [metadata?.source, next])).toEqual([
+      ["loop", ["ask"]],
+      ["loop", ["first"]],
+      ["input", ["__start__"]],
+    ]);
+    expect(within[0]?.tasks[0]?.interrupts).toMatchObject([{ value: "sure?" }]);
+    expect(await client.threads.getState(thread_id, checkpoint)).toEqual(within[0]);
+    const whole = await client.threads.getState(thread_id, paused?.checkpoint as never, { subgraphs: true });
+    expect(whole.tasks[0]?.state).toEqual(within[0]);
+    // By the map of a checkpoint, too.
+    const mapped = {
+      checkpoint_ns: ns.checkpoint_ns,
+      checkpoint_map: { [ns.checkpoint_ns]: within[1]?.checkpoint.checkpoint_id },
+    } as never;
+    expect(await client.threads.getState(thread_id, mapped)).toEqual(within[1]);
+  });
+});
+
+describe("an update that is refused", () => {
+  const started = async () => {
+    const gates = latches();
+    const slow = graph({
+      state: { log: list<string>(), say: value("") },
+      nodes: {
+        wait: async () => {
+          gates("in").pass();
+          await gates("out").passed;
+          return { log: ["done"] };
+        },
+      },
+      edges: { start: "wait" },
+    });
+    const { url } = await serve({ graphs: { slow } });
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, {
+      metadata: { graph_id: "slow" },
+    });
+    const state = `${url}/threads/${thread_id}/state`;
+    const refused = async (body: unknown) => {
+      const before = await (await get(state)).text();
+      const answer = await post(state, body);
+      expect(await (await get(state)).text()).toBe(before);
+      return {
+        status: answer.status,
+        ...((await answer.json()) as { detail: string; errors?: { at: string }[] }),
+      };
+    };
+    return { url, thread_id, state, refused, gates };
+  };
+
+  const table: readonly (readonly [string, object, number, string | undefined])[] = [
+    ["an unknown node", { values: {}, as_node: "nobody" }, 422, "as_node"],
+    ["a node that is no text", { values: {}, as_node: 5 }, 422, "as_node"],
+    ["an unknown key", { values: { lag: [] } }, 422, "values.lag"],
+    ["a value of the wrong type", { values: { log: "x" } }, 422, "values.log"],
+    ["no object", { values: 5 }, 422, "values"],
+    ["a checkpoint that is no id", { values: {}, checkpoint_id: "x" }, 422, "checkpoint_id"],
+    ["a checkpoint that is no object", { values: {}, checkpoint: "x" }, 422, "checkpoint"],
+    ["nobody's checkpoint", { checkpoint_id: "1f0c5c11-0000-6000-8000-000000000000" }, 404, undefined],
+    ["a copy of nothing", { as_node: "__copy__" }, 422, "as_node"],
+  ];
+  test.each(table)("%s", async (_, body, status, at) => {
+    const { refused } = await started();
+    const answer = await refused(body);
+    expect(answer.status).toBe(status);
+    expect(answer.errors?.[0]?.at).toBe(at);
+    expect(typeof answer.detail).toBe("string");
+  });
+
+  test("while a run is in progress: 409, and afterwards it is served", async () => {
+    const { url, thread_id, refused, state, gates } = await started();
+    const run = await postJson<{ run_id: string }>(`${url}/threads/${thread_id}/runs`, {
+      assistant_id: "slow",
+      input: { log: [] },
+    });
+    await gates("in").passed;
+    const answer = await post(state, { values: { say: "x" } });
+    expect([answer.status, await answer.json()]).toMatchObject([
+      409,
+      { detail: expect.stringMatching(/busy/) },
+    ]);
+    gates("out").pass();
+    await get(`${url}/threads/${thread_id}/runs/${run.run_id}/join`);
+    expect((await post(state, { values: { say: "x" } })).status).toBe(200);
+    expect(await (await get(state)).json()).toMatchObject({ values: { log: ["done"], say: "x" } });
+    expect((await refused({ values: 1 })).status).toBe(422);
+  });
+
+  test("on a thread without a graph, or of an unknown one, or without a thread", async () => {
+    const { url } = await serve();
+    const made = async (metadata: object) => {
+      const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, { metadata });
+      return post(`${url}/threads/${thread_id}/state`, { values: {} });
+    };
+    const none = await made({});
+    expect([none.status, await none.json()]).toMatchObject([
+      400,
+      { detail: expect.stringMatching(/has no graph ID/) },
+    ]);
+    expect((await made({ graph_id: "nobody" })).status).toBe(404);
+    const nobody = `${url}/threads/01990000-0000-7000-8000-00000000abcd`;
+    expect((await post(`${nobody}/state`, { values: {} })).status).toBe(404);
+    expect((await get(`${nobody}/history`)).status).toBe(404);
+    expect((await get(`${nobody}/state/1f0c5c11-0000-6000-8000-000000000000`)).status).toBe(404);
+  });
+});
+
+describe("what is asked wrongly of the history", () => {
+  test.each([
+    ["limit=0", "limit"],
+    ["limit=1001", "limit"],
+    ["before=x", "before"],
+    ["select=nothing", "select"],
+  ])("%s", async (query, at) => {
+    const { url } = await serve();
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    const answer = await get(`${url}/threads/${thread_id}/history?${query}`);
+    expect([answer.status, await answer.json()]).toMatchObject([422, { errors: [{ at }] }]);
+  });
+  test.each([
+    [{ limit: 0 }, "limit"],
+    [{ before: "x" }, "before"],
+    [{ before: { configurable: { checkpoint_id: 5 } } }, "before.configurable.checkpoint_id"],
+    [{ checkpoint: { checkpoint_ns: 5 } }, "checkpoint.checkpoint_ns"],
+    [{ metadata: 5 }, "metadata"],
+  ])("%j", async (body, at) => {
+    const { url } = await serve();
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    const answer = await post(`${url}/threads/${thread_id}/history`, body);
+    expect([answer.status, await answer.json()]).toMatchObject([422, { errors: [{ at }] }]);
+  });
+
+  test("a small key of a long history costs no more than itself", async () => {
+    const { url } = await serve({ graphs: { chat } });
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    await postJson(`${url}/threads/${thread_id}/runs/wait`, {
+      assistant_id: "chat",
+      input: { messages: [{ role: "user", content: "x" }] },
+    });
+    const answer = await get(`${url}/threads/${thread_id}/history?select=values.mood&limit=2`);
+    expect(((await answer.json()) as { values: object }[]).map(({ values }) => values)).toEqual([
+      { mood: "polite" },
+      { mood: "calm" },
+    ]);
+  });
+});
+
+test("an update that was acknowledged is there after a restart, and runs go on from it", async () => {
+  const data = await directory();
+  const first = await serve({ data, graphs: { chat } });
+  const { thread_id } = await postJson<{ thread_id: string }>(`${first.url}/threads`, {
+    metadata: { graph_id: "chat" },
+  });
+  await postJson(`${first.url}/threads/${thread_id}/state`, {
+    values: { messages: [{ role: "user", content: "hello" }], mood: "glad" },
+  });
+  await first.close(0);
+  const { url } = await serve({ data, graphs: { chat } });
+  expect(await (await get(`${url}/threads/${thread_id}`)).json()).toMatchObject({ status: "interrupted" });
+  const values = await postJson(`${url}/threads/${thread_id}/runs/wait`, {
+    assistant_id: "chat",
+    input: null,
+  });
+  expect(contents(values)).toEqual(["hello", "glad: hello"]);
+});
