@@ -66,3 +66,17 @@ export const slow = graph({
   },
   edges: { start: "wait" },
 });
+
+/** Keeps its thread busy for two milliseconds: parsing, templates, small models. */
+export const burn = graph({
+  state: { value: z.number().optional() },
+  nodes: {
+    burn: async () => {
+      const end = performance.now() + 2;
+      let value = 0;
+      while (performance.now() < end) value++;
+      return { value };
+    },
+  },
+  edges: { start: "burn" },
+});

@@ -15,8 +15,9 @@ import type { Bench, Figures, Row } from "./rows/row.ts";
 import { crowds } from "./rows/crowds.ts";
 import { special } from "./rows/special.ts";
 import { watched } from "./rows/watched.ts";
+import { workers } from "./rows/workers.ts";
 
-const all: readonly Row[] = [...controls, ...rows, ...special, ...crowds, ...watched];
+const all: readonly Row[] = [...controls, ...rows, ...special, ...crowds, ...watched, ...workers];
 
 /** The rows asked for, each behind the controls that it needs. */
 function choose(names: readonly string[]): Row[] {

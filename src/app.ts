@@ -1,11 +1,11 @@
 import { defaultLimits, type SystemLimits, type ThreadSystem } from "../actors/port.ts";
 import { createSystem } from "../actors/system.ts";
 import { type Config, readConfig } from "./config.ts";
-import { localHost } from "./engine/host.ts";
 import { nativeEngine } from "./engine/native.ts";
 import { Door, type DoorOptions } from "./door/door.ts";
 import type { GraphDef } from "./graph/graph.ts";
 import { GraphRegistry } from "./graph/registry.ts";
+import { openHost } from "./hosting.ts";
 import { createHandler } from "./http/handler.ts";
 import { type InspectConfig, VIEWER } from "./inspect-config.ts";
 import { Feeds } from "./live/inspect/feeds.ts";
@@ -80,6 +80,11 @@ export interface AppOptions {
   /** Milliseconds for which the events of a run that has ended are kept; default 24 h. */
   readonly streamsTtl?: number;
   readonly limits?: Partial<SystemLimits>;
+  /**
+   * Worker threads in which the nodes of the configuration file's graphs run; default 0: in this one. Instead of the file's
+   * `nodes.workers`.
+   */
+  readonly workers?: number;
   /** Key by key instead of the configuration file's section `webhooks`. Templates are not filled in. */
   readonly webhooks?: WebhookConfig;
   /** What people may see of live actors, key by key instead of the configuration file's section `inspect`. */
@@ -142,7 +147,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   try {
     const { journal, catalog, outbox } = storage;
     const engine = nativeEngine(registry);
-    const host = localHost(registry, { logger, random, clock });
+    const host = await openHost({
+      registry,
+      workers: options.workers ?? config?.workers ?? 0,
+      config,
+      loaded: Object.keys(loaded).filter((name) => !Object.hasOwn(options.graphs ?? {}, name)),
+      deps: { logger, random, clock, scheduler },
+    });
     const hub = createHub({ journal, scheduler, logger, sync: options.sync ?? config?.sync ?? "os" });
     const limits = { ...defaultLimits, ...config?.runs, ...options.limits };
     const boot = bootId(random);

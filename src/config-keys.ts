@@ -18,6 +18,7 @@ const FILE: Keys = {
     graphs: "served",
     env: "served",
     streams: { keys: { sync: "served", ttl: "served" } },
+    nodes: { keys: { workers: "served" } },
     runs: {
       keys: {
         max_concurrent: "served",

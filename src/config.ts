@@ -36,6 +36,8 @@ export interface Config {
   /** The section `webhooks`, checked, its templates filled in. */
   readonly webhooks?: JsonObject;
   readonly runs?: RunLimits;
+  /** Worker threads in which nodes run. */
+  readonly workers?: number;
   readonly inspect?: InspectConfig;
 }
 
@@ -105,9 +107,23 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...(root["inspect"] === undefined
       ? {}
       : { inspect: readInspect(section(root, "inspect", refuse), refuse) }),
+    ...readWorkers(section(root, "nodes", refuse), refuse),
     ...(root["runs"] === undefined ? {} : { runs: readRuns(section(root, "runs", refuse), refuse) }),
   };
 }
+
+const MOST_WORKERS = 64;
+
+function readWorkers({ workers }: JsonObject, refuse: Refuse): { readonly workers?: number } {
+  if (workers === undefined || workers === null) return {};
+  return isCount(workers)
+    ? { workers }
+    : refuse(`nodes.workers must be a whole number from 0 to ${MOST_WORKERS}`);
+}
+
+/** Is it a number of worker threads? */
+export const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MOST_WORKERS;
 
 function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
   const limit = (value: unknown, name: string): number | undefined => {

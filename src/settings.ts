@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { type Config, isBytes, isSync, SYNC } from "./config.ts";
+import { type Config, isBytes, isCount, isSync, SYNC } from "./config.ts";
 import { readMount } from "./door/config.ts";
 import { isLogLevel, type LogLevel } from "./log.ts";
 import { ServiceError } from "./model/errors.ts";
@@ -12,6 +12,7 @@ export interface Settings {
   readonly level: LogLevel;
   readonly transport?: "uws" | "node";
   readonly maxBody?: number;
+  readonly workers?: number;
   readonly sync?: NonNullable<Config["sync"]>;
   /** Other machines may come although there is no key. */
   readonly insecure?: true;
@@ -62,11 +63,12 @@ export const HELP = `Usage: heddle COMMAND [options]
   --port PORT          default 2024; 0 takes any free one
   --data DIR           where everything is kept; default .heddle here (dev: beside the configuration file)
   --transport KIND     uws or node; default: uws where it has a binary
+  --workers N          run nodes in N worker threads; default 0: beside everything else (start alone)
   --insecure           serve other machines although there is no key
   --help, --version
 
 Each can be set in the environment instead: HEDDLE_CONFIG, HEDDLE_HOST (or HOST), HEDDLE_PORT (or PORT), HEDDLE_DATA,
-HEDDLE_TRANSPORT, HEDDLE_INSECURE=1; and HEDDLE_MAX_BODY (bytes), HEDDLE_STREAMS_SYNC (${SYNC.join(", ")}),
+HEDDLE_TRANSPORT, HEDDLE_WORKERS, HEDDLE_INSECURE=1; and HEDDLE_MAX_BODY (bytes), HEDDLE_STREAMS_SYNC (${SYNC.join(", ")}),
 HEDDLE_LOG (debug, info, warn, error). Flags win over the environment, the environment over the file.
 
 Who may come in: HEDDLE_API_KEYS, keys with commas between, each KEY or TENANT:KEY; HEDDLE_TOKEN_SECRET signs tokens for
@@ -82,6 +84,7 @@ const OPTIONS = {
   port: { type: "string" },
   data: { type: "string" },
   transport: { type: "string" },
+  workers: { type: "string" },
   insecure: { type: "boolean" },
   relay: { type: "string" },
   help: { type: "boolean", short: "h" },
@@ -91,7 +94,7 @@ const OPTIONS = {
 /** The commands, with the flags that they take. */
 const COMMANDS = {
   dev: ["config", "host", "port", "data", "transport", "insecure"],
-  start: ["config", "host", "port", "data", "transport", "insecure"],
+  start: ["config", "host", "port", "data", "transport", "workers", "insecure"],
   check: ["data"],
   repair: ["data"],
   backup: ["data"],
@@ -194,6 +197,7 @@ function settingsOf(flags: Flags, env: Env, data: string): Settings {
   const transport = read(find("transport", "HEDDLE_TRANSPORT"), isTransport, "is not uws or node");
   const sync = read(find(null, "HEDDLE_STREAMS_SYNC"), isSync, `is not one of ${SYNC.join(", ")}`);
   const maxBody = number(find(null, "HEDDLE_MAX_BODY"), isBytes, "is not a whole number of bytes, 1 or more");
+  const workers = number(find("workers", "HEDDLE_WORKERS"), isCount, "is not a whole number from 0 to 64");
   const secret = find(null, "HEDDLE_WEBHOOK_SECRET");
   return {
     host: host?.value ?? "127.0.0.1",
@@ -208,6 +212,7 @@ function settingsOf(flags: Flags, env: Env, data: string): Settings {
     ...(mount === undefined ? {} : { mount }),
     ...(transport === undefined ? {} : { transport }),
     ...(maxBody === undefined ? {} : { maxBody }),
+    ...(workers === undefined ? {} : { workers }),
     ...(sync === undefined ? {} : { sync }),
     ...(secret === undefined ? {} : { webhooks: { secret: secret.value } }),
   };

@@ -56,6 +56,8 @@ export interface HeddleOptions {
   readonly idle?: number;
   /** How many runs may be in progress at once (`runs.max_concurrent`). */
   readonly slots?: number;
+  /** Worker threads for node bodies; absent: they run beside everything else. */
+  readonly workers?: number;
   /** API keys, as {@link import("../../src/app.ts").AppOptions.keys}. */
   readonly keys?: readonly string[];
 }

@@ -1,4 +1,5 @@
 /** Heddle under measurement: the whole server in a process of its own, which tells its storage's counts over IPC. */
+import { fileURLToPath } from "node:url";
 import { noLimits } from "../../actors/gate.ts";
 import { createApp } from "../../src/app.ts";
 import { cold } from "../cold.ts";
@@ -7,9 +8,15 @@ import type { HeddleOptions } from "../rows/row.ts";
 import { ownStats, reportOver } from "./report.ts";
 
 const [, , given = "{}"] = process.argv;
-const { data = "", idle, slots, keys } = JSON.parse(given) as HeddleOptions;
+const { data = "", idle, slots, keys, workers } = JSON.parse(given) as HeddleOptions;
+// Workers load what a configuration names, from files.
+const file = fileURLToPath(new URL("../graphs.js", import.meta.url));
+const burn = { path: file, graphs: { burn: { file, name: "burn" } }, env: {} };
+const { burn: _, ...others } = graphs;
 const app = await createApp({
-  graphs: { ...graphs, cold },
+  ...(workers === undefined
+    ? { graphs: { ...graphs, cold } }
+    : { config: burn, workers, graphs: { ...others, cold } }),
   data,
   webhooks: { allow_internal: true },
   ...(keys === undefined ? {} : { keys }),

@@ -11,6 +11,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   "src/system": ["src/ports", "src/model"],
   "src/storage": ["src/codec", "src/ports", "src/model"],
   "src/transport": ["src/ports", "src/model"],
+  "src/workers": ["src/ports", "src/model"],
   "src/door": ["src/ports", "src/model"],
   "src/langgraph": ["src/ports", "src/model"],
   "src/stream": ["src/codec", "src/ports", "src/model"],
@@ -37,6 +38,18 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   "src/log.ts": ["src/ports"],
   "src/loading": ["src/config.ts", "src/graph", "src/ports", "src/model"],
   "src/settings.ts": ["src/door", "src/config.ts", "src/log.ts", "src/model"],
+  "src/hosting.ts": ["src/workers", "src/engine", "src/graph", "src/system", "src/ports", "src/config.ts"],
+  // What runs in a worker thread.
+  "src/worker.ts": [
+    "src/workers",
+    "src/engine",
+    "src/loading",
+    "src/graph",
+    "src/system",
+    "src/ports",
+    "src/model",
+    "src/config.ts",
+  ],
   // The parts list: the only one that knows everyone.
   "src/app.ts": [
     "src/http",
@@ -46,6 +59,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "actors",
     "src/stream",
     "src/engine",
+    "src/hosting.ts",
     "src/storage",
     "src/transport",
     "src/system",
@@ -152,6 +166,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
     "src/loading/",
     "src/langgraph/library.ts",
   ],
+  "node:worker_threads": ["src/system/worker-thread.ts"],
   "node:url": ["src/pages.ts", "src/loading/", "src/langgraph/library.ts"],
   "node:util": ["src/config.ts", "src/settings.ts"],
   "node:zlib": ["src/storage/"],

@@ -1,0 +1,35 @@
+import { parentPort, Worker, workerData } from "node:worker_threads";
+import type { WorkerThread } from "../ports/worker-thread.ts";
+
+/** Starts a thread with `file`, an URL; `data` is what it finds as {@link startedWith}. */
+export function startWorker<Out, In>(file: URL, data: unknown): WorkerThread<Out, In> {
+  const worker = new Worker(file, {
+    workerData: data,
+    // From the sources Node needs to be told how.
+    ...(file.pathname.endsWith(".ts") && { execArgv: ["--import", "tsx"] }),
+  });
+  let error: Error | undefined;
+  worker.on("error", (thrown) => (error = thrown));
+  return {
+    post: (message) => worker.postMessage(message),
+    onMessage: (take) => void worker.on("message", take),
+    onEnd: (told) =>
+      void worker.on("exit", (code) => told(error === undefined ? `exit code ${code}` : error.message)),
+    terminate: async () => void (await worker.terminate()),
+  };
+}
+
+/** The other end, in the thread itself. */
+export function parentThread<Out, In>(): {
+  post(message: Out): void;
+  onMessage(take: (message: In) => void): void;
+} {
+  const port = parentPort;
+  if (port === null) throw new TypeError("This is no worker thread");
+  return {
+    post: (message) => port.postMessage(message),
+    onMessage: (take) => void port.on("message", take),
+  };
+}
+
+export const startedWith = (): unknown => workerData;

@@ -1,0 +1,29 @@
+import { localHost } from "./engine/host.ts";
+import { GraphRegistry } from "./graph/registry.ts";
+import type { Config } from "./config.ts";
+import { loadGraphs } from "./loading/graphs.ts";
+import { plainError } from "./model/errors.ts";
+import { systemClock } from "./system/clock.ts";
+import { systemRandom } from "./system/random.ts";
+import { systemScheduler } from "./system/scheduler.ts";
+import { parentThread, startedWith } from "./system/worker-thread.ts";
+import { Bodies } from "./workers/bodies.ts";
+import type { FromWorker, ToWorker } from "./workers/messages.ts";
+
+// What a worker thread runs: the graph files of a configuration, and their node bodies for the server.
+const parent = parentThread<readonly FromWorker[], ToWorker>();
+const random = systemRandom();
+const registry = new GraphRegistry();
+try {
+  const config = startedWith() as Pick<Config, "path" | "graphs">;
+  registry.replace(await loadGraphs(config, { random, scheduler: systemScheduler }));
+  const bodies = new Bodies(
+    { post: (messages) => parent.post(messages), scheduler: systemScheduler },
+    (logger) => localHost(registry, { logger, random, clock: systemClock }),
+    (graph) => registry.current(graph).edition,
+  );
+  parent.onMessage((message) => bodies.take(message));
+  bodies.say({ t: "ready" });
+} catch (cause) {
+  parent.post([{ t: "refused", error: plainError(cause) }]);
+}

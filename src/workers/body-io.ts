@@ -1,0 +1,55 @@
+import type { Fact } from "../model/event.ts";
+import type { NodeIo } from "../ports/host.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
+
+type Say = (message: FromWorker) => void;
+
+/** What a body in a worker may do to the world: all of it is done by the server, which hears of it. */
+export class BodyIo implements NodeIo {
+  readonly #id: number;
+  readonly #say: Say;
+  #messages = 0;
+  #asks = 0;
+  /** Made when somebody looks at the signal. */
+  #controller: AbortController | undefined;
+  #reason: DOMException | undefined;
+  readonly #asked = new Map<number, { resolve(): void; reject(why: Error): void }>();
+
+  constructor(id: number, say: Say) {
+    this.#id = id;
+    this.#say = say;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  emit(fact: Fact): number {
+    this.#say({ t: "fact", id: this.#id, fact });
+    return fact.t === "message" ? this.#messages++ : 0;
+  }
+
+  record(step: string, value: unknown): Promise<void> {
+    const ask = this.#asks++;
+    return new Promise((resolve, reject) => {
+      this.#asked.set(ask, { resolve, reject });
+      this.#say({ t: "record", id: this.#id, ask, step, value });
+    });
+  }
+
+  abort({ name, message }: Extract<ToWorker, { t: "abort" }>): void {
+    this.#reason ??= new DOMException(message, name);
+    this.#controller?.abort(this.#reason);
+  }
+
+  answer({ ask, error }: Extract<ToWorker, { t: "answer" }>): void {
+    const asked = this.#asked.get(ask);
+    this.#asked.delete(ask);
+    if (error === undefined) asked?.resolve();
+    else asked?.reject(Object.assign(new Error(error.message), { name: error.error }));
+  }
+}

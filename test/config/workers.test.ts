@@ -1,0 +1,251 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { events, get, newThread, post, postJson } from "../e2e/support/wire.ts";
+import { build, heddle, Running } from "./process.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+beforeAll(build, 120_000);
+
+// A user's file: it is loaded once more in each worker.
+const GRAPHS = `
+import { threadId } from "node:worker_threads";
+import { appendFileSync } from "node:fs";
+import { graph, list, messages, END, to } from "heddle";
+
+const z = { "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }) } };
+const log = new URL("./begun.log", import.meta.url);
+
+export const where = graph({
+  state: { thread: z },
+  nodes: { tell: async () => ({ thread: threadId }) },
+  edges: { start: "tell" },
+});
+
+const inner = graph({
+  state: { notes: list() },
+  nodes: { deep: async (_, ctx) => (ctx.emit({ deep: ctx.ns !== "" }), { notes: ["deep"] }) },
+  edges: { start: "deep" },
+});
+
+export const all = graph({
+  state: { messages: messages(), notes: list() },
+  nodes: {
+    talk: async (_, ctx) => {
+      const first = ctx.message({ id: "m1" });
+      const second = ctx.message({ id: "m2", model: "test" });
+      for (const word of ["a ", "b ", "c"]) {
+        first.write(word);
+        second.write(word.toUpperCase());
+        await null;
+      }
+      second.toolCall({ name: "look", args: { at: 1 }, id: "c1" });
+      ctx.emit({ custom: [1, { two: 2 }] });
+      ctx.log.warn("said", { words: 3 });
+      return { messages: [first.end(), second.end()] };
+    },
+    ask: async (_, ctx) => {
+      const kept = await ctx.step("once", () => {
+        appendFileSync(log, "once ");
+        return { kept: true };
+      });
+      const answer = await ctx.interrupt({ question: "ok?", kept });
+      return answer === "yes" ? to("sub", { notes: ["answered"] }) : to(END);
+    },
+    sub: inner,
+  },
+  edges: { start: "talk", talk: "ask" },
+});
+
+class Odd {}
+export const odd = graph({
+  state: { what: z, seen: z },
+  nodes: {
+    do: {
+      run: async ({ what }, ctx) => {
+        if (what === "null") throw null;
+        if (what === "error") throw new TypeError("no such thing");
+        if (what === "function") return { seen: () => 1 };
+        if (what === "class") return { seen: { deep: [new Odd()] } };
+        if (what === "date") return { seen: new Date(0) };
+        if (what === "exit") process.exit(3);
+        if (what === "retry" && ctx.attempt >= 1) {
+          appendFileSync(log, "try ");
+          if (!globalThis.tried) {
+            globalThis.tried = true;
+            throw new TypeError("once more");
+          }
+          return { seen: "again" };
+        }
+        if (what === "wait") {
+          await new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason)));
+        }
+        if (what === "block") for (;;);
+        return { seen: what };
+      },
+      retry: { attempts: 2, initial: 1 },
+    },
+  },
+  edges: { start: "do" },
+});
+`;
+
+function project(): string {
+  const place = mkdtempSync(join(tmpdir(), "heddle-"));
+  onTestFinished(() => rmSync(place, { recursive: true, force: true }));
+  writeFileSync(join(place, "graphs.mjs"), GRAPHS);
+  writeFileSync(join(place, "begun.log"), "");
+  const names = ["where", "all", "odd"];
+  const graphs = Object.fromEntries(names.map((name) => [name, `./graphs.mjs:${name}`]));
+  writeFileSync(join(place, "heddle.json"), JSON.stringify({ graphs, runs: { grace_ms: 50 } }));
+  return place;
+}
+
+const argumentsOf = (at: string, workers: number) => [
+  "--config",
+  join(at, "heddle.json"),
+  "--data",
+  join(at, "data"),
+  "--workers",
+  String(workers),
+];
+
+async function served(workers: number) {
+  const at = project();
+  const server = await Running.start(argumentsOf(at, workers));
+  return { server, url: server.url, at, log: () => readFileSync(join(at, "begun.log"), "utf8") };
+}
+
+const wait = (url: string, thread: string, body: object) =>
+  postJson<Record<string, unknown>>(`${url}/threads/${thread}/runs/wait`, body);
+
+const odd = async (url: string, what: string) =>
+  wait(url, await newThread(url), { assistant_id: "odd", input: { what } });
+
+const MODES = ["values", "updates", "messages-tuple", "messages", "custom", "tasks", "checkpoints", "debug"];
+
+/** A story with all that a body can do; what a client sees of it, without ids and times. */
+async function story(workers: number) {
+  const { url, log, server } = await served(workers);
+  const thread = await newThread(url);
+  const run = async (body: object) => {
+    const asked = { assistant_id: "all", stream_mode: MODES, stream_subgraphs: true, ...body };
+    return events(await (await post(`${url}/threads/${thread}/runs/stream`, asked)).text());
+  };
+  const told = [...(await run({ input: { notes: ["go"] } })), ...(await run({ command: { resume: "yes" } }))];
+  const text = JSON.stringify(told.map(({ event, data }) => [event, data]));
+  const ids = new Map<string, string>();
+  const seen = text
+    .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}/g, (id) => {
+      if (!ids.has(id)) ids.set(id, `#${ids.size}`);
+      return ids.get(id) as string;
+    })
+    .replaceAll(/"\d{4}-\d\d-\d\dT[\d:.]+(?:\+00:00|Z)"|(?<="(?:created_at|at)":)\d+/g, '"now"');
+  return {
+    seen: JSON.parse(seen) as unknown[],
+    log: log(),
+    output: server.output,
+  };
+}
+
+describe("nodes in worker threads", () => {
+  test("run in other threads than the server, all of them", async () => {
+    const { url } = await served(2);
+    const seen = await Promise.all(
+      Array.from({ length: 12 }, async () =>
+        wait(url, await newThread(url), { assistant_id: "where", input: { thread: 0 } }),
+      ),
+    );
+    const threads = new Set(seen.map(({ thread }) => thread));
+    expect(threads.size).toBe(2);
+    expect(threads.has(0)).toBe(false);
+  });
+
+  test("a client sees what it sees where they run beside everything else, in every mode", async () => {
+    const here = await story(0);
+    const there = await story(2);
+    expect(here.seen.length).toBeGreaterThan(40);
+    expect(there.seen).toEqual(here.seen);
+    // A journaled step is not run again in the task's second life.
+    expect(there.log).toBe("once ");
+    expect(there.output).toContain('"words":3');
+  });
+
+  test("what a node throws, and what cannot be stored, is told as ever", async () => {
+    const here = (await served(0)).url;
+    const there = (await served(1)).url;
+    for (const what of ["null", "error", "function", "class", "date", "plain"]) {
+      expect(await odd(there, what), what).toEqual(await odd(here, what));
+    }
+    expect(await odd(there, "class")).toMatchObject({
+      __error__: { message: expect.stringContaining("deep[0] cannot be stored") as unknown },
+    });
+  });
+
+  test("a node that fails is tried again", async () => {
+    const { url, log } = await served(1);
+    expect(await odd(url, "retry")).toMatchObject({ seen: "again" });
+    expect(log()).toBe("try try ");
+  });
+
+  test("a cancel reaches the body's signal", async () => {
+    const { url } = await served(1);
+    const thread = await newThread(url);
+    const path = `${url}/threads/${thread}/runs`;
+    const { run_id } = await postJson<{ run_id: string }>(path, {
+      assistant_id: "odd",
+      input: { what: "wait" },
+    });
+    await expect
+      .poll(async () => (await (await get(`${path}/${run_id}`)).json()) as object)
+      .toMatchObject({ status: "running" });
+    expect((await post(`${path}/${run_id}/cancel?wait=true`)).status).toBeLessThan(300);
+    expect(await (await get(`${path}/${run_id}`)).json()).toMatchObject({ status: "interrupted" });
+    // The worker is as good as new.
+    expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
+  });
+
+  test("a node that ends its thread costs its own run, and no other", async () => {
+    const { url } = await served(1);
+    expect(await odd(url, "exit")).toMatchObject({ __error__: { error: "WorkerLostError" } });
+    expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
+  });
+
+  test("a node that blocks its thread stops neither the server nor other threads, and can be cancelled", async () => {
+    const { url, server } = await served(2);
+    const thread = await newThread(url);
+    const path = `${url}/threads/${thread}/runs`;
+    const { run_id } = await postJson<{ run_id: string }>(path, {
+      assistant_id: "odd",
+      input: { what: "block" },
+    });
+    await expect
+      .poll(async () => (await (await get(`${path}/${run_id}`)).json()) as object)
+      .toMatchObject({ status: "running" });
+    // The other worker takes what comes: it has fewer.
+    for (let i = 0; i < 5; i++) expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
+    expect((await get(`${url}/ok`)).status).toBe(200);
+    expect((await post(`${path}/${run_id}/cancel?wait=true`)).status).toBeLessThan(300);
+    expect(await (await get(`${path}/${run_id}`)).json()).toMatchObject({ status: "interrupted" });
+    // Its thread does not answer, is ended, and followed by another.
+    await server.printed("a worker thread ended");
+    await wait(url, thread, { assistant_id: "odd", input: { what: "plain" } });
+  });
+
+  test("graphs that a worker cannot load are refused at the start", () => {
+    const at = project();
+    const only =
+      "import { isMainThread } from 'node:worker_threads';\nif (!isMainThread) throw new Error('not here');\n";
+    writeFileSync(join(at, "graphs.mjs"), only + GRAPHS);
+    const { status, stderr } = heddle(["start", "--port", "0", ...argumentsOf(at, 1)]);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/In a worker thread: graphs.*not here/s);
+  });
+
+  test.each(["-1", "65", "many"])("--workers=%s is refused by name", (workers) => {
+    const { status, stderr } = heddle(["start", `--workers=${workers}`]);
+    expect(status).toBe(2);
+    expect(stderr).toContain(`--workers "${workers}" is not a whole number from 0 to 64`);
+  });
+});
