@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { plainError, ServiceError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
@@ -78,6 +78,7 @@ async function attempt(
     if (known !== undefined) return { kind: "returned", value: known.value, cached: true };
     const questions = new Questions(call);
     let outcome: TaskOutcome;
+    let reason: { readonly thrown: unknown } | undefined;
     try {
       let streamed: string[] | undefined;
       const named = (id: string) => void (streamed ??= []).push(id);
@@ -85,11 +86,13 @@ async function attempt(
       outcome = streamed === undefined ? { kind: "returned", value } : { kind: "returned", value, streamed };
     } catch (thrown) {
       outcome = failure(thrown);
+      reason = { thrown };
       if (call.tries > 1 && !isRetryable(node.retry, thrown)) outcome = { ...outcome, final: true };
     }
     // A body that swallowed the pause, or threw something else on its way out, waits all the same.
     const waits = questions.outcome();
     if (waits !== undefined) return waits;
+    if (reason !== undefined && !own.signal.aborted) tell(logger, call, reason.thrown);
     if (key !== null && node.cache !== null && outcome.kind === "returned") {
       cache.keep(node, node.cache, key, outcome.value, clock.mono());
     }
@@ -99,4 +102,23 @@ async function attempt(
   } finally {
     own.over = true;
   }
+}
+
+/** Clients are told what was thrown, and never where: that is for those who wrote the node. */
+function tell(logger: Logger, call: NodeCall, thrown: unknown): void {
+  const { graph, node, ns, run, thread, attempt: begun, try: tried } = call;
+  const { error, message } = plainError(thrown);
+  logger.warn("a node failed", {
+    graph,
+    node,
+    ...(ns !== "" && { ns }),
+    run_id: run,
+    thread_id: thread,
+    attempt: begun,
+    try: tried,
+    error:
+      thrown instanceof Error && typeof thrown.stack === "string"
+        ? thrown.stack.slice(0, 8_192)
+        : `${error}: ${message}`,
+  });
 }

@@ -81,6 +81,14 @@ const clientNames: { readonly [kind: string]: string } = {
   resume: "InvalidResumeError",
 };
 
+/** Characters of a message that are kept: it is stored with its run and its thread, and sent with both. */
+const LONGEST = 16_384;
+
+const short = (message: string): string =>
+  message.length <= LONGEST
+    ? message
+    : `${message.slice(0, LONGEST)}... (${message.length - LONGEST} characters more)`;
+
 /** What a node threw, whatever it was (`null` and plain strings too), as a {@link PlainError}. */
 export function plainError(thrown: unknown): PlainError {
   try {
@@ -88,16 +96,16 @@ export function plainError(thrown: unknown): PlainError {
       return { error: clientNames[thrown.code.split(".")[0] ?? ""] ?? thrown.name, message: thrown.message };
     }
     if (thrown instanceof Error) {
-      return { error: String(thrown.name || "Error"), message: String(thrown.message) };
+      return { error: String(thrown.name || "Error"), message: short(String(thrown.message)) };
     }
     if (typeof thrown === "object" && thrown !== null) {
       const { name, message } = thrown as { name?: unknown; message?: unknown };
       return {
         error: typeof name === "string" ? name : "Error",
-        message: typeof message === "string" ? message : (JSON.stringify(thrown) ?? "unknown"),
+        message: short(typeof message === "string" ? message : (JSON.stringify(thrown) ?? "unknown")),
       };
     }
-    return { error: "Error", message: String(thrown) };
+    return { error: "Error", message: short(String(thrown)) };
   } catch {
     // A hostile getter or toString: the run still has to end with something readable.
     return { error: "Error", message: "a value that cannot be described was thrown" };

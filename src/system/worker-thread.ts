@@ -11,7 +11,7 @@ export function startWorker<Out, In>(file: URL, data: unknown): WorkerThread<Out
   let error: Error | undefined;
   worker.on("error", (thrown) => (error = thrown));
   return {
-    post: (message) => worker.postMessage(message),
+    post: (message) => worker.postMessage(message, []),
     onMessage: (take) => void worker.on("message", take),
     onEnd: (told) =>
       void worker.on("exit", (code) => told(error === undefined ? `exit code ${code}` : error.message)),

@@ -1,6 +1,9 @@
 /** Bytes of one WebSocket message, and of what may wait for a WebSocket's peer. */
 export const MAX_MESSAGE = 1024 * 1024;
 
+/** How one is told that its message was longer. */
+export const TOO_LONG = [1009, "A message has at most 1 MiB"] as const;
+
 /** Seconds after which a WebSocket whose peer answers no ping is closed. */
 export const SOCKET_IDLE = 60;
 

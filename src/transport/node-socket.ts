@@ -1,6 +1,6 @@
 import type { WebSocket } from "ws";
 import type { Socket } from "../ports/transport.ts";
-import { MAX_MESSAGE } from "./limits.ts";
+import { MAX_MESSAGE, TOO_LONG } from "./limits.ts";
 
 /** Bytes that may wait for the peer before we say that it does not keep up. */
 const HIGH = 64 * 1024;
@@ -20,6 +20,7 @@ export class NodeSocket implements Socket {
     this.#raw = raw;
     raw.on("message", (data: Buffer, isBinary) => {
       this.alive = true;
+      if (data.length > MAX_MESSAGE) return this.close(...TOO_LONG);
       this.#onMessage(isBinary ? data : data.toString());
     });
     raw.on("pong", () => (this.alive = true));

@@ -91,7 +91,7 @@ function serveSockets(server: Server, handlers: Handlers, { scheduler }: Transpo
   const open = new Set<NodeSocket>();
   const wss = new WebSocketServer({
     noServer: true,
-    maxPayload: MAX_MESSAGE,
+    maxPayload: 2 * MAX_MESSAGE,
     perMessageDeflate: false,
     handleProtocols: (_, request) => protocols.get(request) ?? false,
   });

@@ -1,5 +1,6 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
+import { MAX_MESSAGE, TOO_LONG } from "./limits.ts";
 
 /** What is used here of uWebSockets' WebSocket. It MUST NOT be touched after its close: it throws. */
 export interface RawSocket {
@@ -54,6 +55,7 @@ export class UwsSocket implements Socket {
   // --- what uWebSockets tells ---
 
   received(message: ArrayBuffer, isBinary: boolean): void {
+    if (message.byteLength > MAX_MESSAGE) return this.close(...TOO_LONG);
     // It is emptied when this returns.
     const copy = Buffer.from(new Uint8Array(message));
     this.#onMessage(isBinary ? copy : copy.toString());

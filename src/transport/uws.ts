@@ -55,7 +55,8 @@ const openUws = async (
 ): Promise<Transport> => {
   const app = uws.App();
   app.ws<SocketData>("/*", {
-    maxPayloadLength: MAX_MESSAGE,
+    // A longer one cuts the connection without a word; what is only too long is told.
+    maxPayloadLength: 2 * MAX_MESSAGE,
     maxBackpressure: MAX_MESSAGE,
     closeOnBackpressureLimit: true,
     idleTimeout: SOCKET_IDLE,

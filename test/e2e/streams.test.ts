@@ -243,6 +243,15 @@ describe.each(transports)("streams, byte by byte, over %s", (transport) => {
     return { ...started, all: events(await started.response.text()) };
   };
 
+  test("goes on after the id that the query names, as after the header's", async () => {
+    const { all, joined, join } = await finished();
+    const [, , third, , fifth] = all;
+    const asked = `?last_event_id=${third?.id}`;
+    expect(await joined(undefined, asked)).toEqual(all.slice(3));
+    expect(await joined(fifth?.id, asked)).toEqual(all.slice(5));
+    expect((await join(undefined, "?last_event_id=abc")).status).toBe(422);
+  });
+
   test("the head says that it is a stream of events, and where run and stream are", async () => {
     const { thread, response, path, join, open } = await start();
     expect(path).toMatch(/^\/threads\/[^/]+\/runs\/[^/]+$/);

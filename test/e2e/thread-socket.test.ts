@@ -328,6 +328,16 @@ describe.each(["uws", "node"] as const)("the thread's socket over %s", (transpor
       expect(await socket.ask({ type: "cancel", id: "end" })).toMatchObject({ type: "ack" });
     });
 
+    test.each(["uws", "node"] as const)(
+      "one that is too long closes the socket, and says why (%s)",
+      async (transport) => {
+        const { url } = await serve({ transport });
+        const socket = await dial(`${url}/threads/${await newThread(url)}/stream`);
+        socket.send({ type: "run", id: 1, assistant_id: "agent", input: "x".repeat(1024 * 1024) });
+        expect(await socket.closed).toEqual({ code: 1009, reason: "A message has at most 1 MiB" });
+      },
+    );
+
     test("with MessagePack the answers are packed too; commands are text", async () => {
       const { address } = await start();
       const socket = await dial(address, { packed: true });

@@ -51,7 +51,9 @@ describe.each(["uws", "node"] as const)("a thread's server-sent events over %s",
     const rest = await again.until(({ id }) => id === sent.at(-1)?.id);
     expect(rest).toEqual(sent.slice(2 * A_RUN));
     expect(rest[0]?.data).toMatchObject({ run_id: last });
-    await Promise.all([again.leave(), reading.leave()]);
+    const asked = new Reading(await get(`${address}?last_event_id=${sent[2 * A_RUN - 1]?.id}`));
+    expect(await asked.until(({ id }) => id === sent.at(-1)?.id)).toEqual(rest);
+    await Promise.all([asked.leave(), again.leave(), reading.leave()]);
   });
 });
 

@@ -15,7 +15,7 @@ import {
   startRun,
   type Started,
 } from "../start.ts";
-import { afterHeader, checkThreadModes, modesOf } from "../../wire/stream-params.ts";
+import { afterHeader, afterQuery, checkThreadModes, modesOf } from "../../wire/stream-params.ts";
 import { refuseUnservedQuery } from "../../wire/unserved.ts";
 
 const SSE_HEADERS = {
@@ -46,16 +46,14 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
     const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
     const run = await service.runs.findToRead(key, id);
     const started = { key, run, path: pathOf(run), cancelOnDisconnect };
-    answer(call, started, asked ?? run.kwargs.stream_mode, afterHeader(call.request.header("last-event-id")));
+    answer(call, started, asked ?? run.kwargs.stream_mode, afterOf(call) ?? -1);
   }
 
   /** All runs of a thread, those that begin later too; ids are the thread's numbers. It never ends by itself. */
   async function joinThread(call: Call): Promise<void> {
     const key = call.thread();
     checkThreadModes(call.query);
-    const lastEventId = call.request.header("last-event-id");
-    const after = lastEventId === undefined ? undefined : afterHeader(lastEventId);
-    const reader = await service.runs.followThread(key, after);
+    const reader = await service.runs.followThread(key, afterOf(call));
     const headers = { ...SSE_HEADERS, location: `/threads/${key.thread}/stream` };
     if (call.isHead || call.reply.aborted) {
       reader.close();
@@ -102,6 +100,12 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
       },
     },
   ];
+}
+
+/** Where the reader is: by the header that clients send when they come again, or by the query, as a WebSocket says it. */
+function afterOf({ request, query }: Call): number | undefined {
+  const header = request.header("last-event-id");
+  return header === undefined ? afterQuery(query) : afterHeader(header);
 }
 
 /** Views made so far: few differ, and making one costs more than finding it. */
