@@ -16,6 +16,7 @@ import { silent } from "./log.ts";
 import { builtPages } from "./pages.ts";
 import type { Clock } from "./ports/clock.ts";
 import { type Failpoints, noFailpoints } from "./ports/failpoints.ts";
+import type { Hosted } from "./ports/hosted.ts";
 import { uuid7 } from "./model/ids.ts";
 import { ServiceError } from "./model/errors.ts";
 import type { Logger, LogLevel } from "./ports/logger.ts";
@@ -42,6 +43,8 @@ import { VERSION } from "./version.ts";
 export interface AppOptions {
   /** The graphs to serve, by name. */
   readonly graphs?: { readonly [name: string]: GraphDef };
+  /** LangGraph.js graphs to serve, by name, as they were loaded. */
+  readonly langGraphs?: ReadonlyMap<string, Hosted>;
   /** A configuration file: its graphs are served too, and its settings hold where these options say nothing. */
   readonly config?: string | Config;
   /** The directory that keeps everything, or a storage by its options. Without it, memory: gone at the end. */
@@ -110,7 +113,10 @@ export interface App {
    * From now on these graphs are served, and no others. Runs under way keep the definition that they began with.
    * @throws ServiceError `graph.invalid`, and nothing has changed
    */
-  replaceGraphs(graphs: { readonly [name: string]: GraphDef }): void;
+  replaceGraphs(
+    graphs: { readonly [name: string]: GraphDef },
+    langGraphs?: ReadonlyMap<string, Hosted>,
+  ): void;
   /**
    * Stops in good order: no new connections and runs, `ms` (default 5 s) for running supersteps to end, what is left is
    * taken up by the next start on the same data. Called again, it waits for the same end.
@@ -139,8 +145,17 @@ export async function createApp(options: AppOptions): Promise<App> {
   const door = new Door(doorOptions(options, config), { clock, random });
   const policy = readPolicy({ ...config?.webhooks, ...options.webhooks });
   const registry = new GraphRegistry();
-  const loaded = config === undefined ? {} : await awake(loadGraphs(config, { random, scheduler }));
-  registry.replace({ ...loaded, ...options.graphs });
+  const loaded = config === undefined ? undefined : await awake(loadGraphs(config, { random, scheduler }));
+  const replaceGraphs: App["replaceGraphs"] = (graphs, langGraphs = new Map()) => {
+    const [name] = langGraphs.keys();
+    if (name !== undefined)
+      throw new ServiceError("graph.invalid", `"${name}": LangGraph.js graphs are not served yet`);
+    registry.replace(graphs);
+  };
+  replaceGraphs(
+    { ...loaded?.graphs, ...options.graphs },
+    new Map([...(loaded?.langGraphs ?? []), ...(options.langGraphs ?? [])]),
+  );
 
   const storage =
     options.storage ?? (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger }));
@@ -257,7 +272,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       transport: { kind: open.kind, why: open.why },
       storage,
       system,
-      replaceGraphs: (graphs) => registry.replace(graphs),
+      replaceGraphs,
       close: (ms = DEFAULT_DRAIN) => (closing ??= shut(ms)),
     };
   } catch (cause) {

@@ -1,16 +1,13 @@
 import { extname } from "node:path";
 import type { App, AppOptions } from "./app.ts";
 import type { Config } from "./config.ts";
-import type { GraphDef } from "./graph/graph.ts";
-import { loadGraphs } from "./loading/graphs.ts";
+import { loadGraphs, type LoadedGraphs } from "./loading/graphs.ts";
 import type { Logger } from "./ports/logger.ts";
 import type { Cancel } from "./ports/scheduler.ts";
 import type { Watch, Watcher } from "./ports/watcher.ts";
 import { awake } from "./system/alive.ts";
 import { systemRandom } from "./system/random.ts";
 import { systemScheduler } from "./system/scheduler.ts";
-
-type Graphs = { readonly [name: string]: GraphDef };
 
 export interface DevOptions {
   /** What the configuration file says at the start. */
@@ -91,7 +88,7 @@ export class Dev {
     this.#watcher.add(file);
   }
 
-  #load(config: Config): Promise<Graphs> {
+  #load(config: Config): Promise<LoadedGraphs> {
     const onFile = (file: string) => this.#add(file);
     return awake(
       loadGraphs(config, { random: this.#random, scheduler: systemScheduler, fresh: true, onFile }),
@@ -140,11 +137,11 @@ export class Dev {
     const config = this.#reconfigured ? this.#options.read() : this.#config;
     const anew = this.#app === undefined || settingsOf(config) !== settingsOf(this.#config);
     if (anew) setEnv(config.env);
-    let graphs: Graphs;
+    let loaded: LoadedGraphs;
     try {
       this.#follow(config);
-      graphs = await this.#load(config);
-      if (!anew) this.#app?.replaceGraphs(graphs);
+      loaded = await this.#load(config);
+      if (!anew) this.#app?.replaceGraphs(loaded.graphs, loaded.langGraphs);
     } catch (cause) {
       if (anew) setEnv(this.#config.env);
       throw cause;
@@ -153,18 +150,21 @@ export class Dev {
       const app = this.#app;
       this.#app = undefined;
       await app?.close(DRAIN);
-      await this.#open(config, graphs);
+      await this.#open(config, loaded);
     }
     this.#reconfigured = false;
     this.#config = config;
-    logger.info(anew ? "started anew" : "loaded anew", { graphs: Object.keys(graphs) });
+    logger.info(anew ? "started anew" : "loaded anew", {
+      graphs: [...Object.keys(loaded.graphs), ...loaded.langGraphs.keys()],
+    });
   }
 
-  async #open(config: Config, graphs: Graphs): Promise<void> {
+  async #open(config: Config, { graphs, langGraphs }: LoadedGraphs): Promise<void> {
     const port = this.#port === undefined ? {} : { port: this.#port };
     this.#app = await this.#options.start(config, {
       config: { ...config, graphs: {} },
       graphs,
+      langGraphs,
       studio: true,
       ...port,
     });

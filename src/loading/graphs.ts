@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Config, GraphFile } from "../config.ts";
+import { langGraphOf, type LoadedLangGraph } from "../langgraph/loaded.ts";
 import { type Definition, isDefinition } from "../graph/definition.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Random } from "../ports/random.ts";
@@ -24,16 +25,25 @@ export interface LoadOptions {
   readonly patience?: number;
 }
 
+export interface LoadedGraphs {
+  /** Heddle's own. */
+  readonly graphs: { readonly [name: string]: Definition };
+  /** Those of LangGraph.js. */
+  readonly langGraphs: ReadonlyMap<string, LoadedLangGraph>;
+}
+
 /**
  * Loads graph files, JavaScript or TypeScript, ES modules or CommonJS. Inside them `heddle` is the running package, never
- * a second copy; all else comes from their own project. An export that is a function is called for the graph.
+ * a second copy; all else, LangGraph.js too, comes from their own project. An export that is a function is called for the
+ * graph.
  * @throws ServiceError `config.invalid`, naming the graph, the file and the export
  */
 export async function loadGraphs(
   config: Pick<Config, "path" | "graphs">,
   options: LoadOptions,
-): Promise<{ readonly [name: string]: Definition }> {
+): Promise<LoadedGraphs> {
   const graphs: Record<string, Definition> = {};
+  const langGraphs = new Map<string, LoadedLangGraph>();
   const entries = Object.entries(config.graphs);
   const typescript = entries.some(([, { file }]) => TYPESCRIPT.has(extname(file)));
   // What has to be loaded anew goes through tsx as well: it keeps one load apart from another.
@@ -44,12 +54,14 @@ export async function loadGraphs(
   const plain = options.fresh === true ? viaTsx : await plainModules();
   for (const [name, place] of entries) {
     const modules = TYPESCRIPT.has(extname(place.file)) ? viaTsx : plain;
-    graphs[name] = await loadGraph(place, modules, options, (what, cause) => {
+    const graph = await loadGraph(place, modules, options, (what, cause) => {
       throw new ServiceError("config.invalid", `graphs.${name}: ${what}`, { cause });
     });
+    if (isDefinition(graph)) graphs[name] = graph;
+    else langGraphs.set(name, graph);
   }
   viaTsx.report?.();
-  return graphs;
+  return { graphs, langGraphs };
 }
 
 type Refuse = (what: string, cause?: unknown) => never;
@@ -59,11 +71,14 @@ async function loadGraph(
   modules: Modules,
   options: LoadOptions,
   refuse: Refuse,
-): Promise<Definition> {
+): Promise<Definition | LoadedLangGraph> {
   if (!existsSync(file)) return refuse(`there is no file ${file}`);
   const failed = (what: string) => (cause: unknown) => {
     modules.report?.();
-    return refuse(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+    return refuse(
+      `${what}: ${cause instanceof Error ? cause.message : String(cause)}${hintOf(cause)}`,
+      cause,
+    );
   };
   const module = await settled(modules.load(pathToFileURL(file).href), options).catch(
     failed(`${file} cannot be loaded`),
@@ -76,23 +91,38 @@ async function loadGraph(
     failed(`${file}: the function "${name}" gave no graph`),
   );
   if (isDefinition(graph)) return graph;
+  const hosted = await settled(langGraphOf({ file, found, given: graph }), options).catch(
+    failed(`${file}: the graph "${name}" cannot be served`),
+  );
+  if (hosted !== undefined) return hosted;
   return refuse(`the export "${name}" of ${file} is no graph: ${whatIs(graph)}; ${others}`);
 }
 
 function whatIs(value: unknown): string {
-  const { invoke, compile } = (value ?? {}) as { readonly invoke?: unknown; readonly compile?: unknown };
-  if (typeof invoke === "function" || typeof compile === "function")
-    return "LangGraph.js graphs are not served yet, export what graph({ ... }) of heddle returns";
-  return "export what graph({ ... }) returns";
+  const { invoke } = (value ?? {}) as { readonly invoke?: unknown };
+  const what = "export what graph({ ... }) returns, or a graph of LangGraph.js";
+  return typeof invoke === "function" ? `a runnable that is no compiled graph; ${what}` : what;
 }
 
-/** A factory is asked once, at the load. LangGraph passes the run's configuration: here it is empty. */
+/** What to do about it, where that is known. */
+function hintOf(cause: unknown): string {
+  const { code, message } =
+    cause instanceof Error ? (cause as NodeJS.ErrnoException) : { code: "", message: "" };
+  const missing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+  const [, name] = /'(@langchain\/[a-z-]+|langchain)/.exec(message) ?? [];
+  return missing && name !== undefined ? `; install it in the project of the graph: npm install ${name}` : "";
+}
+
+/**
+ * A function is asked once at the load, with an empty configuration. One that gives a LangGraph.js graph and takes the
+ * configuration is asked again for each run, with the run's.
+ */
 async function made(factory: unknown): Promise<unknown> {
   return (factory as (config: object) => unknown)({ configurable: {} });
 }
 
 /** What `value` becomes, unless that takes too long. */
-function settled(value: unknown, { scheduler, patience = PATIENCE }: LoadOptions): Promise<unknown> {
+function settled<T>(value: T, { scheduler, patience = PATIENCE }: LoadOptions): Promise<Awaited<T>> {
   return new Promise((resolve, reject) => {
     const cancel = scheduler.after(patience, () =>
       reject(

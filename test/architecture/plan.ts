@@ -36,7 +36,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/inspect-config.ts",
   ],
   "src/log.ts": ["src/ports"],
-  "src/loading": ["src/config.ts", "src/graph", "src/ports", "src/model"],
+  "src/loading": ["src/config.ts", "src/langgraph", "src/graph", "src/ports", "src/model"],
   "src/settings.ts": ["src/door", "src/config.ts", "src/log.ts", "src/model"],
   "src/hosting.ts": ["src/workers", "src/engine", "src/graph", "src/system", "src/ports", "src/config.ts"],
   // What runs in a worker thread.

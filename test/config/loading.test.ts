@@ -138,7 +138,7 @@ describe("an export", () => {
   test.each<[string, string, string]>([
     ["that fails", "throw new Error('no luck')", 'the function "default" gave no graph: no luck'],
     ["that gives none", "return 5", 'the export "default" of '],
-    ["of LangGraph.js", "return { invoke() {} }", "LangGraph.js graphs are not served yet"],
+    ["that gives a runnable", "return { invoke() {} }", "a runnable that is no compiled graph"],
   ])("a function %s is refused", (_, body, message) => {
     const config = home.project("no-factory", {
       "a.mjs": `export default () => { ${body}; };`,

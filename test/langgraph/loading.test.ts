@@ -1,0 +1,143 @@
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { GraphFile } from "../../src/config.ts";
+import type { LoadedLangGraph } from "../../src/langgraph/loaded.ts";
+import { loadGraphs } from "../../src/loading/graphs.ts";
+import { systemRandom } from "../../src/system/random.ts";
+import { systemScheduler } from "../../src/system/scheduler.ts";
+import { build, Running } from "../config/process.ts";
+import { Home, say, saying } from "../config/project.ts";
+
+const home = new Home();
+const root = join(import.meta.dirname, "../..");
+vi.setConfig({ testTimeout: 60_000 });
+afterAll(() => home.remove());
+
+const imports = `import { Annotation, MessagesAnnotation, StateGraph } from "@langchain/langgraph";`;
+const builder = `new StateGraph(MessagesAnnotation).addNode("a", async () => ({})).addEdge("__start__", "a")`;
+
+/** Loads one graph of a project that has LangGraph.js installed, each file in a run of its own. */
+async function load(name: string, file: string, text: string, manifest: object = { type: "module" }) {
+  const path = home.project(name, { "package.json": manifest, [file]: text });
+  const modules = join(home.path, name, "node_modules");
+  mkdirSync(modules, { recursive: true });
+  for (const scope of ["@langchain", "zod"])
+    symlinkSync(join(root, "node_modules", scope), join(modules, scope));
+  return loaded(path, { file: join(home.path, name, file), name: "graph" });
+}
+
+function loaded(path: string, place: GraphFile) {
+  return loadGraphs({ path, graphs: { g: place } }, { random: systemRandom(), scheduler: systemScheduler });
+}
+
+async function graphOf(...args: Parameters<typeof load>): Promise<LoadedLangGraph> {
+  const { langGraphs } = await load(...args);
+  const graph = langGraphs.get("g");
+  if (graph === undefined) throw new Error("it was not taken for a graph of LangGraph.js");
+  return graph;
+}
+
+describe("a graph file of LangGraph.js", () => {
+  test.each([
+    ["compiled", "a.ts", `${imports} const x: number = 1; export const graph = ${builder}.compile();`],
+    ["a builder", "a.ts", `${imports} export const graph = ${builder};`],
+    ["in .mts", "a.mts", `${imports} const x: number = 1; export const graph = ${builder}.compile();`],
+    ["in JavaScript", "a.js", `${imports} export const graph = ${builder}.compile();`],
+    ["a function", "a.ts", `${imports} export const graph = () => ${builder};`],
+    [
+      "an async function",
+      "a.ts",
+      `${imports} export const graph = async (config: object) => ${builder}.compile();`,
+    ],
+    ["an agent that has one", "a.ts", `${imports} export const graph = { graph: ${builder}.compile() };`],
+  ])("%s", async (name, file, text) => {
+    const { library, graph, hash, compiled } = await graphOf(name.replaceAll(" ", "-"), file, text);
+    expect(graph).toBeInstanceOf(library.pregel.Pregel);
+    expect(await compiled({})).toBeInstanceOf(library.pregel.Pregel);
+    expect(library.version).toBe("1.4.16");
+    expect(hash).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test.each([
+    ["a project of CommonJS", "a.ts", `${imports} export const graph = ${builder}.compile();`],
+    [
+      "a file of CommonJS",
+      "a.cjs",
+      `const { MessagesAnnotation, StateGraph } = require("@langchain/langgraph"); exports.graph = ${builder}.compile();`,
+    ],
+  ])("%s: the classes are those that the graph itself has", async (name, file, text) => {
+    const { library, graph } = await graphOf(name.replaceAll(" ", "-"), file, text, { type: "commonjs" });
+    expect(graph).toBeInstanceOf(library.pregel.Pregel);
+  });
+
+  test("a function that takes the configuration is asked anew for each run", async () => {
+    const text = `${imports} export const graph = (config) => {
+      const name = config.configurable.node ?? "none";
+      return new StateGraph(MessagesAnnotation).addNode(name, async () => ({})).addEdge("__start__", name).compile();
+    };`;
+    const { compiled } = await graphOf("asks", "a.js", text);
+    const nodes = async (node: string) =>
+      Object.keys((await compiled({ configurable: { node } })).nodes as object);
+    expect(await nodes("one")).toContain("one");
+    expect(await nodes("two")).toContain("two");
+  });
+
+  test("what is neither says what to export", async () => {
+    await expect(load("runnable", "a.mjs", "export const graph = { invoke() {} };")).rejects.toThrow(
+      /graphs\.g: .*is no graph: a runnable that is no compiled graph/,
+    );
+  });
+
+  test("without LangGraph.js in its project it says what to install", async () => {
+    const path = home.project("missing", {
+      "package.json": { type: "module" },
+      "a.ts": `${imports} export const graph = ${builder};`,
+    });
+    await expect(loaded(path, { file: join(home.path, "missing/a.ts"), name: "graph" })).rejects.toThrow(
+      /graphs\.g: .*cannot be loaded: .*npm install @langchain\/langgraph$/s,
+    );
+  });
+
+  test("of a version that is not served it says which are", async () => {
+    const path = home.project("old", {
+      "package.json": { type: "module" },
+      "node_modules/@langchain/langgraph/package.json": {
+        name: "@langchain/langgraph",
+        version: "0.4.9",
+        type: "module",
+        exports: "./index.js",
+      },
+      "node_modules/@langchain/langgraph/index.js":
+        "export class Graph { lg_is_pregel = true; nodes = {}; channels = {}; }",
+      "a.js": `import { Graph } from "@langchain/langgraph"; export const graph = new Graph();`,
+    });
+    await expect(loaded(path, { file: join(home.path, "old/a.js"), name: "graph" })).rejects.toThrow(
+      /graphs\.g: .*@langchain\/langgraph 0\.4\.9, which .* uses, is not served: it must be >=1\.4\.12 <2/,
+    );
+  });
+});
+
+describe("a server of Heddle's own graphs", () => {
+  beforeAll(build, 120_000);
+
+  test("never loads LangGraph.js, although it is there", async () => {
+    const config = home.project("native", {
+      "a.mjs": `import { graph, list } from "heddle"; export default ${saying('"hello"')};`,
+      "heddle.json": { graphs: { a: "./a.mjs" } },
+    });
+    // Node notes every module that it has loaded.
+    const notes = join(home.path, "notes");
+    const server = await Running.start(["--config", config, "--data", home.data("native")], {
+      NODE_V8_COVERAGE: notes,
+    });
+    expect(await say(server, "a")).toBe("hello");
+    await server.stop();
+    const text = readdirSync(notes)
+      .map((name) => readFileSync(join(notes, name), "utf8"))
+      .join("");
+    expect(text).toContain("dist/src/langgraph/library.js");
+    expect(text).toContain("node_modules/xstate/");
+    expect(text).not.toContain("node_modules/@langchain/");
+  });
+});
