@@ -16,7 +16,8 @@ const random = systemRandom();
 const registry = new GraphRegistry();
 try {
   const config = startedWith() as Pick<Config, "path" | "graphs">;
-  registry.replace(await loadGraphs(config, { random, scheduler: systemScheduler }));
+  const { graphs } = await loadGraphs(config, { random, scheduler: systemScheduler });
+  registry.replace(graphs);
   const bodies = new Bodies(
     { post: (messages) => parent.post(messages), scheduler: systemScheduler },
     (logger) => localHost(registry, { logger, random, clock: systemClock }),

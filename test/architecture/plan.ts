@@ -50,8 +50,20 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/model",
     "src/config.ts",
   ],
+  "src/app-options.ts": [
+    "actors",
+    "src/stream",
+    "src/storage",
+    "src/graph",
+    "src/ports",
+    "src/model",
+    "src/config.ts",
+    "src/webhook-config.ts",
+    "src/inspect-config.ts",
+  ],
   // The parts list: the only one that knows everyone.
   "src/app.ts": [
+    "src/app-options.ts",
     "src/http",
     "src/live",
     "src/door",
