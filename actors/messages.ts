@@ -31,6 +31,8 @@ export type RunEvent =
   | { readonly type: "CANCEL"; readonly action: CancelAction }
   /** The first step, or the next, is planned: these tasks, or none when the run is at its end. */
   | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
+  /** Further tasks of the step have come up while others run. */
+  | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
   /** No commit is in flight any more. */
   | { readonly type: "COMMITTED" }
   /** The terminal record is stored. */
@@ -51,6 +53,8 @@ export type TaskEvent =
   /** The time to try again has come. */
   | { readonly type: "TRY" }
   | { readonly type: "CANCEL" }
+  /** Tasks of graphs within its body: their actors are to start below it. */
+  | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
   /** Its node is a graph: that one's actor is to start below it. */
   | { readonly type: "ENTER" };
 

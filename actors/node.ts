@@ -6,7 +6,7 @@ import {
   type AnyActorRef,
   type Snapshot,
 } from "xstate";
-import type { RunInput, TaskEvent, TaskInput, TaskKind, TaskOutput } from "./messages.ts";
+import type { RunInput, TaskEvent, TaskInput, TaskKind, TaskName, TaskOutput } from "./messages.ts";
 
 type TaskState = "running" | "backoff" | "stopping" | TaskKind;
 
@@ -53,7 +53,7 @@ export const taskChart = {
 export type TaskSnapshot = Snapshot<TaskOutput> & {
   readonly value: TaskState;
   readonly context: TaskInput;
-  /** The graph that is its node, while that runs. */
+  /** The graph that is its node, while that runs; the tasks of graphs that its body runs. */
   readonly children: { readonly [id: string]: AnyActorRef };
 };
 
@@ -65,7 +65,10 @@ export interface TaskEffects {
 }
 
 /** What a task's actor hears, from others and from XState. */
-type Heard = TaskEvent | { readonly type: "xstate.stop" };
+type Heard =
+  | TaskEvent
+  | { readonly type: "xstate.stop" }
+  | { readonly type: `xstate.done.actor.${string}`; readonly output: unknown };
 
 export type TaskMachine = ActorLogic<TaskSnapshot, Heard, TaskInput>;
 type Scope = ActorScope<TaskSnapshot, Heard>;
@@ -94,14 +97,32 @@ export function taskMachine(
     return { ...snapshot, children: { [SUBGRAPH]: child as AnyActorRef } };
   }
 
-  /** The graph that it leaves is stopped, wherever it is; one that has ended does not mind. */
+  /** Tasks of graphs that the body runs: it waits for them by itself. */
+  function join(snapshot: TaskSnapshot, tasks: readonly TaskName[], { self, defer }: Scope): TaskSnapshot {
+    const { thread, run, within } = snapshot.context;
+    const children: Record<string, AnyActorRef> = { ...snapshot.children };
+    for (const { id, name } of tasks) {
+      const input: TaskInput = { thread, run, within, task: id, name };
+      const child = createActor(logic, { id: taskActor(id), input, parent: self as AnyActorRef });
+      children[taskActor(id)] = child;
+      defer(() => child.start());
+    }
+    return { ...snapshot, children } as TaskSnapshot;
+  }
+
+  /** What it leaves is stopped, wherever that is; what has ended does not mind. */
   function leave({ children }: TaskSnapshot, { defer, stopChild }: Scope): TaskSnapshot["children"] {
-    const child = children[SUBGRAPH];
-    if (child !== undefined) defer(() => stopChild(child));
+    for (const child of Object.values(children)) defer(() => stopChild(child));
     return none;
   }
 
-  return {
+  /** A task within has ended. */
+  function drop(snapshot: TaskSnapshot, { task }: TaskOutput): TaskSnapshot {
+    const { [taskActor(task)]: _ended, ...children } = snapshot.children;
+    return { ...snapshot, children } as TaskSnapshot;
+  }
+
+  const logic: TaskMachine & { readonly config: typeof taskChart } = {
     config: taskChart,
     getInitialSnapshot: (_, input) => ({
       status: "active",
@@ -117,7 +138,10 @@ export function taskMachine(
       if (event.type === "xstate.stop") {
         return { ...snapshot, status: "stopped", children: leave(snapshot, scope) } as TaskSnapshot;
       }
+      if ("output" in event) return isTask(event.output) ? drop(snapshot, event.output) : snapshot;
       if (event.type === "ENTER") return snapshot.value === "running" ? enter(snapshot, scope) : snapshot;
+      if (event.type === "JOINED")
+        return snapshot.value === "running" ? join(snapshot, event.tasks, scope) : snapshot;
       const state = taskChart.states[snapshot.value];
       const on: { readonly [event: string]: TaskState } = "on" in state ? state.on : {};
       const value = on[event.type];
@@ -125,8 +149,9 @@ export function taskMachine(
       const { context } = snapshot;
       let { children } = snapshot;
       if (children !== none) {
-        const child = children[SUBGRAPH];
-        if (value === "stopping") defer(() => child?.send({ type: "CANCEL", action: "interrupt" }));
+        const within = Object.values(children);
+        if (value === "stopping")
+          for (const child of within) defer(() => child.send({ type: "CANCEL", action: "interrupt" }));
         else children = leave(snapshot, scope);
       }
       if ("on" in taskChart.states[value]) {
@@ -138,4 +163,10 @@ export function taskMachine(
     },
     getPersistedSnapshot: (snapshot) => ({ ...snapshot, children: {} }),
   };
+  return logic;
 }
+
+const taskActor = (task: string) => `task:${task}`;
+
+const isTask = (output: unknown): output is TaskOutput =>
+  typeof output === "object" && output !== null && "task" in output;

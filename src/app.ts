@@ -2,15 +2,15 @@ import { defaultLimits } from "../actors/port.ts";
 import { createSystem } from "../actors/system.ts";
 import type { App, AppOptions } from "./app-options.ts";
 import { type Config, readConfig } from "./config.ts";
-import { nativeEngine } from "./engine/native.ts";
 import { Door, type DoorOptions } from "./door/door.ts";
 import { GraphRegistry } from "./graph/registry.ts";
-import { openHost } from "./hosting.ts";
+import { openEngines } from "./hosting.ts";
 import { createHandler } from "./http/handler.ts";
 import { VIEWER } from "./inspect-config.ts";
 import { Feeds } from "./live/inspect/feeds.ts";
 import type { LiveDeps } from "./live/deps.ts";
 import { createUpgrade } from "./live/upgrade.ts";
+import type { LoadedLangGraph } from "./langgraph/loaded.ts";
 import { loadGraphs } from "./loading/graphs.ts";
 import { silent } from "./log.ts";
 import { builtPages } from "./pages.ts";
@@ -57,11 +57,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   const policy = readPolicy({ ...config?.webhooks, ...options.webhooks });
   const registry = new GraphRegistry();
   const loaded = config === undefined ? undefined : await awake(loadGraphs(config, { random, scheduler }));
+  let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
   const replaceGraphs: App["replaceGraphs"] = (graphs, langGraphs = new Map()) => {
-    const [name] = langGraphs.keys();
-    if (name !== undefined)
-      throw new ServiceError("graph.invalid", `"${name}": LangGraph.js graphs are not served yet`);
     registry.replace(graphs);
+    served = langGraphs;
   };
   replaceGraphs(
     { ...loaded?.graphs, ...options.graphs },
@@ -72,13 +71,13 @@ export async function createApp(options: AppOptions): Promise<App> {
     options.storage ?? (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger }));
   try {
     const { journal, catalog, outbox } = storage;
-    const engine = nativeEngine(registry);
-    const host = await openHost({
+    const { engine, host } = await openEngines({
       registry,
       workers: options.workers ?? config?.workers ?? 0,
       config,
       loaded: Object.keys(loaded?.graphs ?? {}).filter((name) => !Object.hasOwn(options.graphs ?? {}, name)),
       deps: { logger, random, clock, scheduler },
+      langGraphs: () => served,
     });
     const hub = createHub({ journal, scheduler, logger, sync: options.sync ?? config?.sync ?? "os" });
     const limits = { ...defaultLimits, ...config?.runs, ...options.limits };

@@ -1,6 +1,10 @@
 import type { Config } from "./config.ts";
 import { type HostDeps, localHost } from "./engine/host.ts";
+import { nativeEngine } from "./engine/native.ts";
+import { severalEngines } from "./engine/several.ts";
 import type { GraphRegistry } from "./graph/registry.ts";
+import { langGraphEngine, type LangGraphs } from "./langgraph/engine.ts";
+import type { Engine } from "./ports/engine.ts";
 import type { Host } from "./ports/host.ts";
 import type { Scheduler } from "./ports/scheduler.ts";
 import { startWorker } from "./system/worker-thread.ts";
@@ -15,13 +19,26 @@ export interface Hosting {
   /** Their names, without those that were given otherwise. */
   readonly loaded: readonly string[];
   readonly deps: HostDeps & { readonly scheduler: Scheduler };
+  /** The compiled LangGraph.js graphs that are served now. */
+  readonly langGraphs: LangGraphs;
+}
+
+/** What computes the graphs, of whatever kind, and what runs the bodies of their nodes. Throws as {@link openHost} does. */
+export async function openEngines(hosting: Hosting): Promise<{ engine: Engine; host: Host }> {
+  const own = await openHost(hosting);
+  const { registry, langGraphs } = hosting;
+  const { engine, host } = severalEngines(
+    { engine: nativeEngine(registry), host: own },
+    langGraphEngine(langGraphs),
+  );
+  return { engine, host: { run: (call, io) => host.run(call, io), close: () => own.close() } };
 }
 
 /**
  * What runs the bodies of nodes. Definitions that came later than the workers' run in this thread.
  * @throws ServiceError `config.invalid` when a worker cannot load the graphs
  */
-export async function openHost({ registry, workers, config, loaded, deps }: Hosting): Promise<Host> {
+async function openHost({ registry, workers, config, loaded, deps }: Hosting): Promise<Host> {
   const local = localHost(registry, deps);
   if (workers === 0 || config === undefined || loaded.length === 0) return local;
   const { path, graphs } = config;

@@ -114,9 +114,10 @@ export class Hook {
 
   #below(actor: AnyActorRef, parent: ShownActor): ShownActor {
     const { thread } = parent;
-    const { context } = actor.getSnapshot() as { readonly context: TaskInput };
+    const { context } = actor.getSnapshot() as { readonly context: TaskInput & { readonly task?: string } };
     const { run } = context;
-    if (parent.kind === "run") {
+    // A task's body may run graphs: their tasks are below it at once.
+    if (parent.kind === "run" || context.task !== undefined) {
       const { task: id, name } = context;
       return { id, kind: "task", name, parent: parent.id, thread, run, machine: "task" };
     }

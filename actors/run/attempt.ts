@@ -1,6 +1,6 @@
 import type { AnyActorRef } from "xstate";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
-import type { PlainError } from "../../src/model/errors.ts";
+import { plainError, type PlainError } from "../../src/model/errors.ts";
 import { width, type Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
@@ -14,6 +14,7 @@ import { positionFor } from "./forking.ts";
 import { InnerOrigin } from "./inner.ts";
 import { Level, type LevelOwner, type Origin } from "./level.ts";
 import type { Ongoing, OngoingGraph } from "./ongoing.ts";
+import { AttemptStage } from "./stage.ts";
 import { Staged } from "./staged.ts";
 import type { Ended } from "./tasks.ts";
 
@@ -57,7 +58,8 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     return {
       ns: "",
       position: () => positionFor(cell, this.run),
-      open: (position) => engine.open(this.run, position, cell.source()),
+      open: (position) =>
+        engine.open(this.run, position, cell.source(), new AttemptStage(this, this.#root, this.#staged)),
       close: (_, stop) => this.#close(stop),
     };
   }
@@ -115,6 +117,17 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   }
 
   #close(stop: CancelAction | null): void {
+    const ended = this.#root.end(stop);
+    if (!(ended instanceof Promise)) return this.#closed(stop);
+    ended
+      .catch((thrown: unknown) => this.fail(plainError(thrown)))
+      .then(() => {
+        if (this.alive) this.#closed(stop);
+      })
+      .catch((thrown: unknown) => this.cell.giveUp(thrown));
+  }
+
+  #closed(stop: CancelAction | null): void {
     const cut = stop === "interrupt" ? this.#root.cut() : null;
     if (cut !== null) this.#root.take(cut);
     this.#root.tasks.revoke();

@@ -85,6 +85,18 @@ export function runChart(effects: RunEffects, task: TaskMachine, grace: number) 
         event.type === "CANCEL" ? { stop: stronger(context.stop, event.action) } : {},
       ),
       takePlan: assign(({ event }) => (event.type === "PLANNED" ? { planned: event.tasks } : {})),
+      addPlan: assign(({ context, event }) =>
+        event.type === "JOINED" ? { planned: [...context.planned, ...event.tasks] } : {},
+      ),
+      spawnJoined: assign(({ context, event, spawn }) => {
+        if (event.type !== "JOINED") return {};
+        for (const { id, name } of event.tasks) {
+          const { thread, run, within } = context;
+          const input: TaskInput = { thread, run, within, task: id, name };
+          spawn("task", { id: taskActor(id), input });
+        }
+        return { waiting: [...context.waiting, ...event.tasks.map(({ id }) => id)] };
+      }),
       takeEnd: assign(({ event }) =>
         event.type === "ENDED" ? { status: event.status, rest: event.rest } : {},
       ),
@@ -143,7 +155,10 @@ export function runChart(effects: RunEffects, task: TaskMachine, grace: number) 
           },
           // The last step's commit is in flight, and computing may not run further ahead of it.
           committing: {
-            on: { COMMITTED: [{ guard: "isStopped", target: "closing" }, { target: "executing" }] },
+            on: {
+              COMMITTED: [{ guard: "isStopped", target: "closing" }, { target: "executing" }],
+              JOINED: { actions: "addPlan" },
+            },
           },
           executing: {
             entry: "spawnTasks",
@@ -155,6 +170,7 @@ export function runChart(effects: RunEffects, task: TaskMachine, grace: number) 
                 { actions: ["dropTask", "countTask"] },
               ],
               CANCEL: { target: "draining", actions: "remember" },
+              JOINED: { actions: "spawnJoined" },
             } as Record<string, object>,
           },
           // Abort is a wish: the state is left when every task has ended, or after the grace without them.

@@ -12,6 +12,7 @@ import type {
   Position,
   Step,
   StreamedFact,
+  JoiningTask,
 } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Cell } from "../thread/cell.ts";
@@ -159,6 +160,7 @@ export class Level implements TaskOwner {
   revoke(): void {
     this.#over = true;
     this.tasks.revoke();
+    this.#execution?.abandon?.();
   }
 
   enter(call: NodeCall, before: Position | undefined, ended: Ended): Level {
@@ -245,6 +247,23 @@ export class Level implements TaskOwner {
       // The cell has been given up with its actors; recovery takes the run up.
       () => undefined,
     );
+  }
+
+  /** Tasks come up while others run: its graph drives itself. */
+  join(tasks: readonly JoiningTask[]): void {
+    const hold = this.cell.owner.draining;
+    this.tasks.join(tasks, hold);
+    if (hold) return this.attempt.checkHalted();
+    const own = tasks.filter(({ within }) => within === null);
+    if (own.length > 0) this.actor?.send({ type: "JOINED", tasks: own });
+  }
+
+  /** The run comes to its end: what a graph that drives itself has left to be stored. */
+  end(stop: CancelAction | null): Eventually<void> {
+    if (this.#execution?.end === undefined) return undefined;
+    return andThen(this.#execution.end(stop !== null), (step) => {
+      if (step !== null && this.attempt.alive) this.take(step);
+    });
   }
 
   /** Adds what a task left, and what is to be told. */

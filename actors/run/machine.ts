@@ -1,5 +1,5 @@
 import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "xstate";
-import type { RunEvent, RunInput, RunOutput, TaskInput, TaskOutput } from "../messages.ts";
+import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
 import type { TaskMachine } from "../node.ts";
 import { stronger } from "../thread/multitask.ts";
 import type { RunContext, RunEffects } from "./chart.ts";
@@ -74,17 +74,29 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
     return { ...snapshot, value: { running }, context, children } as RunSnapshot;
   }
 
-  function execute(snapshot: RunSnapshot, { self, defer }: Scope): RunSnapshot {
-    const { thread, run, within, planned } = snapshot.context;
+  function execute(snapshot: RunSnapshot, scope: Scope): RunSnapshot {
+    const value = { running: "executing" };
+    return spawn({ ...snapshot, value } as RunSnapshot, snapshot.context.planned, [], scope);
+  }
+
+  /** Starts tasks; `others` are at work already. */
+  function spawn(
+    snapshot: RunSnapshot,
+    tasks: readonly TaskName[],
+    others: readonly string[],
+    { self, defer }: Scope,
+  ): RunSnapshot {
+    const { thread, run, within } = snapshot.context;
     const children: Record<string, AnyActorRef> = { ...snapshot.children };
-    for (const { id, name } of planned) {
+    for (const { id, name } of tasks) {
       const input: TaskInput = { thread, run, within, task: id, name };
       const child = createActor(task, { id: taskActor(id), input, parent: self as AnyActorRef });
       children[taskActor(id)] = child;
       defer(() => child.start());
     }
-    const context = { ...snapshot.context, waiting: planned.map(({ id }) => id) };
-    return { ...snapshot, value: { running: "executing" }, context, children } as RunSnapshot;
+    const ids = tasks.map(({ id }) => id);
+    const context = { ...snapshot.context, waiting: others.length === 0 ? ids : [...others, ...ids] };
+    return { ...snapshot, context, children } as RunSnapshot;
   }
 
   /** A task has ended. */
@@ -115,6 +127,10 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
         if (running !== "loading" && running !== "planning") return snapshot;
         if (event.tasks.length === 0 || context.stop !== null) return enter(snapshot, "closing", scope);
         return enter(snapshot, event.hold ? "committing" : "executing", scope, { planned: event.tasks });
+      case "JOINED":
+        if (running === "executing") return spawn(snapshot, event.tasks, context.waiting, scope);
+        if (running !== "committing") return snapshot;
+        return stay(snapshot, { planned: [...context.planned, ...event.tasks] });
       case "COMMITTED":
         if (running !== "committing") return snapshot;
         return enter(snapshot, context.stop === null ? "executing" : "closing", scope);

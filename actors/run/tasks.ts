@@ -2,7 +2,6 @@ import type { AnyActorRef } from "xstate";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/event.ts";
-import type { JsonObject } from "../../src/model/json.ts";
 import type {
   Emission,
   Execution,
@@ -11,21 +10,15 @@ import type {
   Settled,
   StreamedFact,
   TaskOutcome,
+  JoiningTask,
 } from "../../src/ports/engine.ts";
 import type { NodeIo } from "../../src/ports/host.ts";
-import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Cell } from "../thread/cell.ts";
+import { type InnerLevel, type Live, ofMessage, signalOf, stop, streamedBy } from "./live.ts";
 import { retryAfter } from "./retry.ts";
 
 /** How a graph that is a task's node tells its end. `stopped`: because it was told to. */
 export type Ended = (outcome: TaskOutcome, stopped: boolean) => void;
-
-/** A graph that runs in a task. */
-export interface InnerLevel {
-  readonly position: Position;
-  streamed(): ReadonlyMap<string, readonly StreamedFact[]>;
-  revoke(): void;
-}
 
 /** The graph to which the tasks belong. */
 export interface TaskOwner {
@@ -44,28 +37,16 @@ export interface TaskOwner {
   settled(): void;
 }
 
-/** A node body that runs. */
-interface Live {
-  readonly call: NodeCall;
-  /** Made when somebody looks at the signal: most bodies never do. */
-  controller: AbortController | null;
-  /** Why it has been told to stop. */
-  stopped: DOMException | null;
-  readonly self: AnyActorRef;
-  steps: JsonObject;
-  timer: Cancel | null;
-  /** What it has streamed, where that is wanted when the run is stopped. */
-  readonly streamed: StreamedFact[] | null;
-  /** The graph that runs in place of a body. */
-  inner: InnerLevel | null;
-}
-
 const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;
 
 /** The tasks at work of one graph of an attempt: starts them, hears them out, cuts them off. */
 export class Tasks {
   readonly #attempt: TaskOwner;
   readonly #live = new Map<string, Live>();
+  /** Tasks of graphs that bodies run, by the task whose body that is. */
+  readonly #within = new Map<string, string>();
+  /** Tasks whose bodies have ended, and whose graphs have yet to say what that comes to. */
+  readonly #unsettled = new Set<string>();
   /** What those had streamed that have stopped because they were told to. */
   readonly #cut = new Map<string, readonly StreamedFact[]>();
   /** Where the graphs in tasks that have failed got to: another try goes on from there. */
@@ -136,11 +117,21 @@ export class Tasks {
     self.send({ type: "ENTER" });
   }
 
-  /** Bodies that run, those of graphs within not counted. */
+  /** Bodies that run; one that waits for those of graphs within is not counted. */
   get bodies(): number {
-    let count = 0;
-    for (const { inner } of this.#live.values()) if (inner === null) count++;
+    const waiting = new Set(this.#within.values());
+    let count = this.#unsettled.size;
+    for (const [task, { inner }] of this.#live) if (inner === null && !waiting.has(task)) count++;
     return count;
+  }
+
+  /** Tasks of graphs that bodies run come up: they start below the actors of those, unless the server stops (`hold`). */
+  join(tasks: readonly JoiningTask[], hold: boolean): void {
+    for (const task of tasks) {
+      if (task.within === null) continue;
+      this.#within.set(task.id, task.within);
+      if (!hold) this.#live.get(task.within)?.self.send({ type: "JOINED", tasks: [task] });
+    }
   }
 
   /** The body is not waited for: what it does from here on reaches nothing. */
@@ -155,6 +146,7 @@ export class Tasks {
     const { call, self } = live;
     if (this.#live.get(call.task) !== live) return;
     this.#live.delete(call.task);
+    this.#within.delete(call.task);
     live.timer?.();
     if (live.inner !== null) this.#leave(live.inner, call.task, outcome);
     const attempt = this.#attempt;
@@ -171,19 +163,44 @@ export class Tasks {
       attempt.cell.deps.scheduler.after(delay, () => self.send({ type: "TRY" }));
       return;
     }
-    let settled: Settled;
-    try {
-      settled = attempt.execution.settle(call.task, outcome);
-    } catch (thrown) {
+    const broken = (thrown: unknown): void => {
+      if (!attempt.alive) return;
       attempt.fail(plainError(thrown));
-      return self.send({ type: "FAILED" });
+      self.send({ type: "FAILED" });
+    };
+    try {
+      const settled = attempt.execution.settle(call.task, outcome);
+      if (settled instanceof Promise) this.#settleLater(live, settled, broken);
+      else this.#settle(live, settled, false);
+    } catch (thrown) {
+      broken(thrown);
     }
-    const { writes, kind, emissions, error } = settled;
-    attempt.stage({ ...writes, steps: { ...writes.steps, ...live.steps } }, emissions);
+  }
+
+  /** The graph drives itself: what the task has come to is for that to say. Until then it is no body, and yet at work. */
+  #settleLater(live: Live, settled: Promise<Settled>, broken: (thrown: unknown) => void): void {
+    this.#unsettled.add(live.call.task);
+    settled
+      .finally(() => this.#unsettled.delete(live.call.task))
+      .then((known) => {
+        if (this.#attempt.alive) this.#settle(live, known, true);
+      })
+      .catch(broken);
+  }
+
+  #settle({ self, steps }: Live, { writes, kind, emissions, error }: Settled, later: boolean): void {
+    const attempt = this.#attempt;
+    if (kind === "again") {
+      self.send({ type: "RETRY" });
+      self.send({ type: "TRY" });
+      return;
+    }
+    // What a body has journaled is newer than what its engine knows; one that drives itself knows it all.
+    attempt.stage(later ? writes : { ...writes, steps: { ...writes.steps, ...steps } }, emissions);
     if (kind === "failed") attempt.fail(error ?? { error: "Error", message: "the task failed" });
     // Siblings may still run: what this one did is kept even if they, or the server, fail. After the last one the step's
-    // own append takes it along.
-    attempt.flushSoon();
+    // own append takes it along: in this turn, or (of a graph that drives itself) as soon as that has planned on.
+    if (!later || this.#live.size > 0) attempt.flushSoon();
     self.send({ type: answers[kind] });
     attempt.settled();
   }
@@ -253,26 +270,4 @@ class TaskIo implements NodeIo {
   get signal(): AbortSignal {
     return signalOf(this.#live);
   }
-}
-
-/** What a body has streamed, or the bodies of the graph within. */
-function streamedBy({ streamed, inner }: Live): readonly StreamedFact[] | null {
-  return inner === null || streamed === null ? streamed : [...inner.streamed().values()].flat();
-}
-
-function ofMessage({ t }: Fact): boolean {
-  return t === "token" || t === "piece" || t === "message";
-}
-
-function signalOf(live: Live): AbortSignal {
-  if (live.controller === null) {
-    live.controller = new AbortController();
-    if (live.stopped !== null) live.controller.abort(live.stopped);
-  }
-  return live.controller.signal;
-}
-
-function stop(live: Live, reason: DOMException): void {
-  live.stopped ??= reason;
-  live.controller?.abort(live.stopped);
 }

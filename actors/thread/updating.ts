@@ -1,7 +1,8 @@
 import type { CheckpointHead, NewCheckpoint } from "../../src/model/checkpoint.ts";
 import { ServiceError, threadNotFound } from "../../src/model/errors.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
-import type { Engine, Position, Source, StateUpdate } from "../../src/ports/engine.ts";
+import type { Engine, Position, Source } from "../../src/ports/engine.ts";
+import type { StateUpdate } from "../../src/ports/update.ts";
 import type { SystemDeps, UpdateDraft } from "../port.ts";
 import { gone, type Cell } from "./cell.ts";
 import { situationOf } from "./chart.ts";

@@ -6,7 +6,8 @@ import type {
   TaskWrites,
 } from "../model/checkpoint.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Position, Source, StateUpdate, StateWrite, Updated } from "../ports/engine.ts";
+import type { Position, Source } from "../ports/engine.ts";
+import type { StateUpdate, StateWrite, Updated } from "../ports/update.ts";
 import { START } from "../graph/check.ts";
 import { subgraphAt, type Definition } from "../graph/definition.ts";
 import { END } from "../graph/moves.ts";

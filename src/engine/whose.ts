@@ -1,5 +1,5 @@
 import type { CheckpointHead } from "../model/checkpoint.ts";
-import type { StateWrite } from "../ports/engine.ts";
+import type { StateWrite } from "../ports/update.ts";
 import { START } from "../graph/check.ts";
 import type { Definition } from "../graph/definition.ts";
 import { END } from "../graph/moves.ts";

@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { StateWrite } from "../ports/engine.ts";
+import type { StateWrite } from "../ports/update.ts";
 import type { Definition } from "../graph/definition.ts";
 import { readEdge, readUpdate } from "../graph/returned.ts";
 import { applyUpdates, taskId, type Left, type Site } from "../graph/superstep.ts";

@@ -24,6 +24,8 @@ export type Fact =
       readonly step: number;
       /** The one before the input was applied: it has no `values` event. */
       readonly input: boolean;
+      /** Its `values` event alone, or all but that; absent: all. */
+      readonly shows?: "values" | "rest";
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
       readonly inline?: Inline;
@@ -51,9 +53,13 @@ export type Fact =
       readonly checkpoint: string;
       readonly at: number;
       readonly update?: unknown;
+      /** What the mode `tasks` shows as its result, where that is not the update. */
+      readonly written?: unknown;
       readonly error?: PlainError;
       /** An earlier task's result was taken; the node did not run. */
       readonly cached?: true;
+      /** It ended in an earlier run, which told of its end: only its update is shown once more. */
+      readonly again?: true;
       readonly interrupts: readonly Interrupt[];
     }
   /** The run pauses: at interrupts, or (an empty list) at a breakpoint. */

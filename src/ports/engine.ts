@@ -5,9 +5,10 @@ import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Command, RunRecord } from "../model/run.ts";
+import type { RunRecord } from "../model/run.ts";
 import type { Statechart } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
+import type { StateUpdate, Updated } from "./update.ts";
 
 /** A fact to emit, with the state it refers to; `head`: the checkpoint itself, where the fact is of one that is new. */
 export interface Emission {
@@ -80,9 +81,9 @@ export interface Backoff {
   readonly jitter: boolean;
 }
 
-/** What a task left, after the engine has read its outcome. */
+/** What a task left, after the engine has read its outcome. `again`: the engine wants it run once more. */
 export interface Settled {
-  readonly kind: "done" | "interrupted" | "failed";
+  readonly kind: "done" | "interrupted" | "failed" | "again";
   readonly writes: TaskWrites;
   readonly emissions: readonly Emission[];
   readonly error?: PlainError;
@@ -148,7 +149,7 @@ export interface Execution {
   /** What the task's next try is given. Called once for each try. */
   call(task: string): NodeCall;
   /** Reads a task's outcome. An invalid return (unknown key, unstorable value) makes it `failed`, naming the path. */
-  settle(task: string, outcome: TaskOutcome): Settled;
+  settle(task: string, outcome: TaskOutcome): Eventually<Settled>;
   /** All tasks of the plan are settled: applies what they wrote, in task order, and plans on. */
   apply(): Eventually<Step>;
   /**
@@ -164,6 +165,13 @@ export interface Execution {
    * then settled with it, as with what a body returned.
    */
   outcome(failure: PlainError | null): TaskOutcome;
+  /**
+   * Of a graph that drives itself: the run comes to its end, `stopped` or not. Resolves, without waiting for bodies, with
+   * what is still to be stored, null where that is nothing. What its tasks do from here on reaches nothing.
+   */
+  end?(stopped: boolean): Eventually<Step | null>;
+  /** Of a graph that drives itself: nothing of it is wanted any more. Called at any time, any number of times. */
+  abandon?(): void;
 }
 
 /**
@@ -188,44 +196,42 @@ export interface Source {
   checkpointId(step: number): string;
 }
 
-/** A write to the state that no node has made: it counts as if one had. */
-export interface StateWrite {
-  /** In the form of a node's update, or a list of such, or of pairs of key and value; null: none. */
-  readonly values: unknown;
-  /** In the place of `values`: what a node says by a command, an update and where to go. `resume` is refused before. */
-  readonly command?: Command | null;
-  /**
-   * The node that is said to have made it: its edges say what runs from there. Also `__start__`, the node before the first;
-   * `__input__`: an input, which is applied by the run that goes on from there; `__end__`, without values: nothing is left
-   * to run; `__copy__`, without values: the same once more, as a fork. Null: the node that was the last to run, or, where
-   * nothing is written either, the same once more.
-   */
-  readonly as_node: string | null;
-  /** What the names of its fields begin with in a refusal: `""`, or `supersteps[0].updates[1].` */
-  readonly at: string;
+/** A task that comes up while others of its step run. */
+export interface JoiningTask {
+  readonly id: string;
+  readonly name: string;
+  /** The task within whose body it runs; null for one of the root graph. */
+  readonly within: string | null;
 }
 
-/** One superstep of a thread that no run makes. */
-export interface StateUpdate {
-  readonly graph: string;
-  /** `""`, or the subgraph's. */
-  readonly ns: string;
-  /** At least one. Several are as those of tasks side by side, and each has an `as_node`. */
-  readonly writes: readonly StateWrite[];
-  /**
-   * Is the position the thread's latest, and not one that was named? Then what its finished tasks have left counts too.
-   * The tasks that have not finished are dropped in either case, with their questions.
-   */
-  readonly latest: boolean;
-  /** What the checkpoint says beside source, step and parents. */
-  readonly metadata: JsonObject;
+/** What a graph that drives itself tells between its steps, in order. */
+export interface News {
+  /** Of graphs within tasks: those of the root graph come in its steps. */
+  readonly checkpoints: readonly NewCheckpoint[];
+  readonly writes: readonly TaskWrites[];
+  readonly emissions: readonly Emission[];
+  /** Further tasks to be run now: each is called as those of a plan are. */
+  readonly tasks: readonly JoiningTask[];
 }
 
-/** What an update makes of a thread's state. */
-export interface Updated {
-  /** Made by no run (`run_id` is null); its parent is the position's head. */
-  readonly checkpoint: NewCheckpoint;
-  readonly values: JsonObject;
+/**
+ * What an execution may ask of the attempt to which it belongs, when its graph drives itself: one whose engine decides when its
+ * steps and those of graphs within begin and end. The attempt stores what it is told, as everything else.
+ */
+export interface Stage {
+  /** The latest checkpoint that is stored in a namespace, or the one of that id, with its state and what tasks have left there. */
+  read(ns: string, id: string | null): Promise<Position | null>;
+  /** Newest first. Those of this attempt may be missing, which are on their way to storage. */
+  history(query: {
+    readonly ns: string;
+    readonly limit: number;
+    readonly before?: string;
+  }): Promise<readonly Position[]>;
+  tell(news: News): void;
+  /** Adds a fact at once, after all that was told; returns the id of its first event, -1 when the attempt is over. */
+  emit(fact: Fact): number;
+  /** Runs `task` after the current turn and its promise callbacks. */
+  soon(task: () => void): void;
 }
 
 /** Computes graphs. The run's actor knows this port alone, not which kind of graph stands behind it. */
@@ -251,7 +257,7 @@ export interface Engine {
   /** Is this node of a graph, or of the subgraph at namespace `ns` in it, a graph itself? False where there is none. */
   isSubgraph(graph: string, ns: string, node: string): boolean;
   /** @throws ServiceError `graph.not_found` */
-  open(run: RunRecord, position: Position, source: Source): Execution;
+  open(run: RunRecord, position: Position, source: Source, stage: Stage): Execution;
   /**
    * The superstep that these writes are: applied by the channels' rules, and led on by the edges of `as_node`. Pure, as an execution is: it
    * stores nothing, runs no node body, and takes times and ids from `source` alone. It may be asked again, from another position,

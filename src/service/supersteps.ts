@@ -1,5 +1,5 @@
 import type { Command } from "../model/run.ts";
-import type { StateWrite } from "../ports/engine.ts";
+import type { StateWrite } from "../ports/update.ts";
 import { storable } from "./storable.ts";
 
 /** A write to the state as clients ask for it. */

@@ -49,11 +49,11 @@ export const runStarted: SlotRenderer<"start"> = {
 
 /** Root checkpoints after the one before the input: the state that the graph gives out. */
 function withState(
-  { ns, id, input, output }: FactOf<"checkpoint">,
+  { ns, id, input, output, shows: part }: FactOf<"checkpoint">,
   page: Page,
   then: (state: JsonObject) => Eventually<void>,
 ): Eventually<void> {
-  if (ns !== "" || input) return;
+  if (ns !== "" || input || part === "values") return;
   return andThen(page.state(ns, id), (found) => {
     const state = outputOf(found, output);
     return state === null ? undefined : then(state);
@@ -139,8 +139,8 @@ export const taskStarted: SlotRenderer<"task"> = {
 };
 
 /** Has the node returned? One that failed, or waits at an interrupt, has not. */
-const returned = ({ error, update, interrupts }: FactOf<"result">): boolean =>
-  error === undefined && (update !== undefined || interrupts.length === 0);
+const returned = ({ error, update, interrupts, again }: FactOf<"result">): boolean =>
+  error === undefined && again === undefined && (update !== undefined || interrupts.length === 0);
 
 export const resultEvents: readonly SlotRenderer<"result">[] = [
   {

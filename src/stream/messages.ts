@@ -78,7 +78,7 @@ export const messageComplete: SlotRenderer<"complete"> = {
 /** The messages that the run's input brought: no task tells of them. */
 export const inputComplete: SlotRenderer<"checkpoint"> = {
   put(fact, id, page) {
-    if (fact.input || fact.ns !== "") return;
+    if (fact.input || fact.shows !== undefined || fact.ns !== "") return;
     return andThen(beforeInput(page, fact), (before) => {
       if (before === undefined) return;
       return andThen(page.state("", fact.id), (now) => {

@@ -61,8 +61,9 @@ const table: ModeTable = {
   checkpoint: {
     values: {
       put(fact, id, page) {
-        if (fact.input || !shows(fact.ns, page)) return;
-        return andThen(page.state(fact.ns, fact.id), (state) => {
+        if (fact.input || fact.shows === "rest" || !shows(fact.ns, page)) return;
+        const between = fact.shows === undefined ? undefined : fact.inline?.values;
+        return andThen(between ?? page.state(fact.ns, fact.id), (state) => {
           if (state !== null) page.put(id, named("values", fact.ns), json(outputOf(state, fact.output)));
         });
       },

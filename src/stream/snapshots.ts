@@ -58,7 +58,7 @@ function withCheckpoint(
 ): Eventually<void> {
   const { ns, id } = fact;
   const { run } = page.source;
-  if (!shows(ns, page)) return;
+  if (!shows(ns, page) || fact.shows === "values") return;
   return andThen(page.state(ns, id), (values) => {
     if (values === null) return undefined;
     return andThen(page.checkpoint(ns, id), (head) => {
@@ -160,9 +160,9 @@ function withStart(
 /** JSON text, as a state's tasks carry it: clients parse it to an error of that name. */
 const errorText = ({ error, message }: PlainError) => JSON.stringify({ name: error, message });
 
-function resultOf({ id, name, update, error, interrupts }: ResultFact): JsonObject {
+function resultOf({ id, name, update, written, error, interrupts }: ResultFact): JsonObject {
   if (error !== undefined) return { id, name, error: errorText(error), interrupts };
-  return { id, name, result: update ?? null, interrupts };
+  return { id, name, result: written ?? update ?? null, interrupts };
 }
 
 export const taskShown: SlotRenderer<"task"> = {
@@ -179,13 +179,14 @@ export const taskDebugged: SlotRenderer<"task"> = {
 
 export const resultShown: SlotRenderer<"result"> = {
   put(fact, id, page) {
-    if (shows(fact.ns, page)) page.put(id, named("tasks", fact.ns), json(resultOf(fact)));
+    if (shows(fact.ns, page) && fact.again === undefined)
+      page.put(id, named("tasks", fact.ns), json(resultOf(fact)));
   },
 };
 
 export const resultDebugged: SlotRenderer<"result"> = {
   put(fact, id, page) {
-    if (!shows(fact.ns, page)) return;
+    if (!shows(fact.ns, page) || fact.again !== undefined) return;
     return andThen(taskPlace(page, fact), ({ step }) =>
       page.put(id, named("debug", fact.ns), envelope("task_result", step, fact.at, resultOf(fact))),
     );

@@ -299,7 +299,7 @@ describe("the task's chart", () => {
       input: { thread: "_/t", run: "r", within: null, task: "1", name: "a" },
     });
     actor.start();
-    for (const type of types) actor.send({ type });
+    for (const type of types) actor.send({ type } as TaskEvent);
     expect(actor.getSnapshot().output).toEqual({ task: "1", kind });
     expect(actor.getSnapshot().status).toBe("done");
     expect(executed).toBe(types.includes("TRY") ? 2 : 1);

@@ -8,7 +8,8 @@ import { pendingInterrupts } from "./pending.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
-import type { Execution, Plan, Position, StateWrite, Step, Updated } from "../../src/ports/engine.ts";
+import type { Execution, Plan, Position, Step, Stage } from "../../src/ports/engine.ts";
+import type { StateWrite, Updated } from "../../src/ports/update.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { GraphRegistry } from "../../src/graph/registry.ts";
 import { nativeEngine } from "../../src/engine/native.ts";
@@ -28,6 +29,13 @@ export interface Ended {
   readonly trace: readonly string[];
   readonly checkpoints: readonly NewCheckpoint[];
 }
+
+/** Graphs of our own ask nothing of it. */
+const noStage = new Proxy({} as Stage, {
+  get: (_, name) => {
+    throw new TypeError(`A native graph asked for ${String(name)}`);
+  },
+});
 
 /** A thread without actors or storage: the loop that a run's actor drives, its records kept in memory as they would be stored. */
 export class Thread {
@@ -90,7 +98,7 @@ export class Thread {
 
   open(run: RunRecord, position: Partial<Position> = {}): Execution {
     const at = { head: this.head, values: this.stored(), writes: this.writesAt(this.head), ...position };
-    return this.engine.open(run, structuredClone(at), this.#source);
+    return this.engine.open(run, structuredClone(at), this.#source, noStage);
   }
 
   keep(step: Pick<Step, "checkpoints" | "writes">): void {
@@ -173,7 +181,7 @@ export class Thread {
         const order = options.reverse ? [...ran].reverse() : ran;
         for (const one of order) {
           const { id, outcome, steps } = await one;
-          const settled = execution.settle(id, outcome);
+          const settled = await execution.settle(id, outcome);
           this.keep({
             checkpoints: [],
             writes: [{ ...settled.writes, steps: { ...settled.writes.steps, ...steps } }],

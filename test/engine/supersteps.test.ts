@@ -315,7 +315,7 @@ describe("keys that pass", () => {
           record: async () => {},
           signal: new AbortController().signal,
         });
-        const settled = execution.settle(id, outcome);
+        const settled = await execution.settle(id, outcome);
         seen.push(settled.writes.result?.value);
       }
       step = await execution.apply();

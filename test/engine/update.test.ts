@@ -13,7 +13,7 @@ import {
   ephemeral,
 } from "../../src/index.ts";
 import type { Ctx } from "../../src/index.ts";
-import type { StateWrite } from "../../src/ports/engine.ts";
+import type { StateWrite } from "../../src/ports/update.ts";
 import { Thread } from "./driver.ts";
 
 const says = (word: string) => async () => ({ log: [word] });

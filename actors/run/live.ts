@@ -1,0 +1,50 @@
+import type { AnyActorRef } from "xstate";
+import type { Fact } from "../../src/model/event.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { NodeCall, Position, StreamedFact } from "../../src/ports/engine.ts";
+import type { Cancel } from "../../src/ports/scheduler.ts";
+
+/** A graph that runs in a task. */
+export interface InnerLevel {
+  readonly position: Position;
+  streamed(): ReadonlyMap<string, readonly StreamedFact[]>;
+  revoke(): void;
+}
+
+/** A node body that runs. */
+export interface Live {
+  readonly call: NodeCall;
+  /** Made when somebody looks at the signal: most bodies never do. */
+  controller: AbortController | null;
+  /** Why it has been told to stop. */
+  stopped: DOMException | null;
+  readonly self: AnyActorRef;
+  steps: JsonObject;
+  timer: Cancel | null;
+  /** What it has streamed, where that is wanted when the run is stopped. */
+  readonly streamed: StreamedFact[] | null;
+  /** The graph that runs in place of a body. */
+  inner: InnerLevel | null;
+}
+
+/** What a body has streamed, or the bodies of the graph within. */
+export function streamedBy({ streamed, inner }: Live): readonly StreamedFact[] | null {
+  return inner === null || streamed === null ? streamed : [...inner.streamed().values()].flat();
+}
+
+export function ofMessage({ t }: Fact): boolean {
+  return t === "token" || t === "piece" || t === "message";
+}
+
+export function signalOf(live: Live): AbortSignal {
+  if (live.controller === null) {
+    live.controller = new AbortController();
+    if (live.stopped !== null) live.controller.abort(live.stopped);
+  }
+  return live.controller.signal;
+}
+
+export function stop(live: Live, reason: DOMException): void {
+  live.stopped ??= reason;
+  live.controller?.abort(live.stopped);
+}

@@ -1,0 +1,280 @@
+import type { NewCheckpoint } from "../model/checkpoint.ts";
+import type { Interrupt, Interrupts } from "../model/interrupt.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Emission, Position } from "../ports/engine.ts";
+import { Left, type Place } from "./left.ts";
+import { type CheckpointPayload, isInterrupted, Loop, type Marks, pathOf, PUSH } from "./loop.ts";
+import type { RawCheckpoint, RawWrites } from "./records.ts";
+import { isSame, show } from "./show.ts";
+import type { Tokens } from "./tokens.ts";
+
+/** A task, as far as it is known. */
+export interface Site {
+  readonly id: string;
+  readonly name: string;
+  readonly ns: string;
+  readonly checkpoint: string;
+  readonly triggers: readonly string[];
+  readonly path: readonly (string | number)[];
+  readonly sent?: { readonly value: unknown };
+}
+
+interface TaskPayload {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly triggers: readonly string[];
+}
+
+interface ResultPayload {
+  readonly id: string;
+  readonly name: string;
+  readonly result: unknown;
+}
+
+interface Parts {
+  readonly position: Position;
+  readonly marks: Marks;
+  readonly input: JsonObject | null;
+  readonly tokens: Tokens;
+  now(): number;
+  /** A task has ended, and all that there is to be told of it is told. */
+  ended(task: string): void;
+}
+
+/** What a run has done, in its order: made of what LangGraph tells, kept until it is handed over. */
+export class Chronicle {
+  readonly left = new Left();
+  readonly tasks = new Map<string, Site>();
+  checkpoints: NewCheckpoint[] = [];
+  emissions: Emission[] = [];
+  /** The root graph has gone on since a step was handed over. */
+  moved = false;
+  readonly #parts: Parts;
+  readonly #loops = new Map<string, Loop>();
+  /** Where namespaces stood before this attempt, as far as they were read. */
+  readonly #read = new Map<string, Position>();
+  /** Checkpoints that were put, and not told of yet. */
+  readonly #raws = new Map<string, RawCheckpoint>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.left.seed(parts.position.writes);
+    this.root.input = parts.input;
+  }
+
+  get root(): Loop {
+    return this.loop("");
+  }
+
+  get isEmpty(): boolean {
+    return this.checkpoints.length === 0 && this.emissions.length === 0 && this.left.isEmpty;
+  }
+
+  /** Checkpoints at which the graph stopped without saying what runs next from there. */
+  get openEnds(): readonly Loop[] {
+    return [...this.#loops.values()].filter(({ unknown }) => unknown);
+  }
+
+  loop(ns: string): Loop {
+    const known = this.#loops.get(ns);
+    if (known !== undefined) return known;
+    const at = ns === "" ? this.#parts.position : (this.#read.get(ns) ?? null);
+    const loop = new Loop(ns, at, this.#parts.marks);
+    this.#loops.set(ns, loop);
+    return loop;
+  }
+
+  // --- what LangGraph tells ---
+
+  read(ns: string, position: Position): void {
+    if (!this.#loops.has(ns)) this.#read.set(ns, position);
+    this.left.seed(position.writes);
+  }
+
+  put(raw: RawCheckpoint): void {
+    this.#raws.set(`${raw.ns} ${raw.checkpoint.id}`, raw);
+  }
+
+  putWrites(raw: RawWrites): void {
+    this.left.take(raw, this.tasks.get(raw.task)?.name);
+  }
+
+  chunk(path: readonly string[], mode: string, payload: unknown): void {
+    const ns = path.join("|");
+    switch (mode) {
+      case "values": {
+        const loop = this.loop(ns);
+        this.#between(loop);
+        if (isInterrupted(payload)) this.#pause(loop, payload.__interrupt__);
+        else loop.values = show(payload) as JsonObject;
+        return;
+      }
+      case "updates":
+        return this.#update(this.loop(ns), payload as JsonObject);
+      case "checkpoints":
+        return this.#checkpoint(this.loop(ns), payload as CheckpointPayload);
+      case "tasks":
+        if ("triggers" in (payload as object)) this.#taskStarts(this.loop(ns), payload as TaskPayload);
+        else this.#taskEnds(this.loop(ns), payload as ResultPayload);
+        return;
+      case "custom":
+        this.emissions.push({ fact: { t: "custom", ns, data: show(payload) } });
+        return;
+      case "messages":
+        this.#parts.tokens.take(path, payload as Parameters<Tokens["take"]>[1]);
+    }
+  }
+
+  /** All that LangGraph did before it came to a stand is taken in; `over`: it will do no more. */
+  close(over: boolean): void {
+    for (const loop of this.#loops.values()) this.#between(loop);
+    if (over) for (const raw of this.#raws.values()) this.#untold(this.loop(raw.ns), raw);
+  }
+
+  #checkpoint(loop: Loop, payload: CheckpointPayload): void {
+    const key = `${loop.ns} ${payload.config?.configurable?.checkpoint_id ?? ""}`;
+    const [emission, made] = loop.checkpoint(payload, this.#raws.get(key));
+    this.#raws.delete(key);
+    this.#made(loop, made, emission);
+  }
+
+  #made({ ns }: Loop, made: NewCheckpoint | undefined, emission: Emission | undefined): void {
+    if (ns === "") this.moved = true;
+    if (made !== undefined) this.checkpoints.push(made);
+    if (emission !== undefined) this.emissions.push(emission);
+  }
+
+  /** The state was shown, and no checkpoint told of. */
+  #between(loop: Loop): void {
+    if (loop.values === undefined) return;
+    for (const raw of this.#raws.values()) if (raw.ns === loop.ns) return this.#untold(loop, raw);
+    const emission = loop.between();
+    if (emission !== undefined) this.emissions.push(emission);
+  }
+
+  #untold(loop: Loop, raw: RawCheckpoint): void {
+    this.#raws.delete(`${raw.ns} ${raw.checkpoint.id}`);
+    const [emission, made] = loop.untold(raw);
+    this.#made(loop, made, emission);
+  }
+
+  #update(loop: Loop, payload: JsonObject): void {
+    if (isInterrupted(payload)) return;
+    const update = show(payload) as JsonObject;
+    const { __metadata__: about } = update;
+    if (!isObject(about) || about["cached"] !== true) {
+      loop.update = update;
+      return;
+    }
+    // Of tasks that ended earlier, or elsewhere.
+    for (const [name, value] of Object.entries(update)) {
+      if (name === "__metadata__") continue;
+      loop.returned(name, value);
+      const id = loop.next.find((task) => task.name === name)?.id ?? "";
+      const place = { id, name, ns: loop.ns, checkpoint: loop.id ?? "" };
+      const told = {
+        at: this.#parts.now(),
+        update: value,
+        cached: true,
+        again: true,
+        interrupts: [],
+      } as const;
+      this.emissions.push({ fact: { t: "result", ...place, ...told } });
+    }
+  }
+
+  #pause({ ns, id, shown }: Loop, asked: readonly unknown[]): void {
+    const interrupts = asked.flat().map((each) => this.left.interrupt(each));
+    this.emissions.push({ fact: { t: "interrupt", ns, checkpoint: id ?? "", interrupts }, values: shown });
+  }
+
+  #taskStarts(loop: Loop, { id, name, triggers, input }: TaskPayload): void {
+    const path = loop.next.find((task) => task.id === id)?.path ?? pathOf(undefined, name);
+    const given = show(input);
+    const sent = path[0] === PUSH || !isState(given, loop.shown) ? { value: given } : undefined;
+    loop.started(id, triggers, sent);
+    const place = { id, name, ns: loop.ns, checkpoint: loop.id ?? "", triggers };
+    this.tasks.set(id, { ...place, path, ...(sent !== undefined && { sent }) });
+    const at = this.#parts.now();
+    this.emissions.push({ fact: { t: "task", ...place, at, ...(sent !== undefined && { input: sent }) } });
+  }
+
+  #taskEnds(loop: Loop, { id, name, result }: ResultPayload): void {
+    const { ns } = loop;
+    const checkpoint = this.tasks.get(id)?.checkpoint ?? loop.id ?? "";
+    const left = this.left.at({ ns, checkpoint, task: id });
+    const interrupts = left?.interrupts ?? [];
+    const told = { t: "result", id, name, ns, checkpoint, at: this.#parts.now(), interrupts } as const;
+    if (left?.error) this.emissions.push({ fact: { ...told, error: left.error } });
+    else if (interrupts.length > 0) this.emissions.push({ fact: told });
+    else {
+      const shown = show(result);
+      const update =
+        loop.update !== undefined && Object.hasOwn(loop.update, name) ? loop.update[name] : shown;
+      loop.update = undefined;
+      loop.returned(name, update);
+      if (left?.result !== undefined) this.left.keep({ ...left, result: { ...left.result, value: update } });
+      for (const fact of this.#parts.tokens.completed(ns, update, () => this.#metaOf(id)))
+        this.emissions.push({ fact });
+      this.emissions.push({ fact: { ...told, update, ...(!isSame(shown, update) && { written: shown }) } });
+    }
+    this.#parts.ended(id);
+  }
+
+  // --- what it comes to ---
+
+  place(task: string): Place & { readonly name: string } {
+    const { ns, checkpoint, name } = this.tasks.get(task) ?? {
+      ns: "",
+      checkpoint: this.root.id ?? "",
+      name: "",
+    };
+    return { ns, checkpoint, task, name };
+  }
+
+  /** Does the task belong to a graph within this one's body? */
+  isWithin(task: string, outer: string): boolean {
+    const { ns } = this.place(task);
+    const own = this.#nsOf(outer);
+    return ns === own || ns.startsWith(`${own}|`);
+  }
+
+  /** The questions that the root graph waits at, by task. */
+  waiting(): Interrupts {
+    const { next, id } = this.root;
+    const all: Record<string, readonly Interrupt[]> = {};
+    for (const { id: task } of next) {
+      const left = this.left.at({ ns: "", checkpoint: id ?? "", task });
+      if (left !== undefined && left.result === undefined && left.interrupts.length > 0)
+        all[task] = left.interrupts;
+    }
+    return all;
+  }
+
+  #nsOf(task: string): string {
+    const { ns, name } = this.place(task);
+    return `${ns === "" ? "" : `${ns}|`}${name}:${task}`;
+  }
+
+  #metaOf(task: string): JsonObject {
+    const { name, ns, triggers, path } = this.tasks.get(task) ?? { name: "", ns: "", triggers: [], path: [] };
+    const own = this.#nsOf(task);
+    const step = (this.loop(ns).head?.step ?? -1) + 1;
+    return {
+      langgraph_step: step,
+      langgraph_node: name,
+      langgraph_triggers: triggers,
+      langgraph_path: path,
+      langgraph_checkpoint_ns: own,
+      checkpoint_ns: own,
+    };
+  }
+}
+
+/** Is what a task is given the state, and nothing else? */
+function isState(given: unknown, state: JsonObject): boolean {
+  if (!isObject(given)) return false;
+  const keys = Object.keys(given);
+  return keys.length === Object.keys(state).length && keys.every((key) => given[key] === state[key]);
+}

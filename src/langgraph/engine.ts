@@ -1,0 +1,153 @@
+import { AsyncResource } from "node:async_hooks";
+import type { BaseStore } from "@langchain/langgraph-checkpoint";
+import { answersById, refusal } from "../graph/interrupts.ts";
+import type { Drawing } from "../model/drawing.ts";
+import type { GraphSchemas } from "../model/graph-schemas.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { Interrupts } from "../model/interrupt.ts";
+import type { RunRecord } from "../model/run.ts";
+import type { Engine, PlainRefusal } from "../ports/engine.ts";
+import type { Host } from "../ports/host.ts";
+import { Scopes } from "./called.ts";
+import { HostedExecution, type Drive } from "./execution.ts";
+import { copyOf, hostGraph } from "./hosting.ts";
+import { inputOf, optionsOf } from "./input.ts";
+import type { Library } from "./library.ts";
+import type { CompiledGraph, LoadedLangGraph } from "./loaded.ts";
+import { attemptSaver } from "./saver.ts";
+import { updated } from "./updating.ts";
+
+/** The graphs that are served now, by name. */
+export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
+
+/** Hosts compiled LangGraph.js graphs: an engine, and the host that runs their nodes' bodies. */
+export function langGraphEngine(graphs: LangGraphs, store?: (library: Library, tenant: string) => BaseStore) {
+  const scopes = new Scopes();
+  // Whoever starts a run may do so from within another's node: nothing of that is to be found in it.
+  const outside = new AsyncResource("LangGraphRun");
+  const hosted = new WeakMap<CompiledGraph, CompiledGraph>();
+  /** Attempts under way, by run. */
+  const open = new Map<string, HostedExecution>();
+
+  function hostedOf(library: Library, graph: CompiledGraph): CompiledGraph {
+    const known = hosted.get(graph) ?? hostGraph(library, graph, scopes.intercept);
+    hosted.set(graph, known);
+    return known;
+  }
+
+  function found(name: string): LoadedLangGraph {
+    const loaded = graphs().get(name);
+    if (loaded !== undefined) return loaded;
+    throw new ServiceError("graph.not_found", `There is no graph "${name}"`);
+  }
+
+  const engine: Engine = {
+    has: (graph) => graphs().has(graph),
+    graphs: () => [...graphs().keys()],
+    async drawing(name, levels, config) {
+      const graph = await found(name).compiled(config);
+      const options: object = { xray: levels === Infinity ? true : levels };
+      return (await graph.getGraphAsync(options)).toJSON() as unknown as Drawing;
+    },
+    schemas: (name) => {
+      found(name);
+      return unknownSchemas(name);
+    },
+    async subgraphs(name, config) {
+      const graph = await found(name).compiled(config);
+      const all = new Map<string, GraphSchemas>();
+      for await (const [way] of graph.getSubgraphsAsync(undefined, true)) all.set(way, unknownSchemas(way));
+      return all;
+    },
+    isSubgraph: () => false,
+    output: () => null,
+    async update(asked, position) {
+      const loaded = found(asked.graph);
+      const graph = await loaded.compiled({ configurable: {} });
+      return outside.runInAsyncScope(() => updated(loaded, hostedOf(loaded.library, graph), asked, position));
+    },
+    refuses: (run, interrupts) => refuses(run, interrupts),
+    open(run, position, source, stage) {
+      const loaded = found(run.graph_id);
+      const { library } = loaded;
+      const drive: Drive = async (execution, signal) => {
+        const saver = attemptSaver(library, run.thread_id, execution.ear);
+        const work = async () => {
+          try {
+            const graph = copyOf(hostedOf(library, await loaded.compiled(run.kwargs.config)));
+            graph.checkpointer = saver;
+            if (store !== undefined) graph.store = store(library, source.tenant);
+            await follow(graph, execution, signal);
+          } catch (error) {
+            execution.ear.finished({ error });
+          } finally {
+            if (open.get(run.run_id) === execution) open.delete(run.run_id);
+          }
+        };
+        await outside.runInAsyncScope(() => scopes.run(execution.ear, work));
+      };
+      const execution = new HostedExecution(run, position, loaded, { source, stage, drive });
+      open.set(run.run_id, execution);
+      return execution;
+    },
+  };
+
+  const host: Pick<Host, "run"> = {
+    async run(call, io) {
+      const execution = open.get(call.run);
+      if (execution === undefined) throw new TypeError(`Run ${call.run} is not at work`);
+      return execution.runBody(call.task, io);
+    },
+  };
+
+  return { engine, host };
+}
+
+/** Runs the graph to its end, and tells all that happens. */
+async function follow(graph: CompiledGraph, execution: HostedExecution, signal: AbortSignal): Promise<void> {
+  const { run, position, hosted } = execution;
+  let failure: { readonly error: unknown } | null = null;
+  try {
+    const input = inputOf(hosted.library, run, position);
+    const stream = await graph.stream(input, optionsOf(run, position, signal));
+    for await (const chunk of stream) {
+      const [ns, mode, payload] = chunk as unknown as readonly [readonly string[], string, unknown];
+      execution.ear.chunk(ns, mode, payload);
+    }
+  } catch (error) {
+    failure = { error };
+  }
+  await execution.ear.takenIn();
+  if (!execution.ear.over) await lookAhead(graph, execution);
+  execution.ear.finished(failure);
+}
+
+/** LangGraph has stopped right after a checkpoint: what would run next is asked for, and stored with it. */
+async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Promise<void> {
+  for (const loop of execution.openEnds) {
+    const place = { thread_id: execution.run.thread_id, checkpoint_ns: loop.ns, checkpoint_id: loop.id };
+    // oxlint-disable-next-line no-await-in-loop -- one, or one for each level of a graph that failed
+    const { tasks } = await graph.getState({ configurable: place });
+    loop.learn(tasks as Parameters<typeof loop.learn>[0]);
+  }
+}
+
+/** What the graph's state is made of is not asked for here. */
+const unknownSchemas = (graph: string): GraphSchemas => ({
+  graph_id: graph,
+  input_schema: null,
+  output_schema: null,
+  state_schema: null,
+  config_schema: null,
+  context_schema: null,
+});
+
+/** What a run is refused for before it is admitted. */
+function refuses({ kwargs }: RunRecord, interrupts: Interrupts | null): PlainRefusal | null {
+  const { command } = kwargs;
+  if (command?.resume === undefined || command.resume === null || interrupts === null) return null;
+  const pending = [...new Set(Object.values(interrupts).flatMap((all) => all.map(({ id }) => id)))];
+  if (pending.length === 0 && answersById(command.resume) === undefined)
+    return refusal(command.resume, pending);
+  return refusal(command.resume, pending);
+}

@@ -1,0 +1,298 @@
+import { blank } from "../model/checkpoint.ts";
+import { plainError, ServiceError, type PlainError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import type {
+  Execution,
+  Inner,
+  NodeCall,
+  Plan,
+  Position,
+  Settled,
+  Source,
+  Step,
+  TaskOutcome,
+  Stage,
+} from "../ports/engine.ts";
+import type { NodeIo } from "../ports/host.ts";
+import { refusal } from "../graph/interrupts.ts";
+import { runMetadata } from "../graph/run-metadata.ts";
+import type { Called } from "./called.ts";
+import { Chronicle } from "./chronicle.ts";
+import { Ear, type Heard } from "./ear.ts";
+import { pendingIds, wantsMessages } from "./input.ts";
+import { callOf, plannedOf, settledAs, stepOf } from "./handing.ts";
+import type { Library } from "./library.ts";
+import type { Loop } from "./loop.ts";
+import { Tokens } from "./tokens.ts";
+
+/** Runs the graph from its start to its end, and tells the execution all that happens. Never rejects. */
+export type Drive = (execution: HostedExecution, signal: AbortSignal) => Promise<void>;
+
+/** The graph that is run. */
+export interface Hosted {
+  readonly library: Library;
+  readonly hash: string;
+}
+
+/**
+ * One attempt of one run over a compiled LangGraph.js graph. Pregel's loop drives the steps, and is held at every node: the
+ * run's actor starts a task for each, and only that lets the node's body run. All that the loop does is heard in order and
+ * taken in once it has come to a stand: then it waits for bodies, or has ended.
+ */
+export class HostedExecution implements Execution {
+  readonly run: RunRecord;
+  readonly position: Position;
+  readonly hosted: Hosted;
+  readonly #source: Source;
+  readonly #stage: Stage;
+  readonly #drive: Drive;
+  readonly #chronicle: Chronicle;
+  /** What LangGraph is given to tell everything to. */
+  readonly ear: Ear;
+  readonly #abort = new AbortController();
+  /** Nodes that wait to be run. */
+  readonly #called = new Map<string, Called>();
+  /** Of the root graph, and not planned yet. */
+  #ready: Called[] = [];
+  /** Tasks of the root graph that were planned and have not settled. */
+  readonly #atWork = new Set<string>();
+  readonly #settling = new Map<string, (settled: Settled) => void>();
+  #waiting: ((step: Step) => void) | null = null;
+  #ended: { readonly error: PlainError | null } | null = null;
+  #onEnd: (() => void) | null = null;
+  #driving = false;
+
+  constructor(
+    run: RunRecord,
+    position: Position,
+    hosted: Hosted,
+    parts: { readonly source: Source; readonly stage: Stage; readonly drive: Drive },
+  ) {
+    const { source, stage, drive } = parts;
+    this.run = run;
+    this.position = position;
+    this.hosted = hosted;
+    this.#source = source;
+    this.#stage = stage;
+    this.#drive = drive;
+    this.ear = new Ear(stage, position, (heard) => this.#takeIn(heard));
+    const { input } = run.kwargs;
+    this.#chronicle = new Chronicle({
+      position,
+      marks: { run: run.run_id, metadata: runMetadata(run), graph: hosted.hash },
+      input: isObject(input) ? input : null,
+      tokens: new Tokens(hosted.library, (fact) => this.#emit(fact), wantsMessages(run)),
+      now: () => source.now(),
+      ended: (task) => this.#taskEnded(task),
+    });
+  }
+
+  // --- as the run's actor drives it ---
+
+  begin(): Promise<Step> {
+    this.#checkAnswers();
+    this.#driving = true;
+    this.ear.found = (ns, known) => this.#chronicle.read(ns, known);
+    void this.#drive(this, this.#abort.signal);
+    return this.apply();
+  }
+
+  apply(): Promise<Step> {
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+      this.#handOver();
+    });
+  }
+
+  call(task: string): NodeCall {
+    return callOf(this.#calledAs(task), this.run, this.#source.tenant);
+  }
+
+  /** Runs the body of a task that was called. */
+  runBody(task: string, io: NodeIo): Promise<TaskOutcome> {
+    const called = this.#calledAs(task);
+    this.#called.delete(task);
+    // LangGraph's own signal reaches the root's nodes; those within have to be told on their own.
+    return called.start(called.ns === "" ? undefined : io.signal);
+  }
+
+  settle(task: string): Promise<Settled> {
+    return new Promise((resolve) => {
+      if (this.#ended === null) this.#settling.set(task, resolve);
+      else resolve(settledAs(this.#chronicle, task, null));
+    });
+  }
+
+  enter(task: string): Inner {
+    throw new TypeError(`The task ${task} is not entered: LangGraph does that`);
+  }
+
+  outcome(): TaskOutcome {
+    throw new TypeError("Graphs within tasks have no execution of their own");
+  }
+
+  end(stopped: boolean): Promise<Step | null> | null {
+    if (!this.#driving) return null;
+    if (stopped) this.ear.stop();
+    if (this.#ended !== null) return Promise.resolve(this.#rest());
+    const abort = (why: string) => this.#abort.abort(new DOMException(why, "AbortError"));
+    if (stopped) abort("The run was stopped");
+    // It is about to end by itself, unless a body does not listen.
+    else this.#stage.soon(() => this.#stage.soon(() => abort("The run has failed")));
+    return new Promise((resolve) => {
+      this.#onEnd = () => resolve(this.#rest());
+    });
+  }
+
+  abandon(): void {
+    if (this.ear.over) return;
+    this.ear.close();
+    this.#abort.abort(new DOMException("The attempt is over", "AbortError"));
+    for (const called of this.#called.values()) called.drop();
+    this.#called.clear();
+  }
+
+  // --- as LangGraph tells ---
+
+  get openEnds(): readonly Loop[] {
+    return this.#chronicle.openEnds;
+  }
+
+  /** Takes in what LangGraph has done until it came to a stand. */
+  #takeIn(heard: readonly Heard[]): void {
+    try {
+      // A checkpoint may be told of before it is put, in the same turn.
+      for (const one of heard) if (one.kind === "put") this.#chronicle.put(one.raw);
+      for (const one of heard) this.#take(one);
+      this.#chronicle.close(this.#ended !== null);
+      this.#join();
+    } catch (thrown) {
+      this.#ended ??= { error: plainError(thrown) };
+      this.#abort.abort(thrown);
+    }
+    this.#handOver();
+    if (this.#ended === null) return;
+    for (const task of this.#settling.keys())
+      this.#settle(task, settledAs(this.#chronicle, task, this.#ended.error));
+    this.#onEnd?.();
+    this.#onEnd = null;
+  }
+
+  #take(heard: Heard): void {
+    switch (heard.kind) {
+      case "writes":
+        return this.#chronicle.putWrites(heard.raw);
+      case "chunk":
+        return this.#chronicle.chunk(heard.ns, heard.mode, heard.payload);
+      case "called":
+        return this.#takeCall(heard.called);
+      case "ended":
+        this.#ended ??= heard;
+        return;
+      case "put":
+    }
+  }
+
+  #takeCall(called: Called): void {
+    const { task } = called;
+    this.#called.set(task, called);
+    if (this.#settling.has(task)) {
+      // It failed, and LangGraph tries once more.
+      this.#tell([]);
+      const writes = blank(this.#chronicle.place(task));
+      this.#answer(task, { kind: "again", writes, emissions: [] });
+    } else if (called.within === null) this.#ready.push(called);
+    else this.#tell([called]);
+  }
+
+  #taskEnded(task: string): void {
+    // What runs within it has ended, or was left.
+    for (const inner of this.#settling.keys())
+      if (this.#chronicle.isWithin(inner, task)) this.#settle(inner, settledAs(this.#chronicle, inner, null));
+    this.#tell([]);
+    this.#settle(task, settledAs(this.#chronicle, task, null));
+  }
+
+  /** Calls of the root graph beside tasks that are at work join those; else they are its next step. */
+  #join(): void {
+    if (this.#ready.length > 0 && this.#atWork.size > 0) {
+      const joining = this.#ready;
+      this.#ready = [];
+      for (const { task } of joining) this.#atWork.add(task);
+      this.#tell(joining);
+    } else if (!this.#chronicle.moved && this.#ended === null) this.#tell([]);
+  }
+
+  #emit(fact: Parameters<Stage["emit"]>[0]): number {
+    // What has happened before goes first; a step that is about to be handed over cannot.
+    if (!this.#chronicle.moved) this.#tell([]);
+    return this.#stage.emit(fact);
+  }
+
+  // --- handing over ---
+
+  /** Tells what has happened meanwhile, in the middle of a step. */
+  #tell(joining: readonly Called[]): void {
+    const { checkpoints, emissions, left } = this.#chronicle;
+    const writes = left.handOver(({ ns, task }) => ns !== "" || !this.#atWork.has(task));
+    if (checkpoints.length + emissions.length + writes.length + joining.length === 0) return;
+    this.#chronicle.checkpoints = [];
+    this.#chronicle.emissions = [];
+    const tasks = joining.map(({ task, name, within }) => ({ id: task, name, within }));
+    this.#stage.tell({ checkpoints, emissions, writes, tasks });
+  }
+
+  #settle(task: string, settled: Settled): void {
+    this.#atWork.delete(task);
+    this.#answer(task, settled);
+  }
+
+  #answer(task: string, settled: Settled): void {
+    const resolve = this.#settling.get(task);
+    this.#settling.delete(task);
+    resolve?.(settled);
+  }
+
+  #handOver(): void {
+    const waiting = this.#waiting;
+    if (waiting === null || (this.#ended === null && this.#ready.length === 0)) return;
+    this.#waiting = null;
+    const ready = this.#ready;
+    this.#ready = [];
+    for (const { task } of ready) this.#atWork.add(task);
+    if (this.#ended !== null) waiting(stepOf(this.#chronicle, this.#stage, this.#lastPlan(this.#ended)));
+    else
+      waiting(
+        stepOf(this.#chronicle, this.#stage, {
+          kind: "tasks",
+          tasks: ready.map((called) => plannedOf(this.#chronicle, called)),
+        }),
+      );
+  }
+
+  /** What is left to be stored at the end; null: nothing. */
+  #rest(): Step | null {
+    return this.#chronicle.isEmpty ? null : stepOf(this.#chronicle, this.#stage, { kind: "done" });
+  }
+
+  #lastPlan({ error }: { readonly error: PlainError | null }): Plan {
+    if (error !== null) return { kind: "failed", error };
+    if (this.#chronicle.root.next.length === 0) return { kind: "done" };
+    return { kind: "paused", interrupts: this.#chronicle.waiting() };
+  }
+
+  #calledAs(task: string): Called {
+    const called = this.#called.get(task);
+    if (called !== undefined) return called;
+    throw new TypeError(`The task ${task} was not called`);
+  }
+
+  /** @throws ServiceError `resume.*` */
+  #checkAnswers(): void {
+    const { command } = this.run.kwargs;
+    if ((command?.resume ?? null) === null || this.run.attempt > 1) return;
+    const refused = refusal(command?.resume, pendingIds(this.position));
+    if (refused !== null) throw new ServiceError(refused.code, refused.message);
+  }
+}

@@ -1,0 +1,113 @@
+import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
+import type { Library } from "./library.ts";
+import type { CompiledGraph } from "./loaded.ts";
+
+/** A node that is about to run. `run` runs its body. */
+export interface NodeCalled {
+  readonly name: string;
+  readonly config: RunnableConfig;
+  run(signal?: AbortSignal): Promise<unknown>;
+}
+
+/** Called in place of every node's body; what it resolves with is what the body returned. */
+export type Intercept = (call: NodeCalled) => Promise<unknown>;
+
+/** Nodes are copied member by member: their class is not exported. */
+type PregelNode = CompiledGraph["nodes"][string];
+
+const TAG_HIDDEN = "langsmith:hidden";
+
+/**
+ * A copy of a compiled graph whose nodes, and those of the graphs that are its nodes, call `intercept` in place of their
+ * bodies. Everything else, what a node writes and where it leads, is the graph's own; the graph itself is not touched.
+ */
+export function hostGraph(
+  library: Library,
+  graph: CompiledGraph,
+  intercept: Intercept,
+  done = new Map<CompiledGraph, CompiledGraph>(),
+): CompiledGraph {
+  const known = done.get(graph);
+  if (known !== undefined) return known;
+  const hosted = copyOf(graph);
+  // A graph may be a node of itself, further down.
+  done.set(graph, hosted);
+  const nodes: Record<string, PregelNode> = {};
+  for (const [name, node] of Object.entries(graph.nodes)) {
+    nodes[name] = isHidden(node) ? node : hostNode(library, name, node as PregelNode, intercept, done);
+  }
+  hosted.nodes = nodes;
+  return hosted;
+}
+
+/** LangGraph's own nodes, e.g. the one that takes the input: no code of a user's. */
+function isHidden(node: PregelNode): boolean {
+  return node.tags?.includes(TAG_HIDDEN) ?? false;
+}
+
+/** A copy that can be given a checkpointer of its own. */
+export function copyOf(graph: CompiledGraph): CompiledGraph {
+  return graph.withConfig({}) as unknown as CompiledGraph;
+}
+
+function hostNode(
+  library: Library,
+  name: string,
+  node: PregelNode,
+  intercept: Intercept,
+  done: Map<CompiledGraph, CompiledGraph>,
+): PregelNode {
+  const subgraphs = [...(node.subgraphs ?? []), node.bound].flatMap((part) => graphsIn(part as Runnable));
+  const hosted = new Map(
+    [...new Set(subgraphs)].map((inner) => [inner, hostGraph(library, inner, intercept, done)] as const),
+  );
+  const copy = Object.assign(Object.create(Object.getPrototypeOf(node)) as PregelNode, node);
+  copy.bound = actorRunnable(library, name, replaced(library, node.bound as Runnable, hosted), intercept);
+  copy.subgraphs = [...hosted.values()] as unknown as NonNullable<PregelNode["subgraphs"]>;
+  return copy;
+}
+
+interface Sequence {
+  readonly steps: readonly Runnable[];
+}
+
+const isGraph = (part: object): part is CompiledGraph =>
+  "lg_is_pregel" in part && part.lg_is_pregel === true && "nodes" in part;
+
+const isSequence = (part: object): part is Runnable & Sequence =>
+  "steps" in part && Array.isArray(part.steps);
+
+function graphsIn(part: Runnable): readonly CompiledGraph[] {
+  if (isGraph(part)) return [part];
+  return isSequence(part) ? part.steps.flatMap(graphsIn) : [];
+}
+
+/** The body, with the graphs in it hosted too. */
+function replaced(
+  library: Library,
+  body: Runnable,
+  hosted: ReadonlyMap<CompiledGraph, CompiledGraph>,
+): Runnable {
+  if (isGraph(body)) return (hosted.get(body) ?? body) as unknown as Runnable;
+  if (!isSequence(body) || graphsIn(body).length === 0) return body;
+  const [first, ...rest] = body.steps.map((step) => replaced(library, step, hosted));
+  const last = rest.pop();
+  if (first === undefined || last === undefined) return body;
+  return new library.runnables.RunnableSequence({ first, middle: rest, last, omitSequenceTags: true });
+}
+
+/** A runnable that is called where the body would be. */
+function actorRunnable(library: Library, name: string, body: Runnable, intercept: Intercept): Runnable {
+  class ActorRunnable extends library.runnables.Runnable {
+    lc_namespace = ["heddle"];
+    override lc_serializable = false;
+    override name = body.getName();
+
+    override async invoke(input: unknown, options: RunnableConfig = {}): Promise<unknown> {
+      const run = (signal?: AbortSignal) =>
+        body.invoke(input, signal === undefined ? options : { ...options, signal });
+      return intercept({ name, config: options, run });
+    }
+  }
+  return new ActorRunnable();
+}

@@ -1,0 +1,115 @@
+import type { Command as LangGraphCommand, Pregel } from "@langchain/langgraph";
+import { answersById } from "../graph/interrupts.ts";
+import { runMetadata } from "../graph/run-metadata.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Command, RunRecord } from "../model/run.ts";
+import type { Position } from "../ports/engine.ts";
+import type { Library } from "./library.ts";
+
+// oxlint-disable-next-line typescript/no-explicit-any -- of a graph whose state nobody here knows
+type StreamOptions = NonNullable<Parameters<Pregel<any, any>["stream"]>[1]>;
+
+/** Keys of `configurable` that name a checkpoint: where a run starts is said by {@link startOf}. */
+const PLACES: ReadonlySet<string> = new Set([
+  "checkpoint_id",
+  "checkpoint_ns",
+  "checkpoint_map",
+  "thread_id",
+]);
+
+/** What the graph is run with; null: it goes on from where it stands. */
+export function inputOf(library: Library, run: RunRecord, position: Position): unknown {
+  const { command, input } = run.kwargs;
+  // An earlier attempt has got to a checkpoint of its own: its input or answers are in it.
+  if (run.attempt > 1 && position.head?.run_id === run.run_id) return null;
+  if (command === null) return input ?? null;
+  return commandOf(library, command, pendingIds(position));
+}
+
+/** The ids of the questions that wait at a position. */
+export function pendingIds({ head, writes }: Position): readonly string[] {
+  const left = new Map(writes.map((each) => [each.task, each]));
+  const all = (head?.next ?? []).flatMap(({ id }) => {
+    const task = left.get(id);
+    return task === undefined || task.result !== undefined ? [] : task.interrupts.map((asked) => asked.id);
+  });
+  // Tasks of one step may wait in the same subgraph.
+  return [...new Set(all)];
+}
+
+/** A command as LangGraph has it. */
+export function commandOf(library: Library, command: Command, pending: readonly string[]): LangGraphCommand {
+  const { Command: LangCommand, Send } = library.langgraph;
+  const { update, goto, resume } = command;
+  const asked = goto === undefined || goto === null ? [] : Array.isArray(goto) ? goto : [goto];
+  const targets = asked.map((target: unknown) =>
+    isObject(target) ? new Send(String(target["node"]), target["input"] ?? null) : String(target),
+  );
+  return new LangCommand({
+    ...(update !== undefined && update !== null && { update: update as Record<string, unknown> }),
+    ...(targets.length > 0 && { goto: targets }),
+    ...(resume !== undefined && resume !== null && { resume: answersOf(resume, pending) }),
+  });
+}
+
+/** LangGraph takes an answer that is false, 0 or empty for none, unless it comes by its question's id. */
+function answersOf(resume: unknown, pending: readonly string[]): unknown {
+  if (answersById(resume) !== undefined) return resume;
+  const [only] = pending;
+  if (only === undefined || pending.length > 1) return resume;
+  return isFalsy(resume) ? { [only]: resume } : resume;
+}
+
+const isFalsy = (value: unknown): boolean => value === false || value === 0 || value === "";
+
+/** The checkpoint that the run names to start from, as long as it has made none itself. */
+export function startOf(run: RunRecord, { head }: Position): string | null {
+  const { checkpoint_id: named } = run.kwargs.config.configurable;
+  return typeof named === "string" && head !== null && head.id === named ? named : null;
+}
+
+const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
+
+/** Tokens cost a handler for every call within the nodes: they are streamed to who has asked for them. */
+export function wantsMessages({ kwargs }: RunRecord): boolean {
+  return kwargs.stream_mode.some(
+    (mode) => mode === "messages" || mode === "messages-tuple" || mode === "events",
+  );
+}
+
+export function optionsOf(run: RunRecord, position: Position, signal: AbortSignal): StreamOptions {
+  const { kwargs, run_id: runId } = run;
+  const { config, context, durability } = kwargs;
+  const { tags, recursion_limit, max_concurrency } = config;
+  const before = breakpoints(kwargs.interrupt_before);
+  const after = breakpoints(kwargs.interrupt_after);
+  const options = {
+    streamMode: wantsMessages(run) ? [...MODES, "messages" as const] : [...MODES],
+    subgraphs: true,
+    signal,
+    runId,
+    durability: durability === "exit" ? ("exit" as const) : ("async" as const),
+    configurable: configurableOf(run, startOf(run, position)),
+    metadata: { ...runMetadata(run) },
+    ...(Object.keys(context).length > 0 && { context }),
+    ...(Array.isArray(tags) && { tags: tags.map(String) }),
+    ...(typeof recursion_limit === "number" && { recursionLimit: recursion_limit }),
+    ...(typeof max_concurrency === "number" && { maxConcurrency: max_concurrency }),
+    ...(before !== null && { interruptBefore: before }),
+    ...(after !== null && { interruptAfter: after }),
+  };
+  return options as unknown as StreamOptions;
+}
+
+function configurableOf(run: RunRecord, start: string | null): JsonObject {
+  const own = Object.entries(run.kwargs.config.configurable).filter(([key]) => !PLACES.has(key));
+  return {
+    ...Object.fromEntries(own),
+    thread_id: run.thread_id,
+    checkpoint_ns: "",
+    ...(start !== null && { checkpoint_id: start }),
+  };
+}
+
+const breakpoints = (asked: readonly string[] | "*" | null) =>
+  asked === null || asked === "*" || asked.length > 0 ? asked : null;

@@ -1,0 +1,232 @@
+import type { CheckpointHead, NewCheckpoint, PlannedTask } from "../model/checkpoint.ts";
+import { START } from "../graph/check.ts";
+import { uuid6Time } from "../model/ids.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Emission, Position } from "../ports/engine.ts";
+import { type Before, checkpointRecord, langGraphPart, type RawCheckpoint } from "./records.ts";
+import { show } from "./show.ts";
+
+/** What LangGraph says of a checkpoint in its mode `checkpoints`. */
+export interface CheckpointPayload {
+  readonly config: { readonly configurable?: { readonly checkpoint_id?: string } };
+  readonly values: unknown;
+  readonly metadata?: { readonly source?: string; readonly step?: number; readonly parents?: JsonObject };
+  readonly tasks: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly path?: readonly unknown[];
+  }[];
+  readonly parentConfig?: { readonly configurable?: { readonly checkpoint_id?: string } };
+}
+
+/** What all checkpoints of a run have in common. */
+export interface Marks {
+  readonly run: string;
+  readonly metadata: JsonObject;
+  readonly graph: string;
+}
+
+/** The same while its checkpoint is not handed over. */
+type Planned = { -readonly [K in keyof PlannedTask]: PlannedTask[K] };
+
+/** One graph of a run, the root or one within a task, as its checkpoints tell of it. */
+export class Loop {
+  readonly ns: string;
+  readonly #marks: Marks;
+  /** Where it stands. */
+  id: string | null;
+  head: CheckpointHead | null;
+  shown: JsonObject;
+  next: readonly Planned[] = [];
+  /** What runs next from where it stands is not known. */
+  unknown = false;
+  /** The state that was shown last, and the checkpoint has yet to be told of. */
+  values: JsonObject | undefined;
+  /** What the task that ends has returned, by its node's name. */
+  update: JsonObject | undefined;
+  /** What was given to it, where that is known. */
+  input: JsonObject | null = null;
+  /** By node, since the last checkpoint. */
+  #updates = new Map<string, unknown[]>();
+  /** The last checkpoint that is stored: what the next one changes. */
+  #base: Before & { readonly id: string | null };
+  /** Known of the place where it stands, while that itself has not been put. */
+  #unput: { readonly writes: JsonObject | null } | undefined;
+
+  constructor(ns: string, position: Position | null, marks: Marks) {
+    this.ns = ns;
+    this.#marks = marks;
+    this.head = position?.head ?? null;
+    this.id = this.head?.id ?? null;
+    this.shown = position?.values ?? {};
+    this.next = [...(this.head?.next ?? [])];
+    this.#base = baseAt(this.head, this.shown);
+  }
+
+  /** A checkpoint is told of: one that was put, or that it began at; with durability `exit` one that is never put. */
+  checkpoint(
+    payload: CheckpointPayload,
+    raw: RawCheckpoint | undefined,
+  ): readonly [Emission, NewCheckpoint | undefined] {
+    const id = payload.config.configurable?.checkpoint_id ?? "";
+    const shown = show(payload.values) as JsonObject;
+    const quiet = this.values === undefined;
+    this.values = undefined;
+    const known = this.head !== null && this.id === id ? this.head : null;
+    const next = payload.tasks.map(plannedOf);
+    const { source = "loop", step = 0 } = payload.metadata ?? {};
+    let made: NewCheckpoint | undefined;
+    if (raw !== undefined) made = this.#make(raw, shown, next);
+    else if (known === null) {
+      this.#unput = { writes: this.#takeWrites(source) };
+      const parent = payload.parentConfig?.configurable?.checkpoint_id ?? null;
+      const { run, graph } = this.#marks;
+      const metadata = this.#metadata({ parents: payload.metadata?.parents ?? {} });
+      this.head = {
+        id,
+        parent,
+        ns: this.ns,
+        step,
+        source: source as CheckpointHead["source"],
+        created_at: timeOf(id),
+        run_id: run,
+        metadata,
+        writes: this.#unput.writes,
+        next,
+        engine: null,
+        graph,
+      };
+    }
+    this.id = id;
+    this.shown = shown;
+    this.next = next;
+    this.unknown = false;
+    const head = this.head ?? undefined;
+    const input = source === "input" && quiet;
+    const rest = quiet && !input ? ({ shows: "rest" } as const) : {};
+    const fact = { t: "checkpoint", id, ns: this.ns, step, input, ...rest } as const;
+    return [{ fact, values: shown, ...(head !== undefined && { head }) }, made];
+  }
+
+  /** A checkpoint was put of which nothing is told: the graph stops at it. What runs next is not known. */
+  untold(raw: RawCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
+    const { id } = raw.checkpoint;
+    if (this.#unput !== undefined && this.id === id)
+      return [undefined, this.#make(raw, this.shown, [...this.next])];
+    const values = this.values ?? this.shown;
+    const quiet = this.values === undefined;
+    this.values = undefined;
+    const next: Planned[] = [];
+    const made = this.#make(raw, values, next);
+    this.id = id;
+    this.shown = values;
+    this.next = next;
+    this.unknown = true;
+    const fact = {
+      t: "checkpoint",
+      id,
+      ns: this.ns,
+      step: made.step,
+      input: false,
+      shows: "values",
+    } as const;
+    return [quiet ? undefined : { fact, values, head: made }, made];
+  }
+
+  /** The state is shown although there is no checkpoint of it: the step stays open, some of its tasks have ended. */
+  between(): Emission | undefined {
+    const { values, id, ns, head } = this;
+    this.values = undefined;
+    if (values === undefined || id === null) return undefined;
+    const step = head?.step ?? 0;
+    const fact = {
+      t: "checkpoint",
+      id,
+      ns,
+      step,
+      input: false,
+      shows: "values",
+      inline: { values },
+    } as const;
+    return { fact };
+  }
+
+  /** What runs next from where it stands, asked for afterwards. */
+  learn(tasks: CheckpointPayload["tasks"]): void {
+    this.unknown = false;
+    (this.next as Planned[]).push(...tasks.map(plannedOf));
+  }
+
+  returned(name: string, update: unknown): void {
+    const known = this.#updates.get(name);
+    if (known === undefined) this.#updates.set(name, [update]);
+    else known.push(update);
+  }
+
+  started(id: string, triggers: readonly string[], sent: { readonly value: unknown } | undefined): void {
+    const task = this.next.find((each) => each.id === id);
+    if (task === undefined || Object.isFrozen(task)) return;
+    task.triggers = triggers;
+    if (sent !== undefined && task.path[0] === PUSH) task.input = sent;
+  }
+
+  #make(raw: RawCheckpoint, shown: JsonObject, next: readonly Planned[]): NewCheckpoint {
+    const before = raw.parent === this.#base.id ? this.#base : null;
+    const record = checkpointRecord(raw, shown, before);
+    const writes = this.#unput === undefined ? this.#takeWrites(record.source) : this.#unput.writes;
+    this.#unput = undefined;
+    const { run, graph } = this.#marks;
+    const made = {
+      ...record,
+      metadata: this.#metadata(record.metadata),
+      run_id: run,
+      writes,
+      next,
+      graph,
+    };
+    this.#base = baseAt(made, shown);
+    this.head = made;
+    return made;
+  }
+
+  #metadata(own: JsonObject): JsonObject {
+    return { ...own, ...this.#marks.metadata };
+  }
+
+  #takeWrites(source: string): JsonObject | null {
+    const updates = this.#updates;
+    this.#updates = new Map();
+    if (source === "input") return this.input === null ? null : { [START]: this.input };
+    if (updates.size === 0) return null;
+    const one = (list: unknown[]) => (list.length === 1 ? list[0] : list);
+    return Object.fromEntries([...updates].map(([name, list]) => [name, one(list)]));
+  }
+}
+
+function baseAt(head: CheckpointHead | null, shown: JsonObject): Before & { readonly id: string | null } {
+  const channels = langGraphPart(head?.engine ?? null)?.channels;
+  return { id: head?.id ?? null, shown, ...(channels !== undefined && { channels }) };
+}
+
+export const PUSH = "__pregel_push";
+
+/** LangGraph's paths may go on with what is no data. */
+export function pathOf(path: readonly unknown[] | undefined, name: string): readonly (string | number)[] {
+  const known = path?.filter(
+    (part): part is string | number => typeof part === "string" || typeof part === "number",
+  );
+  return known === undefined || known.length === 0 ? ["__pregel_pull", name] : known;
+}
+
+export function plannedOf({ id, name, path }: CheckpointPayload["tasks"][number]): Planned {
+  const known = pathOf(path, name);
+  const trigger = known[0] === PUSH ? PUSH : name === START ? name : `branch:to:${name}`;
+  return { id, name, path: known, triggers: [trigger] };
+}
+
+function timeOf(id: string): number {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-/.test(id) ? uuid6Time(id).ms : 0;
+}
+
+export const isInterrupted = (payload: unknown): payload is { readonly __interrupt__: readonly unknown[] } =>
+  isObject(payload) && Array.isArray(payload["__interrupt__"]);

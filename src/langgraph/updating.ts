@@ -1,0 +1,92 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { ServiceError } from "../model/errors.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Position } from "../ports/engine.ts";
+import type { StateUpdate, StateWrite, Updated } from "../ports/update.ts";
+import { copyOf } from "./hosting.ts";
+import { commandOf } from "./input.ts";
+import { type CheckpointPayload, plannedOf } from "./loop.ts";
+import { checkpointRecord, langGraphPart, type RawCheckpoint } from "./records.ts";
+import { attemptSaver } from "./saver.ts";
+import type { CompiledGraph, LoadedLangGraph } from "./loaded.ts";
+import { show } from "./show.ts";
+
+/** A thread's name in what is computed here: nothing of it is stored under it. */
+const HERE = "thread";
+
+/**
+ * What an update of the state makes of a position, as LangGraph itself computes it: over a saver that knows this position alone,
+ * and keeps what is put to it.
+ */
+export async function updated(
+  loaded: LoadedLangGraph,
+  hosted: CompiledGraph,
+  asked: StateUpdate,
+  position: Position,
+): Promise<Updated> {
+  const { library, hash } = loaded;
+  const { ns, latest, writes } = asked;
+  const { head, values } = position;
+  const puts: RawCheckpoint[] = [];
+  const graph = copyOf(hosted);
+  graph.checkpointer = attemptSaver(library, HERE, {
+    read: async (at, id) => (at === ns && head !== null && (id === null || id === head.id) ? position : null),
+    history: async () => [],
+    put: (made) => void puts.push(made),
+    putWrites: () => undefined,
+  });
+  const place = { thread_id: HERE, checkpoint_ns: ns };
+  const start = latest || head === null ? place : { ...place, checkpoint_id: head.id };
+  await refusing(writes, () =>
+    graph.bulkUpdateState({ configurable: start } as RunnableConfig, [
+      { updates: writes.map((write) => updateOf(loaded, write)) as unknown as never[] },
+    ]),
+  );
+  const raw = puts.at(-1);
+  if (raw === undefined) throw new TypeError("LangGraph has made no checkpoint of the update");
+  const made = await graph.getState({ configurable: { ...place, checkpoint_id: raw.checkpoint.id } });
+  const shown = (isObject(made.values) ? show(made.values) : values) as JsonObject;
+  const channels = langGraphPart(head?.engine ?? null)?.channels;
+  const before = { shown: values, ...(channels !== undefined && { channels }) };
+  const record = checkpointRecord({ ...raw, parent: head?.id ?? null }, shown, before);
+  const checkpoint = {
+    ...record,
+    run_id: null,
+    metadata: { ...record.metadata, ...asked.metadata },
+    writes: writesOf(writes),
+    next: (made.tasks as CheckpointPayload["tasks"]).map(plannedOf),
+    graph: hash,
+  };
+  return { checkpoint, values: shown };
+}
+
+function updateOf({ library }: LoadedLangGraph, { values, command, as_node }: StateWrite): object {
+  const given = command === undefined || command === null ? values : commandOf(library, command, []);
+  return { values: given, ...(as_node !== null && { asNode: as_node }) };
+}
+
+/** By the node that is said to have made it. */
+function writesOf(writes: readonly StateWrite[]): JsonObject | null {
+  const named = writes.flatMap(({ as_node, values, command }) => {
+    const written = values ?? command?.update;
+    return as_node === null || written === undefined || written === null ? [] : [[as_node, written] as const];
+  });
+  return named.length === 0 ? null : Object.fromEntries(named);
+}
+
+/** @throws ServiceError `validation.failed` where LangGraph refuses the update */
+async function refusing(writes: readonly StateWrite[], update: () => Promise<unknown>): Promise<void> {
+  try {
+    await update();
+  } catch (cause) {
+    if (cause instanceof ServiceError) throw cause;
+    const { message } = cause instanceof Error ? cause : { message: String(cause) };
+    const field = /node|asNode/i.test(message) ? "as_node" : "values";
+    const at = writes[0]?.at ?? "";
+    const told = message.replaceAll("asNode", "as_node");
+    throw new ServiceError("validation.failed", told, {
+      cause,
+      fields: [{ at: `${at}${field}`, message: told }],
+    });
+  }
+}

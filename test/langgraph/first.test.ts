@@ -1,0 +1,48 @@
+import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
+import { Client } from "@langchain/langgraph-sdk";
+import { expect, test } from "vitest";
+import { serve } from "../e2e/support/server.ts";
+import { served } from "./support.ts";
+
+const State = Annotation.Root({
+  topic: Annotation<string>,
+  log: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
+});
+
+const linear = () =>
+  new StateGraph(State)
+    .addNode("one", (state) => ({ log: [`one ${state.topic}`] }))
+    .addNode("two", () => ({ log: ["two"] }))
+    .addEdge(START, "one")
+    .addEdge("one", "two")
+    .addEdge("two", END)
+    .compile();
+
+test("a compiled linear graph: waited for, streamed, its state read", async () => {
+  const app = await serve({ langGraphs: await served({ linear: linear() }) });
+  const client = new Client({ apiUrl: app.url });
+  const thread = await client.threads.create();
+  expect(await client.runs.wait(thread.thread_id, "linear", { input: { topic: "t" } })).toEqual({
+    topic: "t",
+    log: ["one t", "two"],
+  });
+  const events: unknown[] = [];
+  for await (const { event, data } of client.runs.stream(thread.thread_id, "linear", {
+    input: { topic: "u" },
+    streamMode: ["values", "updates"],
+  })) {
+    events.push([event, data]);
+  }
+  expect(events.slice(1)).toEqual([
+    ["values", { topic: "u", log: ["one t", "two"] }],
+    ["updates", { one: { log: ["one u"] } }],
+    ["values", { topic: "u", log: ["one t", "two", "one u"] }],
+    ["updates", { two: { log: ["two"] } }],
+    ["values", { topic: "u", log: ["one t", "two", "one u", "two"] }],
+  ]);
+  const state = await client.threads.getState(thread.thread_id);
+  expect(state.values).toEqual({ topic: "u", log: ["one t", "two", "one u", "two"] });
+  expect(state.next).toEqual([]);
+  expect(state.metadata).toMatchObject({ source: "loop", step: 6, writes: { two: { log: ["two"] } } });
+  expect(app.complaints).toEqual([]);
+});
