@@ -60,7 +60,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
   const replaceGraphs: App["replaceGraphs"] = (graphs, langGraphs = new Map()) => {
     registry.replace(graphs);
-    served = langGraphs;
+    // Only the loading makes them, of this one kind.
+    served = langGraphs as ReadonlyMap<string, LoadedLangGraph>;
   };
   replaceGraphs(
     { ...loaded?.graphs, ...options.graphs },
