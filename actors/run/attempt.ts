@@ -102,6 +102,9 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   get values(): JsonObject {
     return this.#root.values;
   }
+  get stored(): JsonObject {
+    return this.#root.stored;
+  }
   get writes(): ReadonlyMap<string, TaskWrites> {
     return this.#root.writes;
   }

@@ -29,6 +29,8 @@ export interface Ending {
   readonly plan: Plan | null;
   readonly head: CheckpointHead | null;
   readonly values: JsonObject;
+  /** The state as it is stored at the head. */
+  readonly stored: JsonObject;
   readonly writes: ReadonlyMap<string, TaskWrites>;
   /** Resolves once nothing of it is on its way to storage. */
   readonly flushed: Promise<void>;
@@ -123,7 +125,7 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
     .then(
       () => {
         if (attempt.loaded && !elsewhere) {
-          cell.keep(asStored(attempt.head, checkpoints), attempt.values, [...attempt.writes.values()]);
+          cell.keep(asStored(attempt.head, checkpoints), attempt.stored, [...attempt.writes.values()]);
         }
         finish(attempt, verdict);
         if (events !== undefined) sink.stored(events);

@@ -68,6 +68,8 @@ export class Level implements TaskOwner {
   #givenUp: PlainError | null = null;
   head: CheckpointHead | null = null;
   values: JsonObject = {};
+  /** The state as it is stored at the head: what a failed or paused step made of it without a checkpoint is not. */
+  stored: JsonObject = {};
   /** What tasks have left at the head. */
   writes = new Map<string, TaskWrites>();
   #execution: Execution | undefined;
@@ -114,7 +116,7 @@ export class Level implements TaskOwner {
         andThen(this.origin.position(), (position) => {
           this.head = position.head;
           this.#first = position.head?.id ?? null;
-          this.values = position.values;
+          this.values = this.stored = position.values;
           this.writes = new Map(position.writes.map((writes) => [writes.task, writes]));
           this.attempt.found(position);
           this.#execution = this.origin.open(position);
@@ -205,6 +207,7 @@ export class Level implements TaskOwner {
     const head = step.checkpoints.at(-1);
     if (head !== undefined) {
       this.head = head;
+      this.stored = step.values;
       this.writes = new Map();
     }
     for (const writes of step.writes) this.writes.set(writes.task, writes);

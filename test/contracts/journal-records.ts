@@ -108,11 +108,19 @@ export function recordsContract(opened: Opened, supports: Supports): void {
       ],
     });
     const { journal } = opened();
-    const history = async (query: { ns: string; limit: number; before?: string }): Promise<unknown> =>
-      (await journal.history(one.key, query)).map((checkpoint) => checkpoint.id);
+    const history = async (query: {
+      ns: string;
+      limit: number;
+      before?: string;
+      after?: string;
+    }): Promise<unknown> => (await journal.history(one.key, query)).map((checkpoint) => checkpoint.id);
     expect(await history({ ns: "", limit: 10 })).toEqual([id(4), id(2), id(1)]);
     expect(await history({ ns: "", limit: 2 })).toEqual([id(4), id(2)]);
     expect(await history({ ns: "", limit: 10, before: id(4) })).toEqual([id(2), id(1)]);
+    expect(await history({ ns: "", limit: 1, after: id(1) })).toEqual([id(2)]);
+    expect(await history({ ns: "", limit: 10, after: id(1) })).toEqual([id(4), id(2)]);
+    expect(await history({ ns: "", limit: 10, after: id(1), before: id(4) })).toEqual([id(2)]);
+    expect(await history({ ns: "", limit: 10, after: id(4) })).toEqual([]);
     expect(await history({ ns, limit: 10 })).toEqual([id(3)]);
     expect(await journal.checkpoint(one.key, ns, id(1))).toBeUndefined();
     const { changes: _, ...head } = aCheckpoint(2, 1, {});

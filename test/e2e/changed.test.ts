@@ -80,6 +80,29 @@ describe.each(lines)("a graph that changes between two starts of the server, ove
     expect(history.next).toEqual([]);
   });
 
+  test("an update of the state mends it: as a node that is there, with values that fit", async () => {
+    const { client, thread_id, wait } = await restarted(
+      graph({ ...retyped, nodes: renamedNodes, edges: renamedEdges }),
+    );
+    await wait({ command: { resume: "yes" } });
+    const update = (values: object) => client.threads.updateState(thread_id, { values, asNode: "begin" });
+    // All of it, or nothing is changed.
+    await expect(update({ log: [] })).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringContaining("state.total"),
+    });
+    await update({ total: "five" });
+    expect(await client.threads.getState(thread_id)).toMatchObject({
+      values: { total: "five", log: ["began"] },
+      next: ["approve"],
+    });
+    expect(await wait({ input: null })).toMatchObject({ __interrupt__: [{ value: "send it?" }] });
+    expect(await wait({ command: { resume: "yes" } })).toEqual({
+      total: "five",
+      log: ["began", "yes", "end"],
+    });
+  });
+
   test("migrate mends it: the answer to the old question is taken", async () => {
     const { client, thread_id, wait } = await restarted(migrating);
     const values = await wait({ command: { resume: "yes" } });

@@ -129,13 +129,22 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
       observed.violation("I6", `checkpoint ${checkpoint.id} has lost its parent`);
       continue;
     }
-    const added = Object.entries(checkpoint.source === "loop" ? (checkpoint.writes ?? {}) : {})
+    const stepped = checkpoint.source === "loop" || checkpoint.source === "update";
+    const added = Object.entries(stepped ? (checkpoint.writes ?? {}) : {})
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .flatMap(([, update]) => (update as { log?: string[] } | null)?.log ?? []);
     const { log = [] } = (await journal.values(key, checkpoint, ["log"])) as { log?: readonly string[] };
     logs.set(checkpoint.id, log);
     const { run_id: run } = checkpoint;
-    if (run !== null && observed.atExit.has(run)) {
+    if (run === null) {
+      // What finished tasks had left there counts as well.
+      const whole = JSON.stringify([log.slice(0, before.length), log.slice(log.length - added.length)]);
+      if (whole !== JSON.stringify([before, added])) {
+        observed.violation("I6", `checkpoint ${checkpoint.id}: ${JSON.stringify(log)} is no update`);
+      }
+      continue;
+    }
+    if (observed.atExit.has(run)) {
       if (!isWholeRun(before, log, added)) {
         observed.violation(
           "I6",
@@ -149,6 +158,11 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
         "I6",
         `checkpoint ${checkpoint.id}: ${JSON.stringify(log)} is not ${JSON.stringify([...before, ...added])}`,
       );
+    }
+  }
+  for (const { thread: of, checkpoint } of observed.updates) {
+    if (of === key.thread && !logs.has(checkpoint)) {
+      observed.violation("I1", `the update ${checkpoint} was acknowledged and is gone`);
     }
   }
   if (thread.checkpoint !== null && !logs.has(thread.checkpoint)) {

@@ -20,6 +20,8 @@ export class Observed {
   readonly threads = new Set<string>();
   /** Runs whose creation was acknowledged, by id. */
   readonly admitted = new Map<string, ThreadKey>();
+  /** Changes of a state by no run that were acknowledged. */
+  readonly updates: { readonly thread: string; readonly checkpoint: string }[] = [];
   readonly alone = new Map<string, AloneRun>();
   /** Runs that have a webhook. */
   readonly hooked = new Set<string>();

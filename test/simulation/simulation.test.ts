@@ -36,17 +36,20 @@ describe("a simulated server, its clients and its crashes", () => {
     expect(await tell()).toEqual(await tell());
   });
 
-  test("runs nodes, crashes and streams at all", { timeout: 60_000 }, async () => {
+  test("runs nodes, crashes, streams and updates at all", { timeout: 60_000 }, async () => {
     let executions = 0;
     let frames = 0;
+    let updates = 0;
     for (let seed = 1; seed <= 10; seed++) {
       const world = new World({ seed });
       await world.run();
       executions += world.observed.executions;
+      updates += world.observed.updates.length;
       for (const transcript of world.transcripts.values()) frames += transcript.frames.size;
     }
     expect(executions).toBeGreaterThan(100);
     expect(frames).toBeGreaterThan(100);
+    expect(updates).toBeGreaterThan(5);
   });
 
   test.each([

@@ -183,7 +183,8 @@ export class World {
     if (this.threads.length === 0 || (roll < 0.1 && this.threads.length < 5)) this.#createThread();
     else if (roll < 0.5) this.#createRun();
     else if (roll < 0.6) this.#createAlone();
-    else if (roll < 0.75) this.#cancel();
+    else if (roll < 0.7) this.#cancel();
+    else if (roll < 0.78) this.#update();
     else this.#read();
   }
 
@@ -207,7 +208,7 @@ export class World {
 
   #createThread(): void {
     const key = { tenant: "_", thread: this.#newId() };
-    const made = this.life.system.create(key, { metadata: {}, if_exists: "raise" });
+    const made = this.life.system.create(key, { metadata: { graph_id: "sim" }, if_exists: "raise" });
     this.#acknowledged(made, () => {
       this.threads.push(key);
       this.observed.threads.add(key.thread);
@@ -245,12 +246,13 @@ export class World {
       deaf: random.chance(0.1),
     };
     const answers = random.chance(0.3);
+    const goesOn = !answers && random.chance(0.15);
     const durability = random.pick(durabilities);
     const webhook = random.chance(0.5) ? "http://hook.test/" : null;
     if (durability === "exit") observed.atExit.add(run);
     if (webhook !== null) observed.hooked.add(run);
     const kwargs = {
-      input: answers ? null : { plan },
+      input: answers || goesOn ? null : { plan },
       command: answers ? { resume: run } : null,
       config: { configurable: {}, metadata: {} },
       context: {},
@@ -271,6 +273,17 @@ export class World {
     const action = this.random.chance(0.3) ? "rollback" : "interrupt";
     if (action === "rollback") this.observed.rollable.add(id);
     this.#acknowledged(this.life.system.cancel(key, id, action), () => undefined);
+  }
+
+  /** Changes a thread's state, at times on a branch of its own. */
+  #update(): void {
+    const { random, observed } = this;
+    const key = random.pick(this.threads);
+    const write = { values: { log: [`${this.#newId()} updated`] }, as_node: "first", at: "" };
+    const copies = observed.updates.filter(({ thread }) => thread === key.thread);
+    const from = copies.length > 0 && random.chance(0.3) ? random.pick(copies).checkpoint : null;
+    const updated = this.life.system.update(key, { from, ns: "", supersteps: [[write]] });
+    this.#acknowledged(updated, ({ id }) => observed.updates.push({ thread: key.thread, checkpoint: id }));
   }
 
   #read(): void {
