@@ -136,6 +136,15 @@ export class Cell {
     this.#hot = { head, values, writes };
   }
 
+  /** What tasks of the latest checkpoint have left is now this, where it is theirs. */
+  left(writes: readonly TaskWrites[]): void {
+    if (this.#hot === null) return;
+    const { id } = this.#hot.head ?? {};
+    const now = new Map(this.#hot.writes.map((one) => [one.task, one]));
+    for (const one of writes) if (one.ns === "" && one.checkpoint === id) now.set(one.task, one);
+    this.#hot = { ...this.#hot, writes: [...now.values()] };
+  }
+
   /** The state was changed by other means than a run, or taken back. */
   forget(): void {
     this.#hot = null;

@@ -1,9 +1,10 @@
-import type { CheckpointHead, NewCheckpoint } from "../../src/model/checkpoint.ts";
+import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError, threadNotFound } from "../../src/model/errors.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import type { Engine, Position, Source } from "../../src/ports/engine.ts";
 import type { StateUpdate } from "../../src/ports/update.ts";
 import type { SystemDeps, UpdateDraft } from "../port.ts";
+import { questionsAfter, withoutQuestions } from "./above.ts";
 import { gone, type Cell } from "./cell.ts";
 import { situationOf } from "./chart.ts";
 
@@ -79,9 +80,12 @@ export async function update(cell: Cell, draft: UpdateDraft): Promise<Checkpoint
     // oxlint-disable-next-line no-await-in-loop -- a thread that has moved on is looked at anew
     const from = await positionOf(cell, draft);
     // oxlint-disable-next-line no-await-in-loop -- the same
+    const above = draft.ns === "" ? [] : await withoutQuestions(cell, draft.ns);
+    // oxlint-disable-next-line no-await-in-loop -- the same
     const updated = await compute(cell.deps.engine, cell.source(), of, draft.supersteps, from);
     mustRest(cell);
-    if (cell.record.seq === seq) return store(cell, draft.ns, updated);
+    if (cell.record.seq !== seq) continue;
+    return draft.ns === "" ? store(cell, updated) : storeWithin(cell, updated, above);
   }
 }
 
@@ -97,7 +101,9 @@ function mustRest({ actor, alive }: Cell): void {
 
 async function positionOf(cell: Cell, { from, ns }: UpdateDraft): Promise<Position> {
   if (ns === "" && (from === null || from === cell.record.checkpoint)) return cell.position();
-  const id = from ?? (await cell.deps.journal.history(cell.key, { ns, limit: 1 }))[0]?.id;
+  const latest = ns === "" ? undefined : (await cell.deps.journal.history(cell.key, { ns, limit: 1 }))[0]?.id;
+  if (latest !== undefined) cell.saw(latest);
+  const id = from ?? latest;
   const position = id === undefined ? undefined : await cell.at(id, ns);
   if (id === undefined || position === undefined) {
     const what = id === undefined ? "No state" : `Checkpoint ${id} not found`;
@@ -107,19 +113,29 @@ async function positionOf(cell: Cell, { from, ns }: UpdateDraft): Promise<Positi
   return position;
 }
 
-async function store(
+async function store(cell: Cell, { checkpoints, position, head }: Updated): Promise<CheckpointHead> {
+  const change = { kind: "updated", durable: true, checkpoints };
+  const stored = cell.write(change, (thread) => rested(thread, head));
+  // At once: a run that is admitted before it is stored starts from it, and is stored after it.
+  cell.keep(position.head, position.values, position.writes);
+  cell.actor?.send({ type: "STATE.UPDATED", rest: head.next.length > 0 ? "interrupted" : "idle" });
+  cell.owner.rested(cell);
+  await stored;
+  return head;
+}
+
+/** The same of a subgraph's state: the thread rests as it did, and its next run finds the subgraph there. */
+async function storeWithin(
   cell: Cell,
-  ns: string,
-  { checkpoints, position, head }: Updated,
+  { checkpoints, head }: Updated,
+  above: readonly TaskWrites[],
 ): Promise<CheckpointHead> {
-  const stored = cell.write({ kind: "updated", durable: true, checkpoints }, (thread) =>
-    ns === "" ? rested(thread, head) : { ...thread, state_updated_at: head.created_at },
-  );
-  if (ns === "") {
-    // At once: a run that is admitted before it is stored starts from it, and is stored after it.
-    cell.keep(position.head, position.values, position.writes);
-    cell.actor?.send({ type: "STATE.UPDATED", rest: head.next.length > 0 ? "interrupted" : "idle" });
-  }
+  const stored = cell.write({ kind: "updated", durable: true, checkpoints, writes: above }, (thread) => ({
+    ...thread,
+    interrupts: questionsAfter(thread.interrupts, above),
+    state_updated_at: head.created_at,
+  }));
+  cell.left(above);
   cell.owner.rested(cell);
   await stored;
   return head;

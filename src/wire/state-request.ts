@@ -35,9 +35,7 @@ export function updateRequest(body: RawBody): {
   readonly update: UpdateRequest;
 } {
   const { checkpoint, checkpoint_id, ...update } = stateUpdate.parse(body);
-  const place = placeOf(checkpoint, checkpoint_id);
-  if (place.ns !== "") throw invalidField("checkpoint.checkpoint_ns", "is not served yet");
-  return { place, update };
+  return { place: placeOf(checkpoint, checkpoint_id), update };
 }
 
 /** @throws ServiceError `validation.failed` */

@@ -217,6 +217,64 @@ describe.each(lines)("a thread's state over time, over %s", (_, connect) => {
   });
 });
 
+describe.each(lines)("a subgraph's state over %s", (_, connect) => {
+  const paused = async () => {
+    const { url } = await serve({ graphs: { outer } });
+    const client = connect(url);
+    const { thread_id } = await client.threads.create();
+    const wait = (payload: object) => client.runs.wait(thread_id, "outer", payload);
+    expect(await wait({ input: { log: [] } })).toMatchObject({ __interrupt__: [{ value: "sure?" }] });
+    const ns = async () => {
+      const state = await client.threads.getState(thread_id);
+      const [task] = state.tasks;
+      return { checkpoint_ns: task?.checkpoint?.checkpoint_ns } as never;
+    };
+    const update = async (values: object | null, asNode?: string) =>
+      client.threads.updateState(thread_id, {
+        values: values as never,
+        checkpoint: await ns(),
+        ...(asNode !== undefined && { asNode }),
+      });
+    return { client, thread_id, wait, ns, update };
+  };
+
+  test("an update takes the place of what its node would have said, and of the question", async () => {
+    const { client, thread_id, wait, ns, update } = await paused();
+    const { checkpoint } = (await update({ log: ["for it"] }, "ask")) as unknown as { checkpoint: object };
+    expect(checkpoint).toMatchObject(await ns());
+    const within = await client.threads.getState(thread_id, await ns());
+    expect(within).toMatchObject({
+      values: { log: ["first", "for it"] },
+      next: [],
+      metadata: { source: "update" },
+    });
+    expect(within.metadata).toMatchObject({ parents: { "": expect.any(String) } });
+    expect(await client.threads.get(thread_id)).toMatchObject({ status: "interrupted", interrupts: {} });
+    expect((await client.threads.getState(thread_id)).tasks[0]?.interrupts).toEqual([]);
+    expect(await wait({ input: null })).toEqual({ log: ["first", "for it", "after"] });
+  });
+
+  test("one before its question has it asked anew", async () => {
+    const { wait, update } = await paused();
+    await update({ log: ["more"] });
+    await expect(wait({ command: { resume: "yes" } })).rejects.toMatchObject({ status: 422 });
+    expect(await wait({ input: null })).toMatchObject({ __interrupt__: [{ value: "sure?" }] });
+    expect(await wait({ command: { resume: "yes" } })).toEqual({ log: ["first", "more", "yes", "after"] });
+  });
+
+  test("one of a subgraph that is not at work is refused", async () => {
+    const { client, thread_id, wait, ns } = await paused();
+    const checkpoint = await ns();
+    await wait({ command: { resume: "yes" } });
+    const asked = client.threads.updateState(thread_id, { values: { log: [] }, checkpoint });
+    await expect(asked).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringContaining("checkpoint.checkpoint_ns"),
+    });
+    expect((await client.threads.getState(thread_id)).values).toEqual({ log: ["first", "yes", "after"] });
+  });
+});
+
 describe("an update that is refused", () => {
   const started = async () => {
     const gates = latches();
