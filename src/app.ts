@@ -141,6 +141,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         journal,
         hub,
         runs: service.runs,
+        protocol: service.protocol,
         door,
         inspect: watch,
         scheduler,

@@ -2,7 +2,7 @@
 export const HEARTBEAT = ": heartbeat\n";
 
 /** One event on the wire. `data` MUST be one line, `event` MUST have passed {@link eventName}. */
-export function frame(event: string, data: string, id: number): string {
+export function frame(event: string, data: string, id: number | string): string {
   return `event: ${event}\ndata: ${data}\nid: ${id}\n\n`;
 }
 

@@ -9,6 +9,7 @@ import { requestId } from "./request-id.ts";
 import { Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
 import { drawingRoutes } from "./routes/drawings.ts";
+import { protocolRoutes } from "./routes/protocol.ts";
 import { authRoutes } from "./routes/auth.ts";
 import { inspectRoutes } from "./routes/inspect.ts";
 import { metaRoutes } from "./routes/meta.ts";
@@ -37,6 +38,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     ...waitRoutes(deps),
     ...assistantRoutes(deps),
     ...drawingRoutes(deps),
+    ...protocolRoutes(deps),
     ...authRoutes(deps),
     ...webhookRoutes(deps),
     ...metaRoutes(deps),

@@ -1,15 +1,22 @@
 import { HEARTBEAT } from "../codec/sse.ts";
+import type { Eventually } from "../ports/eventually.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { ByteStream } from "../ports/transport.ts";
 import { type Outcome, type Outlet, Pump, type PumpOptions } from "../stream/pump.ts";
 import type { Reader } from "../stream/reader.ts";
-import type { View } from "../stream/view.ts";
+import { render, type Segment, type View } from "../stream/view.ts";
 
 export interface SseOptions extends PumpOptions {
   readonly view: View<Uint8Array> | (() => View<Uint8Array>);
   /** Milliseconds between heartbeats. Clients learn the rhythm and take a longer silence for a broken connection. */
   readonly heartbeat?: number;
 }
+
+export const SSE_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+} as const;
 
 /** Bytes that are gathered from small chunks into one write. */
 const JOIN = 64 * 1024;
@@ -20,10 +27,22 @@ const BEAT = Buffer.from(HEARTBEAT);
  * what it returns when the peer goes away (`Reply.onAbort`).
  */
 export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions): () => void {
-  const { scheduler, heartbeat = 5_000, view, onDone } = options;
+  const { view } = options;
+  const viewOf = typeof view === "function" ? view : () => view;
+  return pumpRendered(reader, stream, (segment) => render(segment, viewOf()), options);
+}
+
+/** The same of what `rendered` makes of them. */
+export function pumpRendered(
+  reader: Reader,
+  stream: ByteStream,
+  rendered: (segment: Segment) => Eventually<Uint8Array>,
+  options: Omit<SseOptions, "view">,
+): () => void {
+  const { scheduler, heartbeat = 5_000, onDone } = options;
   const outlet = new SseOutlet(stream);
   let cancelBeat: Cancel | undefined;
-  const pump = new Pump(reader, typeof view === "function" ? view : () => view, outlet, {
+  const pump = new Pump(reader, rendered, outlet, {
     ...options,
     onDone(outcome) {
       cancelBeat?.();

@@ -6,8 +6,10 @@ import { invalidField } from "../wire/errors.ts";
 import { runRequest } from "../wire/run-request.ts";
 import { runCancel } from "../wire/schemas.ts";
 import { refuseUnserved } from "../wire/unserved.ts";
-import type { Command } from "./commands.ts";
 import type { LiveDeps } from "./deps.ts";
+
+/** Does one command, and resolves with what its acknowledgement says once that is stored. */
+type Command = (body: RawBody) => Promise<JsonObject>;
 
 /** What may be asked of a thread over its socket: the fields of the same requests over HTTP, checked like them. */
 export function commander(deps: LiveDeps, key: ThreadKey): Command {

@@ -1,7 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
-import type { JsonObject } from "../model/json.ts";
 import { objectOf, type RawBody } from "../wire/body.ts";
-import { invalidField, toldOf } from "../wire/errors.ts";
+import { invalidField } from "../wire/errors.ts";
 
 /** Commands of one socket that are not done yet, and their bytes. */
 const MOST = 32;
@@ -11,10 +10,13 @@ const IDS = 1024;
 /** Characters of an id. */
 const LONGEST = 200;
 
-type CommandId = string | number;
+export type CommandId = string | number;
 
-/** Does one command, and resolves with what its acknowledgement says once that is stored. */
-export type Command = (body: RawBody) => Promise<JsonObject>;
+/** Does one command, and answers it once that is stored. */
+type Do = (id: CommandId, body: RawBody) => Promise<void>;
+
+/** Answers one that was not done; null: nobody knows which. */
+type Refuse = (id: CommandId | null, cause: unknown) => void;
 
 const busy = new ServiceError(
   "server.busy",
@@ -26,16 +28,19 @@ const busy = new ServiceError(
  * was asked for before it. Each is answered exactly once, after it is stored.
  */
 export class Commands {
-  readonly #command: Command;
-  readonly #answer: (answer: JsonObject) => Promise<void>;
+  readonly #do: Do;
+  readonly #refuse: Refuse;
+  readonly #rest: () => void;
   readonly #ids = new Set<CommandId>();
   #waiting = 0;
   #bytes = 0;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(command: Command, answer: (answer: JsonObject) => Promise<void>) {
-    this.#command = command;
-    this.#answer = answer;
+  /** `rest` is called when none is left to do. */
+  constructor(doIt: Do, refuse: Refuse, rest: () => void = () => undefined) {
+    this.#do = doIt;
+    this.#refuse = refuse;
+    this.#rest = rest;
   }
 
   /** `ready`: nothing is done before, nor when it rejects. */
@@ -60,28 +65,22 @@ export class Commands {
     this.#bytes += length;
     this.#last = this.#last
       .then(() => ready)
-      .then(() => this.#do(id, body))
+      .then(() => this.#try(id, body))
       // The thread was not found: the socket is closed for that.
       .catch(() => undefined)
       .then(() => {
         this.#waiting--;
         this.#bytes -= length;
+        if (this.#waiting === 0) this.#rest();
       });
   }
 
-  async #do(id: CommandId, body: RawBody): Promise<void> {
-    let told: JsonObject;
+  async #try(id: CommandId, body: RawBody): Promise<void> {
     try {
-      told = await this.#command(body);
+      await this.#do(id, body);
     } catch (cause) {
-      return this.#refuse(id, cause);
+      this.#refuse(id, cause);
     }
-    await this.#answer({ type: "ack", id, ...told });
-  }
-
-  #refuse(id: CommandId | null, cause: unknown): void {
-    const { status, told } = toldOf(cause);
-    this.#answer({ type: "error", id, status, ...told }).catch(() => undefined);
   }
 
   #remember(id: CommandId): void {

@@ -3,6 +3,7 @@ import type { Journal } from "../ports/journal.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
+import type { Protocol } from "../service/protocol.ts";
 import type { Runs } from "../service/runs.ts";
 import type { Hub } from "../stream/hub.ts";
 
@@ -10,6 +11,7 @@ export interface LiveDeps {
   readonly journal: Journal;
   readonly hub: Hub;
   readonly runs: Pick<Runs, "start" | "cancel" | "followThread">;
+  readonly protocol: Protocol;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   readonly door: Door;

@@ -2,7 +2,7 @@ import type { Socket } from "../ports/transport.ts";
 import type { Frames } from "../stream/frames.ts";
 import { Pump, type PumpOptions } from "../stream/pump.ts";
 import type { Reader } from "../stream/reader.ts";
-import type { View } from "../stream/view.ts";
+import { render, type View } from "../stream/view.ts";
 import { SocketOutlet } from "./outlet.ts";
 
 /** What a mirror is told while it runs. */
@@ -19,7 +19,7 @@ export function mirror(
   options: PumpOptions,
 ): Mirror {
   const outlet = new SocketOutlet(socket);
-  const pump = new Pump(reader, view, outlet, options);
+  const pump = new Pump(reader, (segment) => render(segment, view()), outlet, options);
   socket.onDrain(pump.drained);
   let gone = false;
   socket.onClose(() => {

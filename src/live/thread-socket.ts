@@ -4,6 +4,7 @@ import type { Socket } from "../ports/transport.ts";
 import { packMessage } from "../codec/msgpack.ts";
 import { frames } from "../stream/frames.ts";
 import { threadView } from "../stream/thread-view.ts";
+import { toldOf } from "../wire/errors.ts";
 import { FLOOD } from "./closing.ts";
 import { commander } from "./command.ts";
 import { Commands } from "./commands.ts";
@@ -30,10 +31,18 @@ export async function openThreadSocket(deps: LiveDeps, socket: Socket, asked: As
     return mirror(reader, socket, view, { scheduler, logger });
   });
   const pack = (answer: JsonObject) => (asked.packed ? packMessage(answer) : JSON.stringify(answer));
-  const commands = new Commands(commander(deps, key), async (answer) => {
-    const untaken = (await opened)?.say(pack(answer)) ?? 0;
+  const answer = async (told: JsonObject) => {
+    const untaken = (await opened)?.say(pack(told)) ?? 0;
     if (untaken > UNTAKEN) socket.close(...FLOOD);
-  });
+  };
+  const command = commander(deps, key);
+  const commands = new Commands(
+    async (id, body) => answer({ type: "ack", id, ...(await command(body)) }),
+    (id, cause) => {
+      const { status, told } = toldOf(cause);
+      answer({ type: "error", id, status, ...told }).catch(() => undefined);
+    },
+  );
   // Also those that come before the thread is found: they wait for it.
   const found = opened.then(() => undefined);
   found.catch(() => undefined);

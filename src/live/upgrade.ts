@@ -1,6 +1,7 @@
 import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
 import { refuseSocket, UNAUTHORIZED } from "./closing.ts";
 import type { Asked, LiveDeps } from "./deps.ts";
+import { openProtocolSocket } from "./protocol-socket.ts";
 import { openRunSocket } from "./run-socket.ts";
 import { openThreadSocket } from "./thread-socket.ts";
 import { toldOf } from "../wire/errors.ts";
@@ -11,6 +12,7 @@ type Open = (deps: LiveDeps, socket: Socket, asked: Asked) => Promise<void>;
 const routes: readonly (readonly [path: RegExp, open: Open])[] = [
   [/^\/threads\/([^/]+)\/runs\/([^/]+)\/stream$/, openRunSocket],
   [/^\/threads\/([^/]+)\/stream$/, openThreadSocket],
+  [/^\/threads\/([^/]+)\/stream\/events$/, openProtocolSocket],
 ];
 
 /** Who names it gets MessagePack instead of text. */

@@ -10,6 +10,7 @@ import type { Hub } from "../stream/hub.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
 import { createDrawings, type Drawings } from "./drawings.ts";
 import { createInspection, type Inspection } from "./inspection.ts";
+import { createProtocol, type Protocol } from "./protocol.ts";
 import { createRuns, type Runs } from "./runs.ts";
 import { createStates, type States } from "./states.ts";
 import { createThreads, type Threads } from "./threads.ts";
@@ -33,6 +34,7 @@ export interface Service {
   readonly threads: Threads;
   readonly states: States;
   readonly runs: Runs;
+  readonly protocol: Protocol;
   readonly assistants: Assistants;
   readonly drawings: Drawings;
   readonly webhooks: Webhooks;
@@ -42,12 +44,16 @@ export interface Service {
 export function createService(deps: ServiceDeps): Service {
   const assistants = createAssistants(deps);
   const webhooks = createWebhooks(deps);
+  const threads = createThreads(deps);
+  const states = createStates(deps);
+  const runs = createRuns({ ...deps, assistants, webhooks });
   return {
     assistants,
     drawings: createDrawings(deps.engine, assistants),
-    threads: createThreads(deps),
-    states: createStates(deps),
-    runs: createRuns({ ...deps, assistants, webhooks }),
+    threads,
+    states,
+    runs,
+    protocol: createProtocol({ ...deps, runs, threads, states }),
     webhooks,
     inspection: createInspection(deps),
   };

@@ -10,6 +10,7 @@ import { type Reader, RunReader } from "./reader.ts";
 import { RunSource } from "./source.ts";
 import { ThreadReader } from "./thread-reader.ts";
 import { Watch } from "./watch.ts";
+import { WholeReader } from "./whole-reader.ts";
 
 export interface HubDeps {
   readonly journal: Journal;
@@ -38,6 +39,11 @@ export interface Hub extends Sinks {
    * first); it never ends by itself. The reader MUST be closed.
    */
   followThread(key: ThreadKey, after: number): ThreadReader;
+  /**
+   * The same, and each run from its first event, with its end after its last: for those to whom an event says nothing without
+   * those before it.
+   */
+  followWhole(key: ThreadKey, after: number): ThreadReader;
   /** Cuts all readers and gives all live runs up: the server stops. */
   close(): void;
   /** `watches`: threads of which somebody reads all runs. */
@@ -109,6 +115,19 @@ class StreamHub implements Hub, LogOwner {
   }
 
   followThread(key: ThreadKey, after: number): ThreadReader {
+    const follow = (run: RunRecord, from: number) => this.follow(key, run, { after: from });
+    const { journal, logger } = this.#deps;
+    return new ThreadReader({ key, after, journal, logger, watch: this.#watch(key), follow });
+  }
+
+  followWhole(key: ThreadKey, after: number): ThreadReader {
+    const { journal, logger } = this.#deps;
+    const follow = (run: RunRecord) =>
+      new WholeReader(this.follow(key, run, { after: -1 }), { journal, key, run });
+    return new ThreadReader({ key, after, journal, logger, watch: this.#watch(key), follow, ends: true });
+  }
+
+  #watch(key: ThreadKey): Watch {
     const name = threadOf(key);
     let watch = this.#watches.get(name);
     if (watch === undefined) {
@@ -116,9 +135,7 @@ class StreamHub implements Hub, LogOwner {
       if (this.#closed) watch.break();
       else this.#watches.set(name, watch);
     }
-    const { journal, logger } = this.#deps;
-    const follow = (run: RunRecord, from: number) => this.follow(key, run, { after: from });
-    return new ThreadReader({ key, after, journal, logger, watch, follow });
+    return watch;
   }
 
   /** The thread's run that an actor executes now. */

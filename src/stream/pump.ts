@@ -2,7 +2,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { Pause, Reader } from "./reader.ts";
-import { render, type Segment, type View } from "./view.ts";
+import type { Segment } from "./view.ts";
 
 /** Where a pump writes. It never holds more than what it was given last. */
 export interface Outlet<Out> {
@@ -44,7 +44,7 @@ const BURST = 32;
 /** Moves a run's events from its log to one peer, at the peer's pace: what the peer does not take stays in the log. */
 export class Pump<Out> {
   readonly #reader: Reader;
-  readonly #view: () => View<Out>;
+  readonly #render: (segment: Segment) => Eventually<Out>;
   readonly #outlet: Outlet<Out>;
   readonly #options: PumpOptions;
   #done = false;
@@ -56,10 +56,15 @@ export class Pump<Out> {
   #missed = false;
   #cancelStall: Cancel = () => undefined;
 
-  /** `view` is asked for each segment: on a thread, each run may be seen in its own way. */
-  constructor(reader: Reader, view: () => View<Out>, outlet: Outlet<Out>, options: PumpOptions) {
+  /** `render` is asked for each segment, in order, and not again before it has answered. */
+  constructor(
+    reader: Reader,
+    render: (segment: Segment) => Eventually<Out>,
+    outlet: Outlet<Out>,
+    options: PumpOptions,
+  ) {
     this.#reader = reader;
-    this.#view = view;
+    this.#render = render;
     this.#outlet = outlet;
     this.#options = options;
     reader.onReady(this.#turn);
@@ -153,7 +158,7 @@ export class Pump<Out> {
       else if (got !== "wait") this.#finish(got === "end" ? "ended" : "cut");
       return "stop";
     }
-    return andThen(render(got, this.#view()), (piece) => this.#put(piece));
+    return andThen(this.#render(got), (piece) => this.#put(piece));
   }
 
   #put(piece: Out): Step {

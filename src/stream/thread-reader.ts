@@ -16,6 +16,8 @@ interface Deps {
   readonly watch: Watch;
   /** Reads one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
+  /** The end of a run is an event too: it has the number that follows the run's last. */
+  readonly ends?: true;
 }
 
 /** Runs looked up at a time: their inputs come along, which may be large. */
@@ -175,7 +177,8 @@ export class ThreadReader implements Reader, Watcher {
     if (seq_base <= this.#base) return false;
     this.#base = seq_base;
     if (run.run_id === this.#watch.last?.run_id) this.#upTo = this.#watch.version;
-    if (isTerminal(run.status) && seq_base + run.next_event <= this.#cursor + 1) return false;
+    const next = this.#cursor + (this.#deps.ends ? 0 : 1);
+    if (isTerminal(run.status) && seq_base + run.next_event <= next) return false;
     const after = Math.max(-1, this.#cursor - seq_base);
     this.#run = run;
     this.#reader = this.#deps.follow(run, after);

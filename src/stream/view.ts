@@ -2,7 +2,7 @@ import { frame } from "../codec/sse.ts";
 import { type Fact, width } from "../model/event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { StreamMode } from "../model/run.ts";
+import type { RunRecord, StreamMode } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { namesMessage, type Row, rowsOf } from "./modes.ts";
 import type { Page } from "./page.ts";
@@ -26,6 +26,8 @@ export interface Segment {
   readonly shared: boolean;
   /** Of the reader that took it. */
   readonly memo: Memo;
+  /** It holds no events: the run has ended, as its record says; without one, it was taken back. */
+  readonly ended?: { readonly record: RunRecord | undefined };
 }
 
 /** What a reader wants to see, and as what. Two views with the same key render the same. */

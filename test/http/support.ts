@@ -219,6 +219,17 @@ export function protocol(
       search: async (...args) => (note("assistants.search", ...args), { assistants: [agent], total: 1 }),
       ...overrides.assistants,
     },
+    protocol: {
+      start: async (...args) => (note("protocol.start", ...args), runRecord()),
+      respond: async (...args) => (note("protocol.respond", ...args), runRecord()),
+      fork: async (...args) => (note("protocol.fork", ...args), runRecord()),
+      state: async (...args) => (note("protocol.state", ...args), { values: {} }),
+      checkpoints: async (...args) => (note("protocol.checkpoints", ...args), []),
+      tree: async (...args) => (note("protocol.tree", ...args), {}),
+      position: async () => 7,
+      follow: () => Promise.reject(new TypeError("not asked for")),
+      ...overrides.protocol,
+    },
     drawings: {
       drawing: async (...args) => (note("drawings.drawing", ...args), { nodes: [], edges: [] }),
       schemas: async (...args) => (note("drawings.schemas", ...args), noSchemas),

@@ -6,6 +6,7 @@ import type { Fact } from "../../src/model/event.ts";
 import type { RunRecord, StreamMode } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import { followThread } from "../../src/service/following.ts";
+import { createProtocol } from "../../src/service/protocol.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
@@ -31,6 +32,8 @@ const nobody = {
   followThread: (key: ThreadKey, after: number | undefined) =>
     followThread({ journal: gate.journal, hub }, key, after),
 };
+
+const notAsked = () => Promise.reject(new TypeError("not asked for"));
 
 let scheduler: HeldScheduler;
 let gate: GatedJournal;
@@ -61,6 +64,13 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       journal: gate.journal,
       hub,
       runs: nobody,
+      protocol: createProtocol({
+        journal: gate.journal,
+        hub,
+        runs: nobody,
+        threads: { state: notAsked },
+        states: { at: notAsked },
+      }),
       scheduler,
       door: new Door(options, { clock: new SimulatedClock(), random: new SimulatedRandom(1) }),
       logger: new Lines(),

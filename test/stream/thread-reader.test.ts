@@ -5,7 +5,7 @@ import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { frames } from "../../src/stream/frames.ts";
 import { Pump } from "../../src/stream/pump.ts";
 import type { ThreadReader } from "../../src/stream/thread-reader.ts";
-import { viewOf } from "../../src/stream/view.ts";
+import { render, viewOf } from "../../src/stream/view.ts";
 import { SocketOutlet } from "../../src/live/outlet.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import { FakeSocket } from "./peers.ts";
@@ -63,7 +63,10 @@ describe("a thread's reader", () => {
       if (reader.run === undefined) throw new TypeError("no run");
       return viewOf(["custom"], false, frames(false, reader.run));
     };
-    const pump = new Pump(reader, view, new SocketOutlet(socket), { scheduler, logger: new Lines() });
+    const pump = new Pump(reader, (segment) => render(segment, view()), new SocketOutlet(socket), {
+      scheduler,
+      logger: new Lines(),
+    });
     socket.onDrain(pump.drained);
     pump.start();
     const ids = () => socket.messages.map((text) => Number((JSON.parse(text) as { id: string }).id));

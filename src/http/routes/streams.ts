@@ -5,7 +5,7 @@ import { threadSse, threadView } from "../../stream/thread-view.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { pumpSse } from "../sse.ts";
+import { pumpSse, SSE_HEADERS } from "../sse.ts";
 import {
   alonePath,
   type Modes,
@@ -17,12 +17,6 @@ import {
 } from "../start.ts";
 import { afterHeader, afterQuery, checkThreadModes, modesOf } from "../../wire/stream-params.ts";
 import { refuseUnservedQuery } from "../../wire/unserved.ts";
-
-const SSE_HEADERS = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-cache, no-transform",
-  "x-accel-buffering": "no",
-} as const;
 
 export function streamRoutes(deps: HttpDeps): readonly Route[] {
   const { service, scheduler, logger } = deps;

@@ -48,7 +48,8 @@ export function events(text: string): Sent[] {
   const blocks = text.replaceAll(/^: heartbeat\n/gm, "").split("\n\n");
   expect(blocks.pop()).toBe("");
   return blocks.map((block) => {
-    const [, event, data, id] = /^event: ([^\r\n]+)\ndata: ([^\r\n]+)\nid: (\d+)$/.exec(block) ?? [];
+    const [, event, data, id] =
+      /^event: ([^\r\n]+)\ndata: ([^\r\n]+)\nid: (\d+(?:\.\d+)?)$/.exec(block) ?? [];
     if (event === undefined || data === undefined || id === undefined) {
       throw new Error(`not an event: ${JSON.stringify(block)}`);
     }

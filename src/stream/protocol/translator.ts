@@ -1,0 +1,242 @@
+import type { CheckpointHead } from "../../model/checkpoint.ts";
+import { type Fact, width } from "../../model/event.ts";
+import { uuid6Time } from "../../model/ids.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
+import type { RunRecord } from "../../model/run.ts";
+import { andThen, type Eventually } from "../../ports/eventually.ts";
+import { type FactOf, outputOf, type Page, taskNs } from "../page.ts";
+import { resultShown, taskShown } from "../snapshots.ts";
+import type { RunSource } from "../source.ts";
+import type { Segment } from "../view.ts";
+import { json, Numbers, type ProtocolEvent } from "./events.ts";
+import { Messages, objectsIn } from "./messages.ts";
+
+/** Root states by which clients take a run for over. */
+type Terminal = "completed" | "failed" | "interrupted";
+
+/**
+ * Tells one run in the words of the protocol. It has to be given all of the run's events in order: what is told of a message
+ * or of a subgraph depends on what came before. The same run always gives the same events.
+ */
+export class Translator {
+  readonly #run: RunRecord;
+  readonly #numbers = new Numbers();
+  readonly #messages: Messages;
+  /** Subgraphs that have begun and not ended, by their namespace. */
+  readonly #children = new Set<string>();
+  readonly #asked = new Set<string>();
+  #at: number;
+  #paused = false;
+
+  constructor(run: RunRecord) {
+    this.#run = run;
+    this.#at = run.started_at ?? run.created_at;
+    this.#messages = new Messages((ns, node, data) => this.#put("messages", ns, json(data), node));
+  }
+
+  /** The events of a segment, in order. */
+  read(segment: Segment): Eventually<readonly ProtocolEvent[]> {
+    const { chunk } = segment.entry;
+    return this.#from(segment, 0, this.#run.seq_base + chunk.first);
+  }
+
+  /** The run has ended, as its record says; with nothing left of that, somebody took it back. */
+  end(record: RunRecord | undefined, seq: number): readonly ProtocolEvent[] {
+    this.#numbers.begin(seq, 1);
+    if (record?.ended_at) this.#at = Math.max(this.#at, record.ended_at);
+    const error = record?.error;
+    const event = this.#terminal(record);
+    const failed = event === "failed" && error ? { error: json({ ...error }) } : {};
+    this.#lifecycle("", event, failed);
+    return this.#numbers.events.splice(0);
+  }
+
+  #terminal(record: RunRecord | undefined): Terminal {
+    if (record?.status === "success") return this.#paused ? "interrupted" : "completed";
+    return record === undefined || record.status === "interrupted" ? "interrupted" : "failed";
+  }
+
+  #from(segment: Segment, place: number, first: number): Eventually<readonly ProtocolEvent[]> {
+    const { facts } = segment.entry.chunk;
+    let seq = first;
+    for (let i = place; i < facts.length; i++) {
+      const fact = facts[i] as Fact;
+      this.#numbers.begin(seq, width(fact));
+      const next = seq + width(fact);
+      const wait = this.#tell(fact, seq - this.#run.seq_base, this.#page(segment, i));
+      if (wait instanceof Promise) return wait.then(() => this.#from(segment, i + 1, next));
+      seq = next;
+    }
+    return this.#numbers.events.splice(0);
+  }
+
+  #tell(fact: Fact, id: number, page: Page): Eventually<void> {
+    switch (fact.t) {
+      case "start":
+        // The number before may be the end of the run before it.
+        this.#numbers.begin(this.#run.seq_base + id + 1, 1);
+        this.#paused = false;
+        return this.#lifecycle("", "running");
+      case "checkpoint":
+        return this.#checkpoint(fact, page);
+      case "task":
+        this.#at = Math.max(this.#at, fact.at);
+        return taskShown.put(fact, id, page);
+      case "result":
+        return this.#result(fact, id, page);
+      case "interrupt":
+        if (fact.ns === "") this.#paused = true;
+        return this.#ask(fact.ns, fact.interrupts);
+      case "custom":
+        return this.#put("custom", fact.ns, `{"payload":${JSON.stringify(fact.data) ?? "null"}}`);
+      case "message":
+        return this.#messages.begin(id, fact);
+      case "token":
+        return this.#messages.token(fact);
+      case "piece":
+        return this.#messages.piece(fact);
+      case "complete":
+        this.#messages.complete(fact);
+        return this.#tools(fact);
+      case "error":
+        return;
+    }
+  }
+
+  #checkpoint(fact: FactOf<"checkpoint">, page: Page): Eventually<void> {
+    const { ns, id, step, input, output } = fact;
+    if (ns !== "" && !this.#children.has(ns)) {
+      this.#children.add(ns);
+      this.#lifecycle(ns, "started");
+    }
+    if (/^[0-9a-f]{8}-[0-9a-f]{4}-6/.test(id)) this.#at = Math.max(this.#at, uuid6Time(id).ms);
+    return andThen(page.checkpoint(ns, id), (head: CheckpointHead | null) => {
+      const { parent = null, source = input ? "input" : "loop" } = head ?? {};
+      this.#put("checkpoints", ns, json({ id, ...(parent !== null && { parent_id: parent }), step, source }));
+      if (input) return;
+      return andThen(page.state(ns, id), (state) => {
+        const shown = outputOf(state, output);
+        if (shown !== null) this.#put("values", ns, json(shown));
+      });
+    });
+  }
+
+  #result(fact: FactOf<"result">, id: number, page: Page): Eventually<void> {
+    const { ns, name, error, interrupts, update } = fact;
+    this.#at = Math.max(this.#at, fact.at);
+    this.#ask(ns, interrupts);
+    if (error === undefined && (update !== undefined || interrupts.length === 0)) {
+      this.#put("updates", ns, JSON.stringify(update) ?? "null", name);
+    }
+    return andThen(resultShown.put(fact, id, page), () => {
+      const child = taskNs(ns, name, fact.id);
+      if (!this.#children.delete(child)) return;
+      const failed = error === undefined ? {} : { error: json({ ...error }) };
+      const event = error ? "failed" : interrupts.length > 0 ? "interrupted" : "completed";
+      this.#lifecycle(child, event, failed);
+    });
+  }
+
+  /** Each question once: those of a subgraph are also its task's, and the run's. */
+  #ask(ns: string, interrupts: FactOf<"interrupt">["interrupts"]): void {
+    for (const { id, value } of interrupts) {
+      if (this.#asked.has(id)) continue;
+      this.#asked.add(id);
+      const data = json({ interrupt_id: id, payload: value ?? null });
+      this.#put("input.requested", ns, data, undefined, "input");
+    }
+  }
+
+  /** A tool is told of by the messages that call it and that answer for it. */
+  #tools({ message, ns, meta }: FactOf<"complete">): void {
+    const tell = (data: JsonObject) => this.#put("tools", ns, json(data), meta["langgraph_node"]);
+    if (message["type"] === "ai") {
+      for (const { id, name, args } of objectsIn(message["tool_calls"])) {
+        tell({ event: "tool-started", tool_call_id: id, tool_name: name, input: args ?? {} });
+      }
+    } else if (message["type"] === "tool") {
+      const { tool_call_id, content, status } = message;
+      if (status === "error") tell({ event: "tool-error", tool_call_id, message: textOf(content) });
+      else tell({ event: "tool-finished", tool_call_id, output: message });
+    }
+  }
+
+  #lifecycle(ns: string, event: Terminal | "started" | "running", more: JsonObject = {}): void {
+    const graph_name = ns === "" ? this.#run.graph_id : nodeOf(ns);
+    this.#put("lifecycle", ns, json({ event, graph_name, ...more }));
+  }
+
+  #put(method: string, ns: string, data: string, node?: unknown, channel?: string): void {
+    this.#numbers.put(method, ns, data, { at: this.#at, node }, channel);
+  }
+
+  /** What the renderers of single modes are given. */
+  #page({ entry, source }: Segment, place: number): Page {
+    return new FactPage(source, entry.states?.get(place), (event, data) => {
+      const bar = event.indexOf("|");
+      this.#put(bar < 0 ? event : event.slice(0, bar), bar < 0 ? "" : event.slice(bar + 1), data);
+    });
+  }
+}
+
+class FactPage implements Page {
+  readonly source: RunSource;
+  readonly subgraphs = true;
+  readonly #live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined;
+  readonly #show: (event: string, data: string) => void;
+
+  constructor(
+    source: RunSource,
+    live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined,
+    show: (event: string, data: string) => void,
+  ) {
+    this.source = source;
+    this.#live = live;
+    this.#show = show;
+  }
+
+  head(): never {
+    throw new TypeError("messages are not rendered by their heads here");
+  }
+
+  partial(): never {
+    throw new TypeError("messages are not rendered by their parts here");
+  }
+
+  state(ns: string, id: string): Eventually<JsonObject | null> {
+    const known = this.#live?.values ?? this.source.snapshot(id)?.state;
+    if (known !== undefined) {
+      this.source.remember(id, { state: known });
+      return known;
+    }
+    return andThen(this.source.state(ns, id), (state) => {
+      if (state !== null) this.source.remember(id, { state });
+      return state;
+    });
+  }
+
+  checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
+    const known = this.#live?.head ?? this.source.snapshot(id)?.head;
+    if (known !== undefined) {
+      this.source.remember(id, { head: known });
+      return known;
+    }
+    return andThen(this.source.checkpoint(ns, id), (head) => {
+      if (head !== null) this.source.remember(id, { head });
+      return head;
+    });
+  }
+
+  put(_: number, event: string, data: string): void {
+    this.#show(event, data);
+  }
+}
+
+const nodeOf = (ns: string): string => ns.slice(ns.lastIndexOf("|") + 1).split(":", 1)[0] ?? "";
+
+function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  return objectsIn(content)
+    .map((block) => (isObject(block) && typeof block["text"] === "string" ? block["text"] : ""))
+    .join("");
+}

@@ -1,0 +1,39 @@
+import { Client } from "@langchain/langgraph-sdk";
+import { onTestFinished } from "vitest";
+import { WebSocket } from "ws";
+
+export const transports = ["sse", "websocket"] as const;
+export type ProtocolTransport = (typeof transports)[number];
+
+/** The official client of a thread, over one of its transports. It is closed with the test. */
+export function streamOf(
+  url: string,
+  transport: ProtocolTransport,
+  assistantId: string,
+  threadId: string = crypto.randomUUID(),
+) {
+  const client = new Client({ apiUrl: url, apiKey: null });
+  // Node has none of its own before version 22.
+  const webSocketFactory = (to: string) => new WebSocket(to) as unknown as globalThis.WebSocket;
+  const thread = client.threads.stream(threadId, { assistantId, transport, webSocketFactory });
+  onTestFinished(() => thread.close());
+  return { client, thread, threadId };
+}
+
+/** The first `count` of what comes. */
+export async function take<T>(from: AsyncIterable<T>, count: number): Promise<T[]> {
+  const found: T[] = [];
+  if (count === 0) return found;
+  for await (const one of from) {
+    found.push(one);
+    if (found.length === count) break;
+  }
+  return found;
+}
+
+/** All that comes until it pauses or ends. */
+export async function all<T>(from: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const one of from) found.push(one);
+  return found;
+}
