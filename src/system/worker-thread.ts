@@ -20,10 +20,13 @@ export function startWorker<Out, In>(file: URL, data: unknown): WorkerThread<Out
 }
 
 /** The other end, in the thread itself. */
-export function parentThread<Out, In>(): {
+export interface ParentThread<Out, In> {
   post(message: Out): void;
   onMessage(take: (message: In) => void): void;
-} {
+}
+
+/** @throws TypeError when this is no worker thread */
+export function parentThread<Out, In>(): ParentThread<Out, In> {
   const port = parentPort;
   if (port === null) throw new TypeError("This is no worker thread");
   return {
