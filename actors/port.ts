@@ -15,6 +15,7 @@ import type { Logger } from "../src/ports/logger.ts";
 import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Sinks } from "../src/ports/sink.ts";
+import type { Store } from "../src/ports/store.ts";
 
 /** A run that a client asks for. */
 export interface RunDraft {
@@ -115,6 +116,8 @@ export interface SystemDeps {
   readonly engine: Engine;
   readonly host: Host;
   readonly sinks: Sinks;
+  /** What nodes keep beyond their thread. */
+  readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
   readonly scheduler: Scheduler;

@@ -11,6 +11,7 @@ import type { Random } from "./ports/random.ts";
 import type { Scheduler } from "./ports/scheduler.ts";
 import type { Transport } from "./ports/transport.ts";
 import type { Storage, StorageOptions } from "./storage/open.ts";
+import type { StoreOptions } from "./store-config.ts";
 import type { StreamSync } from "./stream/attempt.ts";
 import type { WebhookConfig } from "./webhook-config.ts";
 
@@ -64,6 +65,8 @@ export interface AppOptions {
   readonly workers?: number;
   /** Key by key instead of the configuration file's section `webhooks`. Templates are not filled in. */
   readonly webhooks?: WebhookConfig;
+  /** The store's own, key by key instead of the configuration file's section `store`. */
+  readonly store?: StoreOptions;
   /** What people may see of live actors, key by key instead of the configuration file's section `inspect`. */
   readonly inspect?: InspectConfig;
   readonly logger?: Logger;

@@ -1,6 +1,7 @@
 import { defaultLimits } from "../actors/port.ts";
 import { createSystem } from "../actors/system.ts";
 import type { App, AppOptions } from "./app-options.ts";
+import { openStore, setUpStore } from "./app-store.ts";
 import { type Config, readConfig } from "./config.ts";
 import { Door, type DoorOptions } from "./door/door.ts";
 import { GraphRegistry } from "./graph/registry.ts";
@@ -67,6 +68,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     { ...loaded?.graphs, ...options.graphs },
     new Map([...(loaded?.langGraphs ?? []), ...(options.langGraphs ?? [])]),
   );
+  const setup = await setUpStore(options.store, config, { random, scheduler });
 
   const storage =
     options.storage ?? (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger }));
@@ -83,11 +85,13 @@ export async function createApp(options: AppOptions): Promise<App> {
     const hub = createHub({ journal, scheduler, logger, sync: options.sync ?? config?.sync ?? "os" });
     const limits = { ...defaultLimits, ...config?.runs, ...options.limits };
     const boot = bootId(random);
+    const { store, sweeper } = openStore(catalog.items, setup, { clock, scheduler, logger });
     const system = createSystem({
       journal,
       engine,
       host,
       sinks: hub,
+      store,
       clock,
       random,
       scheduler,
@@ -96,7 +100,18 @@ export async function createApp(options: AppOptions): Promise<App> {
       boot,
       limits,
     });
-    const service = createService({ system, journal, catalog, outbox, engine, hub, clock, random, policy });
+    const service = createService({
+      system,
+      journal,
+      catalog,
+      outbox,
+      store,
+      engine,
+      hub,
+      clock,
+      random,
+      policy,
+    });
     const client = options.httpClient ?? systemHttpClient;
     const worker = new WebhookWorker({
       outbox,
@@ -157,6 +172,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     });
 
     expiry.start();
+    sweeper.start();
     void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
 
     const shut = async (ms: number): Promise<void> => {
@@ -172,6 +188,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         await transport.close();
         await host.close();
         await expiry.stop();
+        await sweeper.stop();
         await storage.close();
       } finally {
         release();

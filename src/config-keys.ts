@@ -57,8 +57,10 @@ const FILE: Keys = {
     inspect: { keys: { values: "served", viewer: "served" } },
     store: {
       keys: {
-        index: { told: "there is no semantic search: a search of the store with a query is refused" },
-        ttl: NOT_SERVED,
+        index: { keys: { embed: "served", dims: "served", fields: "served" } },
+        ttl: {
+          keys: { default_ttl: "served", refresh_on_read: "served", sweep_interval_minutes: "served" },
+        },
       },
     },
     checkpointer: {

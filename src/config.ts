@@ -7,6 +7,7 @@ import { type InspectConfig, readInspect } from "./inspect-config.ts";
 import { ServiceError } from "./model/errors.ts";
 import { isObject, type JsonObject } from "./model/json.ts";
 import { durationOf } from "./model/time.ts";
+import { readStore, type StoreConfig } from "./store-config.ts";
 import { fillTemplates, readPolicy } from "./webhook-config.ts";
 
 /** Where a graph's definition is found. */
@@ -39,6 +40,8 @@ export interface Config {
   /** Worker threads in which nodes run. */
   readonly workers?: number;
   readonly inspect?: InspectConfig;
+  /** The section `store`. */
+  readonly store?: StoreConfig<GraphFile>;
 }
 
 /** How many runs may be in progress at once, how many may wait; what each of them gets. As in the limits of the actors. */
@@ -92,6 +95,10 @@ export function readConfig(file: string, environment: Env = process.env): Config
     refuse('streams.ttl must be milliseconds, or a text such as "90s", "24h" or "7d"');
   const graphs = readGraphs(root["graphs"], dirname(path), refuse);
   const env = readEnv(root["env"], dirname(path), refuse);
+  const embedder = (text: string): GraphFile =>
+    readPlace(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
+  const store = readStore(section(root, "store", refuse), embedder, refuse);
+  const left = store.noIndex === undefined ? [] : [`store.index is left out: a query ${store.noIndex}`];
   const webhooks = readWebhooks(section(root, "webhooks", refuse), { ...env, ...environment }, refuse);
   return {
     path,
@@ -99,7 +106,8 @@ export function readConfig(file: string, environment: Env = process.env): Config
     env,
     ...(Object.keys(door).length === 0 ? {} : { door }),
     ...(typeof root["env"] === "string" ? { envFile: resolve(dirname(path), root["env"]) } : {}),
-    notes,
+    notes: [...notes, ...left],
+    ...(Object.keys(store).length === 0 ? {} : { store }),
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),
     ...(streamsTtl === undefined ? {} : { streamsTtl }),

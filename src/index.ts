@@ -39,6 +39,20 @@ export type {
   MessageWriter,
   WholeCall,
 } from "./graph/context.ts";
+export type { NamespaceOptions, NodeStore, PutOptions, ReadOptions, SearchOptions } from "./graph/store.ts";
+export type {
+  DeleteOp,
+  FoundItem,
+  GetOp,
+  Item,
+  Namespace,
+  NamespacesOp,
+  PutOp,
+  SearchOp,
+  StoreOp,
+  StoreResult,
+  StoreResults,
+} from "./model/item.ts";
 export type { Schema } from "./graph/schema.ts";
 export { REMOVE_ALL, type Message, type MessageLike, type RemoveMessage } from "./graph/message.ts";
 export type { InvalidToolCall, ToolCall } from "./graph/tool-call.ts";
@@ -46,6 +60,7 @@ export type { Usage, UsageLike } from "./graph/usage.ts";
 
 // --- server ---
 export { createApp, type App, type AppOptions } from "./app.ts";
+export type { StoreOptions } from "./store-config.ts";
 
 // --- errors ---
 export { ServiceError, type ErrorCode } from "./model/errors.ts";

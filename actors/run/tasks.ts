@@ -1,7 +1,8 @@
 import type { AnyActorRef } from "xstate";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
-import { plainError, type PlainError } from "../../src/model/errors.ts";
+import { plainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/event.ts";
+import type { StoreOp, StoreResults } from "../../src/model/item.ts";
 import type {
   Emission,
   Execution,
@@ -84,6 +85,7 @@ export class Tasks {
       live,
       (fact) => this.#emit(live, fact),
       (step, value) => this.#record(live, step, value),
+      (ops) => this.#store(live, ops),
     );
     if (call.timeout !== null) {
       live.timer = cell.deps.scheduler.after(call.timeout, () => this.#timedOut(live));
@@ -231,6 +233,19 @@ export class Tasks {
     return attempt.flush("noted", false);
   }
 
+  /** What is asked of the store carries the attempt's epoch, and is refused when the body is not heard any more. */
+  async #store<const Ops extends readonly StoreOp[]>(live: Live, ops: Ops): Promise<StoreResults<Ops>> {
+    const { cell } = this.#attempt;
+    const check = (): void => {
+      if (this.#attempt.alive && this.#live.get(live.call.task) === live) return;
+      const message = `This attempt of node "${live.call.node}" is over: it does not reach the store any more`;
+      throw new ServiceError("journal.fenced", message);
+    };
+    check();
+    const fence = { thread: cell.key, epoch: cell.record.epoch };
+    return cell.deps.store.batch({ tenant: cell.key.tenant, fence, check }, ops);
+  }
+
   /** Tells every body to stop. */
   abort(reason: string): void {
     for (const live of this.#live.values()) stop(live, new DOMException(reason, "AbortError"));
@@ -259,12 +274,14 @@ export class Tasks {
 class TaskIo implements NodeIo {
   readonly emit: NodeIo["emit"];
   readonly record: NodeIo["record"];
+  readonly store: NodeIo["store"];
   readonly #live: Live;
 
-  constructor(live: Live, emit: NodeIo["emit"], record: NodeIo["record"]) {
+  constructor(live: Live, emit: NodeIo["emit"], record: NodeIo["record"], store: NodeIo["store"]) {
     this.#live = live;
     this.emit = emit;
     this.record = record;
+    this.store = store;
   }
 
   get signal(): AbortSignal {

@@ -68,6 +68,8 @@ function packText(value: unknown, head: number): Buffer {
 function isAltered(value: unknown): boolean {
   if (typeof value === "string") return HALF.test(value);
   if (typeof value !== "object" || value === null) return false;
+  // Bytes are given back as they are.
+  if (ArrayBuffer.isView(value)) return false;
   if (Array.isArray(value)) return value.some(isAltered);
   if (value instanceof KeptValue) return isAltered(KeptValue.of(value).data);
   for (const [name, member] of Object.entries(value)) {

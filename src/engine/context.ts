@@ -6,6 +6,7 @@ import type { Ctx, Log } from "../graph/context.ts";
 import { messageMaker } from "./message.ts";
 import type { Questions } from "./questions.ts";
 import { asking, sideBySide } from "./sides.ts";
+import { AttemptStore } from "./node-store.ts";
 import { Steps, stepper } from "./steps.ts";
 
 function loggerOf(call: NodeCall, logger: Logger): Log {
@@ -47,6 +48,7 @@ export function contextOf(
     taskId: call.task,
     attempt: call.attempt,
     ns: call.ns,
+    store: new AttemptStore(io, check),
     get log() {
       return (log ??= loggerOf(call, logger));
     },

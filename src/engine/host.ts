@@ -1,5 +1,6 @@
 import { plainError, ServiceError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
+import type { StoreOp, StoreResults } from "../model/item.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/host.ts";
@@ -54,6 +55,10 @@ class AttemptIo implements NodeIo {
 
   record(step: string, value: unknown): Promise<void> {
     return this.#io.record(step, value);
+  }
+
+  store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
+    return this.#io.store(ops);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../model/json.ts";
 import type { Message } from "./message.ts";
+import type { NodeStore } from "./store.ts";
 import type { Schema } from "./schema.ts";
 import type { ToolCall } from "./tool-call.ts";
 import type { UsageLike } from "./usage.ts";
@@ -103,6 +104,12 @@ export interface Ctx<C = unknown> {
   readonly config: JsonObject;
   /** The assistant's and the run's context, checked by the graph's schema for it. */
   readonly context: C;
+  /**
+   * Long-term memory, shared by all threads of the tenant and by its clients (`/store`). A write is stored once its promise
+   * resolves, whatever becomes of the run; a node that runs again writes again, unless it does so in a `step`. Once the
+   * attempt has ended every call rejects.
+   */
+  readonly store: NodeStore;
   readonly runId: string;
   readonly threadId: string;
   readonly taskId: string;

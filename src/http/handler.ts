@@ -15,6 +15,7 @@ import { inspectRoutes } from "./routes/inspect.ts";
 import { metaRoutes } from "./routes/meta.ts";
 import { pageRoutes } from "./routes/pages.ts";
 import { runRoutes } from "./routes/runs.ts";
+import { storeRoutes } from "./routes/store.ts";
 import { streamRoutes } from "./routes/streams.ts";
 import { stateRoutes } from "./routes/states.ts";
 import { threadRoutes } from "./routes/threads.ts";
@@ -40,6 +41,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     ...drawingRoutes(deps),
     ...protocolRoutes(deps),
     ...authRoutes(deps),
+    ...storeRoutes(deps),
     ...webhookRoutes(deps),
     ...metaRoutes(deps),
     ...inspectRoutes(deps),

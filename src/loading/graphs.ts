@@ -9,7 +9,7 @@ import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { plainModules, typescriptModules, type Modules } from "./modules.ts";
 
-const TYPESCRIPT: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
+export const TYPESCRIPT: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
 
 /** Milliseconds that one graph file may take. */
 const PATIENCE = 30_000;
@@ -122,7 +122,7 @@ async function made(factory: unknown): Promise<unknown> {
 }
 
 /** What `value` becomes, unless that takes too long. */
-function settled<T>(value: T, { scheduler, patience = PATIENCE }: LoadOptions): Promise<Awaited<T>> {
+export function settled<T>(value: T, { scheduler, patience = PATIENCE }: LoadOptions): Promise<Awaited<T>> {
   return new Promise((resolve, reject) => {
     const cancel = scheduler.after(patience, () =>
       reject(
@@ -147,7 +147,7 @@ function* layers(module: unknown): Generator<{ readonly [name: string]: unknown 
   }
 }
 
-function exported(module: unknown, name: string): unknown {
+export function exported(module: unknown, name: string): unknown {
   let found: unknown;
   for (const members of layers(module)) {
     if (Object.hasOwn(members, name)) found = members[name];
@@ -158,7 +158,7 @@ function exported(module: unknown, name: string): unknown {
 }
 
 /** What a module exports, as its author wrote it. */
-function namesOf(module: unknown): readonly string[] {
+export function namesOf(module: unknown): readonly string[] {
   const all = [...layers(module)].filter((members) => isModule(members));
   const names = new Set(all.flatMap((members) => Object.keys(members)));
   names.delete("__esModule");

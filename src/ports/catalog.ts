@@ -1,6 +1,7 @@
 import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../model/assistant.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
+import type { Items } from "./items.ts";
 
 export interface ThreadQuery {
   readonly limit: number;
@@ -23,6 +24,8 @@ export interface Catalog {
   /** An assistant's versions, newest first. */
   versions(tenant: string, assistant: string): AsyncIterable<AssistantVersion>;
   version(tenant: string, assistant: string, version: number): Eventually<AssistantVersion | undefined>;
+  /** Those of the store. */
+  readonly items: Items;
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void>;
   /** The index of threads, which the journal's appends keep; temporary ones are not in it. */
   threads(tenant: string, query: ThreadQuery): Promise<readonly ThreadKey[]>;

@@ -1,4 +1,5 @@
 import type { NodeCall, TaskOutcome } from "./engine.ts";
+import type { StoreOp, StoreResults } from "../model/item.ts";
 import type { Fact } from "../model/event.ts";
 
 /** What a running node body may do to the world. Dead once its attempt has ended: calls then do nothing. */
@@ -7,6 +8,11 @@ export interface NodeIo {
   emit(fact: Fact): number;
   /** Stores one `ctx.step` record; resolves once it would survive the end of the process. */
   record(step: string, value: unknown): Promise<void>;
+  /**
+   * The store, as the run's tenant. Rejects with `journal.fenced` once the attempt is over, and makes no write then, also of
+   * those that were on their way to it.
+   */
+  store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>>;
   /** Aborts when the run is cancelled, superseded or timed out. */
   readonly signal: AbortSignal;
 }

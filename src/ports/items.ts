@@ -40,8 +40,8 @@ export type ItemChange =
   | (ItemPlace & { readonly kind: "delete" })
   /** Its time to live begins anew; nothing happens to one that is gone, has expired, or never does. */
   | (ItemPlace & { readonly kind: "refresh" })
-  /** Deletes it if it has expired. */
-  | (ItemPlace & { readonly kind: "expire" });
+  /** Of one that {@link Items.expiring} told of: deletes it if it has expired, and what told of it in any case. */
+  | (ItemPlace & { readonly kind: "expire"; readonly expires_at: number });
 
 export interface Expiring extends ItemPlace {
   readonly tenant: string;

@@ -6,6 +6,7 @@ import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import type { Random } from "../ports/random.ts";
+import type { Store } from "../ports/store.ts";
 import type { Hub } from "../stream/hub.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
 import { createDrawings, type Drawings } from "./drawings.ts";
@@ -21,6 +22,7 @@ export interface ServiceDeps {
   readonly journal: Journal;
   readonly catalog: Catalog;
   readonly outbox: Outbox;
+  readonly store: Store;
   readonly engine: Engine;
   readonly hub: Hub;
   readonly clock: Clock;
@@ -39,6 +41,7 @@ export interface Service {
   readonly drawings: Drawings;
   readonly webhooks: Webhooks;
   readonly inspection: Inspection;
+  readonly store: Store;
 }
 
 export function createService(deps: ServiceDeps): Service {
@@ -56,5 +59,6 @@ export function createService(deps: ServiceDeps): Service {
     protocol: createProtocol({ ...deps, runs, threads, states }),
     webhooks,
     inspection: createInspection(deps),
+    store: deps.store,
   };
 }

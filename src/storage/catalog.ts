@@ -6,6 +6,7 @@ import {
 } from "../model/assistant.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Catalog, CatalogChange, ThreadQuery } from "../ports/catalog.ts";
+import type { Items } from "../ports/items.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
@@ -26,10 +27,12 @@ import { MARK } from "./records.ts";
 export class KvCatalog implements Catalog {
   readonly #kv: Kv;
   readonly #committer: Committer;
+  readonly items: Items;
 
-  constructor(kv: Kv, committer: Committer) {
+  constructor(kv: Kv, committer: Committer, items: Items) {
     this.#kv = kv;
     this.#committer = committer;
+    this.items = items;
   }
 
   assistant(tenant: string, id: string): AssistantRecord | undefined {

@@ -14,7 +14,7 @@ export function judge(head: Head, { epoch, seq }: Fence): ServiceError | undefin
   return undefined;
 }
 
-export function fenced(head: Head, epoch: number): ServiceError {
+export function fenced(head: Pick<Head, "key" | "epoch">, epoch: number): ServiceError {
   return new ServiceError(
     "journal.fenced",
     `Thread ${head.key.thread} is at epoch ${head.epoch}, not at ${epoch}: this writer was replaced`,

@@ -1,3 +1,4 @@
+import type { ItemPlace, Namespace } from "../model/item.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Range } from "./kv.ts";
 
@@ -113,6 +114,43 @@ export const deliveryKey = (tenant: string, status: string, id: string): string 
   deliveriesPrefix(tenant, status) + segment(id);
 export const contentKey = (tenant: string, id: string): string => `${segment(tenant)}/dc/${segment(id)}`;
 
+/**
+ * Items of the store. A label ends with `#` and a namespace with `!`, which sort before all that a segment consists of: so a
+ * namespace comes before those below it, and they all before its next sibling.
+ */
+export type ItemRoom = "s" | "sv" | "sx";
+const labels = (namespace: Namespace): string => namespace.map((label) => `${segment(label)}#`).join("");
+const itemRoom = (tenant: string, room: ItemRoom): string => `${segment(tenant)}/${room}/`;
+/** All but the value (`s`), the value (`sv`), the vectors (`sx`). */
+export const itemKey = (tenant: string, room: ItemRoom, { namespace, key }: ItemPlace): string =>
+  `${itemRoom(tenant, room)}${labels(namespace)}!${segment(key)}`;
+/** Items whose namespace begins with this one. */
+export function itemsBelow(tenant: string, room: ItemRoom, namespace: Namespace): Range {
+  const prefix = itemRoom(tenant, room) + labels(namespace);
+  // `$` is the character after `#`.
+  return namespace.length === 0 ? within(prefix) : { gte: prefix, lt: `${prefix.slice(0, -1)}$` };
+}
+/** Items of this very namespace: `"` is the character after `!`. */
+export function itemsIn(tenant: string, room: ItemRoom, namespace: Namespace): Range {
+  const prefix = itemRoom(tenant, room) + labels(namespace);
+  return { gte: `${prefix}!`, lt: `${prefix}"` };
+}
+
+/** Where the item of such a key lies; undefined for another key. */
+export function parseItem(
+  at: string,
+): (ItemPlace & { readonly tenant: string; readonly room: ItemRoom }) | undefined {
+  const [tenant = "", room = "", place = "", more] = at.split("/");
+  if (more !== undefined || (room !== "s" && room !== "sv" && room !== "sx")) return undefined;
+  return { tenant: unsegment(tenant), room, ...placeOf(place) };
+}
+
+function placeOf(text: string): ItemPlace {
+  const end = text.indexOf("!");
+  const namespace = text.slice(0, end).split("#").slice(0, -1).map(unsegment);
+  return { namespace, key: unsegment(text.slice(end + 1)) };
+}
+
 // --- of the server ---
 
 export const FORMAT_KEY = "!format";
@@ -138,6 +176,17 @@ export const owedKey = (lane: string, due: number, tenant: string, id: string): 
 export const DEAD = within("!dead/");
 export const deadKey = (due: number, tenant: string, id: string): string =>
   `!dead/${ordinal(due)}/${segment(tenant)}/${segment(id)}`;
+
+/** Items of all tenants by when they expire. */
+export const EXPIRING = within("!expire/");
+export const expireKey = (due: number, tenant: string, { namespace, key }: ItemPlace): string =>
+  `!expire/${ordinal(Math.ceil(due))}/${segment(tenant)}/${labels(namespace)}!${segment(key)}`;
+
+/** The item in a key of `!expire/`. */
+export function parseExpire(at: string): ItemPlace & { readonly tenant: string; readonly due: number } {
+  const [, due = "", tenant = "", place = ""] = at.split("/");
+  return { due: parseOrdinal(due), tenant: unsegment(tenant), ...placeOf(place) };
+}
 
 /** The lane, tenant and id in a key of `!outbox/`; of `!dead/` the latter two. */
 export function parseOwed(key: string): {

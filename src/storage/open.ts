@@ -11,6 +11,7 @@ import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts"
 import { copyDatabase } from "./backup.ts";
 import { checkFormat, Marker, MARKER } from "./format.ts";
 import { Heads } from "./heads.ts";
+import { KvItems } from "./items.ts";
 import { KvJournal } from "./journal.ts";
 import type { Kv } from "./kv.ts";
 import { LevelKv, repairLevel } from "./level.ts";
@@ -100,7 +101,7 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
     const outbox = new KvOutbox(kv, committer);
     return {
       journal: new KvJournal(kv, committer, heads, sweeper, outbox, deps.scheduler),
-      catalog: new KvCatalog(kv, committer),
+      catalog: new KvCatalog(kv, committer, new KvItems(kv, committer, heads)),
       outbox,
       stats: () => committer.stats,
       check: () => committer.check(),

@@ -2,6 +2,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import { ServiceError } from "../model/errors.ts";
 import { unseal } from "./envelope.ts";
+import { checkItem } from "./item-check.ts";
 import { ALL, splitThread, threadPrefix, unsegment, within } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { ThreadCheck, type Swept } from "./thread-check.ts";
@@ -22,7 +23,7 @@ export async function* verify(kv: Kv, swept: Swept, only: ThreadKey | undefined)
     if (check === undefined) {
       const split = splitThread(at);
       if (split === undefined) {
-        yield* checkOther(at, bytes);
+        yield* checkOther(kv, at, bytes);
         continue;
       }
       prefix = threadPrefix(split.key);
@@ -34,11 +35,12 @@ export async function* verify(kv: Kv, swept: Swept, only: ThreadKey | undefined)
 }
 
 /** A value of the catalog, or of the server. */
-function* checkOther(at: string, bytes: Buffer): Generator<Damage> {
+function* checkOther(kv: Kv, at: string, bytes: Buffer): Generator<Damage> {
   const tenant = at.startsWith("!") ? "" : unsegment(at.slice(0, at.indexOf("/")));
   const key = { tenant, thread: "" };
   try {
     unseal(bytes, key, at);
+    for (const what of checkItem(kv, at, bytes)) yield { key, what };
   } catch (error) {
     yield { key, what: messageOf(error) };
   }

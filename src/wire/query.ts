@@ -23,6 +23,12 @@ export class Query {
       .filter(Boolean);
   }
 
+  /** A namespace: labels with periods between them, repeated, or as a JSON array. A comma is a part of its label. */
+  labels(name: string): readonly string[] {
+    const given = (this.#params?.getAll(name) ?? []).filter((text) => text !== "");
+    return given.flatMap((text) => listIn(text) ?? text.split("."));
+  }
+
   flag(name: string): boolean | undefined {
     const text = this.text(name);
     switch (text?.toLowerCase()) {
@@ -60,11 +66,18 @@ export class Query {
 }
 
 function jsonList(name: string, text: string): readonly string[] {
+  const list = listIn(text);
+  if (list === undefined) throw invalidField(name, "must be a list of strings");
+  return list;
+}
+
+/** The JSON array of strings that a text is; undefined for any other text. */
+function listIn(text: string): readonly string[] | undefined {
+  if (!text.startsWith("[")) return undefined;
   try {
     const list: unknown = JSON.parse(text);
-    if (Array.isArray(list) && list.every((item) => typeof item === "string")) return list;
+    return Array.isArray(list) && list.every((item) => typeof item === "string") ? list : undefined;
   } catch {
-    // Told below, like any other list that is none.
+    return undefined;
   }
-  throw invalidField(name, "must be a list of strings");
 }

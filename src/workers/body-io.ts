@@ -1,3 +1,5 @@
+import { ServiceError } from "../model/errors.ts";
+import type { StoreOp, StoreResults } from "../model/item.ts";
 import type { Fact } from "../model/event.ts";
 import type { NodeIo } from "../ports/host.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
@@ -13,7 +15,7 @@ export class BodyIo implements NodeIo {
   /** Made when somebody looks at the signal. */
   #controller: AbortController | undefined;
   #reason: DOMException | undefined;
-  readonly #asked = new Map<number, { resolve(): void; reject(why: Error): void }>();
+  readonly #asked = new Map<number, { resolve(value: unknown): void; reject(why: Error): void }>();
 
   constructor(id: number, say: Say) {
     this.#id = id;
@@ -34,10 +36,18 @@ export class BodyIo implements NodeIo {
   }
 
   record(step: string, value: unknown): Promise<void> {
+    return this.#ask((ask) => ({ t: "record", id: this.#id, ask, step, value })) as Promise<void>;
+  }
+
+  store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
+    return this.#ask((ask) => ({ t: "store", id: this.#id, ask, ops })) as Promise<StoreResults<Ops>>;
+  }
+
+  #ask(message: (ask: number) => FromWorker): Promise<unknown> {
     const ask = this.#asks++;
     return new Promise((resolve, reject) => {
       this.#asked.set(ask, { resolve, reject });
-      this.#say({ t: "record", id: this.#id, ask, step, value });
+      this.#say(message(ask));
     });
   }
 
@@ -46,10 +56,11 @@ export class BodyIo implements NodeIo {
     this.#controller?.abort(this.#reason);
   }
 
-  answer({ ask, error }: Extract<ToWorker, { t: "answer" }>): void {
+  answer({ ask, value, error }: Extract<ToWorker, { t: "answer" }>): void {
     const asked = this.#asked.get(ask);
     this.#asked.delete(ask);
-    if (error === undefined) asked?.resolve();
+    if (error === undefined) asked?.resolve(value);
+    else if (error.code !== undefined) asked?.reject(new ServiceError(error.code, error.message));
     else asked?.reject(Object.assign(new Error(error.message), { name: error.error }));
   }
 }

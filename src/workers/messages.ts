@@ -1,5 +1,6 @@
-import type { PlainError } from "../model/errors.ts";
+import type { ErrorCode, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
+import type { StoreOp } from "../model/item.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { LogLevel } from "../ports/logger.ts";
@@ -10,7 +11,14 @@ export type ToWorker =
   /** The body's signal aborts, with a DOMException of this name. */
   | { readonly t: "abort"; readonly id: number; readonly name: string; readonly message: string }
   /** What the body asked for is done, or why it is not. */
-  | { readonly t: "answer"; readonly id: number; readonly ask: number; readonly error?: PlainError }
+  | {
+      readonly t: "answer";
+      readonly id: number;
+      readonly ask: number;
+      readonly value?: unknown;
+      /** With the code that one of ours has. */
+      readonly error?: PlainError & { readonly code?: ErrorCode };
+    }
   /** Is anybody there? A body may keep the thread to itself. */
   | { readonly t: "ping" };
 
@@ -30,6 +38,7 @@ export type FromWorker =
       readonly step: string;
       readonly value: unknown;
     }
+  | { readonly t: "store"; readonly id: number; readonly ask: number; readonly ops: readonly StoreOp[] }
   | { readonly t: "done"; readonly id: number; readonly outcome: TaskOutcome }
   | {
       readonly t: "log";

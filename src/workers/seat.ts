@@ -1,4 +1,4 @@
-import { plainError } from "../model/errors.ts";
+import { plainError, ServiceError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { NodeIo } from "../ports/host.ts";
@@ -112,7 +112,8 @@ export class Seat {
       case "fact":
         return this.#tell(this.#work.get(message.id), message.fact);
       case "record":
-        return this.#record(message);
+      case "store":
+        return this.#asked(message);
       case "done": {
         const work = this.#work.get(message.id);
         this.#work.delete(message.id);
@@ -131,14 +132,25 @@ export class Seat {
     } else work.io.emit(fact);
   }
 
-  #record({ id, ask, step, value }: Extract<FromWorker, { t: "record" }>): void {
-    const answer = (error?: unknown) => {
-      if (this.#isOver) return;
-      this.#thread.post({ t: "answer", id, ask, ...(error !== undefined && { error: plainError(error) }) });
+  /** Does what a body asks for, and tells it how that went. */
+  #asked(message: Extract<FromWorker, { t: "record" | "store" }>): void {
+    const { id, ask } = message;
+    const answer = (told: Pick<Extract<ToWorker, { t: "answer" }>, "value" | "error">) => {
+      if (!this.#isOver) this.#thread.post({ t: "answer", id, ask, ...told });
     };
     const work = this.#work.get(id);
-    if (work === undefined) return answer();
-    work.io.record(step, value).then(() => answer(), answer);
+    const refuse = (error: unknown) => {
+      const code = error instanceof ServiceError ? { code: error.code } : {};
+      answer({ error: { ...plainError(error), ...code } });
+    };
+    if (message.t === "record") {
+      if (work === undefined) return answer({});
+      work.io.record(message.step, message.value).then(() => answer({}), refuse);
+    } else if (work === undefined) {
+      refuse(
+        new ServiceError("journal.fenced", "This attempt is over: it does not reach the store any more"),
+      );
+    } else work.io.store(message.ops).then((value) => answer({ value }), refuse);
   }
 
   #end(why: string): void {

@@ -12,6 +12,7 @@ import { graph, list } from "../../src/index.ts";
 import { silent } from "../../src/log.ts";
 import { uuid7 } from "../../src/model/ids.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
+import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { createHub } from "../../src/stream/hub.ts";
 import { systemClock } from "../../src/system/clock.ts";
@@ -34,7 +35,7 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     await storage.close();
     rmSync(directory, { recursive: true });
   });
-  const { journal } = storage;
+  const { journal, catalog } = storage;
   const random = systemRandom();
   const talk = graph({
     state: { log: list<string>() },
@@ -47,6 +48,7 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     journal,
     engine: nativeEngine(registry),
     host: localHost(registry, { logger: silent, random, clock: systemClock }),
+    store: createStore({ ...deps, items: catalog.items, policy: PLAIN_POLICY }),
     sinks: createHub({ journal, scheduler: systemScheduler, logger: silent }),
     random,
     boot: "boot",

@@ -11,6 +11,7 @@ import type { Logger } from "../../src/ports/logger.ts";
 import { MemoryKv } from "../../src/storage/memory.ts";
 import type { Kv } from "../../src/storage/kv.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
@@ -67,7 +68,7 @@ export class Server {
     const deps = { scheduler, clock, failpoints: noFailpoints, logger };
     const storage = await openStorage({ kind: "kv", kv }, deps);
     const registry = new GraphRegistry().add("graph", graph);
-    const { journal } = storage;
+    const { journal, catalog } = storage;
     const hub = createHub({ journal, scheduler, logger });
     const system = createSystem({
       ...deps,
@@ -75,6 +76,7 @@ export class Server {
       engine: nativeEngine(registry),
       host: localHost(registry, { logger, random, clock }),
       sinks: hub,
+      store: createStore({ ...deps, items: catalog.items, policy: PLAIN_POLICY }),
       random,
       boot: "boot",
       limits: { ...defaultLimits, ...limits },

@@ -32,9 +32,11 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/config-keys.ts",
     "src/door",
     "src/webhook-config.ts",
+    "src/store-config.ts",
     "src/model",
     "src/inspect-config.ts",
   ],
+  "src/store-config.ts": ["src/model"],
   "src/log.ts": ["src/ports"],
   "src/loading": ["src/config.ts", "src/langgraph", "src/graph", "src/ports", "src/model"],
   "src/settings.ts": ["src/door", "src/config.ts", "src/log.ts", "src/model"],
@@ -67,11 +69,23 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/model",
     "src/config.ts",
     "src/webhook-config.ts",
+    "src/store-config.ts",
     "src/inspect-config.ts",
+  ],
+  // Of the parts list, what the store is made of.
+  "src/app-store.ts": [
+    "src/service",
+    "src/system",
+    "src/config.ts",
+    "src/store-config.ts",
+    "src/loading",
+    "src/ports",
+    "src/model",
   ],
   // The parts list: the only one that knows everyone.
   "src/app.ts": [
     "src/app-options.ts",
+    "src/app-store.ts",
     "src/http",
     "src/live",
     "src/door",
@@ -126,7 +140,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/version.ts",
     "src/model",
   ],
-  "src/index.ts": ["src/app.ts", "src/graph", "src/ports", "src/model"],
+  "src/index.ts": ["src/app.ts", "src/store-config.ts", "src/graph", "src/ports", "src/model"],
   // What a user would write: through the front door alone.
   "src/demo": ["src/index.ts"],
 };

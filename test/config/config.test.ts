@@ -58,17 +58,52 @@ describe("a configuration file", () => {
     const path = write("notes.json", {
       graphs: {},
       node_loader: "ts-node",
-      store: { index: { dims: 3 }, cache: 1 },
+      store: { index: { embed: "openai:text-embedding-3-small", dims: 3 }, cache: 1 },
       checkpointer: { backend: "mongo" },
       grahps: {},
     });
     expect(readConfig(path).notes).toEqual([
       "node_loader is left out: TypeScript is loaded by tsx",
-      expect.stringMatching(/^store\.index is left out: /),
       "store.cache is no key that Heddle knows",
       expect.stringMatching(/^checkpointer\.backend is left out: /),
       "grahps is no key that Heddle knows",
+      expect.stringMatching(/^store\.index is left out: .*"openai:text-embedding-3-small"/),
     ]);
+  });
+
+  test("how long items of the store live, and by what they are found", () => {
+    const store = {
+      ttl: { default_ttl: 0.5, refresh_on_read: false, sweep_interval_minutes: 1 },
+      index: { embed: "./embed.ts:texts", dims: 3, fields: ["title", "parts[*].text"] },
+    };
+    const read = readConfig(write("store.json", { graphs: {}, store }));
+    expect(read.notes).toEqual([]);
+    expect(read.store).toEqual({
+      ttl: store.ttl,
+      index: { ...store.index, embed: { file: join(home, "embed.ts"), name: "texts" } },
+    });
+    const plain = { ttl: { default_ttl: null }, index: { embed: "/e.mjs", dims: 1 } };
+    expect(readConfig(write("store2.json", { graphs: {}, store: plain })).store).toEqual({
+      ttl: {},
+      index: { embed: { file: "/e.mjs", name: "default" }, dims: 1, fields: ["$"] },
+    });
+  });
+
+  test.each([
+    [{ ttl: 5 }, "store.ttl must be an object"],
+    [{ ttl: { default_ttl: 0 } }, "store.ttl.default_ttl must be a number of minutes above 0"],
+    [{ ttl: { refresh_on_read: 1 } }, "store.ttl.refresh_on_read must be true or false"],
+    [
+      { ttl: { sweep_interval_minutes: "5" } },
+      "store.ttl.sweep_interval_minutes must be a number of minutes above 0",
+    ],
+    [{ index: { dims: 3 } }, "store.index.embed must be"],
+    [{ index: { embed: "./e.ts:e" } }, "store.index.dims must be a whole number"],
+    [{ index: { embed: "./e.ts:e", dims: 3, fields: [""] } }, "store.index.fields must be a list of paths"],
+    [{ index: { embed: "./e.py:e", dims: 3 } }, "store.index.embed is a Python file"],
+  ])("a store of %j is refused", (store, why) => {
+    const path = write("store3.json", { graphs: {}, store });
+    expect(() => readConfig(path)).toThrow(why);
   });
 
   test("env may name a .env file, or what the environment has to set", () => {

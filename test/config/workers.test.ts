@@ -58,6 +58,26 @@ export const all = graph({
   edges: { start: "talk", talk: "ask" },
 });
 
+export const memory = graph({
+  state: { seen: z },
+  nodes: {
+    keep: async (_, { store }) => {
+      await store.put(["a"], "k", { n: 1 });
+      const { value } = await store.get(["a"], "k");
+      const found = await store.search(["a"], { filter: { n: { $gte: 1 } } });
+      const [spaces, none] = await store.batch([{ kind: "namespaces" }, { kind: "get", namespace: ["a"], key: "none" }]);
+      const told = async (call) => call().then(() => "", ({ name, code, message }) => [name, code, message]);
+      const refused = [
+        await told(() => store.put(["a.b"], "k", {})),
+        await told(() => store.put(["a"], "k", { f: () => 1 })),
+        await told(() => store.search(["a"], { filter: { n: () => 1 } })),
+      ];
+      return { seen: [value, found.map(({ key, score }) => [key, score]), spaces, none, refused] };
+    },
+  },
+  edges: { start: "keep" },
+});
+
 class Odd {}
 export const odd = graph({
   state: { what: z, seen: z },
@@ -96,7 +116,7 @@ function project(): string {
   onTestFinished(() => rmSync(place, { recursive: true, force: true }));
   writeFileSync(join(place, "graphs.mjs"), GRAPHS);
   writeFileSync(join(place, "begun.log"), "");
-  const names = ["where", "all", "odd"];
+  const names = ["where", "all", "odd", "memory"];
   const graphs = Object.fromEntries(names.map((name) => [name, `./graphs.mjs:${name}`]));
   writeFileSync(join(place, "heddle.json"), JSON.stringify({ graphs, runs: { grace_ms: 50 } }));
   return place;
@@ -170,6 +190,34 @@ describe("nodes in worker threads", () => {
     // A journaled step is not run again in the task's second life.
     expect(there.log).toBe("once ");
     expect(there.output).toContain('"words":3');
+  });
+
+  test("the store is reached from there as from here", async () => {
+    const seen = await Promise.all(
+      [0, 1].map(async (workers) => {
+        const { url } = await served(workers);
+        return wait(url, await newThread(url), { assistant_id: "memory", input: { seen: null } });
+      }),
+    );
+    const refused = ["ServiceError", "value.unstorable"];
+    expect(seen[1]).toEqual(seen[0]);
+    expect(seen[1]).toEqual({
+      seen: [
+        { n: 1 },
+        [["k", null]],
+        [["a"]],
+        null,
+        [
+          [
+            "ServiceError",
+            "validation.failed",
+            "namespace[0] cannot be empty or contain periods. Received: a.b",
+          ],
+          [...refused, "put.value.f cannot be stored: it is a function"],
+          [...refused, "search.filter.n cannot be stored: it is a function"],
+        ],
+      ],
+    });
   });
 
   test("what a node throws, and what cannot be stored, is told as ever", async () => {

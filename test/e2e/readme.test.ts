@@ -79,6 +79,14 @@ describe("the README's", () => {
       const { values } = await client.threads.getState(thread_id);
       expect(values).toEqual({ words: ["one", "three"], lengths: [3, 5], total: 8 });
     },
+    "graphs/greeter.ts": async () => {
+      const { client, thread_id } = await serving("graphs/greeter.ts");
+      const greet = async (user: string) =>
+        ((await client.runs.wait(thread_id, "example", { input: { user } })) as { greeting: string })
+          .greeting;
+      expect(await greet("Ann")).toBe("Visit 1 of Ann; 0 came back.");
+      expect(await greet("Ann")).toBe("Visit 2 of Ann; 1 came back.");
+    },
     "graphs/letter.ts": async () => {
       const { client, thread_id } = await serving("graphs/letter.ts");
       const write = (assistant: string, options = {}) =>
@@ -119,10 +127,10 @@ describe("the README's", () => {
       ]);
     },
     // The client's side.
-    "program-5.ts": async () => {
+    "program-6.ts": async () => {
       const { url }: Server = await serve();
       const log = vi.spyOn(console, "log").mockImplementation(() => undefined);
-      await run(example("program-5.ts"), url);
+      await run(example("program-6.ts"), url);
       const said = JSON.stringify(log.mock.calls);
       log.mockRestore();
       expect(said).toContain("Draft 1: tea");

@@ -47,6 +47,7 @@ export async function attempt(
     {
       emit: (fact) => facts.push(fact) - 1,
       record: async (step, stored) => void records.push([step, stored]),
+      store: () => Promise.reject(new Error("no store here")),
       signal,
     },
   );

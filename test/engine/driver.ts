@@ -172,6 +172,7 @@ export class Thread {
           const outcome = await this.host.run(structuredClone(call), {
             emit,
             signal,
+            store: () => Promise.reject(new Error("no store here")),
             record: async (key, value) => {
               steps = { ...steps, [key]: value };
             },

@@ -171,7 +171,12 @@ test("a synchronous throw and a synchronous return are fine", async () => {
     graph({ state: { n: value(0) }, nodes: { a: boom, b: () => ({ n: 1 }) }, edges: { start: "a" } }),
   );
   const host = localHost(registry, { logger: quiet, random, clock });
-  const io = { emit: () => 0, record: async () => {}, signal: new AbortController().signal };
+  const io = {
+    emit: () => 0,
+    record: async () => {},
+    store: () => Promise.reject(new Error("no store here")),
+    signal: new AbortController().signal,
+  };
   expect(await host.run(call, io)).toEqual({
     kind: "failed",
     error: { error: "RangeError", message: "now" },

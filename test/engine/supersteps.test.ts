@@ -313,6 +313,7 @@ describe("keys that pass", () => {
         const outcome = await host.run(call, {
           emit: () => 0,
           record: async () => {},
+          store: () => Promise.reject(new Error("no store here")),
           signal: new AbortController().signal,
         });
         const settled = await execution.settle(id, outcome);

@@ -182,6 +182,13 @@ export function protocol(
   const timers = new Timers();
   const note = (what: string, ...args: unknown[]) => void asked.push({ what, args });
   const service: Service = {
+    store: {
+      batch: async (...args) => {
+        note("store.batch", ...args);
+        return [null] as never;
+      },
+      ...overrides.store,
+    },
     threads: {
       create: async (...args) => (note("threads.create", ...args), { thread_id: THREAD }),
       get: async (...args) => (note("threads.get", ...args), { thread_id: THREAD }),

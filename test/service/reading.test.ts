@@ -10,6 +10,7 @@ import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/th
 import type { Engine } from "../../src/ports/engine.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Append } from "../../src/ports/journal.ts";
+import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import type { Storage } from "../../src/storage/open.ts";
 import { openStorage } from "../../src/storage/open.ts";
@@ -76,6 +77,13 @@ beforeEach(async () => {
   let seed = 0;
   parts = {
     system,
+    store: createStore({
+      items: catalog.items,
+      clock,
+      scheduler: new Timers(),
+      logger,
+      policy: PLAIN_POLICY,
+    }),
     journal,
     catalog,
     outbox,

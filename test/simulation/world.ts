@@ -10,6 +10,7 @@ import type { Temporary, ThreadKey } from "../../src/model/thread.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { LogFields, Logger } from "../../src/ports/logger.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { Disk, type Crash, type Plant } from "./disk.ts";
 import { simulated, type Plan } from "./graph.ts";
@@ -129,6 +130,13 @@ export class World {
       engine: nativeEngine(registry),
       host: this.observed.host(localHost(registry, { logger, random, clock })),
       sinks: hub,
+      store: createStore({
+        items: storage.catalog.items,
+        clock,
+        scheduler,
+        logger,
+        policy: PLAIN_POLICY,
+      }),
       clock,
       random,
       scheduler,

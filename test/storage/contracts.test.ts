@@ -1,4 +1,5 @@
 import { catalogContract } from "../contracts/catalog.ts";
+import { itemsContract } from "../contracts/items.ts";
 import { journalContract } from "../contracts/journal.ts";
 import { outboxContract } from "../contracts/outbox.ts";
 import { inMemory, onLevel } from "./support.ts";
@@ -9,3 +10,5 @@ outboxContract("LevelDB", onLevel, { reopen: true, sync: true });
 outboxContract("memory", inMemory, { reopen: true, sync: true });
 catalogContract("LevelDB", onLevel, { reopen: true });
 catalogContract("memory", inMemory, { reopen: true });
+itemsContract("LevelDB", onLevel);
+itemsContract("memory", inMemory);

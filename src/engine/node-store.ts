@@ -1,0 +1,54 @@
+import type { FoundItem, Item, Namespace, StoreOp, StoreResult, StoreResults } from "../model/item.ts";
+import { type JsonObject, toStorable } from "../model/json.ts";
+import type { NodeIo } from "../ports/host.ts";
+import type { NamespaceOptions, NodeStore, PutOptions, ReadOptions, SearchOptions } from "../graph/store.ts";
+
+/** `ctx.store` over what the attempt lets through. A class: every task has one, and few use it. */
+export class AttemptStore implements NodeStore {
+  readonly #io: NodeIo;
+  readonly #check: () => void;
+
+  constructor(io: NodeIo, check: () => void) {
+    this.#io = io;
+    this.#check = check;
+  }
+
+  async get<V extends JsonObject>(namespace: Namespace, key: string, options?: ReadOptions) {
+    const found = await this.#one({ kind: "get", namespace, key, refresh_ttl: options?.refreshTtl });
+    return found as Item<V> | null;
+  }
+
+  async put(namespace: Namespace, key: string, value: JsonObject, options?: PutOptions) {
+    const { index, ttl } = options ?? {};
+    await this.#one({ kind: "put", namespace, key, value, index, ttl });
+  }
+
+  async delete(namespace: Namespace, key: string) {
+    await this.#one({ kind: "delete", namespace, key });
+  }
+
+  async search<V extends JsonObject>(namespace_prefix: Namespace, options: SearchOptions = {}) {
+    const { filter, query, limit, offset, refreshTtl: refresh_ttl } = options;
+    const asked = { filter, query, limit, offset, refresh_ttl };
+    const found = await this.#one({ kind: "search", namespace_prefix, ...asked });
+    return found as readonly FoundItem<V>[];
+  }
+
+  listNamespaces({ prefix, suffix, maxDepth: max_depth, limit, offset }: NamespaceOptions = {}) {
+    return this.#one({ kind: "namespaces", prefix, suffix, max_depth, limit, offset });
+  }
+
+  async batch<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
+    this.#check();
+    return this.#io.store(ops.map(own) as unknown as Ops);
+  }
+
+  async #one<O extends StoreOp>(op: O): Promise<StoreResult<O>> {
+    this.#check();
+    const [result] = await this.#io.store([own(op)] as const);
+    return result as StoreResult<O>;
+  }
+}
+
+/** Plain data: the body may go on changing its own, and it may have to cross to another thread. */
+const own = <O extends StoreOp>(op: O): O => toStorable(op, String(op.kind)) as O;

@@ -1,0 +1,81 @@
+import type { FoundItem, Item, StoreOp, StoreResult } from "../../model/item.ts";
+import { toIso } from "../../model/time.ts";
+import { invalidField } from "../../wire/errors.ts";
+import { itemDelete, itemPut, itemSearch, namespaceList } from "../../wire/store-schemas.ts";
+import type { Call } from "../call.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+
+export function storeRoutes({ service: { store } }: HttpDeps): readonly Route[] {
+  async function ask<O extends StoreOp>({ tenant }: Call, op: O): Promise<StoreResult<O>> {
+    const [result] = await store.batch({ tenant }, [op] as const);
+    return result as StoreResult<O>;
+  }
+
+  return [
+    {
+      method: "PUT",
+      path: "/store/items",
+      async handle(call) {
+        const body = await call.body();
+        // Sent as null it says: never. Not sent at all: as the server is configured.
+        const forEver = Object.hasOwn(body, "ttl") && body["ttl"] === undefined;
+        const { namespace, key, value, index, ttl } = itemPut.parse(body);
+        await ask(call, { kind: "put", namespace, key, value, index, ttl: forEver ? null : ttl });
+        call.send(204, {});
+      },
+    },
+    {
+      method: "GET",
+      path: "/store/items",
+      async handle(call) {
+        const { query } = call;
+        const key = query.text("key");
+        if (key === undefined || key === "") throw invalidField("key", "is required");
+        const namespace = query.labels("namespace");
+        const found = await ask(call, {
+          kind: "get",
+          namespace,
+          key,
+          refresh_ttl: query.flag("refresh_ttl"),
+        });
+        call.json(found && itemOf(found));
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/store/items",
+      async handle(call) {
+        const { namespace = [], key } = itemDelete.parse(await call.body());
+        await ask(call, { kind: "delete", namespace, key });
+        call.send(204, {});
+      },
+    },
+    {
+      method: "POST",
+      path: "/store/items/search",
+      async handle(call) {
+        const { namespace_prefix = [], ...rest } = itemSearch.parse(await call.body());
+        const { filter, query, limit, offset, refresh_ttl } = rest;
+        const page = { limit, offset, refresh_ttl };
+        const found = await ask(call, { kind: "search", namespace_prefix, filter, query, ...page });
+        call.json({ items: found.map(foundOf) });
+      },
+    },
+    {
+      method: "POST",
+      path: "/store/namespaces",
+      async handle(call) {
+        const { prefix, suffix, max_depth, limit, offset } = namespaceList.parse(await call.body());
+        const op = { kind: "namespaces", prefix, suffix, max_depth, limit, offset } as const;
+        call.json({ namespaces: await ask(call, op) });
+      },
+    },
+  ];
+}
+
+function itemOf({ namespace, key, value, created_at, updated_at }: Item): object {
+  return { namespace, key, value, created_at: toIso(created_at), updated_at: toIso(updated_at) };
+}
+
+const foundOf = (item: FoundItem): object => ({ ...itemOf(item), score: item.score });

@@ -1,0 +1,42 @@
+import type { Namespace, NamespacesOp } from "../../model/item.ts";
+import type { Items } from "../../ports/items.ts";
+
+const ANY = "*";
+
+/** A page of the namespaces that match, cut to the depth that is asked for. */
+export async function listNamespaces(
+  items: Items,
+  tenant: string,
+  { prefix = [], suffix = [], max_depth = Infinity, limit = 100, offset = 0 }: NamespacesOp,
+  now: number,
+): Promise<readonly Namespace[]> {
+  const first = prefix.indexOf(ANY);
+  const lead = first < 0 ? prefix : prefix.slice(0, first);
+  // What has to be looked at as a whole cannot be cut before.
+  const whole = first >= 0 || suffix.length > 0;
+  const depth = whole ? Infinity : max_depth;
+  const page: Namespace[] = [];
+  let skip = offset;
+  let last = "";
+  for await (const found of items.namespaces(tenant, { prefix: lead, depth, now })) {
+    if (whole && !matches(found, prefix, suffix)) continue;
+    const namespace = found.slice(0, max_depth);
+    const name = JSON.stringify(namespace);
+    // They come in order: those that are cut to the same are neighbours.
+    if (name === last) continue;
+    last = name;
+    if (skip-- > 0) continue;
+    page.push(namespace);
+    if (page.length >= limit) break;
+  }
+  return page;
+}
+
+function matches(namespace: Namespace, prefix: Namespace, suffix: Namespace): boolean {
+  if (namespace.length < Math.max(prefix.length, suffix.length)) return false;
+  const from = namespace.length - suffix.length;
+  return (
+    prefix.every((label, i) => label === ANY || label === namespace[i]) &&
+    suffix.every((label, i) => label === ANY || label === namespace[from + i])
+  );
+}

@@ -1,0 +1,186 @@
+import type { Item, PutOp, SearchOp, StoreOp, StoreResult } from "../../model/item.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ItemChange, ItemRecord, Items } from "../../ports/items.ts";
+import type { Logger } from "../../ports/logger.ts";
+import type { Scheduler } from "../../ports/scheduler.ts";
+import type { Store, StoreCaller } from "../../ports/store.ts";
+import {
+  checkCount,
+  checkIndex,
+  checkKey,
+  checkLabels,
+  checkPage,
+  checkPlace,
+  checkTtl,
+  checkValue,
+  MAX_OPS,
+  refuse,
+} from "./checks.ts";
+import { embed, type StoreIndex } from "./embedding.ts";
+import { type Test, testOf } from "./filter.ts";
+import { listNamespaces } from "./namespaces.ts";
+import { isAlive, searchItems } from "./search.ts";
+import { textsOf } from "./texts.ts";
+
+export interface StorePolicy {
+  /** Minutes that an item lives whose put says nothing about it; null: for ever. */
+  readonly defaultTtl: number | null;
+  /** Does a read that says nothing about it let the time to live begin anew? */
+  readonly refreshOnRead: boolean;
+  /** Absent: nothing is found by meaning. */
+  readonly index?: StoreIndex;
+  /** Why there is no index although one is wanted: then a query is refused. */
+  readonly noIndex?: string;
+}
+
+export const PLAIN_POLICY: StorePolicy = { defaultTtl: null, refreshOnRead: true };
+
+export interface StoreDeps {
+  readonly items: Items;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+  readonly policy: StorePolicy;
+}
+
+/** Texts that one item may be found by. */
+const MAX_TEXTS = 256;
+/** Texts given to the embedder at a time. */
+const PIECE = 256;
+
+const MINUTE = 60_000;
+
+interface Read {
+  readonly place: number;
+  readonly run: (now: number) => Promise<StoreResult>;
+}
+
+interface Put {
+  readonly op: PutOp;
+  readonly texts: readonly string[];
+}
+
+export function createStore({ items, clock, scheduler, logger, policy }: StoreDeps): Store {
+  const { index } = policy;
+
+  async function vectorsOf(texts: readonly string[]): Promise<readonly Float32Array[]> {
+    if (index === undefined || texts.length === 0) return [];
+    const vectors: Float32Array[] = [];
+    for (let from = 0; from < texts.length; from += PIECE) {
+      vectors.push(...(await embed(index, texts.slice(from, from + PIECE), scheduler)));
+    }
+    return vectors;
+  }
+
+  /** Lets what was read live on. A read has not failed because this has. */
+  async function refresh(
+    tenant: string,
+    read: readonly ItemRecord[],
+    asked: boolean | undefined,
+  ): Promise<void> {
+    if (!(asked ?? policy.refreshOnRead)) return;
+    const mortal = read.filter(({ ttl }) => ttl !== null);
+    if (mortal.length === 0) return;
+    const changes = mortal.map(({ namespace, key }) => ({ kind: "refresh" as const, namespace, key }));
+    await items.change(tenant, changes, { now: clock.now(), durable: false }).catch((cause: unknown) => {
+      logger.warn("the time to live of items that were read could not be set anew", { error: String(cause) });
+    });
+  }
+
+  async function search(tenant: string, op: SearchOp, test: Test | undefined, at: string) {
+    const vector = op.query === undefined || op.query === "" ? undefined : (await vectorsOf([op.query]))[0];
+    const found = await searchItems(items, { tenant, op, now: clock.now(), test, vector, at });
+    await refresh(
+      tenant,
+      found.map(({ record }) => record),
+      op.refresh_ttl,
+    );
+    return found.map(({ record, score }) => ({ ...shown(record), score }));
+  }
+
+  /** Checks an operation, and answers how to read; undefined for a write, which is added to `puts` and `deletes`. */
+  function prepare(
+    tenant: string,
+    op: StoreOp,
+    at: string,
+    writes: (Put | ItemChange)[],
+  ): Read["run"] | undefined {
+    switch (op.kind) {
+      case "get":
+        checkLabels(op.namespace, `${at}namespace`);
+        checkKey(op.key, `${at}key`);
+        return async (now) => {
+          // Where there is no namespace there is nothing.
+          const found = op.namespace.length === 0 ? undefined : await items.find(tenant, op);
+          if (found === undefined || !isAlive(found, now)) return null;
+          await refresh(tenant, [found], op.refresh_ttl);
+          return shown(found);
+        };
+      case "search": {
+        checkLabels(op.namespace_prefix, `${at}namespace_prefix`);
+        checkPage(op, at);
+        if (op.query !== undefined && policy.noIndex !== undefined) refuse(`${at}query`, policy.noIndex);
+        const test = op.filter === undefined ? undefined : testOf(op.filter, `${at}filter`);
+        return () => search(tenant, op, test, at);
+      }
+      case "namespaces":
+        checkLabels(op.prefix ?? [], `${at}prefix`);
+        checkLabels(op.suffix ?? [], `${at}suffix`);
+        checkCount(op.max_depth, `${at}max_depth`, 1, 1_000);
+        checkPage(op, at);
+        return (now) => listNamespaces(items, tenant, op, now);
+      case "put": {
+        checkPlace(op, at);
+        checkTtl(op.ttl, `${at}ttl`);
+        checkIndex(op.index, `${at}index`);
+        const value = checkValue(op.value, `${at}value`);
+        const paths = op.index === false ? [] : (op.index ?? index?.fields ?? []);
+        const texts = index === undefined ? [] : textsOf(value, paths);
+        if (texts.length > MAX_TEXTS)
+          refuse(`${at}index`, `gives ${texts.length} texts, and may give ${MAX_TEXTS}`);
+        writes.push({ op: { ...op, value }, texts });
+        return undefined;
+      }
+      case "delete":
+        checkPlace(op, at);
+        writes.push({ kind: "delete", namespace: op.namespace, key: op.key });
+        return undefined;
+      default:
+        return refuse(`${at}kind`, "is no operation of the store");
+    }
+  }
+
+  async function changesOf(writes: readonly (Put | ItemChange)[]): Promise<readonly ItemChange[]> {
+    const vectors = await vectorsOf(writes.flatMap((write) => ("op" in write ? write.texts : [])));
+    let from = 0;
+    return writes.map((write) => {
+      if (!("op" in write)) return write;
+      const { op, texts } = write;
+      const own = vectors.slice(from, (from += index === undefined ? 0 : texts.length));
+      const minutes = op.ttl === undefined ? policy.defaultTtl : op.ttl;
+      const ttl = minutes === null ? null : Math.ceil(minutes * MINUTE);
+      return { kind: "put", namespace: [...op.namespace], key: op.key, value: op.value, vectors: own, ttl };
+    });
+  }
+
+  async function batch({ tenant, fence, check }: StoreCaller, ops: readonly StoreOp[]) {
+    if (!Array.isArray(ops)) refuse("ops", "must be a list of operations");
+    if (ops.length > MAX_OPS) refuse("ops", `has more than ${MAX_OPS} operations`);
+    const writes: (Put | ItemChange)[] = [];
+    const reads = ops.map((op, i) => prepare(tenant, op, ops.length === 1 ? "" : `ops[${i}].`, writes));
+    const results: StoreResult[] = [];
+    for (const read of reads) results.push(read === undefined ? null : await read(clock.now()));
+    if (writes.length === 0) return results;
+    const changes = await changesOf(writes);
+    // The embedder took its time: the caller may have been replaced meanwhile.
+    check?.();
+    await items.change(tenant, changes, { now: clock.now(), durable: true, ...(fence && { fence }) });
+    return results;
+  }
+
+  return { batch: batch as Store["batch"] };
+}
+
+function shown({ namespace, key, value, created_at, updated_at }: ItemRecord): Item {
+  return { namespace, key, value, created_at, updated_at };
+}

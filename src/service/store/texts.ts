@@ -1,0 +1,36 @@
+import { isObject, type JsonObject } from "../../model/json.ts";
+
+/** The whole value. */
+const WHOLE = "$";
+
+/** A name, `[3]`, `[-1]` or `[*]`. */
+const PART = /[^.[\]]+|\[(?:-?\d+|\*)\]/g;
+
+/**
+ * The texts at the paths of a value: `title`, `author.name`, `tags[0]`, `chapters[*].text`, `$` for all of it. What is no text
+ * is written as JSON; what is not there, or null, gives none.
+ */
+export function textsOf(value: JsonObject, paths: readonly string[]): readonly string[] {
+  const texts = new Set<string>();
+  for (const path of paths) {
+    const found = path === WHOLE ? [value] : at(value, path.match(PART) ?? []);
+    for (const one of found) {
+      if (one === undefined || one === null || one === "") continue;
+      texts.add(typeof one === "string" ? one : JSON.stringify(one));
+    }
+  }
+  return [...texts];
+}
+
+function at(value: unknown, parts: readonly string[]): readonly unknown[] {
+  let found: readonly unknown[] = [value];
+  for (const part of parts) found = found.flatMap((one) => within(one, part));
+  return found;
+}
+
+function within(value: unknown, part: string): readonly unknown[] {
+  if (!part.startsWith("[")) return isObject(value) && Object.hasOwn(value, part) ? [value[part]] : [];
+  if (!Array.isArray(value)) return [];
+  const items: readonly unknown[] = value;
+  return part === "[*]" ? items : [items.at(Number(part.slice(1, -1)))];
+}
