@@ -93,6 +93,9 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   get failure(): PlainError | null {
     return this.#root.failure;
   }
+  get broke(): boolean {
+    return this.#root.broke;
+  }
   get plan(): Plan | null {
     return this.#root.plan;
   }

@@ -26,6 +26,8 @@ export interface Ending {
   /** Was it to start from an older checkpoint, and never did? The thread stays where it is. */
   readonly elsewhere: boolean;
   readonly failure: PlainError | null;
+  /** Did it fail in a task, for more than a refused answer? */
+  readonly broke: boolean;
   readonly plan: Plan | null;
   readonly head: CheckpointHead | null;
   readonly values: JsonObject;
@@ -53,10 +55,12 @@ interface Verdict {
 function verdictOf(attempt: Ending, stop: CancelAction | null): Verdict {
   if (stop !== null) return { status: "interrupted", rest: "idle", error: null, interrupts: {} };
   if (attempt.failure !== null) {
-    // What waited for an answer still waits: a refused answer loses no question.
+    // What waited for an answer still waits: a refused answer loses no question. Where nothing else has happened, the thread
+    // goes on waiting for it.
     const knows = attempt.loaded && !attempt.elsewhere;
     const interrupts = knows ? pending(attempt.writes.values()) : attempt.cell.record.interrupts;
-    return { status: "error", rest: "error", error: attempt.failure, interrupts };
+    const waits = !attempt.broke && Object.keys(interrupts).length > 0;
+    return { status: "error", rest: waits ? "interrupted" : "error", error: attempt.failure, interrupts };
   }
   if (attempt.plan?.kind === "paused") {
     return { status: "success", rest: "interrupted", error: null, interrupts: attempt.plan.interrupts };

@@ -63,6 +63,8 @@ export class Level implements TaskOwner {
   entered = false;
   /** Why it has failed, once it has. */
   failure: PlainError | null = null;
+  /** Did a task of it fail, for more than a refused answer? */
+  broke = false;
   plan: Plan | null = null;
   /** Why it is to go no further than its first step. */
   #givenUp: PlainError | null = null;
@@ -145,8 +147,9 @@ export class Level implements TaskOwner {
   }
 
   /** The first failure is the graph's. */
-  fail(error: PlainError): void {
+  fail(error: PlainError, refused = false): void {
     this.failure ??= error;
+    if (!refused) this.broke = true;
   }
 
   /** It fails as soon as it has begun: its input is kept, to be gone on with, and no node runs. */

@@ -32,7 +32,8 @@ export interface TaskOwner {
   stage(writes: TaskWrites, emissions: readonly Emission[]): void;
   flush(kind: string, durable: boolean): Promise<void>;
   flushSoon(): void;
-  fail(error: PlainError): void;
+  /** `refused`: an answer was, and nothing else happened to the task. */
+  fail(error: PlainError, refused?: boolean): void;
   enter(call: NodeCall, before: Position | undefined, ended: Ended): InnerLevel;
   /** A body has ended, and that is dealt with. */
   settled(): void;
@@ -79,6 +80,7 @@ export class Tasks {
       timer: null,
       streamed,
       inner: null,
+      refused: false,
     };
     this.#live.set(task, live);
     const io = new TaskIo(
@@ -165,6 +167,7 @@ export class Tasks {
       attempt.cell.deps.scheduler.after(delay, () => self.send({ type: "TRY" }));
       return;
     }
+    live.refused = outcome.kind === "failed" && outcome.refused !== undefined;
     const broken = (thrown: unknown): void => {
       if (!attempt.alive) return;
       attempt.fail(plainError(thrown));
@@ -190,8 +193,9 @@ export class Tasks {
       .catch(broken);
   }
 
-  #settle({ self, steps }: Live, { writes, kind, emissions, error }: Settled, later: boolean): void {
+  #settle(live: Live, { writes, kind, emissions, error }: Settled, later: boolean): void {
     const attempt = this.#attempt;
+    const { self, steps } = live;
     if (kind === "again") {
       self.send({ type: "RETRY" });
       self.send({ type: "TRY" });
@@ -199,7 +203,8 @@ export class Tasks {
     }
     // What a body has journaled is newer than what its engine knows; one that drives itself knows it all.
     attempt.stage(later ? writes : { ...writes, steps: { ...writes.steps, ...steps } }, emissions);
-    if (kind === "failed") attempt.fail(error ?? { error: "Error", message: "the task failed" });
+    if (kind === "failed")
+      attempt.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
     // Siblings may still run: what this one did is kept even if they, or the server, fail. After the last one the step's
     // own append takes it along: in this turn, or (of a graph that drives itself) as soon as that has planned on.
     if (!later || this.#live.size > 0) attempt.flushSoon();

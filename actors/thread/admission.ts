@@ -1,11 +1,12 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
+import type { ThreadRecord } from "../../src/model/thread.ts";
 import type { RunDraft } from "../port.ts";
 import { gone, type Cell } from "./cell.ts";
 import { situationOf } from "./chart.ts";
 import { decide, stronger } from "./multitask.ts";
 import { admitted, configured, newRun, owedBy, withdrawn } from "./record.ts";
-import { claimOf, prepare } from "./starting.ts";
+import { claimOf, prepare, type Start } from "./starting.ts";
 
 const CONFLICT =
   "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
@@ -30,12 +31,8 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
 
   if (rests && cell.owner.gate.enter(claimOf(cell, run))) {
-    const {
-      thread,
-      run: begun,
-      events,
-      attempt,
-    } = prepare(cell, configured(admitted(cell.record, run, decision, false), draft.config), run, 0);
+    const start = prepared(cell, configured(admitted(cell.record, run, decision, false), draft.config), run);
+    const { thread, run: begun, events, attempt } = start;
     cell.owner.rested(cell);
     const stored = cell.write(
       { kind: "admitted", durable: true, runs: [begun], ...(events && { events }) },
@@ -71,6 +68,16 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   await stored;
   dismiss(cell, runs, forget, run.run_id);
   return run;
+}
+
+/** Prepares the start of a run that has taken its slot. If it cannot be, the slot is free again, and the thread as it was. */
+function prepared(cell: Cell, thread: ThreadRecord, run: RunRecord): Start {
+  try {
+    return prepare(cell, thread, run, 0);
+  } catch (cause) {
+    cell.owner.gate.leave(run.run_id);
+    throw cause;
+  }
 }
 
 /** The active run's end is asked for: noted in its record, so that a crash cannot forget it. */

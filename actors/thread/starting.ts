@@ -23,10 +23,11 @@ export function prepare(cell: Cell, thread: ThreadRecord, run: RunRecord, first:
   const next = started(thread, run, first, clock.now(), boot);
   const sink = sinks.open(cell.key, next.run, next.thread.epoch, first);
   sink.emit({ t: "start", attempt: next.run.attempt });
-  cell.runs.set(run.run_id, next.run);
+  const events = sink.take();
   const attempt = new Attempt(cell, next.run, sink, next.thread.epoch);
+  cell.runs.set(run.run_id, next.run);
   cell.attempt = attempt;
-  return { thread: next.thread, run: next.run, events: sink.take(), attempt };
+  return { thread: next.thread, run: next.run, events, attempt };
 }
 
 /** The first event id of a run's next attempt. */

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { graph, list } from "../../src/index.ts";
 import { Gate, noLimits, type GateLimits } from "../../actors/gate.ts";
+import { Server } from "./server.ts";
 
 /** A gate whose runs are named `tenant/graph/number`. */
 function gate(limits: Partial<GateLimits>) {
@@ -89,4 +91,22 @@ describe("who may start", () => {
     expect(leave("a/g/1")).toEqual([]);
     expect(door.waiting).toBe(1);
   });
+});
+
+test("a run whose log cannot be opened is refused, and gives its slot back", async () => {
+  const simple = graph({
+    state: { log: list<string>() },
+    nodes: { work: async () => ({ log: ["worked"] }) },
+    edges: { start: "work" },
+  });
+  const server = await Server.start(simple, { limits: { concurrent: { ...noLimits, all: 1 } } });
+  const key = await server.thread();
+  const open = server.hub.open.bind(server.hub);
+  server.hub.open = () => {
+    throw new Error("a fault made for this test");
+  };
+  await expect(server.admit(key)).rejects.toThrow("a fault made for this test");
+  server.hub.open = open;
+  const run = await server.admit(key);
+  expect(await server.do(server.system.settled(key, run.run_id))).toMatchObject({ status: "success" });
 });

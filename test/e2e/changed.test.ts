@@ -60,7 +60,7 @@ describe.each(lines)("a graph that changes between two starts of the server, ove
     const state = await client.threads.getState(thread_id);
     expect(state).toMatchObject({ values: asked.values, next: asked.next, checkpoint: asked.checkpoint });
     expect(state.tasks[0]?.interrupts).toEqual(asked.tasks[0]?.interrupts);
-    expect(await client.threads.get(thread_id)).toMatchObject({ status: "error" });
+    expect(await client.threads.get(thread_id)).toMatchObject({ status: "interrupted" });
     const [run] = await client.runs.list(thread_id);
     expect(run).toMatchObject({ status: "error" });
   });

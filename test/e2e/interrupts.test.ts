@@ -232,6 +232,8 @@ describe.each(lines)("interrupts over %s", (_, connect) => {
     await wait("approval", { input: { topic: "tea" } });
     const refused = await wait("approval", { command: { resume: "sure" }, raiseError: false });
     expect(refused).toMatchObject({ __error__: { error: "InvalidResumeError" } });
+    // The question still waits, and says so.
+    expect(await client.threads.get(thread_id)).toMatchObject({ status: "interrupted" });
     const { tasks } = await client.threads.getState(thread_id);
     expect(tasks).toMatchObject([{ name: "review", interrupts: [{ when: "during" }] }]);
     expect(await wait("approval", { command: { resume: { ok: true } } })).toMatchObject({ sent: true });
