@@ -1,4 +1,4 @@
-import type { CancelAction, MultitaskStrategy, TerminalStatus } from "../src/model/run.ts";
+import type { CancelAction, MultitaskStrategy, Stop, TerminalStatus } from "../src/model/run.ts";
 import type { RestState } from "../src/model/thread.ts";
 
 /** What a thread's actor is told. `run` is always a run's id. */
@@ -28,7 +28,7 @@ export type ThreadEvent =
 /** What a run's actor is told. */
 export type RunEvent =
   | { readonly type: "BEGIN" }
-  | { readonly type: "CANCEL"; readonly action: CancelAction }
+  | { readonly type: "CANCEL"; readonly action: Stop }
   /** The first step, or the next, is planned: these tasks, or none when the run is at its end. */
   | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
   /** Further tasks of the step have come up while others run. */

@@ -10,7 +10,7 @@ import type { StateWrite } from "../src/ports/update.ts";
 import type { Failpoints } from "../src/ports/failpoints.ts";
 import type { Host } from "../src/ports/host.ts";
 import type { Inspector, InspectScope, LiveThreads } from "../src/ports/inspector.ts";
-import type { Journal } from "../src/ports/journal.ts";
+import type { Journal, Once } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
@@ -29,6 +29,10 @@ export interface RunDraft {
   readonly config?: JsonObject;
   /** How to make the thread, in the same append, where there is none. Without it, there has to be one. */
   readonly create?: ThreadStart;
+  /** Milliseconds that it is to wait before it asks to start; undefined: none. */
+  readonly delay?: number;
+  /** Stored with it, so that the same request is known when it comes again. */
+  readonly once?: Once;
 }
 
 /** A change of a thread's state that no run makes. */
@@ -89,10 +93,16 @@ export interface ThreadSystem {
   /** The same, with what the run has left. */
   ended(key: ThreadKey, run: string): Promise<RunEnd>;
   /**
-   * Asks for a run's end. Resolves once the wish is stored, or at once when the run has ended.
+   * Asks for a run's end. Resolves once the wish is stored, or at once when the run has ended. `reason` is kept with it.
    * @throws ServiceError `run.not_found`
    */
-  cancel(key: ThreadKey, run: string, action: CancelAction): Promise<void>;
+  cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void>;
+  /**
+   * Forgets a run that has ended, with its events and the checkpoints that it made; where the latest is one of them, the
+   * thread stands where it stood before. Resolves once that is stored.
+   * @throws ServiceError `run.not_found`, `run.conflict` (it has not ended), `thread.busy` (another is in progress)
+   */
+  forget(key: ThreadKey, run: string): Promise<void>;
   /** Is an actor executing this run now? Overlays `running` on a record that says `pending`. */
   isRunning(key: ThreadKey, run: string): boolean;
   /** Which run to start this one is, from 1: of its tenant's that wait for a slot, or of its thread's. */
@@ -139,6 +149,8 @@ export interface SystemLimits {
   readonly grace: number;
   /** Attempts a run may have. */
   readonly attempts: number;
+  /** Milliseconds that a run may take from its first start, where it says nothing itself; Infinity: any. */
+  readonly timeout: number;
   /** Runs in progress at once. */
   readonly concurrent: GateLimits;
   /** Runs that may wait, of all threads. */
@@ -151,6 +163,7 @@ export const defaultLimits: SystemLimits = {
   linger: 60_000,
   grace: 500,
   attempts: 3,
+  timeout: Infinity,
   concurrent: noLimits,
   maxQueued: 100_000,
 };

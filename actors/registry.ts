@@ -5,15 +5,19 @@ import { newThread, type ThreadKey, type ThreadRecord, type ThreadStart } from "
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
 import { admit, cancel } from "./thread/admission.ts";
+import { ripen } from "./thread/delaying.ts";
+import { forget } from "./thread/forgetting.ts";
 import { Cell, cellName, type CellOwner } from "./thread/cell.ts";
 import { update } from "./thread/updating.ts";
 import { charts, type Charts } from "./charts.ts";
 import { create } from "./creating.ts";
+import { Delays } from "./delays.ts";
 import { Gate } from "./gate.ts";
 import { Idle } from "./idle.ts";
 import { Inspection } from "./inspection/inspection.ts";
 import { Live } from "./inspection/live.ts";
 import { leave } from "./leaving.ts";
+import { loadRuns } from "./waking.ts";
 import { isShared, Making } from "./making.ts";
 import { recover } from "./recovering.ts";
 import { Temporaries } from "./temporary.ts";
@@ -27,6 +31,7 @@ const RETAKE = 1_000;
 export class Registry implements ThreadSystem, CellOwner {
   draining = false;
   readonly gate: Gate;
+  readonly delays: Delays;
   readonly #deps: SystemDeps;
   readonly #cells = new Map<string, Cell>();
   readonly live = new Live(this.#cells);
@@ -50,6 +55,7 @@ export class Registry implements ThreadSystem, CellOwner {
   constructor(deps: SystemDeps) {
     this.#deps = deps;
     this.gate = new Gate(deps.limits.concurrent);
+    this.delays = new Delays(deps, async (key, run) => ripen(await this.#wake(key), run));
     this.#charts = charts((name) => this.#cells.get(name), {
       grace: (callback) => void deps.scheduler.after(deps.limits.grace, callback),
     });
@@ -101,7 +107,7 @@ export class Registry implements ThreadSystem, CellOwner {
 
   ended(key: ThreadKey, run: string): Promise<RunEnd> {
     const cell = this.#cells.get(cellName(key));
-    if (cell?.runs.has(run)) return this.#waiters.wait(run);
+    if (cell?.runs.has(run) || cell?.delayed.has(run)) return this.#waiters.wait(run);
     return Promise.resolve(
       andThen(this.#deps.journal.run(key, run), (record) => {
         if (record === undefined || isTerminal(record.status)) return { run: record };
@@ -110,13 +116,20 @@ export class Registry implements ThreadSystem, CellOwner {
     );
   }
 
-  async cancel(key: ThreadKey, run: string, action: CancelAction): Promise<void> {
+  async cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void> {
     const record = await this.#deps.journal.run(key, run);
-    if (record === undefined && !this.#cells.get(cellName(key))?.runs.has(run)) {
+    const live = this.#cells.get(cellName(key));
+    if (record === undefined && live?.runs.has(run) !== true && live?.delayed.has(run) !== true) {
       throw new ServiceError("run.not_found", "Run not found");
     }
     if (record !== undefined && isTerminal(record.status)) return;
-    await cancel(await this.#wake(key), run, action);
+    await cancel(await this.#wake(key), run, action, reason ?? null);
+  }
+
+  async forget(key: ThreadKey, run: string): Promise<void> {
+    const record = await this.#deps.journal.run(key, run);
+    if (record === undefined) throw new ServiceError("run.not_found", "Run not found");
+    await forget(await this.#wake(key), record);
   }
 
   isRunning(key: ThreadKey, run: string): boolean {
@@ -131,8 +144,9 @@ export class Registry implements ThreadSystem, CellOwner {
     return place + (this.gate.position(queue[0] ?? "") ?? 1);
   }
 
-  recover(): Promise<void> {
-    return recover(this.#deps, this.#temporaries, (key) => this.#wake(key));
+  async recover(): Promise<void> {
+    await recover(this.#deps, this.#temporaries, (key) => this.#wake(key));
+    await this.delays.look();
   }
 
   inspect(scope: InspectScope, inspector: Inspector): () => void {
@@ -142,6 +156,7 @@ export class Registry implements ThreadSystem, CellOwner {
   async drain(ms: number): Promise<void> {
     this.draining = true;
     this.gate.close();
+    this.delays.stop();
     await new Promise<void>((resolve) => {
       this.#drained = resolve;
       this.#deps.scheduler.after(ms, resolve);
@@ -162,8 +177,8 @@ export class Registry implements ThreadSystem, CellOwner {
 
   // --- what cells tell ---
 
-  queued(run: string): void {
-    if (this.#line.size >= this.#deps.limits.maxQueued) {
+  queued(run: string, isTaken = false): void {
+    if (!isTaken && this.#line.size >= this.#deps.limits.maxQueued) {
       throw new ServiceError("server.busy", `${this.#line.size} runs are waiting already; try again later`);
     }
     this.#line.add(run);
@@ -228,8 +243,11 @@ export class Registry implements ThreadSystem, CellOwner {
     const cell = andThen(this.#deps.journal.thread(key), (stored) => {
       if (stored === undefined && start === undefined) throw threadNotFound(key.thread);
       const record = stored ?? newThread(key.thread, this.#deps.clock.now(), start);
-      const unsettled = record.active === null ? record.queue : [record.active, ...record.queue];
-      return this.#load(new Cell(key, record, this.#deps, this), unsettled, 0);
+      const made = new Cell(key, record, this.#deps, this);
+      return andThen(
+        loadRuns(made, (run) => void this.#line.add(run)),
+        () => this.#live(made),
+      );
     });
     if (cell instanceof Promise) {
       this.#waking.set(name, cell);
@@ -237,30 +255,6 @@ export class Registry implements ThreadSystem, CellOwner {
       cell.then(forget, forget);
     }
     return cell;
-  }
-
-  #load(cell: Cell, runs: readonly string[], from: number): Eventually<Cell> {
-    for (let i = from; i < runs.length; i++) {
-      const id = runs[i] as string;
-      const run = this.#deps.journal.run(cell.key, id);
-      if (run instanceof Promise) {
-        return run.then((record) => {
-          this.#put(cell, id, record);
-          return this.#load(cell, runs, i + 1);
-        });
-      }
-      this.#put(cell, id, run);
-    }
-    return this.#live(cell);
-  }
-
-  #put(cell: Cell, id: string, run: RunRecord | undefined): void {
-    if (run === undefined) {
-      throw new ServiceError("journal.damaged", `Run ${id} of thread ${cell.key.thread} is missing`);
-    }
-    cell.runs.set(id, run);
-    if (id !== cell.record.active) this.#line.add(id);
-    this.#deps.sinks.expect(cell.key, id);
   }
 
   #live(cell: Cell): Cell {

@@ -18,7 +18,8 @@ interface Deps {
 /** Has it nothing more to do than to be deleted, now that the process it lived in has ended? */
 export function isLeftOver(thread: ThreadRecord): boolean {
   const { temporary } = thread;
-  return temporary !== null && (temporary === "bound" || !hasWork(thread));
+  const isOver = !hasWork(thread) && thread.delayed === null;
+  return temporary !== null && (temporary === "bound" || isOver);
 }
 
 /** Threads that were made for one run, and what becomes of them. */
@@ -51,11 +52,11 @@ export class Temporaries {
    */
   async clear(key: ThreadKey, thread: ThreadRecord): Promise<void> {
     const { journal, clock } = this.#deps;
-    const [id] = thread.active === null ? thread.queue : [thread.active];
+    const id = thread.active ?? thread.queue[0] ?? thread.delayed?.[0]?.run;
     const run = id === undefined ? undefined : await journal.run(key, id);
     if (run === undefined || run.kwargs.webhook === null) return this.remove(key, thread);
     const { epoch, seq } = thread;
-    const stopped = { ...thread, active: null, queue: [], seq: seq + 1 };
+    const stopped = { ...thread, active: null, queue: [], delayed: null, seq: seq + 1 };
     const next_event = await journal.nextEvent(key, run.run_id);
     const runs = [{ ...ended(run, "interrupted", clock.now()), next_event }];
     await journal.append({

@@ -3,8 +3,9 @@ import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
 import { width, type Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { CancelAction, RunRecord } from "../../src/model/run.ts";
+import type { Stop, RunRecord } from "../../src/model/run.ts";
 import type { Emission, NodeCall, Plan, Position, Step } from "../../src/ports/engine.ts";
+import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { gone, type Cell } from "../thread/cell.ts";
 import { MARK, progressed } from "../thread/record.ts";
@@ -13,6 +14,7 @@ import { close, type Ending } from "./closing.ts";
 import { positionFor } from "./forking.ts";
 import { InnerOrigin } from "./inner.ts";
 import { Level, type LevelOwner, type Origin } from "./level.ts";
+import { limitTime } from "./timing.ts";
 import type { Ongoing, OngoingGraph } from "./ongoing.ts";
 import { AttemptStage } from "./stage.ts";
 import { Staged } from "./staged.ts";
@@ -41,6 +43,8 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   #before: Map<string, readonly TaskWrites[]> | null = null;
   flushed: Promise<void> = Promise.resolve();
   #alive = true;
+  /** Of the time that it may take. */
+  #timer: Cancel | null = null;
 
   constructor(cell: Cell, run: RunRecord, sink: Sink, epoch: number) {
     this.cell = cell;
@@ -57,7 +61,12 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     const { engine } = cell.deps;
     return {
       ns: "",
-      position: () => positionFor(cell, this.run),
+      position: () => {
+        this.#timer = limitTime(this.run, cell.deps, () => {
+          this.actor?.send({ type: "CANCEL", action: "timeout" });
+        });
+        return positionFor(cell, this.run);
+      },
       open: (position) =>
         engine.open(this.run, position, cell.source(), new AttemptStage(this, this.#root, this.#staged)),
       close: (_, stop) => this.#close(stop),
@@ -122,7 +131,8 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     this.#root.giveUp(error);
   }
 
-  #close(stop: CancelAction | null): void {
+  #close(stop: Stop | null): void {
+    this.#timer?.();
     const ended = this.#root.end(stop);
     if (!(ended instanceof Promise)) return this.#closed(stop);
     ended
@@ -133,7 +143,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
       .catch((thrown: unknown) => this.cell.giveUp(thrown));
   }
 
-  #closed(stop: CancelAction | null): void {
+  #closed(stop: Stop | null): void {
     const cut = stop === "interrupt" ? this.#root.cut() : null;
     if (cut !== null) this.#root.take(cut);
     this.#root.tasks.revoke();
@@ -289,6 +299,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
 
   /** From here on nothing of this attempt reaches the log or the storage. */
   revoke(): void {
+    this.#timer?.();
     this.#alive = false;
     this.#root.revoke();
   }

@@ -1,5 +1,5 @@
 import { assign, enqueueActions, sendParent, sendTo, setup, stopChild, type AnyActorRef } from "xstate";
-import type { CancelAction, TerminalStatus } from "../../src/model/run.ts";
+import type { Stop, TerminalStatus } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
 import type { TaskMachine } from "../node.ts";
@@ -9,7 +9,7 @@ export interface RunContext {
   readonly thread: string;
   readonly run: string;
   readonly within: string | null;
-  readonly stop: CancelAction | null;
+  readonly stop: Stop | null;
   /** Tasks of the step that have not ended, by id. */
   readonly waiting: readonly string[];
   /** Tasks of the step that is planned. */
@@ -27,7 +27,7 @@ export interface RunEffects {
   /** Stop the node bodies: each task answers by its end, if it listens to its signal. */
   abort(run: RunInput): void;
   /** Store the terminal record, the run having been stopped or not: answered by `ENDED`. */
-  close(run: RunInput, stop: CancelAction | null): void;
+  close(run: RunInput, stop: Stop | null): void;
 }
 
 /** Done and error events of spawned actors are not typed by XState; this is the one place that reads them. */

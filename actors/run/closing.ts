@@ -7,12 +7,13 @@ import type { Emission, Plan } from "../../src/ports/engine.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
-import type { CancelAction, RunRecord, TerminalStatus } from "../../src/model/run.ts";
+import type { Stop, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunEnd } from "../port.ts";
 import type { Cell } from "../thread/cell.ts";
 import { ended } from "../thread/record.ts";
 import { leftBefore, pending } from "./before.ts";
+import { timeLimit } from "./timing.ts";
 
 /** What an attempt that ends has to show. */
 export interface Ending {
@@ -52,13 +53,15 @@ interface Verdict {
   readonly interrupts: Interrupts;
 }
 
-function verdictOf(attempt: Ending, stop: CancelAction | null): Verdict {
+function verdictOf(attempt: Ending, stop: Stop | null): Verdict {
+  if (stop === "timeout") {
+    return { status: "timeout", rest: "error", error: timeoutOf(attempt), interrupts: waitingAt(attempt) };
+  }
   if (stop !== null) return { status: "interrupted", rest: "idle", error: null, interrupts: {} };
   if (attempt.failure !== null) {
     // What waited for an answer still waits: a refused answer loses no question. Where nothing else has happened, the thread
     // goes on waiting for it.
-    const knows = attempt.loaded && !attempt.elsewhere;
-    const interrupts = knows ? pending(attempt.writes.values()) : attempt.cell.record.interrupts;
+    const interrupts = waitingAt(attempt);
     const waits = !attempt.broke && Object.keys(interrupts).length > 0;
     return { status: "error", rest: waits ? "interrupted" : "error", error: attempt.failure, interrupts };
   }
@@ -68,16 +71,25 @@ function verdictOf(attempt: Ending, stop: CancelAction | null): Verdict {
   return { status: "success", rest: "success", error: null, interrupts: {} };
 }
 
+function waitingAt({ loaded, elsewhere, writes, cell }: Ending): Interrupts {
+  return loaded && !elsewhere ? pending(writes.values()) : cell.record.interrupts;
+}
+
+function timeoutOf({ run, cell }: Ending): PlainError {
+  const limit = timeLimit(run, cell.deps.limits);
+  return { error: "RunTimeoutError", message: `Run ${run.run_id} took longer than ${limit / 1_000} s` };
+}
+
 /**
  * Stores a run's end in one append: what its last step left, its terminal record, how the thread rests. Only then the chart
  * moves on, readers end and waiters are told, in this order: whoever hears of the end finds the thread at rest.
  */
-export function close(attempt: Ending, stop: CancelAction | null): void {
+export function close(attempt: Ending, stop: Stop | null): void {
   if (stop === "rollback") takeBack(attempt);
   else settle(attempt, stop);
 }
 
-function settle(attempt: Ending, stop: CancelAction | null): void {
+function settle(attempt: Ending, stop: Stop | null): void {
   const verdict = verdictOf(attempt, stop);
   if (attempt.loaded || attempt.run.kwargs.webhook === null)
     return conclude(attempt, verdict, attempt.values);

@@ -1,4 +1,4 @@
-import type { CancelAction } from "../../src/model/run.ts";
+import type { Stop } from "../../src/model/run.ts";
 import type { Execution, Inner, NodeCall, Position, TaskOutcome } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Level, Origin } from "./level.ts";
@@ -44,7 +44,7 @@ export class InnerOrigin implements Origin {
     return this.#inner.open(position);
   }
 
-  close(level: Level, stop: CancelAction | null): void {
+  close(level: Level, stop: Stop | null): void {
     const { attempt, failure, plan, actor } = level;
     level.revoke();
     attempt.levels.delete(this.#call.task);
@@ -56,7 +56,7 @@ export class InnerOrigin implements Origin {
     this.#ended(outcome, stop !== null);
   }
 
-  #outcome(level: Level, stop: CancelAction | null): TaskOutcome {
+  #outcome(level: Level, stop: Stop | null): TaskOutcome {
     const { failure } = level;
     if (stop !== null)
       return { kind: "failed", error: { error: "AbortError", message: "The run was stopped" } };

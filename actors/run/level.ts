@@ -3,7 +3,7 @@ import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { CancelAction, RunRecord } from "../../src/model/run.ts";
+import type { Stop, RunRecord } from "../../src/model/run.ts";
 import type {
   Emission,
   Execution,
@@ -46,7 +46,7 @@ export interface Origin {
   readonly ns: string;
   position(): Eventually<Position>;
   open(position: Position): Execution;
-  close(level: Level, stop: CancelAction | null): void;
+  close(level: Level, stop: Stop | null): void;
 }
 
 /**
@@ -157,7 +157,7 @@ export class Level implements TaskOwner {
     this.#givenUp = error;
   }
 
-  close(stop: CancelAction | null): void {
+  close(stop: Stop | null): void {
     this.origin.close(this, stop);
   }
 
@@ -265,7 +265,7 @@ export class Level implements TaskOwner {
   }
 
   /** The run comes to its end: what a graph that drives itself has left to be stored. */
-  end(stop: CancelAction | null): Eventually<void> {
+  end(stop: Stop | null): Eventually<void> {
     if (this.#execution?.end === undefined) return undefined;
     return andThen(this.#execution.end(stop !== null), (step) => {
       if (step !== null && this.attempt.alive) this.take(step);

@@ -1,6 +1,6 @@
 import type { AnyActorRef } from "xstate";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { CancelAction, RunRecord } from "../../src/model/run.ts";
+import type { Stop, RunRecord } from "../../src/model/run.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 
 /** The attempt that a thread's cell holds, as its charts and its registry see it. */
@@ -24,5 +24,5 @@ export interface OngoingGraph {
   next(): void;
   execute(task: string, self: AnyActorRef): void;
   abort(): void;
-  close(stop: CancelAction | null): void;
+  close(stop: Stop | null): void;
 }

@@ -8,6 +8,7 @@ import type { Position, Source } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
 import type { Ongoing } from "../run/ongoing.ts";
+import type { Delays } from "../delays.ts";
 import type { Gate } from "../gate.ts";
 import type { RunEnd, SystemDeps } from "../port.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
@@ -26,8 +27,10 @@ export interface CellOwner {
   readonly draining: boolean;
   /** Says which run may start. */
   readonly gate: Gate;
-  /** A run is to wait. @throws ServiceError `server.busy` when too many do */
-  queued(run: string): void;
+  /** When runs start that wait for their time. */
+  readonly delays: Delays;
+  /** A run is to wait. @throws ServiceError `server.busy` when too many do, unless it `isTaken`: promised earlier */
+  queued(run: string, isTaken?: boolean): void;
   /** It waits no longer: an attempt of it starts. */
   begun(run: string): void;
   /** A run waits at the end of a superstep for the server to stop. */
@@ -50,8 +53,10 @@ export class Cell {
   readonly owner: CellOwner;
   /** As it will be once every write in flight is stored. */
   record: ThreadRecord;
-  /** The runs that have not ended. */
+  /** The runs that have not ended, but for those that wait for their time. */
   readonly runs = new Map<string, RunRecord>();
+  /** The runs that wait for their time. They keep the thread from nothing. */
+  readonly delayed = new Map<string, RunRecord>();
   actor: AnyActorRef | undefined;
   attempt: Ongoing | null = null;
   alive = true;

@@ -1,4 +1,4 @@
-import type { CancelAction, MultitaskStrategy } from "../../src/model/run.ts";
+import type { CancelAction, MultitaskStrategy, Stop } from "../../src/model/run.ts";
 
 /** Where a thread stands when a run is asked of it. */
 export type Situation =
@@ -36,7 +36,7 @@ export function decide(strategy: MultitaskStrategy, situation: Situation): Decis
   }
 }
 
-/** Of two wishes to end a run the one that takes back more: a rollback is never softened. */
-export function stronger(one: CancelAction | null, other: CancelAction): CancelAction {
-  return one === "rollback" ? one : other;
+/** Of two reasons to stop a run the first, but for a rollback, which takes back more. */
+export function stronger<S extends Stop>(one: S | null, other: S): S {
+  return one === null || other === "rollback" ? other : one;
 }

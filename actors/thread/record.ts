@@ -1,4 +1,4 @@
-import type { CancelAction, RunRecord, TerminalStatus } from "../../src/model/run.ts";
+import type { RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import { outboxItem, type OutboxItem } from "../../src/model/delivery.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import { isObject, type JsonObject } from "../../src/model/json.ts";
@@ -9,8 +9,13 @@ import type { Decision } from "./multitask.ts";
 /** Events that an attempt may have before its mark has to be raised in a synced append. */
 export const MARK = 65_536;
 
-/** The record of a run that has just been asked for. */
-export function newRun(thread: ThreadRecord, draft: RunDraft, now: number): RunRecord {
+/** The record of a run that has just been asked for. `due`: it is to wait until then. */
+export function newRun(
+  thread: ThreadRecord,
+  draft: RunDraft,
+  now: number,
+  due: number | null = null,
+): RunRecord {
   // Spelled out: a spread that goes on with new members costs 10 us here.
   return {
     run_id: draft.run_id,
@@ -36,6 +41,8 @@ export function newRun(thread: ThreadRecord, draft: RunDraft, now: number): RunR
     boot: null,
     base_checkpoint: null,
     base_writes: null,
+    due,
+    cancel_reason: null,
   };
 }
 
@@ -120,15 +127,4 @@ export function owedBy(runs: readonly RunRecord[]): { readonly outbox?: readonly
     return webhook === null ? [] : outboxItem({ run, values: null, waiting: null }, webhook, run.updated_at);
   });
   return { outbox };
-}
-
-/** Splits runs that end without having started by what is left of them. */
-export function withdrawn(
-  runs: readonly RunRecord[],
-  action: CancelAction,
-  now: number,
-): { readonly runs: readonly RunRecord[]; readonly forget: readonly string[] } {
-  return action === "rollback"
-    ? { runs: [], forget: runs.map(({ run_id }) => run_id) }
-    : { runs: runs.map((run) => ended(run, "interrupted", now)), forget: [] };
 }

@@ -3,7 +3,7 @@ import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import { Attempt } from "../run/attempt.ts";
-import type { Cell } from "./cell.ts";
+import type { Cell, Change } from "./cell.ts";
 import { started } from "./record.ts";
 
 /** An attempt that is about to start, and what has to be stored for it first. */
@@ -28,6 +28,46 @@ export function prepare(cell: Cell, thread: ThreadRecord, run: RunRecord, first:
   cell.runs.set(run.run_id, next.run);
   cell.attempt = attempt;
   return { thread: next.thread, run: next.run, events, attempt };
+}
+
+/** What an admission stores beside its run. */
+export type Beside = Partial<Pick<Change, "runs" | "forget" | "outbox" | "once">>;
+
+/** An attempt whose start is on its way to storage. */
+interface Launched extends Start {
+  readonly stored: Promise<void>;
+}
+
+/**
+ * Prepares the start of a run that has taken its slot, and stores it. If it cannot be prepared, the slot is free again and the
+ * thread as it was.
+ */
+export function launch(
+  cell: Cell,
+  before: ThreadRecord,
+  run: RunRecord,
+  kind: string,
+  beside: Beside | null,
+): Launched {
+  let start: Start;
+  try {
+    start = prepare(cell, before, run, 0);
+  } catch (cause) {
+    cell.owner.gate.leave(run.run_id);
+    throw cause;
+  }
+  const { thread, run: begun, events, attempt } = start;
+  cell.owner.rested(cell);
+  const change = { kind, durable: true, runs: [begun], ...(events && { events }) };
+  const all = beside === null ? change : { ...beside, ...change, runs: [start.run, ...(beside.runs ?? [])] };
+  const stored = cell.write(all, () => thread);
+  return { thread, run: begun, events, attempt, stored };
+}
+
+/** Its start is stored. */
+export function begin(cell: Cell, { run, events, attempt }: Launched): void {
+  if (events !== undefined) attempt.sink.stored(events);
+  cell.actor?.send({ type: "RUN.STARTED", run: run.run_id });
 }
 
 /** The first event id of a run's next attempt. */

@@ -1,7 +1,7 @@
 import { parseUuid, twin } from "../model/ids.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
-import { readObject, type RawBody } from "../wire/body.ts";
+import { readList, readObject, type RawBody } from "../wire/body.ts";
 import { invalidField, JSON_HEADERS } from "../wire/errors.ts";
 import { Query } from "../wire/query.ts";
 
@@ -46,6 +46,10 @@ export class Call {
 
   body(): Promise<RawBody> {
     return readObject(this.request);
+  }
+
+  list(): Promise<readonly RawBody[]> {
+    return readList(this.request);
   }
 
   /** The n-th part of the path that stands for any. */

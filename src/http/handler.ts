@@ -11,6 +11,7 @@ import { assistantRoutes } from "./routes/assistants.ts";
 import { drawingRoutes } from "./routes/drawings.ts";
 import { protocolRoutes } from "./routes/protocol.ts";
 import { authRoutes } from "./routes/auth.ts";
+import { endingRoutes } from "./routes/ending.ts";
 import { inspectRoutes } from "./routes/inspect.ts";
 import { metaRoutes } from "./routes/meta.ts";
 import { pageRoutes } from "./routes/pages.ts";
@@ -35,6 +36,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     ...threadRoutes(deps),
     ...stateRoutes(deps),
     ...runRoutes(deps),
+    ...endingRoutes(deps),
     ...streamRoutes(deps),
     ...waitRoutes(deps),
     ...assistantRoutes(deps),

@@ -2,8 +2,10 @@ import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Call } from "./call.ts";
 import type { HttpDeps } from "./deps.ts";
+import type { RequestKey } from "../service/repeats.ts";
+import type { RawBody } from "../wire/body.ts";
+import { invalidField } from "../wire/errors.ts";
 import { runRequest } from "../wire/run-request.ts";
-import { refuseUnservedQuery } from "../wire/unserved.ts";
 
 export interface Started {
   readonly key: ThreadKey;
@@ -17,25 +19,37 @@ export interface Started {
 /** Reads a request for a run on a thread and starts it: the same for all ways to look at its outcome. */
 export async function startRun({ service }: HttpDeps, call: Call): Promise<Started> {
   const key = call.thread();
-  const request = await readRun(call);
-  const run = await service.runs.start(key, request);
+  const body = await call.body();
+  const again = requestKey(call, key.thread, body);
+  const request = runRequest(body);
+  const run = await service.runs.start(key, request, again);
   return { key, run, path: runPath(run), cancelOnDisconnect: request.on_disconnect === "cancel" };
 }
 
 /** The same for a run that is given no thread. `attended`: its client stays to hear its outcome. */
 export async function startAlone({ service }: HttpDeps, call: Call, attended: boolean): Promise<Started> {
   const { tenant } = call;
-  const request = await readRun(call);
+  const body = await call.body();
+  const again = requestKey(call, "", body);
+  const request = runRequest(body);
   // Nobody else would ever hear of it.
   const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
   const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";
-  const run = await service.runs.startAlone(tenant, request, temporary);
+  const run = await service.runs.startAlone(tenant, request, temporary, again);
   return { key: { tenant, thread: run.thread_id }, run, path: alonePath(run), cancelOnDisconnect };
 }
 
-async function readRun(call: Call) {
-  refuseUnservedQuery(call.query, "create");
-  return runRequest(await call.body());
+/** Characters of an idempotency key. */
+const LONGEST_KEY = 255;
+
+/** By what its client names the request, where it does. @throws ServiceError `validation.failed` */
+function requestKey(call: Call, place: string, body: RawBody): RequestKey | undefined {
+  const key = call.request.header("idempotency-key");
+  if (key === undefined || key === "") return undefined;
+  if (key.length > LONGEST_KEY) {
+    throw invalidField("idempotency-key", `must have at most ${LONGEST_KEY} characters`);
+  }
+  return { key, says: `${place}\n${JSON.stringify(body)}` };
 }
 
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;
@@ -51,7 +65,7 @@ export function onDisconnect(
   const gone = () => {
     left();
     if (!cancelOnDisconnect) return;
-    service.runs.cancel(key, run.run_id, "interrupt", false).catch((cause: unknown) => {
+    service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
       logger.warn("a run whose client left could not be cancelled", {
         run: run.run_id,
         error: String(cause),

@@ -5,7 +5,7 @@ import type { RawBody } from "../wire/body.ts";
 import { invalidField } from "../wire/errors.ts";
 import { runRequest } from "../wire/run-request.ts";
 import { runCancel } from "../wire/schemas.ts";
-import { refuseUnserved } from "../wire/unserved.ts";
+import { checkReason } from "../wire/cancel-request.ts";
 import type { LiveDeps } from "./deps.ts";
 
 /** Does one command, and resolves with what its acknowledgement says once that is stored. */
@@ -40,10 +40,10 @@ export function commander(deps: LiveDeps, key: ThreadKey): Command {
   }
 
   async function cancel(body: RawBody): Promise<JsonObject> {
-    refuseUnserved(body, "cancel");
-    const { run_id, action = "interrupt" } = runCancel.parse(body);
+    const { run_id, action = "interrupt", reason, wait = false } = runCancel.parse(body);
+    checkReason(action, reason);
     const id = run_id?.toLowerCase() ?? (await inProgress());
-    if (id !== null) await runs.cancel(key, id, action, false);
+    if (id !== null) await runs.cancel(key, id, action, { wait, ...(reason !== undefined && { reason }) });
     return { run_id: id };
   }
 

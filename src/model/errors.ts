@@ -16,6 +16,8 @@ export type ErrorCode =
   | "thread.no_graph"
   | "run.not_found"
   | "run.conflict"
+  | "request.reused"
+  | "request.gone"
   | "assistant.not_found"
   | "assistant.exists"
   | "assistant.version_not_found"

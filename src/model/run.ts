@@ -15,6 +15,9 @@ export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
 /** How a run is stopped. `rollback` also takes back what it did to the thread. */
 export type CancelAction = "interrupt" | "rollback";
 
+/** Why a run stops before its end: somebody wished it, or its time is up. */
+export type Stop = CancelAction | "timeout";
+
 export const streamModes = [
   "values",
   "updates",
@@ -60,6 +63,8 @@ export interface RunKwargs {
   readonly subgraphs: boolean;
   readonly resumable: boolean;
   readonly durability: Durability;
+  /** Seconds that it may take from its first start; absent: what the server allows. */
+  readonly timeout_seconds?: number;
 }
 
 /** One execution of an assistant on a thread. Times are epoch milliseconds. */
@@ -97,4 +102,8 @@ export interface RunRecord {
   readonly base_checkpoint: string | null;
   /** What tasks had left at that checkpoint before this run changed it there (by answering them); else null. */
   readonly base_writes: readonly TaskWrites[] | null;
+  /** It was asked for with a delay: when it is to start at the earliest, epoch milliseconds. */
+  readonly due: number | null;
+  /** Why its end was asked for, in the words of who did. */
+  readonly cancel_reason: string | null;
 }

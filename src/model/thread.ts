@@ -47,6 +47,14 @@ export interface ThreadRecord {
   readonly next_run: number;
   /** Set on the thread of a run that was given none: nobody is shown it, and it is deleted with the run's end. */
   readonly temporary: Temporary | null;
+  /** Runs that wait for their time, in no order; null: none. They are no work: the thread rests, and takes others. */
+  readonly delayed: readonly DelayedRun[] | null;
+}
+
+export interface DelayedRun {
+  readonly run: string;
+  /** When it is to start, epoch milliseconds. */
+  readonly due: number;
 }
 
 /** What a thread is made with. */
@@ -97,5 +105,6 @@ export function newThread(
     next_event: 1,
     next_run: 1,
     temporary,
+    delayed: null,
   };
 }

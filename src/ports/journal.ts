@@ -3,7 +3,7 @@ import type { OutboxItem } from "../model/delivery.ts";
 import type { EventChunk } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, RunStatus } from "../model/run.ts";
-import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { DelayedRun, ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
 
 /** What an append believes to be stored. A writer that is wrong about it has been overtaken, and is refused. */
@@ -34,8 +34,31 @@ export interface Append {
   readonly events?: EventChunk;
   /** Runs to be forgotten, with their events and the checkpoints that they made. */
   readonly forget?: readonly string[];
+  /** The request that it carries out, by the name that its client gave it: sent again, it is found by {@link Journal.once}. */
+  readonly once?: Once;
   /** Webhooks that the ends of runs in it owe: from here on the outbox has them, whatever becomes of run and thread. */
   readonly outbox?: readonly OutboxItem[];
+}
+
+/** A request that is to be carried out once, however often it comes. */
+export interface Once {
+  /** Unique within the tenant. */
+  readonly name: string;
+  /** What the request says: another one under the same name is none that comes again. */
+  readonly digest: string;
+  readonly run: string;
+  /** When it came, epoch milliseconds. */
+  readonly at: number;
+}
+
+/** A {@link Once} that was carried out, and where. */
+export interface Done extends Once {
+  readonly thread: string;
+}
+
+/** A run that waits for its time. */
+export interface Due extends DelayedRun {
+  readonly key: ThreadKey;
 }
 
 export interface RunsQuery {
@@ -43,7 +66,12 @@ export interface RunsQuery {
   readonly offset: number;
   /** Stored status; the overlay of `running` is the caller's affair. */
   readonly status?: RunStatus;
+  /** Every member must be contained in the run's metadata. */
+  readonly metadata?: JsonObject;
 }
+
+/** Which runs are meant: those that fit all that is named. */
+export type RunsFilter = Pick<RunsQuery, "status" | "metadata">;
 
 export interface HistoryQuery {
   readonly ns: string;
@@ -78,15 +106,19 @@ export interface Journal {
   run(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
   /** Newest admission first. */
   runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]>;
-  /** How many there are, of this stored status or of any. */
-  countRuns(key: ThreadKey, status?: RunStatus): Promise<number>;
+  countRuns(key: ThreadKey, filter?: RunsFilter): Promise<number>;
 
   /**
    * Runs that have begun, in that order, by the thread's numbers for events: from the last one on that begins at or below
    * `seq`, or from the first. At most `limit`, fewer only where there are no more. Runs begin in the order of their
-   * admission. MUST NOT look at each run of a thread to find the place.
+   * admission, but for those that were delayed. MUST NOT look at each run of a thread to find the place.
    */
   started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;
+
+  /** Runs of all threads that wait for their time (`ThreadRecord.delayed`): the first `limit`, by time. */
+  delayed(limit: number): Promise<readonly Due[]>;
+  /** What an append has carried out under this name. */
+  once(tenant: string, name: string): Eventually<Done | undefined>;
 
   // --- checkpoints ---
   checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined>;
@@ -132,6 +164,8 @@ export interface Journal {
    * on; null once it has seen all.
    */
   expireEvents(before: number, from: ThreadKey | null, most: number): Promise<ThreadKey | null>;
+  /** Forgets requests that came before `before` (epoch milliseconds), at most `most`; true: there are more. */
+  expireOnce(before: number, most: number): Promise<boolean>;
   /** Reads everything, of one thread or of all, and tells what is damaged or missing. */
   verify(key?: ThreadKey): AsyncIterable<Damage>;
 }

@@ -45,6 +45,10 @@ export interface RunRequest {
    * SDK's types call it `complete` and `continue`.
    */
   readonly on_completion?: "delete" | "keep" | "complete" | "continue";
+  /** Seconds that the run waits before it asks to start. */
+  readonly after_seconds?: number;
+  /** Seconds that it may take from its first start: then it ends with the status `timeout`. */
+  readonly timeout_seconds?: number;
   /** Where the client's own tracing is to find the run; kept with its config. */
   readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
 }
@@ -115,6 +119,7 @@ export function draftOf(
     subgraphs: request.stream_subgraphs ?? false,
     resumable: request.stream_resumable ?? false,
     durability: request.durability ?? (request.checkpoint_during === false ? "exit" : "async"),
+    ...(request.timeout_seconds !== undefined && { timeout_seconds: request.timeout_seconds }),
   };
   const multitask_strategy = request.multitask_strategy ?? "reject";
   const shared = sharedConfig(assistant.config, config);
@@ -127,6 +132,7 @@ export function draftOf(
     multitask_strategy,
     ...(shared && { config: shared }),
     ...(place.create && { create: place.create }),
+    ...(request.after_seconds && { delay: Math.ceil(request.after_seconds * 1_000) }),
   };
 }
 

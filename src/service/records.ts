@@ -63,6 +63,8 @@ export function runOf(run: RunRecord, { isRunning, position }: Standing): JsonOb
     kwargs: run.kwargs,
     multitask_strategy: run.multitask_strategy,
     ...(position !== undefined && { queue_position: position }),
+    ...(run.due !== null && { scheduled_for: toIso(run.due) }),
+    ...(run.cancel_reason !== null && { cancel_reason: run.cancel_reason }),
   };
 }
 

@@ -1,20 +1,23 @@
 import type { ThreadSystem } from "../../actors/port.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { twin, uuid7 } from "../model/ids.ts";
-import type { JsonObject } from "../model/json.ts";
-import { type CancelAction, isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
+import { contains, type JsonObject } from "../model/json.ts";
+import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
 import type { Temporary, ThreadKey } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Random } from "../ports/random.ts";
+import { eventAt } from "../stream/event-at.ts";
 import type { Hub } from "../stream/hub.ts";
 import type { Reader } from "../stream/reader.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { Assistants } from "./assistants.ts";
 import { followThread } from "./following.ts";
+import { createEnding, type Ending } from "./ending.ts";
 import { draftOf, forkOf, type Place, type RunRequest } from "./kwargs.ts";
 import { runOf } from "./records.ts";
+import { type Mark, Repeats, type RequestKey } from "./repeats.ts";
 import { resultOf } from "./result.ts";
 import { storableObject } from "./storable.ts";
 import { threadAt } from "./threads.ts";
@@ -24,6 +27,8 @@ export interface RunsPage {
   readonly limit: number;
   readonly offset: number;
   readonly status?: RunStatus;
+  /** Every member must be contained in the run's metadata. */
+  readonly metadata?: JsonObject;
 }
 
 export interface RunsFound {
@@ -32,18 +37,29 @@ export interface RunsFound {
   readonly total: number;
 }
 
-export interface Runs {
+export interface Runs extends Ending {
   /**
-   * Starts a run, or puts it in the queue. Resolves once it is stored.
+   * Starts a run, or puts it in the queue. Resolves once it is stored. With `again`, a request that has started a run already
+   * finds that one.
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
-   *   `resume.*`, `server.draining`, `storage.unavailable`
+   *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
    */
-  start(key: ThreadKey, request: RunRequest): Promise<RunRecord>;
+  start(key: ThreadKey, request: RunRequest, again?: RequestKey): Promise<RunRecord>;
   /**
    * Starts a run that is given no thread: one is made for it, hidden and deleted at its end, unless the request says to keep
    * it. After a crash it is taken up again unless it is `bound`. Throws as {@link start} does.
    */
-  startAlone(tenant: string, request: RunRequest, temporary: Temporary): Promise<RunRecord>;
+  startAlone(
+    tenant: string,
+    request: RunRequest,
+    temporary: Temporary,
+    again?: RequestKey,
+  ): Promise<RunRecord>;
+  /**
+   * Starts runs that are given no thread, each of its own: all of them or, where one is refused, none. Throws as
+   * {@link start} does, naming the place of what is wrong.
+   */
+  startBatch(tenant: string, requests: readonly RunRequest[]): Promise<readonly RunRecord[]>;
   /** A run without a thread of its own is gone once it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
   find(key: ThreadKey, run: string): Promise<RunRecord>;
   /** The same to read what it has to tell: some that are gone are kept for readers for a while. Throws as {@link find} does. */
@@ -54,11 +70,8 @@ export interface Runs {
   list(key: ThreadKey, page: RunsPage): Promise<RunsFound>;
   /** Waits for the run's end and resolves with what it has to show, also of a run that is unknown by then. */
   result(key: ThreadKey, run: string): Promise<JsonObject>;
-  /**
-   * Asks for the run's end; with `wait`, resolves once it has ended. A run that has ended already is left as it is.
-   * @throws ServiceError `run.not_found`, `thread.not_found`
-   */
-  cancel(key: ThreadKey, run: string, action: CancelAction, wait: boolean): Promise<void>;
+  /** The id of the run's last event up to one of its checkpoints; -1 where it did not make that. */
+  after(key: ThreadKey, run: RunRecord, checkpoint: string): Promise<number>;
   /** Reads the run's events above `after`; -1: from the start. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, after: number): Reader;
   /** Reads the events of all runs of a thread, see {@link followThread}. */
@@ -78,6 +91,7 @@ interface Deps {
 
 export function createRuns(deps: Deps): Runs {
   const { system, journal, engine, hub, clock, random, assistants, webhooks } = deps;
+  const repeats = new Repeats(deps);
 
   async function findToRead(key: ThreadKey, id: string): Promise<RunRecord> {
     const run = await journal.run(key, id);
@@ -109,28 +123,70 @@ export function createRuns(deps: Deps): Runs {
   const isRunning = (key: ThreadKey, run: RunRecord) =>
     run.status === "pending" && system.isRunning(key, run.run_id);
 
-  return {
-    async start(key, request) {
-      webhooks.check(request.webhook);
-      const assistant = await assistants.resolve(key.tenant, request.assistant_id);
-      const id = uuid7(clock.now(), random.bytes(16));
-      const place = await placeOf(key, request);
-      const fork = forkOf(request);
-      if (fork !== null) await checkFork(key, fork);
-      return system.admit(key, draftOf(id, request, assistant, place));
-    },
+  async function start(key: ThreadKey, request: RunRequest, mark?: Mark): Promise<RunRecord> {
+    webhooks.check(request.webhook);
+    const assistant = await assistants.resolve(key.tenant, request.assistant_id);
+    const id = uuid7(clock.now(), random.bytes(16));
+    const place = await placeOf(key, request);
+    const fork = forkOf(request);
+    if (fork !== null) await checkFork(key, fork);
+    const draft = draftOf(id, request, assistant, place);
+    return system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
+  }
 
-    async startAlone(tenant, request, temporary) {
-      webhooks.check(request.webhook);
-      const assistant = await assistants.resolve(tenant, request.assistant_id);
-      const id = uuid7(clock.now(), random.bytes(16));
-      const metadata = storableObject(request.metadata, "metadata");
-      const keep = request.on_completion === "keep" || request.on_completion === "continue";
-      const create = keep ? { metadata } : { metadata, temporary };
-      const place = { thread_id: twin(id), metadata, create };
-      const fork = forkOf(request);
-      if (fork !== null) await checkFork({ tenant, thread: twin(id) }, fork);
-      return system.admit({ tenant, thread: twin(id) }, draftOf(id, request, assistant, place));
+  async function startAlone(
+    tenant: string,
+    request: RunRequest,
+    temporary: Temporary,
+    mark?: Mark,
+  ): Promise<RunRecord> {
+    webhooks.check(request.webhook);
+    const assistant = await assistants.resolve(tenant, request.assistant_id);
+    const id = uuid7(clock.now(), random.bytes(16));
+    const metadata = storableObject(request.metadata, "metadata");
+    const keep = request.on_completion === "keep" || request.on_completion === "continue";
+    const create = keep ? { metadata } : { metadata, temporary };
+    const place = { thread_id: twin(id), metadata, create };
+    const fork = forkOf(request);
+    if (fork !== null) await checkFork({ tenant, thread: twin(id) }, fork);
+    const draft = draftOf(id, request, assistant, place);
+    return system.admit(
+      { tenant, thread: twin(id) },
+      mark === undefined ? draft : { ...draft, once: mark(id) },
+    );
+  }
+
+  return {
+    ...createEnding({ system, journal, find }),
+
+    start: (key, request, again) =>
+      again === undefined
+        ? start(key, request)
+        : repeats.once(key.tenant, again, (mark) => start(key, request, mark)),
+
+    startAlone: (tenant, request, temporary, again) =>
+      again === undefined
+        ? startAlone(tenant, request, temporary)
+        : repeats.once(tenant, again, (mark) => startAlone(tenant, request, temporary, mark)),
+
+    async startBatch(tenant, requests) {
+      // What can be told before any of them runs is told before any does.
+      await each(requests, (request) => {
+        webhooks.check(request.webhook);
+        return assistants.resolve(tenant, request.assistant_id);
+      });
+      const started: RunRecord[] = [];
+      try {
+        await each(requests, async (request) => {
+          started.push(await startAlone(tenant, request, "background"));
+        });
+      } catch (cause) {
+        for (const { run_id, thread_id: thread } of started) {
+          await system.cancel({ tenant, thread }, run_id, "rollback").catch(() => undefined);
+        }
+        throw cause;
+      }
+      return started;
     },
 
     find,
@@ -142,33 +198,43 @@ export function createRuns(deps: Deps): Runs {
       return runOf(run, { isRunning: isRunning(key, run), position });
     },
 
-    async list(key, { limit, offset, status }) {
+    async list(key, { limit, offset, ...filter }) {
       const { active } = await threadAt(journal, key);
+      const { status, metadata } = filter;
       if (status === undefined || isTerminal(status)) {
-        const stored = status === undefined ? {} : { status };
-        const found = await journal.runs(key, { limit, offset, ...stored });
-        return { runs: found, total: await journal.countRuns(key, status) };
+        const found = await journal.runs(key, { ...filter, limit, offset });
+        return { runs: found, total: await journal.countRuns(key, filter) };
       }
       // The one that runs is stored as pending too, and must not take a place on their pages.
       const candidate = active === null ? undefined : await journal.run(key, active);
-      const running = candidate !== undefined && isRunning(key, candidate) ? [candidate] : [];
+      const fits = metadata === undefined || contains(candidate?.metadata, metadata);
+      const running = candidate !== undefined && fits && isRunning(key, candidate) ? [candidate] : [];
       if (status === "running") return { runs: running.slice(offset, offset + limit), total: running.length };
-      const stored = await journal.runs(key, { status, offset: 0, limit: offset + limit + 1 });
+      const stored = await journal.runs(key, { ...filter, offset: 0, limit: offset + limit + 1 });
       const waiting = stored.filter(({ run_id }) => run_id !== running[0]?.run_id);
-      const total = (await journal.countRuns(key, status)) - running.length;
+      const total = (await journal.countRuns(key, filter)) - running.length;
       return { runs: waiting.slice(offset, offset + limit), total: Math.max(total, 0) };
     },
 
     result: async (key, id) => resultOf({ journal, engine }, key, await system.ended(key, id)),
 
-    async cancel(key, id, action, wait) {
-      await find(key, id);
-      await system.cancel(key, id, action);
-      if (wait) await system.settled(key, id);
-    },
+    after: (key, { run_id }, checkpoint) => eventAt(journal, key, run_id, checkpoint),
 
     follow: (key, run, after) => hub.follow(key, run, { after }),
 
     followThread: (key, after) => followThread(deps, key, after),
   };
+}
+
+/** Does it for one after the other; what is refused is named by its place. */
+async function each(requests: readonly RunRequest[], work: (request: RunRequest) => unknown): Promise<void> {
+  for (const [i, request] of requests.entries()) {
+    try {
+      await work(request);
+    } catch (cause) {
+      if (!(cause instanceof ServiceError)) throw cause;
+      const fields = cause.fields.map(({ at, message }) => ({ at: `[${i}].${at}`, message }));
+      throw new ServiceError(cause.code, `[${i}]: ${cause.message}`, { cause, fields });
+    }
+  }
 }

@@ -5,6 +5,7 @@ import {
   checkpointKey,
   entryKey,
   kwargsKey,
+  lateKey,
   orderKey,
   ordinal,
   runKey,
@@ -39,6 +40,7 @@ export function forgetRuns(draft: Draft, runs: readonly string[]): void {
     draft.del(order);
     draft.del(runKey(prefix, run));
     draft.del(kwargsKey(prefix, run));
+    if (stored.due !== null && stored.seq_base > 0) draft.del(lateKey(prefix, stored.seq_base, run));
     draft.mark(sweepKey(key, run), MARK);
   }
   if (gone.size > 0) forgetCheckpoints(draft, gone, from);
@@ -55,12 +57,29 @@ function forgetCheckpoints(draft: Draft, runs: ReadonlySet<string>, from: number
   for (const value of written) {
     if (!kept.some((made) => holds(made, value))) draft.del(value.key);
   }
+  reparent(draft, gone, kept);
   for (const { ns, id } of gone) {
     draft.del(checkpointKey(prefix, ns, id));
     draft.del(writesMark(prefix, ns, id));
     for (const task of tasks.get(place(ns, id)) ?? []) {
       draft.del(writesPrefix(prefix, ns, id) + segment(task));
     }
+  }
+}
+
+/** What was built on one that goes follows on what that followed on. */
+function reparent(draft: Draft, gone: readonly StoredCheckpoint[], kept: readonly StoredCheckpoint[]): void {
+  const parents = new Map(gone.map(({ ns, id, parent }) => [place(ns, id), parent]));
+  for (const made of kept) {
+    let { parent } = made;
+    while (parent !== null) {
+      const above = parents.get(place(made.ns, parent));
+      if (above === undefined) break;
+      parent = above;
+    }
+    if (parent === made.parent) continue;
+    const { prefix } = draft.head;
+    draft.put(checkpointKey(prefix, made.ns, made.id), checkpointRows.row({ ...made, parent }));
   }
 }
 

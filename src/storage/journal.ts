@@ -2,10 +2,20 @@ import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { endOf, type EventChunk } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { RunRecord, RunStatus } from "../model/run.ts";
+import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { Append, Damage, Fence, HistoryQuery, Journal, RunsQuery } from "../ports/journal.ts";
+import type {
+  Append,
+  Damage,
+  Done,
+  Due,
+  Fence,
+  HistoryQuery,
+  Journal,
+  RunsFilter,
+  RunsQuery,
+} from "../ports/journal.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Committer } from "./committer.ts";
 import { Draft } from "./draft.ts";
@@ -29,6 +39,8 @@ import {
   writesPrefix,
 } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
+import { markDelayed, readDelayed } from "./delayed.ts";
+import { expireOnce, readOnce } from "./once.ts";
 import type { KvOutbox } from "./outbox.ts";
 import { EventReader, readValues } from "./reading.ts";
 import { MARK, readCheckpoint, readRun } from "./records.ts";
@@ -83,15 +95,22 @@ export class KvJournal implements Journal {
     return this.#sweeper.has(key) ? [] : this.#lists(key).newest(query);
   }
 
-  async countRuns(key: ThreadKey, status?: RunStatus): Promise<number> {
-    return this.#sweeper.has(key) ? 0 : this.#lists(key).count(status);
+  async countRuns(key: ThreadKey, filter: RunsFilter = {}): Promise<number> {
+    return this.#sweeper.has(key) ? 0 : this.#lists(key).count(filter);
   }
 
   async started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]> {
     const { next_run = 0 } = this.thread(key) ?? {};
     if (this.#sweeper.has(key)) return [];
-    const lists = this.#lists(key);
-    return lists.started(await lists.floor(seq, next_run - 1), limit);
+    return this.#lists(key).begun(seq, next_run - 1, limit);
+  }
+
+  delayed(limit: number): Promise<readonly Due[]> {
+    return readDelayed(this.#kv, limit);
+  }
+
+  once(tenant: string, name: string): Done | undefined {
+    return readOnce(this.#kv, tenant, name);
   }
 
   #lists(key: ThreadKey): RunLists {
@@ -223,6 +242,7 @@ export class KvJournal implements Journal {
         key: at,
         value: null,
       }));
+      ops.push(...markDelayed(key, head.delayed, null));
       ops.push({ key: sweepKey(key, null), value: MARK });
       this.#heads.forget(head);
       return this.#submit(ops, true).then(() => {
@@ -239,6 +259,10 @@ export class KvJournal implements Journal {
 
   expireEvents(before: number, from: ThreadKey | null, most: number): Promise<ThreadKey | null> {
     return expireEvents(this.#kv, this.#sweeper, { before, from, most });
+  }
+
+  expireOnce(before: number, most: number): Promise<boolean> {
+    return expireOnce(this.#kv, (ops) => this.#submit(ops, false), before, most);
   }
 
   verify(key?: ThreadKey): AsyncIterable<Damage> {

@@ -9,6 +9,7 @@ import type { Range } from "./kv.ts";
  *   h                                 the thread
  *   j/<seq>                           an append: contiguous from 1
  *   r/<run>  k/<run>  o/<order>/<run> a run; what it was created with; its place in the order of admission
+ *   s/<seq>/<run>                     a run that was delayed, by where it has begun
  *   c/<ns>/<id>                       a checkpoint
  *   b/<ns>/<channel>/<at>             a whole value
  *   l/<ns>/<channel>/<at>/<start>     items of a list from `start` on
@@ -74,6 +75,9 @@ export const kwargsKey = (p: string, run: string): string => `${p}k/${segment(ru
 export const orderPrefix = (p: string): string => `${p}o/`;
 export const orderKey = (p: string, order: number, run: string): string =>
   `${p}o/${ordinal(order)}/${segment(run)}`;
+export const latePrefix = (p: string): string => `${p}s/`;
+export const lateKey = (p: string, seq: number, run: string): string =>
+  `${p}s/${ordinal(seq)}/${segment(run)}`;
 export const checkpointPrefix = (p: string, ns: string): string => `${p}c/${segment(ns)}/`;
 export const checkpointKey = (p: string, ns: string, id: string): string =>
   `${p}c/${segment(ns)}/${segment(id)}`;
@@ -151,6 +155,9 @@ function placeOf(text: string): ItemPlace {
   return { namespace, key: unsegment(text.slice(end + 1)) };
 }
 
+/** A request that was carried out, by the name that its client gave it. */
+export const onceKey = (tenant: string, name: string): string => `${segment(tenant)}/q/${segment(name)}`;
+
 // --- of the server ---
 
 export const FORMAT_KEY = "!format";
@@ -161,6 +168,32 @@ export const CHECK_KEY = "!check";
 /** Threads with work, of all tenants side by side: what a boot reads. */
 export const ACTIVE = within("!active/");
 export const activeKey = (key: ThreadKey): string => `!active/${segment(key.tenant)}/${segment(key.thread)}`;
+
+/** Runs that wait for their time, of all tenants. */
+export const DELAYED = within("!due/");
+export const delayedKey = ({ tenant, thread }: ThreadKey, due: number, run: string): string =>
+  `!due/${ordinal(due)}/${segment(tenant)}/${segment(thread)}/${segment(run)}`;
+export function parseDelayed(key: string): {
+  readonly key: ThreadKey;
+  readonly run: string;
+  readonly due: number;
+} {
+  const [, due = "", tenant = "", thread = "", run = ""] = key.split("/").map(unsegment);
+  return { key: { tenant, thread }, run, due: parseOrdinal(due) };
+}
+
+/** Requests that were carried out, by the time at which they came. */
+export const ONCE = within("!once/");
+export const onceMark = (at: number, tenant: string, name: string): string =>
+  `!once/${ordinal(at)}/${segment(tenant)}/${segment(name)}`;
+export function parseOnce(key: string): {
+  readonly at: number;
+  readonly tenant: string;
+  readonly name: string;
+} {
+  const [, at = "", tenant = "", name = ""] = key.split("/").map(unsegment);
+  return { at: parseOrdinal(at), tenant, name };
+}
 
 /** What is deleted and has still to be swept: a thread's keys, or the events of one run. */
 export const SWEEPS = within("!sweep/");

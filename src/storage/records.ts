@@ -44,6 +44,7 @@ export const threadRows = columns<ThreadRecord>()([
   "next_event",
   "next_run",
   "temporary",
+  "delayed",
 ]);
 
 export const runRows = columns<StoredRun>()([
@@ -70,6 +71,8 @@ export const runRows = columns<StoredRun>()([
   "boot",
   "base_checkpoint",
   "base_writes",
+  "due",
+  "cancel_reason",
 ]);
 
 export const checkpointRows = columns<StoredCheckpoint>()([

@@ -1,11 +1,12 @@
-import type { RunRecord, RunStatus } from "../model/run.ts";
+import { contains } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { RunsQuery } from "../ports/journal.ts";
-import { lastSegment, orderPrefix, ordinal, within } from "./keys.ts";
+import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
+import { lastSegment, latePrefix, orderPrefix, ordinal, within } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { readRun, readStoredRun, type StoredRun } from "./records.ts";
 
-/** The runs of one thread in the order of their admission, which is also the order in which they begin. */
+/** The runs of one thread in the order of their admission, in which they also begin, but for those that were delayed. */
 export class RunLists {
   readonly #kv: Kv;
   readonly #key: ThreadKey;
@@ -17,12 +18,12 @@ export class RunLists {
     this.#prefix = prefix;
   }
 
-  async newest({ limit, offset, status }: RunsQuery): Promise<readonly RunRecord[]> {
+  async newest({ limit, offset, ...filter }: RunsQuery): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     if (limit < 1) return found;
     let skip = offset;
     for await (const id of this.#ids(0, true)) {
-      if (!this.#is(id, status) || skip-- > 0) continue;
+      if (!this.#fits(id, filter) || skip-- > 0) continue;
       const run = readRun(this.#get, this.#key, this.#prefix, id);
       // Forgotten since the list was begun.
       if (run === undefined) continue;
@@ -32,18 +33,35 @@ export class RunLists {
     return found;
   }
 
-  async count(status: RunStatus | undefined): Promise<number> {
+  async count(filter: RunsFilter): Promise<number> {
     let count = 0;
-    for await (const id of this.#ids(0)) if (this.#is(id, status)) count++;
+    for await (const id of this.#ids(0)) if (this.#fits(id, filter)) count++;
     return count;
   }
 
-  #is(id: string, status: RunStatus | undefined): boolean {
-    return status === undefined || this.#stored(id)?.status === status;
+  #fits(id: string, { status, metadata }: RunsFilter): boolean {
+    if (status === undefined && metadata === undefined) return true;
+    const run = this.#stored(id);
+    if (run === undefined || (status !== undefined && run.status !== status)) return false;
+    return metadata === undefined || contains(run.metadata, metadata);
+  }
+
+  /**
+   * Those that have begun, by where, from the last one on that begins at or below `seq`. `last`: the thread's newest order.
+   * Those that were delayed stand in a list of their own.
+   */
+  async begun(seq: number, last: number, limit: number): Promise<readonly RunRecord[]> {
+    const inOrder = await this.#inOrder(await this.#floor(seq, last), limit);
+    const late = await this.#late(seq, limit);
+    if (late.length === 0) return inOrder.slice(0, limit);
+    const both = [...inOrder, ...late].sort((one, other) => one.seq_base - other.seq_base);
+    // Each list begins with its own last one at or below `seq`.
+    const from = both.findLastIndex(({ seq_base }) => seq_base <= seq);
+    return both.slice(Math.max(0, from)).slice(0, limit);
   }
 
   /** The order of the last run that begins at or below `seq`; 0: there is none. `last`: the thread's newest order. */
-  async floor(seq: number, last: number): Promise<number> {
+  async #floor(seq: number, last: number): Promise<number> {
     let low = 0;
     let high = last;
     while (low < high) {
@@ -55,14 +73,28 @@ export class RunLists {
     return low;
   }
 
-  /** Those that have begun, from that order on. */
-  async started(order: number, limit: number): Promise<readonly RunRecord[]> {
+  async #inOrder(order: number, limit: number): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     for await (const id of this.#ids(order)) {
-      if (found.length >= limit) break;
+      // One more than asked for: the first may give way to one that was delayed.
+      if (found.length > limit) break;
       const run = readRun(this.#get, this.#key, this.#prefix, id);
       // Forgotten since the list was begun, or withdrawn before it began.
-      if (run !== undefined && run.seq_base > 0) found.push(run);
+      if (run !== undefined && hasBegunInOrder(run)) found.push(run);
+    }
+    return found;
+  }
+
+  async #late(seq: number, limit: number): Promise<readonly RunRecord[]> {
+    const prefix = latePrefix(this.#prefix);
+    const { gte, lt } = within(prefix);
+    const after = prefix + ordinal(seq + 1);
+    let from = after;
+    for await (const [key] of this.#kv.entries({ gte, lt: after, reverse: true, limit: 1 })) from = key;
+    const found: RunRecord[] = [];
+    for await (const [key] of this.#kv.entries({ gte: from, lt, limit: limit + 1 })) {
+      const run = readRun(this.#get, this.#key, this.#prefix, lastSegment(key));
+      if (run !== undefined) found.push(run);
     }
     return found;
   }
@@ -70,7 +102,7 @@ export class RunLists {
   async #first(order: number): Promise<StoredRun | undefined> {
     for await (const id of this.#ids(order)) {
       const run = this.#stored(id);
-      if (run !== undefined && run.seq_base > 0) return run;
+      if (run !== undefined && hasBegunInOrder(run)) return run;
     }
     return undefined;
   }
@@ -86,4 +118,9 @@ export class RunLists {
   }
 
   readonly #get = (key: string): Buffer | undefined => this.#kv.getSync(key);
+}
+
+/** Of those that were delayed, the order of admission does not tell where they began. */
+function hasBegunInOrder({ seq_base, due }: StoredRun | RunRecord): boolean {
+  return seq_base > 0 && due === null;
 }

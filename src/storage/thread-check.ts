@@ -6,6 +6,7 @@ import { unseal } from "./envelope.ts";
 import { isUnsettled } from "./heads.ts";
 import {
   activeKey,
+  delayedKey,
   eventsPrefix,
   headKey,
   indexKey,
@@ -41,6 +42,8 @@ export class ThreadCheck {
   readonly #runs = new Map<string, StoredRun>();
   readonly #kwargs = new Set<string>();
   readonly #ordered = new Set<string>();
+  /** Where runs that were delayed have begun. */
+  readonly #late = new Map<string, number>();
   readonly #checkpoints = new Map<string, Pick<StoredCheckpoint, "id" | "ns" | "parent" | "changes">>();
   readonly #wholes = new Set<string>();
   /** Length of each segment by its key. */
@@ -82,6 +85,9 @@ export class ThreadCheck {
         break;
       case "o":
         this.#ordered.add(unsegment(second));
+        break;
+      case "s":
+        this.#late.set(unsegment(second), parseOrdinal(first));
         break;
       case "c": {
         const { id, ns, parent, changes } = checkpointRows.record(value);
@@ -143,7 +149,8 @@ export class ThreadCheck {
     if (thread.checkpoint !== null && !this.#checkpoints.has(`/${segment(thread.checkpoint)}`)) {
       this.#found.push(`its latest checkpoint ${thread.checkpoint} is missing`);
     }
-    for (const run of thread.active === null ? thread.queue : [thread.active, ...thread.queue]) {
+    const delayed = (thread.delayed ?? []).map(({ run }) => run);
+    for (const run of [thread.active ?? [], thread.queue, delayed].flat()) {
       if (!this.#runs.has(run)) this.#found.push(`run ${run}, which is to be done, is missing`);
     }
     this.#checkMarks();
@@ -160,6 +167,10 @@ export class ThreadCheck {
         return marked ? "it is marked as having work and has none" : "it has work and is not marked";
       }
       const listed = this.#kv.getSync(indexKey(this.key)) !== undefined;
+      for (const { run, due } of thread.delayed ?? []) {
+        if (this.#kv.getSync(delayedKey(this.key, due, run)) === undefined)
+          return `run ${run} is delayed and not marked`;
+      }
       if (listed === (thread.temporary === null)) return undefined;
       return listed ? "it is hidden, and in the index of threads" : "it is not in the index of threads";
     };
@@ -174,6 +185,9 @@ export class ThreadCheck {
     }
     for (const id of this.#ordered) {
       if (!this.#runs.has(id)) this.#found.push(`run ${id} is in the order of runs and nowhere else`);
+    }
+    for (const [id, seq] of this.#late) {
+      if (this.#runs.get(id)?.seq_base !== seq) this.#found.push(`run ${id} did not begin late at ${seq}`);
     }
   }
 

@@ -2,8 +2,9 @@ import type { NewCheckpoint } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { endOf, type EventChunk } from "../model/event.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
-import type { Append } from "../ports/journal.ts";
+import type { Append, Done, Once } from "../ports/journal.ts";
 import { derive } from "./channels.ts";
+import { markDelayed } from "./delayed.ts";
 import type { Draft } from "./draft.ts";
 import { forgetRuns } from "./forgetting.ts";
 import { isUnsettled } from "./heads.ts";
@@ -15,6 +16,9 @@ import {
   headKey,
   indexKey,
   kwargsKey,
+  lateKey,
+  onceKey,
+  onceMark,
   orderKey,
   ordinal,
   runKey,
@@ -56,6 +60,7 @@ export function write(draft: Draft, append: Append): () => void {
     if (active) draft.mark(activeKey(key), MARK);
     else draft.del(activeKey(key));
   }
+  if (thread.delayed !== head.delayed) draft.ops.push(...markDelayed(key, head.delayed, thread.delayed));
   for (const run of runs) writeRun(draft, run, thread.seq);
   const latest = writeCheckpoints(draft, checkpoints, thread.seq);
   for (const left of writes) {
@@ -64,12 +69,14 @@ export function write(draft: Draft, append: Append): () => void {
   }
   if (events !== undefined) writeEvents(draft, events);
   for (const item of outbox) owe(draft.ops, key.tenant, item);
+  if (append.once !== undefined) markOnce(draft, append.once);
 
   return () => {
     head.epoch = thread.epoch;
     head.seq = thread.seq;
     head.next_run = thread.next_run;
     head.active = active;
+    head.delayed = thread.delayed;
     for (const run of runs) {
       if (isTerminal(run.status)) head.kwargs.delete(run.run_id);
       else head.kwargs.set(run.run_id, run.kwargs);
@@ -113,6 +120,24 @@ function writeRun(draft: Draft, run: RunRecord, seq: number): void {
   // An input may be large, and a run is stored several times: what has not changed stays where it is.
   if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
   draft.put(runKey(prefix, run.run_id), runRows.row(storedRun(run)));
+  if (run.due !== null && run.seq_base > 0) writeLate(draft, run, seq);
+}
+
+/** A run that was delayed has begun: not where its admission stands among the others. */
+function writeLate(draft: Draft, run: RunRecord, seq: number): void {
+  const { prefix } = draft.head;
+  const late = lateKey(prefix, run.seq_base, run.run_id);
+  if (draft.get(late) !== undefined) return;
+  draft.mark(late, MARK);
+  // Before, it has changed nothing: a rollback need not read what was appended while it waited.
+  draft.put(orderKey(prefix, run.order, run.run_id), seq);
+}
+
+function markOnce(draft: Draft, once: Once): void {
+  const { tenant, thread } = draft.head.key;
+  const done: Done = { ...once, thread };
+  draft.put(onceKey(tenant, once.name), done);
+  draft.mark(onceMark(once.at, tenant, once.name), MARK);
 }
 
 type Made = { readonly id: string; readonly refs: Refs };

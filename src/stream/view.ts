@@ -35,6 +35,8 @@ export interface View<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
   readonly rows: Readonly<Record<Fact["t"], Row | undefined>>;
+  /** Only what happens in these namespaces; null: in all. */
+  readonly only: ReadonlySet<string> | null;
   /** It shows messages as far as they have come: each piece needs those before it. */
   readonly accumulates: boolean;
   /** It shows more of a checkpoint than its own state: what tasks run from is kept for them. */
@@ -64,17 +66,21 @@ export const sse: Format<Uint8Array> = {
   },
 };
 
-/** `modes` that are unknown to the table show nothing; control events are in every view. */
+/** `namespaces`: what happens elsewhere is left out; `""` is the run's own graph. `modes` that are unknown to the table show nothing; control events are in every view. */
 export function viewOf<Out>(
   modes: readonly StreamMode[],
   subgraphs: boolean,
   format: Format<Out>,
+  namespaces?: readonly string[],
 ): View<Out> {
   const wanted = [...new Set(modes)].sort();
-  const key = `${format.name}${subgraphs ? "+" : "-"}${wanted.join()}`;
+  const only = namespaces === undefined ? null : new Set([...namespaces].sort());
+  const place = only === null ? "" : ` ${JSON.stringify([...only])}`;
+  const key = `${format.name}${subgraphs ? "+" : "-"}${wanted.join()}${place}`;
   return {
     key,
     subgraphs,
+    only,
     rows: rowsOf(wanted),
     accumulates: wanted.includes("messages"),
     remembers: REMEMBERS.some((mode) => wanted.includes(mode)),
@@ -145,15 +151,20 @@ class Rendering<Out> implements Page {
   run(): Eventually<Rendered<Out>> {
     const { entry, after } = this.#segment;
     const { facts } = entry.chunk;
-    const { rows } = this.#view;
+    const { rows, only } = this.#view;
     for (; this.#place < facts.length; this.#place++) {
       const fact = facts[this.#place] as Fact;
       if (this.#slot === 0) {
+        // Where a message is, its beginning tells.
+        if (only !== null && namesMessage(fact) && this.source.head(fact.m) === undefined) {
+          const wait = this.source.seek(fact.m);
+          if (wait instanceof Promise) return wait.then(() => this.run());
+        }
         const wait = this.#meet(fact);
         if (wait !== undefined) return wait.then(() => this.run());
       }
       const row = rows[fact.t];
-      if (row !== undefined) {
+      if (row !== undefined && (only === null || this.#isIn(fact, only))) {
         while (this.#slot < row.length) {
           const id = this.#id + this.#slot;
           const renderer = row[this.#slot++];
@@ -166,6 +177,12 @@ class Rendering<Out> implements Page {
       this.#id += width(fact);
     }
     return { out: this.#out.done(), partials: this.#partials };
+  }
+
+  /** What is of no namespace is in every one. */
+  #isIn(fact: Fact, only: ReadonlySet<string>): boolean {
+    if (namesMessage(fact)) return only.has(this.source.head(fact.m)?.fact.ns ?? "");
+    return !("ns" in fact) || only.has(fact.ns);
   }
 
   put(id: number, event: string, data: string): void {

@@ -10,6 +10,8 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** From this size on a body is looked through before it is parsed: deep nesting would stop the server for seconds. */
 const LARGE = 64 * 1024;
+/** Members that a list may have. */
+const MOST = 1000;
 
 /**
  * Reads a body that holds a JSON object, whatever its content type says; an empty one is `{}`. A member that is null is as
@@ -17,12 +19,29 @@ const LARGE = 64 * 1024;
  * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `validation.failed`
  */
 export async function readObject(request: HttpRequest): Promise<RawBody> {
-  const coding = request.header("content-encoding") ?? "";
-  if (coding !== "" && coding.toLowerCase() !== "identity") {
-    const message = `content-encoding ${coding.slice(0, 100)} is not served: send the body as it is`;
-    throw new ServiceError("body.encoded", message);
-  }
+  checkEncoding(request);
   return objectOf(await request.body());
+}
+
+/** The same of a body that holds a list of objects, one at least. Throws as {@link readObject} does. */
+export async function readList(request: HttpRequest): Promise<readonly RawBody[]> {
+  checkEncoding(request);
+  const body = parseJson(await request.body());
+  if (!Array.isArray(body) || body.length === 0)
+    throw invalidField("body", "must be a JSON array of objects");
+  if (body.length > MOST) throw invalidField("body", `must have at most ${MOST} members`);
+  return body.map((item, i) => {
+    if (!isObject(item)) throw invalidField(`[${i}]`, "must be a JSON object");
+    dropNulls(item);
+    return item as RawBody;
+  });
+}
+
+function checkEncoding(request: HttpRequest): void {
+  const coding = request.header("content-encoding") ?? "";
+  if (coding === "" || coding.toLowerCase() === "identity") return;
+  const message = `content-encoding ${coding.slice(0, 100)} is not served: send the body as it is`;
+  throw new ServiceError("body.encoded", message);
 }
 
 /** The same of bytes that came otherwise. Throws as {@link readObject} does. */

@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from "../model/json.ts";
 import { invalidField } from "./errors.ts";
 
 const NONE: readonly string[] = [];
@@ -27,6 +28,25 @@ export class Query {
   labels(name: string): readonly string[] {
     const given = (this.#params?.getAll(name) ?? []).filter((text) => text !== "");
     return given.flatMap((text) => listIn(text) ?? text.split("."));
+  }
+
+  /** A repeated parameter, as it is: an empty text counts. A JSON array of strings is as good. */
+  all(name: string): readonly string[] {
+    const given = this.#params?.getAll(name) ?? NONE;
+    return given.flatMap((text) => (text.startsWith("[") ? jsonList(name, text) : text));
+  }
+
+  /** A parameter that holds a JSON object. */
+  object(name: string): JsonObject | undefined {
+    const text = this.text(name);
+    if (text === undefined || text === "") return undefined;
+    try {
+      const value: unknown = JSON.parse(text);
+      if (isObject(value)) return value;
+    } catch {
+      // Told below.
+    }
+    throw invalidField(name, "must be a JSON object");
   }
 
   flag(name: string): boolean | undefined {

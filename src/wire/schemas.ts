@@ -137,6 +137,9 @@ export const runCreate = shape(
     langsmith_tracer: Type.Optional(
       Type.Object({ project_name: Type.Optional(text), example_id: Type.Optional(text) }),
     ),
+    // A year and a day: a wait that is longer is a slip of the pen.
+    after_seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 31_708_800 })),
+    timeout_seconds: Type.Optional(Type.Number({ minimum: 0.001, maximum: 31_708_800 })),
     // An answer that nobody waits for is refused with and without it.
     strict_resume: Type.Optional(Type.Boolean()),
   }),
@@ -146,6 +149,16 @@ export const runCancel = shape(
   Type.Object({
     run_id: Type.Optional(Type.String({ format: "uuid" })),
     action: Type.Optional(Type.Enum(cancelActions)),
+    reason: Type.Optional(Type.String({ maxLength: 200 })),
+    wait: Type.Optional(Type.Boolean()),
+  }),
+);
+
+export const runsCancel = shape(
+  Type.Object({
+    thread_id: Type.Optional(Type.String({ format: "uuid" })),
+    run_ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { minItems: 1, maxItems: 1000 })),
+    status: Type.Optional(Type.Enum(["pending", "running", "all"])),
   }),
 );
 

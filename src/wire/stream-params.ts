@@ -1,3 +1,4 @@
+import { parseUuid } from "../model/ids.ts";
 import { type StreamMode, streamModes } from "../model/run.ts";
 import { invalidField } from "./errors.ts";
 import type { Query } from "./query.ts";
@@ -45,4 +46,28 @@ export function modesOf(query: Query): readonly StreamMode[] | undefined {
     if (found !== undefined) return found;
     throw invalidField("stream_mode", `"${name.slice(0, 40)}" must be one of ${streamModes.join(", ")}`);
   });
+}
+
+/** Namespaces that a query may name, and characters of one. */
+const MOST_NAMESPACES = 100;
+const LONGEST_NAMESPACE = 2_000;
+
+/** The query's filter `namespace`, repeated; undefined where there is none. @throws ServiceError `validation.failed` */
+export function namespacesOf(query: Query): readonly string[] | undefined {
+  const names = query.all("namespace");
+  if (names.length === 0) return undefined;
+  if (names.length > MOST_NAMESPACES || names.some(({ length }) => length > LONGEST_NAMESPACE)) {
+    const most = `${MOST_NAMESPACES} names of up to ${LONGEST_NAMESPACE} characters`;
+    throw invalidField("namespace", `must be at most ${most}`);
+  }
+  return names;
+}
+
+/** The query's `checkpoint_id`: the state that the client has. @throws ServiceError `validation.failed` */
+export function checkpointOf(query: Query): string | undefined {
+  const text = query.text("checkpoint_id");
+  if (text === undefined || text === "") return undefined;
+  const id = parseUuid(text);
+  if (id === undefined) throw invalidField("checkpoint_id", "must be a UUID");
+  return id;
 }

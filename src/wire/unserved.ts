@@ -1,7 +1,6 @@
 import { isObject } from "../model/json.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./errors.ts";
-import type { Query } from "./query.ts";
 
 /** Known fields that are not served yet, and what may stand in them because it asks for nothing. */
 type Unserved = { readonly [field: string]: (value: unknown) => boolean };
@@ -15,21 +14,11 @@ const blank = (value: unknown) => isObject(value) && Object.keys(value).length =
 
 const bodies = {
   thread: { ttl: never },
-  run: {
-    after_seconds: only(0),
-  },
+  run: {},
   assistant: {},
-  cancel: { wait: only(false), reason: never },
   // A run starts from a state of its root graph.
   checkpoint: { checkpoint_ns: only(""), checkpoint_map: blank },
 } as const satisfies { readonly [body: string]: Unserved };
-
-const queries = {
-  runs: { metadata: [] },
-  create: { namespace: [] },
-  stream: { namespace: [], checkpoint_id: [] },
-  cancel: { reason: [] },
-} as const satisfies { readonly [query: string]: { readonly [field: string]: readonly string[] } };
 
 /** Refuses what would otherwise be ignored, and so be taken for served. @throws ServiceError `validation.failed` */
 export function refuseUnserved(body: RawBody, kind: keyof typeof bodies): void {
@@ -46,15 +35,5 @@ function refuse(object: { readonly [name: string]: unknown }, unserved: Unserved
     const value = Object.hasOwn(object, field) ? object[field] : undefined;
     if (value === undefined || value === null || unserved[field]?.(value)) continue;
     throw invalidField(`${under}${field}`, "is not served yet");
-  }
-}
-
-/** The same for a query. */
-export function refuseUnservedQuery(query: Query, kind: keyof typeof queries): void {
-  const unserved: { readonly [field: string]: readonly string[] } = queries[kind];
-  for (const field in unserved) {
-    const value = query.text(field);
-    if (value === undefined || unserved[field]?.includes(value.toLowerCase())) continue;
-    throw invalidField(field, "is not served yet");
   }
 }

@@ -27,7 +27,7 @@ export class Server {
   readonly storage: Storage;
   readonly system: ThreadSystem;
   readonly hub: Hub;
-  readonly #clock: SimulatedClock;
+  readonly clock: SimulatedClock;
   readonly #random: SimulatedRandom;
 
   private constructor(
@@ -42,7 +42,7 @@ export class Server {
     this.scheduler = scheduler;
     this.system = system;
     this.hub = hub;
-    this.#clock = clock;
+    this.clock = clock;
     this.#random = random;
   }
 
@@ -52,16 +52,19 @@ export class Server {
       kv = new MemoryKv(),
       limits = {},
       seed = 1,
+      at,
       born,
     }: {
       kv?: Kv;
       limits?: Partial<SystemLimits>;
       seed?: number;
+      /** What the clock on the wall says when it starts. */
+      at?: number;
       /** Told of what the server runs on before anything runs, so that it can be killed while it recovers. */
       born?: (scheduler: SimulatedScheduler) => void;
     } = {},
   ): Promise<Server> {
-    const clock = new SimulatedClock();
+    const clock = new SimulatedClock(at);
     const scheduler = new SimulatedScheduler(clock);
     born?.(scheduler);
     const random = new SimulatedRandom(seed);
@@ -97,7 +100,7 @@ export class Server {
   }
 
   newId(): string {
-    return uuid7(this.#clock.now(), this.#random.bytes(16));
+    return uuid7(this.clock.now(), this.#random.bytes(16));
   }
 
   async thread(): Promise<ThreadKey> {

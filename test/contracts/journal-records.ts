@@ -56,8 +56,14 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     expect(await list({ limit: 5, offset: 0, status: "error" })).toEqual([8]);
     expect(await list({ limit: 2, offset: 32, status: "pending" })).toEqual([7, 6]);
     expect(await list({ limit: 5, offset: 100 })).toEqual([]);
-    const count = (status?: "error" | "pending") => opened().journal.countRuns(one.key, status);
+    const count = (status?: "error" | "pending") => opened().journal.countRuns(one.key, status && { status });
     expect([await count(), await count("error"), await count("pending")]).toEqual([40, 1, 39]);
+    await one.append({ runs: [aRun(one.key, 9, { metadata: { a: { b: 1, c: 2 } } })] });
+    const metadata = { a: { b: 1 } };
+    const found = await opened().journal.runs(one.key, { limit: 5, offset: 0, metadata, status: "pending" });
+    expect(found.map((run) => run.order)).toEqual([9]);
+    expect(await opened().journal.countRuns(one.key, { metadata })).toBe(1);
+    expect(await opened().journal.countRuns(one.key, { metadata, status: "error" })).toBe(0);
   });
 
   test("threads with work are listed, and no others", async () => {

@@ -53,4 +53,32 @@ export function startedContract(opened: Opened): void {
     await journal.remove(one.key, { epoch, seq });
     expect(await journal.started(one.key, 0, 10)).toEqual([]);
   });
+
+  test("a run that was delayed stands where it began, whatever its place in the order of admission", async () => {
+    const one = new Writer(() => opened().journal, threadKey(1));
+    await one.append();
+    // By admission; the first and the fourth were delayed, and began last and third.
+    const bases = [60, 10, 20, 30, 40, 50];
+    for (const [i, seq_base] of bases.entries()) {
+      const due = seq_base === 60 || seq_base === 30 ? 1 : null;
+      await one.append({ runs: [aRun(one.key, i + 1, { seq_base, due })], thread: { next_run: i + 2 } });
+    }
+    const { journal } = opened();
+    for (const limit of [1, 2, 3, 10]) {
+      for (let seq = 0; seq <= 70; seq += 5) {
+        const all = [...bases].sort((a, b) => a - b);
+        const floor = Math.max(
+          0,
+          all.findLastIndex((base) => base <= seq),
+        );
+        const found = await journal.started(one.key, seq, limit);
+        expect(
+          found.map(({ seq_base }) => seq_base),
+          `${seq}, ${limit}`,
+        ).toEqual(all.slice(floor, floor + limit));
+      }
+    }
+    await one.append({ forget: [id(1), id(4)] });
+    expect((await journal.started(one.key, 0, 10)).map(({ seq_base }) => seq_base)).toEqual([10, 20, 40, 50]);
+  });
 }

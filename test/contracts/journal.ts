@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe } from "vitest";
 import type { Harness, Opened, Supports } from "./harness.ts";
+import { delayedContract } from "./journal-delayed.ts";
 import { eventsContract } from "./journal-events.ts";
 import { fencingContract } from "./journal-fencing.ts";
 import { forgettingContract } from "./journal-forgetting.ts";
@@ -31,6 +32,9 @@ export function journalContract(name: string, open: () => Promise<Harness>, supp
     });
     describe("runs that have begun", () => {
       startedContract(opened);
+    });
+    describe("delays, and requests that come again", () => {
+      delayedContract(opened);
     });
     describe("taking back", () => {
       forgettingContract(opened, supports);

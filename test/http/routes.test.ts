@@ -201,7 +201,7 @@ describe("cancel", () => {
     const { ask, asked } = protocol();
     const answer = await ask("POST", `${ONE}/cancel${query}`);
     expect([answer.status, answer.text]).toEqual([status, ""]);
-    expect(asked.at(-1)?.args.slice(1)).toEqual([RUN, action, wait]);
+    expect(asked.at(-1)?.args.slice(1)).toEqual([RUN, action, { wait }]);
     expect(answer.headers["location"]).toBe(wait ? `${ONE}/join` : undefined);
   });
 });

@@ -203,7 +203,16 @@ export function protocol(
     },
     runs: {
       start: async (key: ThreadKey, request) => (note("runs.start", key, request), runRecord(request)),
-      startAlone: async (...args) => (note("runs.startAlone", ...args), runRecord(args[1])),
+      startAlone: async (tenant, request, temporary) => (
+        note("runs.startAlone", tenant, request, temporary),
+        runRecord(request)
+      ),
+      startBatch: async (...args) => (note("runs.startBatch", ...args), args[1].map(runRecord)),
+      after: async () => -1,
+      cancelAll: async (...args) => note("runs.cancelAll", ...args),
+      cancelSome: async (...args) => note("runs.cancelSome", ...args),
+      cancelEverywhere: async (...args) => note("runs.cancelEverywhere", ...args),
+      remove: async (...args) => note("runs.remove", ...args),
       findToRead: async (...args) => (note("runs.findToRead", ...args), runRecord()),
       find: async (...args) => (note("runs.find", ...args), runRecord()),
       show: (_, run) => runOf(run, { isRunning: true, position: undefined }),

@@ -59,6 +59,7 @@ beforeEach(async () => {
     update: () => Promise.reject(new Error("not here")),
     settled: async () => settled,
     ended: async () => ({ run: settled }),
+    forget: () => Promise.reject(new TypeError("nothing is deleted here")),
     cancel: async () => undefined,
     positionOf: () => undefined,
     isRunning: (_, id) => id === running,

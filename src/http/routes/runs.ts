@@ -5,9 +5,9 @@ import type { HttpDeps } from "../deps.ts";
 import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
 import { pageHeaders, pick } from "../page.ts";
 import type { Route } from "../router.ts";
-import { cancelActions, LIMITS, OFFSETS } from "../../wire/schemas.ts";
+import { LIMITS, OFFSETS } from "../../wire/schemas.ts";
 import { startAlone, type Started, startRun } from "../start.ts";
-import { refuseUnservedQuery } from "../../wire/unserved.ts";
+import { batchOf } from "../../wire/run-request.ts";
 
 const STATUSES = [
   "pending",
@@ -28,6 +28,9 @@ const FIELDS: ReadonlySet<string> = new Set([
   "status",
   "kwargs",
   "multitask_strategy",
+  "cancel_reason",
+  "queue_position",
+  "scheduled_for",
 ]);
 
 export function runRoutes(deps: HttpDeps): readonly Route[] {
@@ -56,7 +59,7 @@ export function runRoutes(deps: HttpDeps): readonly Route[] {
       async handle(call) {
         const key = call.thread();
         const { query } = call;
-        refuseUnservedQuery(query, "runs");
+        const metadata = query.object("metadata");
         const select = query.list("select");
         const odd = select.find((field) => !FIELDS.has(field));
         if (odd !== undefined) throw invalidField("select", `"${odd.slice(0, 100)}" is no field of a run`);
@@ -65,6 +68,7 @@ export function runRoutes(deps: HttpDeps): readonly Route[] {
           limit: query.integer("limit", LIMITS),
           offset: query.integer("offset", OFFSETS),
           ...(status !== undefined && { status }),
+          ...(metadata !== undefined && { metadata }),
         };
         const { runs: found, total } = await runs.list(key, page);
         const shown = found.map((run) => pick(runs.show(key, run), select));
@@ -81,16 +85,13 @@ export function runRoutes(deps: HttpDeps): readonly Route[] {
     },
     {
       method: "POST",
-      path: "/threads/:thread_id/runs/:run_id/cancel",
+      path: "/runs/batch",
       async handle(call) {
-        const key = call.thread();
-        const id = call.run();
-        refuseUnservedQuery(call.query, "cancel");
-        const wait = call.query.flag("wait") ?? false;
-        const action = call.query.choice("action", cancelActions) ?? "interrupt";
-        await runs.cancel(key, id, action, wait);
-        if (!wait) return call.send(202, {});
-        call.send(204, { location: `/threads/${key.thread}/runs/${id}/join` });
+        const { tenant } = call;
+        const started = await runs.startBatch(tenant, batchOf(await call.list()));
+        call.json(
+          started.map((run) => ({ ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" })),
+        );
       },
     },
   ];

@@ -15,18 +15,34 @@ import {
   startRun,
   type Started,
 } from "../start.ts";
-import { afterHeader, afterQuery, checkThreadModes, modesOf } from "../../wire/stream-params.ts";
-import { refuseUnservedQuery } from "../../wire/unserved.ts";
+import {
+  afterHeader,
+  afterQuery,
+  checkpointOf,
+  checkThreadModes,
+  modesOf,
+  namespacesOf,
+} from "../../wire/stream-params.ts";
+
+/** What of a run's events a client wants. */
+interface Wanted {
+  readonly modes: Modes;
+  /** Undefined: all that the run shows. */
+  readonly namespaces: readonly string[] | undefined;
+}
 
 export function streamRoutes(deps: HttpDeps): readonly Route[] {
   const { service, scheduler, logger } = deps;
   const views = new Views();
 
-  function answer(call: Call, started: Started, modes: Modes, after: number): void {
+  function answer(call: Call, started: Started, { modes, namespaces }: Wanted, after: number): void {
     const { key, run, path } = started;
     const headers = { "content-location": path, location: `${path}/stream`, ...SSE_HEADERS };
     if (call.isHead) return call.send(200, headers);
-    const view = views.of(modes, run.kwargs.subgraphs);
+    // Who names a subgraph wants to see it.
+    const subgraphs = run.kwargs.subgraphs || namespaces?.some((ns) => ns !== "") === true;
+    const view =
+      namespaces === undefined ? views.of(modes, subgraphs) : viewOf(modes, subgraphs, sse, namespaces);
     const reader = service.runs.follow(key, run, after);
     // A comment, so that the head goes out at once.
     const stream = call.open(headers, HEARTBEAT);
@@ -35,12 +51,15 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
 
   async function join(call: Call, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
     const { query } = call;
-    refuseUnservedQuery(query, "stream");
+    const checkpoint = checkpointOf(query);
+    const namespaces = namespacesOf(query);
     const asked = modesOf(query);
     const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
     const run = await service.runs.findToRead(key, id);
     const started = { key, run, path: pathOf(run), cancelOnDisconnect };
-    answer(call, started, asked ?? run.kwargs.stream_mode, afterOf(call) ?? -1);
+    let after = afterOf(call) ?? -1;
+    if (after < 0 && checkpoint !== undefined) after = await service.runs.after(key, run, checkpoint);
+    answer(call, started, { modes: asked ?? run.kwargs.stream_mode, namespaces }, after);
   }
 
   /** All runs of a thread, those that begin later too; ids are the thread's numbers. It never ends by itself. */
@@ -68,16 +87,18 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
       method: "POST",
       path: "/threads/:thread_id/runs/stream",
       async handle(call) {
+        const namespaces = namespacesOf(call.query);
         const started = await startRun(deps, call);
-        answer(call, started, started.run.kwargs.stream_mode, -1);
+        answer(call, started, { modes: started.run.kwargs.stream_mode, namespaces }, -1);
       },
     },
     {
       method: "POST",
       path: "/runs/stream",
       async handle(call) {
+        const namespaces = namespacesOf(call.query);
         const started = await startAlone(deps, call, true);
-        answer(call, started, started.run.kwargs.stream_mode, -1);
+        answer(call, started, { modes: started.run.kwargs.stream_mode, namespaces }, -1);
       },
     },
     {

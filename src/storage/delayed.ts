@@ -1,0 +1,27 @@
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { Due } from "../ports/journal.ts";
+import { DELAYED, delayedKey, parseDelayed } from "./keys.ts";
+import type { Kv, Op } from "./kv.ts";
+import { MARK } from "./records.ts";
+
+type Delayed = ThreadRecord["delayed"];
+
+/** Runs of all threads that wait for their time, the first ones. */
+export async function readDelayed(kv: Kv, limit: number): Promise<readonly Due[]> {
+  const found: Due[] = [];
+  if (limit < 1) return found;
+  for await (const [mark] of kv.entries({ ...DELAYED, limit })) found.push(parseDelayed(mark));
+  return found;
+}
+
+/** What the index of them has to change for a thread. */
+export function markDelayed(key: ThreadKey, before: Delayed, after: Delayed): Op[] {
+  const marked = new Set(before?.map(({ run, due }) => delayedKey(key, due, run)));
+  const ops: Op[] = [];
+  for (const { run, due } of after ?? []) {
+    const mark = delayedKey(key, due, run);
+    if (!marked.delete(mark)) ops.push({ key: mark, value: MARK });
+  }
+  for (const mark of marked) ops.push({ key: mark, value: null });
+  return ops;
+}

@@ -1,0 +1,31 @@
+import type { Done } from "../ports/journal.ts";
+import { unseal } from "./envelope.ts";
+import { ONCE, onceKey, parseOnce } from "./keys.ts";
+import type { Kv, Op } from "./kv.ts";
+
+/** A request that was carried out, by the name that its client gave it. */
+export function readOnce(kv: Kv, tenant: string, name: string): Done | undefined {
+  const bytes = kv.getSync(onceKey(tenant, name));
+  return bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as Done);
+}
+
+/** Forgets those that came before `before`, at most `most`; true: there are more. */
+export async function expireOnce(
+  kv: Kv,
+  submit: (ops: readonly Op[]) => Promise<void>,
+  before: number,
+  most: number,
+): Promise<boolean> {
+  const ops: Op[] = [];
+  let count = 0;
+  for await (const [mark] of kv.entries({ ...ONCE, limit: most })) {
+    const { at, tenant, name } = parseOnce(mark);
+    if (at >= before) break;
+    count++;
+    ops.push({ key: mark, value: null });
+    // The name may have been taken anew since.
+    if (readOnce(kv, tenant, name)?.at === at) ops.push({ key: onceKey(tenant, name), value: null });
+  }
+  if (ops.length > 0) await submit(ops);
+  return count >= most;
+}

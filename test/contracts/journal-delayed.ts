@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { aRun, id, threadKey, Writer } from "../storage/samples.ts";
+import type { Opened } from "./harness.ts";
+
+/** Runs that wait for their time, and requests that are carried out once. */
+export function delayedContract(opened: Opened): void {
+  async function delayed(n: number, tenant: string, ...dues: number[]): Promise<Writer> {
+    const one = new Writer(() => opened().journal, threadKey(n, tenant));
+    const runs = dues.map((due, i) => aRun(one.key, 10 * n + i, { due }));
+    await one.append({
+      runs,
+      thread: { delayed: runs.map(({ run_id, due }) => ({ run: run_id, due: due ?? 0 })) },
+    });
+    return one;
+  }
+
+  test("delayed runs of all threads are told by their time, as long as their threads name them", async () => {
+    const { journal } = opened();
+    const one = await delayed(1, "_", 300, 100);
+    const other = await delayed(2, "other", 200);
+    const all = (await journal.delayed(10)).map(({ key, run, due }) => [key.tenant, run, due]);
+    expect(all).toEqual([
+      ["_", id(11), 100],
+      ["other", id(20), 200],
+      ["_", id(10), 300],
+    ]);
+    expect(await journal.delayed(1)).toEqual([{ key: one.key, run: id(11), due: 100 }]);
+    expect(await journal.delayed(0)).toEqual([]);
+    await one.append({ thread: { delayed: [{ run: id(10), due: 300 }] } });
+    expect((await journal.delayed(10)).map(({ run }) => run)).toEqual([id(20), id(10)]);
+    // Also where the head was let go, and is read anew.
+    journal.release(other.key);
+    await other.append({ thread: { delayed: null } });
+    expect((await journal.delayed(10)).map(({ run }) => run)).toEqual([id(10)]);
+    const { epoch, seq } = one.record;
+    await journal.remove(one.key, { epoch, seq });
+    expect(await journal.delayed(10)).toEqual([]);
+  });
+
+  test("a request is known by its name, of its tenant alone, until it is forgotten", async () => {
+    const { journal } = opened();
+    const one = new Writer(() => journal, threadKey(1));
+    await one.append();
+    const once = { name: "n", digest: "d", run: id(1), at: 1_000 };
+    await one.append({ runs: [aRun(one.key, 1)], once });
+    expect(await journal.once("_", "n")).toEqual({ ...once, thread: one.key.thread });
+    expect(await journal.once("other", "n")).toBeUndefined();
+    expect(await journal.expireOnce(1_000, 10)).toBe(false);
+    expect(await journal.once("_", "n")).toBeDefined();
+    // Taken anew: the older one does not take it along.
+    await one.append({ once: { ...once, run: id(2), at: 5_000 } });
+    expect(await journal.expireOnce(2_000, 10)).toBe(false);
+    expect(await journal.once("_", "n")).toMatchObject({ run: id(2) });
+    await one.append({ once: { ...once, name: "m", at: 5_000 } });
+    expect(await journal.expireOnce(6_000, 1)).toBe(true);
+    expect(await journal.expireOnce(6_000, 5)).toBe(false);
+    expect([await journal.once("_", "n"), await journal.once("_", "m")]).toEqual([undefined, undefined]);
+  });
+}
