@@ -19,7 +19,6 @@ import type {
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Committer } from "./committer.ts";
 import { Draft } from "./draft.ts";
-import { unseal } from "./envelope.ts";
 import { expireEvents } from "./expiring.ts";
 import { fenced, judge, misnumbered, refuse } from "./fence.ts";
 import type { Head, Heads } from "./heads.ts";
@@ -27,14 +26,11 @@ import {
   ACTIVE,
   activeKey,
   checkpointKey,
-  checkpointPrefix,
   headKey,
   indexKey,
-  lastSegment,
   parseMark,
   sweepKey,
   threadPrefix,
-  within,
   writesMark,
   writesPrefix,
 } from "./keys.ts";
@@ -42,6 +38,7 @@ import type { Kv, Op } from "./kv.ts";
 import { markDelayed, readDelayed } from "./delayed.ts";
 import { expireOnce, readOnce } from "./once.ts";
 import type { KvOutbox } from "./outbox.ts";
+import { readHistory, readWrites } from "./history.ts";
 import { EventReader, readValues } from "./reading.ts";
 import { MARK, readCheckpoint, readRun } from "./records.ts";
 import { RunLists } from "./run-lists.ts";
@@ -125,19 +122,8 @@ export class KvJournal implements Journal {
     return bytes && readCheckpoint(bytes, key, id);
   }
 
-  async history(key: ThreadKey, { ns, limit, before, after }: HistoryQuery): Promise<readonly Checkpoint[]> {
-    const found: Checkpoint[] = [];
-    if (limit < 1 || this.#sweeper.has(key)) return found;
-    const prefix = threadPrefix(key);
-    const range = within(checkpointPrefix(prefix, ns));
-    const lt = before === undefined ? range.lt : checkpointKey(prefix, ns, before);
-    // The smallest key above it.
-    const gte = after === undefined ? range.gte : `${checkpointKey(prefix, ns, after)} `;
-    const reverse = after === undefined;
-    for await (const [at, bytes] of this.#kv.entries({ gte, lt, reverse, limit })) {
-      found.push(readCheckpoint(bytes, key, lastSegment(at)));
-    }
-    return reverse ? found : found.reverse();
+  async history(key: ThreadKey, query: HistoryQuery): Promise<readonly Checkpoint[]> {
+    return this.#sweeper.has(key) ? [] : readHistory(this.#kv, key, query);
   }
 
   values(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject> {
@@ -161,15 +147,7 @@ export class KvJournal implements Journal {
     // Most checkpoints have none; finding that out by a range would cost a turn.
     if (this.#sweeper.has(key) || this.#kv.getSync(writesMark(prefix, ns, checkpoint)) === undefined)
       return [];
-    return this.#readWrites(key, writesPrefix(prefix, ns, checkpoint));
-  }
-
-  async #readWrites(key: ThreadKey, prefix: string): Promise<readonly TaskWrites[]> {
-    const found: TaskWrites[] = [];
-    for await (const [at, bytes] of this.#kv.entries(within(prefix))) {
-      found.push(unseal(bytes, key, `what task ${lastSegment(at)} left`) as TaskWrites);
-    }
-    return found;
+    return readWrites(this.#kv, key, writesPrefix(prefix, ns, checkpoint));
   }
 
   // --- events ---

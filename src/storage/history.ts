@@ -1,0 +1,36 @@
+import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { HistoryQuery } from "../ports/journal.ts";
+import { unseal } from "./envelope.ts";
+import { checkpointKey, checkpointPrefix, lastSegment, threadPrefix, within } from "./keys.ts";
+import type { Kv } from "./kv.ts";
+import { readCheckpoint } from "./records.ts";
+
+/** Checkpoints of a namespace, newest first. */
+export async function readHistory(
+  kv: Kv,
+  key: ThreadKey,
+  { ns, limit, before, after }: HistoryQuery,
+): Promise<readonly Checkpoint[]> {
+  const found: Checkpoint[] = [];
+  if (limit < 1) return found;
+  const prefix = threadPrefix(key);
+  const range = within(checkpointPrefix(prefix, ns));
+  const lt = before === undefined ? range.lt : checkpointKey(prefix, ns, before);
+  // The smallest key above it.
+  const gte = after === undefined ? range.gte : `${checkpointKey(prefix, ns, after)} `;
+  const reverse = after === undefined;
+  for await (const [at, bytes] of kv.entries({ gte, lt, reverse, limit })) {
+    found.push(readCheckpoint(bytes, key, lastSegment(at)));
+  }
+  return reverse ? found : found.reverse();
+}
+
+/** What tasks have left at a checkpoint, by its prefix. */
+export async function readWrites(kv: Kv, key: ThreadKey, prefix: string): Promise<readonly TaskWrites[]> {
+  const found: TaskWrites[] = [];
+  for await (const [at, bytes] of kv.entries(within(prefix))) {
+    found.push(unseal(bytes, key, `what task ${lastSegment(at)} left`) as TaskWrites);
+  }
+  return found;
+}
