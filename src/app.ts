@@ -22,6 +22,7 @@ import type { Transport } from "./ports/transport.ts";
 import { systemHttpClient } from "./system/http-client.ts";
 import { WebhookWorker } from "./service/webhooks/worker.ts";
 import { readPolicy } from "./webhook-config.ts";
+import { REPEATS } from "./service/repeats.ts";
 import { createService } from "./service/service.ts";
 import { openStorage, type StorageOptions } from "./storage/open.ts";
 import { DEFAULT_TTL, Expiry } from "./stream/expiry.ts";
@@ -124,7 +125,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       version: VERSION,
     });
     const ttl = options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_TTL;
-    const expiry = new Expiry({ journal, clock, scheduler, logger, ttl });
+    const expiry = new Expiry({ journal, clock, scheduler, logger, ttl, repeats: REPEATS });
     await system.recover();
 
     const open = await openTransport(options.transport);

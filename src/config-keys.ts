@@ -27,6 +27,7 @@ const FILE: Keys = {
         max_queued: "served",
         max_attempts: "served",
         grace_ms: "served",
+        timeout: "served",
       },
     },
     http: {

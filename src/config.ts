@@ -54,6 +54,7 @@ export interface RunLimits {
   readonly maxQueued?: number;
   readonly attempts?: number;
   readonly grace?: number;
+  readonly timeout?: number;
 }
 
 export const SYNC = ["os", "memory"] as const;
@@ -147,6 +148,9 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
   const maxQueued = limit(runs["max_queued"], "max_queued");
   const attempts = limit(runs["max_attempts"], "max_attempts");
   const grace = limit(runs["grace_ms"], "grace_ms");
+  const timeout = durationOf(runs["timeout"] ?? undefined);
+  if ((runs["timeout"] ?? null) !== null && timeout === undefined)
+    refuse('runs.timeout must be milliseconds, or a text such as "90s", "30m" or "2h"');
   return {
     concurrent: {
       all: limit(runs["max_concurrent"], "max_concurrent") ?? Infinity,
@@ -156,6 +160,7 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
     ...(maxQueued === undefined ? {} : { maxQueued }),
     ...(attempts === undefined ? {} : { attempts }),
     ...(grace === undefined ? {} : { grace }),
+    ...(timeout === undefined ? {} : { timeout }),
   };
 }
 

@@ -5,12 +5,14 @@ import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
 export interface ExpiryDeps {
-  readonly journal: Pick<Journal, "expireEvents">;
+  readonly journal: Pick<Journal, "expireEvents" | "expireOnce">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   /** Milliseconds for which the events of a run that has ended are kept. */
   readonly ttl: number;
+  /** Milliseconds for which a request is known when it comes again. */
+  readonly repeats: number;
 }
 
 /** How long events are kept where nothing is said: a day. */
@@ -23,7 +25,7 @@ const PAUSE = 100;
 const SHORTEST = 1_000;
 const LONGEST = 3_600_000;
 
-/** Deletes the events of runs that ended long ago, pass after pass in the background. */
+/** Deletes the events of runs that ended long ago, and forgets requests of long ago, pass after pass in the background. */
 export class Expiry {
   readonly #deps: ExpiryDeps;
   readonly #between: number;
@@ -56,8 +58,10 @@ export class Expiry {
   }
 
   async #piece(from: ThreadKey | null): Promise<void> {
-    const { journal, clock, ttl, logger } = this.#deps;
+    const { journal, clock, ttl, repeats, logger } = this.#deps;
     try {
+      // oxlint-disable-next-line no-await-in-loop -- piece by piece, so that others get their turn
+      while (from === null && (await journal.expireOnce(clock.now() - repeats, PIECE)));
       const next = await journal.expireEvents(clock.now() - ttl, from, PIECE);
       this.#after(next === null ? this.#between : PAUSE, next);
     } catch (cause) {

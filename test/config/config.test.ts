@@ -154,6 +154,7 @@ describe("a configuration file", () => {
       max_queued: 9,
       max_attempts: 5,
       grace_ms: 100,
+      timeout: "90s",
     };
     const read = readConfig(write("runs.json", { graphs: {}, runs }));
     expect(read.runs).toEqual({
@@ -161,6 +162,7 @@ describe("a configuration file", () => {
       maxQueued: 9,
       attempts: 5,
       grace: 100,
+      timeout: 90_000,
     });
     expect(read.notes).toEqual([]);
   });
@@ -225,6 +227,7 @@ describe("a configuration file", () => {
     ],
     ["no attempts at all", { graphs: {}, runs: { max_attempts: 0 } }, "runs.max_attempts must be"],
     ["grace as text", { graphs: {}, runs: { grace_ms: "1s" } }, "runs.grace_ms must be"],
+    ["a time that is none", { graphs: {}, runs: { timeout: "soon" } }, "runs.timeout must be"],
     ["streams as a number", { graphs: {}, streams: 1 }, "streams must be an object"],
     ["env as a list of numbers", { graphs: {}, env: [1] }, "env must be"],
     ["env with a number", { graphs: {}, env: { A: 1 } }, "env.A must be a string"],

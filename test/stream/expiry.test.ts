@@ -10,6 +10,7 @@ function rig(ttl: number, answers: readonly (ThreadKey | null | Error)[]) {
   const scheduler = new HeldScheduler();
   const lines = new Lines();
   const asked: [at: number, before: number, from: string | null][] = [];
+  const forgotten: number[] = [];
   const clock = { now: () => 10 * DEFAULT_TTL + scheduler.now, mono: () => scheduler.now };
   const expiry = new Expiry({
     journal: {
@@ -19,14 +20,27 @@ function rig(ttl: number, answers: readonly (ThreadKey | null | Error)[]) {
         if (answer instanceof Error) throw answer;
         return answer;
       },
+      async expireOnce(before) {
+        forgotten.push(before - 10 * DEFAULT_TTL);
+        return forgotten.length === 1;
+      },
     },
     clock,
     scheduler,
     logger: lines,
     ttl,
+    repeats: HOUR,
   });
-  return { expiry, scheduler, asked, lines };
+  return { expiry, scheduler, asked, lines, forgotten };
 }
+
+test("a pass forgets requests of long ago first, piece by piece", async () => {
+  const { expiry, scheduler, forgotten } = rig(DEFAULT_TTL, [KEY, null]);
+  expiry.start();
+  await scheduler.pass(60_200);
+  expect(forgotten).toEqual([60_000 - HOUR, 60_000 - HOUR]);
+  await expiry.stop();
+});
 
 test("a pass goes over all threads in pieces, and comes again", async () => {
   const { expiry, scheduler, asked } = rig(DEFAULT_TTL, [KEY, null]);
