@@ -20,6 +20,7 @@ import { uuid7 } from "./model/ids.ts";
 import { ServiceError } from "./model/errors.ts";
 import type { Transport } from "./ports/transport.ts";
 import { systemHttpClient } from "./system/http-client.ts";
+import { CronWorker } from "./service/crons/worker.ts";
 import { WebhookWorker } from "./service/webhooks/worker.ts";
 import { readPolicy } from "./webhook-config.ts";
 import { REPEATS } from "./service/repeats.ts";
@@ -74,7 +75,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const storage =
     options.storage ?? (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger }));
   try {
-    const { journal, catalog, outbox } = storage;
+    const { journal, catalog, outbox, crons: book } = storage;
     const { engine, host } = await openEngines({
       registry,
       workers: options.workers ?? config?.workers ?? 0,
@@ -107,6 +108,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       catalog,
       outbox,
       store,
+      crons: book,
       engine,
       hub,
       clock,
@@ -126,6 +128,14 @@ export async function createApp(options: AppOptions): Promise<App> {
     });
     const ttl = options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_TTL;
     const expiry = new Expiry({ journal, clock, scheduler, logger, ttl, repeats: REPEATS });
+    const firing = new CronWorker({
+      book,
+      crons: service.crons,
+      runs: service.runs,
+      clock,
+      scheduler,
+      logger,
+    });
     await system.recover();
 
     const open = await openTransport(options.transport);
@@ -174,6 +184,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 
     expiry.start();
     sweeper.start();
+    firing.start();
     void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
 
     const shut = async (ms: number): Promise<void> => {
@@ -182,9 +193,11 @@ export async function createApp(options: AppOptions): Promise<App> {
       stopping = true;
       try {
         transport.stopListening();
+        const fired = firing.stop();
         const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
         await system.drain(ms);
         await sent;
+        await fired;
         hub.close();
         await transport.close();
         await host.close();

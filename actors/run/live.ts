@@ -25,6 +25,8 @@ export interface Live {
   readonly streamed: StreamedFact[] | null;
   /** The graph that runs in place of a body. */
   inner: InnerLevel | null;
+  /** Has it ended because an answer was refused? */
+  refused: boolean;
 }
 
 /** What a body has streamed, or the bodies of the graph within. */

@@ -11,6 +11,7 @@ import { assistantRoutes } from "./routes/assistants.ts";
 import { drawingRoutes } from "./routes/drawings.ts";
 import { protocolRoutes } from "./routes/protocol.ts";
 import { authRoutes } from "./routes/auth.ts";
+import { cronRoutes } from "./routes/crons.ts";
 import { endingRoutes } from "./routes/ending.ts";
 import { inspectRoutes } from "./routes/inspect.ts";
 import { metaRoutes } from "./routes/meta.ts";
@@ -37,6 +38,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     ...stateRoutes(deps),
     ...runRoutes(deps),
     ...endingRoutes(deps),
+    ...cronRoutes(deps),
     ...streamRoutes(deps),
     ...waitRoutes(deps),
     ...assistantRoutes(deps),

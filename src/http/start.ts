@@ -49,7 +49,7 @@ function requestKey(call: Call, place: string, body: RawBody): RequestKey | unde
   if (key.length > LONGEST_KEY) {
     throw invalidField("idempotency-key", `must have at most ${LONGEST_KEY} characters`);
   }
-  return { key, says: `${place}\n${JSON.stringify(body)}` };
+  return { key: `request ${key}`, says: `${place}\n${JSON.stringify(body)}` };
 }
 
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;

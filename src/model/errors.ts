@@ -16,6 +16,7 @@ export type ErrorCode =
   | "thread.no_graph"
   | "run.not_found"
   | "run.conflict"
+  | "cron.not_found"
   | "request.reused"
   | "request.gone"
   | "assistant.not_found"

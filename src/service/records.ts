@@ -1,6 +1,7 @@
 import { START } from "../graph/check.ts";
 import type { AssistantRecord, AssistantVersion } from "../model/assistant.ts";
 import type { Checkpoint, CheckpointHead, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { CronRecord } from "../model/cron.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
@@ -65,6 +66,25 @@ export function runOf(run: RunRecord, { isRunning, position }: Standing): JsonOb
     ...(position !== undefined && { queue_position: position }),
     ...(run.due !== null && { scheduled_for: toIso(run.due) }),
     ...(run.cancel_reason !== null && { cancel_reason: run.cancel_reason }),
+  };
+}
+
+export function cronOf(cron: CronRecord): JsonObject {
+  return {
+    cron_id: cron.cron_id,
+    assistant_id: cron.assistant_id,
+    thread_id: cron.thread_id,
+    on_run_completed: cron.on_run_completed,
+    schedule: cron.schedule,
+    timezone: cron.timezone,
+    end_time: cron.end_time === null ? null : toIso(cron.end_time),
+    next_run_date: cron.next === null ? null : toIso(cron.next),
+    enabled: cron.enabled,
+    payload: cron.payload,
+    metadata: cron.metadata,
+    user_id: null,
+    created_at: toIso(cron.created_at),
+    updated_at: toIso(cron.updated_at),
   };
 }
 

@@ -3,6 +3,7 @@ import { digest } from "../model/ids.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Journal, Once } from "../ports/journal.ts";
+import { Exclusive } from "./exclusive.ts";
 
 /** Milliseconds for which a request is known when it comes again. */
 export const REPEATS = 86_400_000;
@@ -12,6 +13,8 @@ export interface RequestKey {
   readonly key: string;
   /** All that the request says: another one under the same key is refused. */
   readonly says: string;
+  /** It is known for as long as it is stored: after a day, too. */
+  readonly lasting?: true;
 }
 
 /** What is stored with the run that a request starts. */
@@ -21,8 +24,8 @@ export type Mark = (run: string) => Once;
 export class Repeats {
   readonly #journal: Journal;
   readonly #clock: Clock;
-  /** Requests under way, by name: one that comes meanwhile waits for what becomes of it. */
-  readonly #under = new Map<string, Promise<unknown>>();
+  /** Of a request under way the same waits for what becomes of it. */
+  readonly #exclusive = new Exclusive();
 
   constructor({ journal, clock }: { readonly journal: Journal; readonly clock: Clock }) {
     this.#journal = journal;
@@ -35,35 +38,23 @@ export class Repeats {
    */
   async once(
     tenant: string,
-    { key, says }: RequestKey,
+    request: RequestKey,
     start: (mark: Mark) => Promise<RunRecord>,
   ): Promise<RunRecord> {
-    const name = digest(key);
-    const place = `${tenant}/${name}`;
-    for (let other = this.#under.get(place); other !== undefined; other = this.#under.get(place)) await other;
-    const work = this.#find(tenant, name, digest(says), start);
-    // Who waits only wants to know that it is over.
-    const over = work.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#under.set(place, over);
-    try {
-      return await work;
-    } finally {
-      this.#under.delete(place);
-    }
+    const name = digest(request.key);
+    return this.#exclusive.run(`${tenant}/${name}`, () => this.#find(tenant, name, request, start));
   }
 
   async #find(
     tenant: string,
     name: string,
-    said: string,
+    { says, lasting }: RequestKey,
     start: (mark: Mark) => Promise<RunRecord>,
   ): Promise<RunRecord> {
     const done = await this.#journal.once(tenant, name);
     const at = this.#clock.now();
-    if (done === undefined || done.at <= at - REPEATS)
+    const said = digest(says);
+    if (done === undefined || (lasting !== true && done.at <= at - REPEATS))
       return start((run) => ({ name, digest: said, run, at }));
     if (done.digest !== said) {
       const message = "This idempotency key was used for another request: take a new key for a new request";

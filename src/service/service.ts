@@ -1,7 +1,9 @@
 import type { ThreadSystem } from "../../actors/port.ts";
+import { ServiceError } from "../model/errors.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { CronBook } from "../ports/crons.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
@@ -9,6 +11,7 @@ import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Hub } from "../stream/hub.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
+import { type Crons, createCrons } from "./crons/crons.ts";
 import { createDrawings, type Drawings } from "./drawings.ts";
 import { createInspection, type Inspection } from "./inspection.ts";
 import { createProtocol, type Protocol } from "./protocol.ts";
@@ -23,6 +26,7 @@ export interface ServiceDeps {
   readonly catalog: Catalog;
   readonly outbox: Outbox;
   readonly store: Store;
+  readonly crons: CronBook;
   readonly engine: Engine;
   readonly hub: Hub;
   readonly clock: Clock;
@@ -39,6 +43,7 @@ export interface Service {
   readonly protocol: Protocol;
   readonly assistants: Assistants;
   readonly drawings: Drawings;
+  readonly crons: Crons;
   readonly webhooks: Webhooks;
   readonly inspection: Inspection;
   readonly store: Store;
@@ -50,8 +55,20 @@ export function createService(deps: ServiceDeps): Service {
   const threads = createThreads(deps);
   const states = createStates(deps);
   const runs = createRuns({ ...deps, assistants, webhooks });
+  const crons = createCrons({ ...deps, book: deps.crons, assistants, webhooks });
   return {
-    assistants,
+    crons,
+    assistants: {
+      ...assistants,
+      async delete(tenant, name) {
+        const deleted = await assistants.delete(tenant, name);
+        const { assistant_id } = deleted;
+        // A default one is never gone.
+        const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
+        if (isGone) await crons.forget(tenant, { assistant_id });
+        return deleted;
+      },
+    },
     drawings: createDrawings(deps.engine, assistants),
     threads,
     states,
@@ -61,4 +78,14 @@ export function createService(deps: ServiceDeps): Service {
     inspection: createInspection(deps),
     store: deps.store,
   };
+}
+
+async function isMissing(look: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await look();
+    return false;
+  } catch (cause) {
+    if (cause instanceof ServiceError && cause.code === "assistant.not_found") return true;
+    throw cause;
+  }
 }

@@ -158,6 +158,9 @@ function placeOf(text: string): ItemPlace {
 /** A request that was carried out, by the name that its client gave it. */
 export const onceKey = (tenant: string, name: string): string => `${segment(tenant)}/q/${segment(name)}`;
 
+export const cronPrefix = (tenant: string): string => `${segment(tenant)}/cr/`;
+export const cronKey = (tenant: string, id: string): string => cronPrefix(tenant) + segment(id);
+
 // --- of the server ---
 
 export const FORMAT_KEY = "!format";
@@ -180,6 +183,19 @@ export function parseDelayed(key: string): {
 } {
   const [, due = "", tenant = "", thread = "", run = ""] = key.split("/").map(unsegment);
   return { key: { tenant, thread }, run, due: parseOrdinal(due) };
+}
+
+/** Crons by the slot that they fire next, of all tenants. */
+export const SLOTS = within("!cron/");
+export const slotKey = (slot: number, tenant: string, id: string): string =>
+  `!cron/${ordinal(slot)}/${segment(tenant)}/${segment(id)}`;
+export function parseSlot(key: string): {
+  readonly slot: number;
+  readonly tenant: string;
+  readonly cron: string;
+} {
+  const [, slot = "", tenant = "", cron = ""] = key.split("/").map(unsegment);
+  return { slot: parseOrdinal(slot), tenant, cron };
 }
 
 /** Requests that were carried out, by the time at which they came. */

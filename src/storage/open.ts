@@ -4,11 +4,13 @@ import { join, resolve } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { CronBook } from "../ports/crons.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import { KvCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { copyDatabase } from "./backup.ts";
+import { KvCrons } from "./crons.ts";
 import { checkFormat, Marker, MARKER } from "./format.ts";
 import { Heads } from "./heads.ts";
 import { KvItems } from "./items.ts";
@@ -33,6 +35,7 @@ export interface Storage {
   readonly journal: Journal;
   readonly catalog: Catalog;
   readonly outbox: Outbox;
+  readonly crons: CronBook;
   /** Counted since it was opened. */
   stats(): CommitStats;
   /** Resolves when a write has gone through. @throws ServiceError `storage.unavailable` */
@@ -103,6 +106,7 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
       journal: new KvJournal(kv, committer, heads, sweeper, outbox, deps.scheduler),
       catalog: new KvCatalog(kv, committer, new KvItems(kv, committer, heads)),
       outbox,
+      crons: new KvCrons(kv, committer),
       stats: () => committer.stats,
       check: () => committer.check(),
       close: async () => {

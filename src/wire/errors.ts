@@ -16,6 +16,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "thread.no_graph": 400,
   "run.not_found": 404,
   "run.conflict": 409,
+  "cron.not_found": 404,
   "request.reused": 422,
   "request.gone": 409,
   "assistant.not_found": 404,

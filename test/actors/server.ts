@@ -7,6 +7,7 @@ import type { Fact } from "../../src/model/event.ts";
 import type { MultitaskStrategy, RunKwargs, RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
+import type { Engine } from "../../src/ports/engine.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { MemoryKv } from "../../src/storage/memory.ts";
 import type { Kv } from "../../src/storage/kv.ts";
@@ -27,8 +28,9 @@ export class Server {
   readonly storage: Storage;
   readonly system: ThreadSystem;
   readonly hub: Hub;
+  readonly engine: Engine;
   readonly clock: SimulatedClock;
-  readonly #random: SimulatedRandom;
+  readonly random: SimulatedRandom;
 
   private constructor(
     storage: Storage,
@@ -37,13 +39,15 @@ export class Server {
     random: SimulatedRandom,
     system: ThreadSystem,
     hub: Hub,
+    engine: Engine,
   ) {
+    this.engine = engine;
     this.storage = storage;
     this.scheduler = scheduler;
     this.system = system;
     this.hub = hub;
     this.clock = clock;
-    this.#random = random;
+    this.random = random;
   }
 
   static async start(
@@ -73,10 +77,11 @@ export class Server {
     const registry = new GraphRegistry().add("graph", graph);
     const { journal, catalog } = storage;
     const hub = createHub({ journal, scheduler, logger });
+    const engine = nativeEngine(registry);
     const system = createSystem({
       ...deps,
       journal,
-      engine: nativeEngine(registry),
+      engine,
       host: localHost(registry, { logger, random, clock }),
       sinks: hub,
       store: createStore({ ...deps, items: catalog.items, policy: PLAIN_POLICY }),
@@ -84,7 +89,7 @@ export class Server {
       boot: "boot",
       limits: { ...defaultLimits, ...limits },
     });
-    const server = new Server(storage, scheduler, clock, random, system, hub);
+    const server = new Server(storage, scheduler, clock, random, system, hub, engine);
     await server.do(system.recover());
     return server;
   }
@@ -100,7 +105,7 @@ export class Server {
   }
 
   newId(): string {
-    return uuid7(this.clock.now(), this.#random.bytes(16));
+    return uuid7(this.clock.now(), this.random.bytes(16));
   }
 
   async thread(): Promise<ThreadKey> {

@@ -166,6 +166,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
   "abstract-level": ["src/storage/"],
   "memory-level": ["src/storage/"],
   msgpackr: ["src/codec/msgpack.ts"],
+  croner: ["src/service/crons/schedule.ts"],
   typebox: ["src/wire/typebox.ts"],
   "typebox/compile": ["src/wire/typebox.ts"],
   "elkjs/lib/elk-api.js": ["src/dashboard/inspector/draw.ts"],

@@ -1,4 +1,5 @@
 import type { Catalog } from "../../src/ports/catalog.ts";
+import type { CronBook } from "../../src/ports/crons.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import type { Outbox } from "../../src/ports/outbox.ts";
 
@@ -7,6 +8,7 @@ export interface Harness {
   readonly journal: Journal;
   readonly catalog: Catalog;
   readonly outbox: Outbox;
+  readonly crons: CronBook;
   /** Bytes written since it was opened. */
   bytes(): number;
   /** Ends the process, as far as the storage can see, and begins the next one over the same data. */

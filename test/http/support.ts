@@ -252,6 +252,18 @@ export function protocol(
       subgraphs: async (...args) => (note("drawings.subgraphs", ...args), { sub: noSchemas }),
       ...overrides.drawings,
     },
+    crons: {
+      create: () => Promise.reject(new TypeError("not asked for")),
+      createOn: () => Promise.reject(new TypeError("not asked for")),
+      get: () => Promise.reject(new TypeError("not asked for")),
+      update: () => Promise.reject(new TypeError("not asked for")),
+      delete: () => Promise.reject(new TypeError("not asked for")),
+      search: async (...args) => (note("crons.search", ...args), { crons: [], total: 0 }),
+      count: async (...args) => (note("crons.count", ...args), 0),
+      forget: async () => undefined,
+      watch: () => undefined,
+      ...overrides.crons,
+    },
     webhooks: {
       check: (webhook) => note("webhooks.check", webhook),
       list: async (...args) => (note("webhooks.list", ...args), []),

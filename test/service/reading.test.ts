@@ -74,7 +74,7 @@ beforeEach(async () => {
     has: (name) => name === "agent" || name === "other",
     graphs: () => ["agent", "other"],
   };
-  const { journal, catalog, outbox } = storage;
+  const { journal, catalog, outbox, crons } = storage;
   let seed = 0;
   parts = {
     system,
@@ -88,6 +88,7 @@ beforeEach(async () => {
     journal,
     catalog,
     outbox,
+    crons,
     policy: readPolicy({}),
     engine: engine as Engine,
     hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),

@@ -68,6 +68,9 @@ async function harness(options: StorageOptions, end: () => void): Promise<Harnes
     get catalog() {
       return storage.catalog;
     },
+    get crons() {
+      return storage.crons;
+    },
     get outbox() {
       return storage.outbox;
     },

@@ -7,7 +7,13 @@ export function metaRoutes({ about, ready }: HttpDeps): readonly Route[] {
     version,
     context: "js",
     // What a client may show panels for.
-    flags: { assistants: true, crons: false, langsmith: false, langsmith_tracing_replicas: false },
+    flags: {
+      assistants: true,
+      crons: true,
+      stream_namespaces: true,
+      langsmith: false,
+      langsmith_tracing_replicas: false,
+    },
     host: {
       kind: "self-hosted",
       project_id: null,

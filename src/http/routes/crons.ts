@@ -1,0 +1,70 @@
+import { cronOf } from "../../service/records.ts";
+import { cronChange, cronCount, cronFields, cronSearch, newCron } from "../../wire/cron-request.ts";
+import type { CronFilter } from "../../model/cron.ts";
+import { JSON_HEADERS } from "../../wire/errors.ts";
+import type { HttpDeps } from "../deps.ts";
+import { pageHeaders, pick } from "../page.ts";
+import type { Route } from "../router.ts";
+
+const FIELDS: ReadonlySet<string> = new Set(cronFields);
+
+export function cronRoutes({ service: { crons } }: HttpDeps): readonly Route[] {
+  return [
+    {
+      method: "POST",
+      path: "/runs/crons",
+      async handle(call) {
+        call.json(cronOf(await crons.create(call.tenant, newCron(await call.body()))));
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/runs/crons",
+      async handle(call) {
+        const key = call.thread();
+        call.json(cronOf(await crons.createOn(key, newCron(await call.body()))));
+      },
+    },
+    {
+      method: "POST",
+      path: "/runs/crons/search",
+      async handle(call) {
+        const { query, select } = cronSearch(await call.body());
+        const { crons: found, total } = await crons.search(call.tenant, query);
+        const fields = select.filter((field) => FIELDS.has(field));
+        const shown = found.map((cron) => pick(cronOf(cron), fields));
+        call.json(shown, pageHeaders(query.offset + query.limit, total));
+      },
+    },
+    {
+      method: "POST",
+      path: "/runs/crons/count",
+      async handle(call) {
+        call.json(await crons.count(call.tenant, cronCount.parse(await call.body()) as CronFilter));
+      },
+    },
+    {
+      method: "GET",
+      path: "/runs/crons/:cron_id",
+      async handle(call) {
+        call.json(cronOf(await crons.get(call.tenant, call.uuid(0, "cron_id"))));
+      },
+    },
+    {
+      method: "PATCH",
+      path: "/runs/crons/:cron_id",
+      async handle(call) {
+        const id = call.uuid(0, "cron_id");
+        call.json(cronOf(await crons.update(call.tenant, id, cronChange(await call.body()))));
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/runs/crons/:cron_id",
+      async handle(call) {
+        await crons.delete(call.tenant, call.uuid(0, "cron_id"));
+        call.send(204, JSON_HEADERS);
+      },
+    },
+  ];
+}

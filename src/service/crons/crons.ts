@@ -1,0 +1,225 @@
+import { type CronFilter, type CronRecord, fits, type OnRunCompleted } from "../../model/cron.ts";
+import { ServiceError } from "../../model/errors.ts";
+import { uuid7 } from "../../model/ids.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { ThreadKey } from "../../model/thread.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { CronBook } from "../../ports/crons.ts";
+import type { Journal } from "../../ports/journal.ts";
+import type { Random } from "../../ports/random.ts";
+import type { Assistants } from "../assistants.ts";
+import { storableObject } from "../storable.ts";
+import { threadAt } from "../threads.ts";
+import type { Webhooks } from "../webhooks/webhooks.ts";
+import { firstSlot, nextSlot } from "./schedule.ts";
+
+/** When a cron fires, and with what; on a change all of it may be left out. */
+export interface CronParts {
+  readonly schedule?: string;
+  /** An IANA name. */
+  readonly timezone?: string;
+  /** Epoch milliseconds; null: no end. */
+  readonly end_time?: number | null;
+  readonly enabled?: boolean;
+  readonly on_run_completed?: OnRunCompleted;
+  readonly metadata?: JsonObject;
+  /** Fields of a run's request, checked for their types. */
+  readonly run: JsonObject;
+}
+
+export interface NewCron extends CronParts {
+  /** An assistant's id, or the name of a graph. */
+  readonly assistant_id: string;
+  readonly schedule: string;
+}
+
+export const cronOrders = [
+  "cron_id",
+  "assistant_id",
+  "thread_id",
+  "next_run_date",
+  "end_time",
+  "created_at",
+  "updated_at",
+] as const;
+
+export interface CronSearch extends CronFilter {
+  readonly limit: number;
+  readonly offset: number;
+  readonly sort_by?: (typeof cronOrders)[number];
+  readonly sort_order?: "asc" | "desc";
+}
+
+export interface Crons {
+  /** @throws ServiceError `validation.failed`, `assistant.not_found` */
+  create(tenant: string, asked: NewCron): Promise<CronRecord>;
+  /** One whose runs are on a thread. @throws ServiceError as {@link create}, and `thread.not_found` */
+  createOn(key: ThreadKey, asked: NewCron): Promise<CronRecord>;
+  /** @throws ServiceError `cron.not_found` */
+  get(tenant: string, id: string): Promise<CronRecord>;
+  /** What is named is replaced, metadata merged. @throws ServiceError `cron.not_found`, `validation.failed` */
+  update(tenant: string, id: string, asked: CronParts): Promise<CronRecord>;
+  /** @throws ServiceError `cron.not_found` */
+  delete(tenant: string, id: string): Promise<void>;
+  /** Newest first, unless it is asked for otherwise. `assistant_id` may name a graph. */
+  search(
+    tenant: string,
+    query: CronSearch,
+  ): Promise<{ readonly crons: readonly CronRecord[]; readonly total: number }>;
+  count(tenant: string, filter: CronFilter): Promise<number>;
+  /** Deletes those that fit: what they were for is gone. */
+  forget(tenant: string, filter: CronFilter): Promise<void>;
+  /** Registers the one listener that is told when a cron has been made or changed. */
+  watch(listener: () => void): void;
+}
+
+interface Deps {
+  readonly book: CronBook;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly assistants: Assistants;
+  readonly webhooks: Webhooks;
+}
+
+export function createCrons({ book, journal, clock, random, assistants, webhooks }: Deps): Crons {
+  let listener: () => void = () => undefined;
+  const gone = () => new ServiceError("cron.not_found", "Cron not found");
+
+  async function make(tenant: string, thread: string | null, asked: NewCron): Promise<CronRecord> {
+    const { run, schedule, timezone = null, end_time = null, enabled = true } = asked;
+    checkWebhook(run);
+    const { assistant_id } = await assistants.resolve(tenant, asked.assistant_id);
+    const now = clock.now();
+    const first = firstSlot({ schedule, timezone }, now);
+    const cron: CronRecord = {
+      cron_id: uuid7(now, random.bytes(16)),
+      assistant_id,
+      thread_id: thread,
+      on_run_completed: thread === null ? (asked.on_run_completed ?? "delete") : null,
+      schedule,
+      timezone,
+      end_time,
+      next: enabled ? within(first, end_time) : null,
+      enabled,
+      payload: storableObject(run, "payload"),
+      metadata: storableObject(asked.metadata, "metadata"),
+      created_at: now,
+      updated_at: now,
+    };
+    await book.change({ tenant, cron: cron.cron_id }, () => cron);
+    listener();
+    return cron;
+  }
+
+  function checkWebhook({ webhook }: JsonObject): void {
+    webhooks.check(typeof webhook === "string" ? webhook : undefined);
+  }
+
+  async function found(tenant: string, filter: CronFilter): Promise<CronRecord[]> {
+    const wanted = await named(tenant, filter);
+    const crons: CronRecord[] = [];
+    for await (const cron of book.list(tenant)) if (fits(cron, wanted)) crons.push(cron);
+    return crons;
+  }
+
+  /** A graph's name stands for its default assistant. */
+  async function named(tenant: string, filter: CronFilter): Promise<CronFilter> {
+    if (filter.assistant_id === undefined) return filter;
+    try {
+      const { assistant_id } = await assistants.resolve(tenant, filter.assistant_id);
+      return { ...filter, assistant_id };
+    } catch (cause) {
+      // Its crons may be there still, or none.
+      if (cause instanceof ServiceError && cause.code.endsWith(".not_found")) return filter;
+      throw cause;
+    }
+  }
+
+  return {
+    create: (tenant, asked) => make(tenant, null, asked),
+
+    async createOn(key, asked) {
+      await threadAt(journal, key);
+      return make(key.tenant, key.thread, asked);
+    },
+
+    async get(tenant, id) {
+      const cron = await book.find({ tenant, cron: id });
+      if (cron === undefined) throw gone();
+      return cron;
+    },
+
+    async update(tenant, id, asked) {
+      checkWebhook(asked.run);
+      const changed = await book.change({ tenant, cron: id }, (before) => {
+        if (before === undefined) throw gone();
+        return merged(before, asked, clock.now());
+      });
+      listener();
+      return changed as CronRecord;
+    },
+
+    async delete(tenant, id) {
+      await book.change({ tenant, cron: id }, (before) => {
+        if (before === undefined) throw gone();
+        return null;
+      });
+    },
+
+    async search(tenant, { limit, offset, sort_by = "created_at", sort_order = "desc", ...filter }) {
+      const crons = await found(tenant, filter);
+      if (sort_by !== "created_at" || sort_order !== "desc") {
+        const by = (cron: CronRecord) => (sort_by === "next_run_date" ? cron.next : cron[sort_by]);
+        const sign = sort_order === "desc" ? -1 : 1;
+        crons.sort((one, other) => sign * compare(by(one), by(other)));
+      }
+      return { crons: crons.slice(offset, offset + limit), total: crons.length };
+    },
+
+    count: async (tenant, filter) => (await found(tenant, filter)).length,
+
+    async forget(tenant, filter) {
+      for await (const cron of book.list(tenant)) {
+        if (fits(cron, filter))
+          await book.change({ tenant, cron: cron.cron_id }, (now) => (now === undefined ? undefined : null));
+      }
+    },
+
+    watch(heard) {
+      listener = heard;
+    },
+  };
+}
+
+/** A cron as it is after a change. What it fires next is found anew, from now on. */
+function merged(before: CronRecord, asked: CronParts, now: number): CronRecord {
+  const { run, metadata, on_run_completed, ...times } = asked;
+  const cron = { ...before, ...times, updated_at: now };
+  const next = firstSlot(cron, now);
+  return {
+    ...cron,
+    on_run_completed: before.thread_id === null ? (on_run_completed ?? before.on_run_completed) : null,
+    next: cron.enabled ? within(next, cron.end_time) : null,
+    payload: { ...before.payload, ...storableObject(run, "payload") },
+    metadata: { ...before.metadata, ...storableObject(metadata, "metadata") },
+  };
+}
+
+const within = (slot: number | null, end: number | null) =>
+  slot === null || (end !== null && slot > end) ? null : slot;
+
+/** A cron whose slot has been seen to: it fires next at the first one that is still to come. */
+export function advanced(cron: CronRecord, slot: number, now: number): CronRecord {
+  return { ...cron, next: within(nextSlot(cron, Math.max(slot, now)), cron.end_time) };
+}
+
+type Sortable = string | number | null;
+
+/** What is missing comes last when it goes up. */
+function compare(one: Sortable, other: Sortable): number {
+  if (one === other) return 0;
+  if (one === null) return 1;
+  if (other === null) return -1;
+  return one < other ? -1 : 1;
+}

@@ -1,0 +1,60 @@
+import { Cron } from "croner";
+import { ServiceError } from "../../model/errors.ts";
+
+/** When a cron fires: five fields (or a name such as `@daily`), in a time zone. */
+export interface Schedule {
+  readonly schedule: string;
+  readonly timezone: string | null;
+}
+
+/** Names that stand for five fields. */
+const NAMED = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
+
+/**
+ * The first slot after `after`, epoch milliseconds; null: there is none. A slot that the clocks leap over when summer comes is
+ * at the first moment behind; one that they pass twice when it goes comes once.
+ * @throws ServiceError `validation.failed`
+ */
+export function nextSlot({ schedule, timezone }: Schedule, after: number): number | null {
+  const fields = schedule.trim().split(/\s+/);
+  if (fields.length !== 5 && !NAMED.test(schedule.trim())) {
+    throw invalid(
+      "schedule",
+      "must have five fields: minute, hour, day of the month, month, day of the week",
+    );
+  }
+  let cron: Cron;
+  try {
+    cron = new Cron(schedule.trim(), { timezone: "UTC", paused: true });
+  } catch (cause) {
+    throw invalid("schedule", `is no cron expression: ${messageOf(cause)}`, cause);
+  }
+  if (timezone === null) return slotOf(cron, after);
+  if (!isTimezone(timezone)) throw invalid("timezone", `"${timezone.slice(0, 100)}" is no IANA time zone`);
+  return slotOf(new Cron(schedule.trim(), { timezone, paused: true }), after);
+}
+
+/** A cron that never fires is a slip of the pen. @throws ServiceError `validation.failed` */
+export function firstSlot(schedule: Schedule, after: number): number {
+  const slot = nextSlot(schedule, after);
+  if (slot === null) throw invalid("schedule", "names a time that never comes");
+  return slot;
+}
+
+function slotOf(cron: Cron, after: number): number | null {
+  return cron.nextRun(new Date(after))?.getTime() ?? null;
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).format(0) !== "";
+  } catch {
+    return false;
+  }
+}
+
+const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause)).slice(0, 200);
+
+function invalid(at: string, message: string, cause?: unknown): ServiceError {
+  return new ServiceError("validation.failed", `${at} ${message}`, { cause, fields: [{ at, message }] });
+}

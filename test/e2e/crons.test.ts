@@ -1,0 +1,201 @@
+import { describe, expect, test } from "vitest";
+import { graph, list, value } from "../../src/index.ts";
+import { systemClock } from "../../src/system/clock.ts";
+import { lines } from "./support/clients.ts";
+import { directory, serve } from "./support/server.ts";
+import { aTime, aUuid, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
+
+const named = graph({
+  state: { name: value(""), log: list<string>() },
+  nodes: { work: async ({ name }) => ({ log: [name] }) },
+  edges: { start: "work" },
+});
+
+/** A clock that says, when it is made, that the next minute begins in so many milliseconds. */
+function shortlyBeforeAMinute(ms: number) {
+  const now = systemClock.now();
+  const shift = (60_000 - (now % 60_000) - ms + 60_000) % 60_000;
+  return { now: () => systemClock.now() + shift, mono: () => systemClock.mono() };
+}
+
+describe.each(lines)("crons over %s", (_, connect) => {
+  const start = async () => {
+    const { url } = await serve({ graphs: { named } });
+    const client = connect(url);
+    const { thread_id } = await client.threads.create();
+    return { url, client, thread_id };
+  };
+
+  test("one is made without a thread, found, changed and deleted", async () => {
+    const { url, client } = await start();
+    const cron = await client.crons.create("named", {
+      schedule: "0 9 * * MON",
+      input: { name: "x" },
+      metadata: { a: 1 },
+      webhook: "https://example.com/hook",
+    });
+    expect(cron).toEqual({
+      cron_id: aUuid,
+      assistant_id: aUuid,
+      thread_id: null,
+      on_run_completed: "delete",
+      schedule: "0 9 * * MON",
+      timezone: null,
+      end_time: null,
+      next_run_date: aTime,
+      enabled: true,
+      payload: { input: { name: "x" }, webhook: "https://example.com/hook" },
+      metadata: { a: 1 },
+      user_id: null,
+      created_at: aTime,
+      updated_at: aTime,
+    });
+    expect(new Date((cron as unknown as { next_run_date: string }).next_run_date).getUTCDay()).toBe(1);
+    expect(await (await get(`${url}/runs/crons/${cron.cron_id}`)).json()).toEqual(cron);
+    const changed = await client.crons.update(cron.cron_id, {
+      schedule: "0 10 * * *",
+      metadata: { b: 2 },
+      enabled: false,
+    });
+    expect(changed).toMatchObject({
+      schedule: "0 10 * * *",
+      metadata: { a: 1, b: 2 },
+      enabled: false,
+      next_run_date: null,
+      payload: { input: { name: "x" } },
+    });
+    await client.crons.delete(cron.cron_id);
+    await expect(client.crons.delete(cron.cron_id)).rejects.toMatchObject({ status: 404 });
+    await expect(client.crons.update(cron.cron_id, { enabled: true })).rejects.toMatchObject({ status: 404 });
+  });
+
+  test("they are searched and counted", async () => {
+    const { client, thread_id } = await start();
+    const assistant = await client.assistants.create({ graphId: "named" });
+    const on = await client.crons.createForThread(thread_id, "named", { schedule: "0 0 1 1 *" });
+    const alone = await client.crons.create(assistant.assistant_id, {
+      schedule: "* * * * *",
+      enabled: false,
+      metadata: { k: { v: 1 } },
+    });
+    const ids = async (query: object) => (await client.crons.search(query)).map(({ cron_id }) => cron_id);
+    expect(await ids({})).toEqual([alone.cron_id, on.cron_id]);
+    expect(await ids({ assistantId: "named" })).toEqual([on.cron_id]);
+    expect(await ids({ assistantId: assistant.assistant_id })).toEqual([alone.cron_id]);
+    expect(await ids({ threadId: thread_id })).toEqual([on.cron_id]);
+    expect(await ids({ enabled: false })).toEqual([alone.cron_id]);
+    expect(await ids({ limit: 1, offset: 1 })).toEqual([on.cron_id]);
+    expect(await ids({ sortBy: "next_run_date", sortOrder: "asc" })).toEqual([on.cron_id, alone.cron_id]);
+    expect(await client.crons.search({ select: ["cron_id", "enabled"], limit: 1 })).toEqual([
+      { cron_id: alone.cron_id, enabled: false },
+    ]);
+    expect(await client.crons.count({})).toBe(2);
+    expect(await client.crons.count({ threadId: thread_id })).toBe(1);
+    // What they were for is gone.
+    await client.assistants.delete(assistant.assistant_id);
+    expect(await ids({})).toEqual([on.cron_id]);
+  });
+});
+
+test("a cron fires on its thread, on a real server, and its runs are found by its name", async () => {
+  const data = await directory();
+  const clock = shortlyBeforeAMinute(1_500);
+  const { url } = await serve({ graphs: { named }, clock, data });
+  const thread = await newThread(url);
+  const cron = await postJson<{ cron_id: string; next_run_date: string }>(
+    `${url}/threads/${thread}/runs/crons`,
+    {
+      assistant_id: "named",
+      schedule: "* * * * *",
+      input: { name: "tick" },
+      metadata: { of: "cron" },
+    },
+  );
+  const runs = `${url}/threads/${thread}/runs?metadata=${encodeURIComponent(JSON.stringify({ cron_id: cron.cron_id }))}`;
+  const found = async () =>
+    (await (await get(runs)).json()) as { run_id: string; metadata: object; created_at: string }[];
+  await expect.poll(found, { timeout: 10_000, interval: 50 }).toHaveLength(1);
+  const [run] = await found();
+  expect(run).toMatchObject({ metadata: { cron_id: cron.cron_id, of: "cron" } });
+  expect(Date.parse(run?.created_at ?? "")).toBeGreaterThanOrEqual(Date.parse(cron.next_run_date));
+  expect(await (await get(`${url}/threads/${thread}/runs/${run?.run_id}/join`)).json()).toEqual({
+    name: "tick",
+    log: ["tick"],
+  });
+  const moved = (await (await get(`${url}/runs/crons/${cron.cron_id}`)).json()) as { next_run_date: string };
+  expect(Date.parse(moved.next_run_date) - Date.parse(cron.next_run_date)).toBe(60_000);
+});
+
+describe("what is wrong is refused by name", () => {
+  const good = { assistant_id: "named", schedule: "* * * * *" };
+  test.each([
+    [{ ...good, schedule: "* * * * * *" }, 422, "schedule"],
+    [{ ...good, schedule: 5 }, 422, "schedule"],
+    [{ assistant_id: "named" }, 422, "schedule"],
+    [{ schedule: "* * * * *" }, 422, "assistant_id"],
+    [{ ...good, assistant_id: "nobody" }, 404, "nobody"],
+    [{ ...good, timezone: "Mars/Olympus" }, 422, "timezone"],
+    [{ ...good, end_time: "tomorrow" }, 422, "end_time"],
+    [{ ...good, enabled: "yes" }, 422, "enabled"],
+    [{ ...good, on_run_completed: "maybe" }, 422, "on_run_completed"],
+    [{ ...good, multitask_strategy: "maybe" }, 422, "multitask_strategy"],
+    [{ ...good, webhook: "http://127.0.0.1/" }, 422, "webhook"],
+    [{ ...good, metadata: [] }, 422, "metadata"],
+    [{ ...good, config: { recursion_limit: 0 } }, 422, "config.recursion_limit"],
+  ])("%j: %d, naming %s", async (body, status, name) => {
+    const { url } = await serve({ graphs: { named } });
+    const response = await post(`${url}/runs/crons`, body);
+    expect(response.status).toBe(status);
+    expect(((await response.json()) as { detail: string }).detail).toContain(name);
+    expect(await postJson(`${url}/runs/crons/count`)).toBe(0);
+  });
+
+  test("a thread or a cron that is not there", async () => {
+    const { url } = await serve({ graphs: { named } });
+    expect((await post(`${url}/threads/${NOBODY}/runs/crons`, good)).status).toBe(404);
+    expect((await get(`${url}/runs/crons/${NOBODY}`)).status).toBe(404);
+    expect((await get(`${url}/runs/crons/nope`)).status).toBe(422);
+    expect((await post(`${url}/runs/crons/search`, { sort_by: "luck" })).status).toBe(422);
+  });
+
+  test("a null where something may be absent is as good as that; null ends an end", async () => {
+    const { url } = await serve({ graphs: { named } });
+    const cron = await postJson<{ cron_id: string }>(`${url}/runs/crons`, {
+      ...good,
+      timezone: null,
+      end_time: "2999-01-01T00:00:00",
+      input: null,
+    });
+    expect(cron).toMatchObject({ end_time: "2999-01-01T00:00:00.000+00:00", timezone: null, payload: {} });
+    const patch = (body: object) =>
+      fetch(`${url}/runs/crons/${cron.cron_id}`, { method: "PATCH", body: JSON.stringify(body) }).then(
+        (response) => response.json(),
+      );
+    expect(await patch({ enabled: null })).toMatchObject({
+      enabled: true,
+      end_time: "2999-01-01T00:00:00.000+00:00",
+    });
+    expect(await patch({ end_time: null })).toMatchObject({ end_time: null });
+  });
+});
+
+test("crons of another tenant are not there", async () => {
+  const { url } = await serve({ graphs: { named }, keys: ["one:a-key-of-one", "two:a-key-of-two"] });
+  const as = (key: string, method: string, path: string, body?: object) =>
+    fetch(url + path, { method, headers: { "x-api-key": key }, ...(body && { body: JSON.stringify(body) }) });
+  const made = (await (
+    await as("a-key-of-one", "POST", "/runs/crons", { assistant_id: "named", schedule: "* * * * *" })
+  ).json()) as { cron_id: string };
+  for (const method of ["GET", "PATCH", "DELETE"]) {
+    const response = await as(
+      "a-key-of-two",
+      method,
+      `/runs/crons/${made.cron_id}`,
+      method === "PATCH" ? {} : undefined,
+    );
+    expect(response.status, method).toBe(404);
+  }
+  expect(await (await as("a-key-of-two", "POST", "/runs/crons/count")).json()).toBe(0);
+  expect(await (await as("a-key-of-two", "POST", "/runs/crons/search")).json()).toEqual([]);
+  expect((await as("a-key-of-one", "GET", `/runs/crons/${made.cron_id}`)).status).toBe(200);
+});
