@@ -9,7 +9,7 @@ import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { gone, type Cell } from "../thread/cell.ts";
 import { MARK, progressed } from "../thread/record.ts";
-import { leftAt } from "./before.ts";
+import { leftAt, overwritten } from "./before.ts";
 import { close, type Ending } from "./closing.ts";
 import { positionFor } from "./forking.ts";
 import { InnerOrigin } from "./inner.ts";
@@ -247,23 +247,11 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
     let noted = progress ? progressed(run) : run;
-    const base = this.#overwritten(writes);
+    const base = overwritten(this.#before, writes);
     if (base.length > 0) noted = { ...noted, base_writes: [...(run.base_writes ?? []), ...base] };
     if (noted === run) return [];
     this.cell.runs.set(this.id, noted);
     return [noted];
-  }
-
-  /** What tasks had left where these writes are about to replace it: a rollback will want it back. */
-  #overwritten(writes: readonly TaskWrites[]): readonly TaskWrites[] {
-    if (this.#before === null || this.#before.size === 0) return [];
-    const base: TaskWrites[] = [];
-    for (const { checkpoint } of writes) {
-      const left = this.#before.get(checkpoint);
-      if (left !== undefined) base.push(...left);
-      this.#before.delete(checkpoint);
-    }
-    return base;
   }
 
   /** Hands over everything staged for the run's last append, its facts in the log's next chunk. */

@@ -21,6 +21,21 @@ export function pending(
   return waiting;
 }
 
+/** What tasks had left where these writes are about to replace it: a rollback will want it back. It is noted once. */
+export function overwritten(
+  before: Map<string, readonly TaskWrites[]> | null,
+  writes: readonly TaskWrites[],
+): readonly TaskWrites[] {
+  if (before === null || before.size === 0) return [];
+  const base: TaskWrites[] = [];
+  for (const { checkpoint } of writes) {
+    const left = before.get(checkpoint);
+    if (left !== undefined) base.push(...left);
+    before.delete(checkpoint);
+  }
+  return base;
+}
+
 /** What is to be put back of what tasks, also in subgraphs, had left before the run: what it noted, and blanks for what has come since. */
 export async function leftBefore(
   cell: Cell,
