@@ -6,6 +6,8 @@ import type { ThreadKey } from "../../../src/model/thread.ts";
 import type { CronBook } from "../../../src/ports/crons.ts";
 import { CronWorker } from "../../../src/service/crons/worker.ts";
 import { createService, type Service } from "../../../src/service/service.ts";
+import { createStore, PLAIN_POLICY } from "../../../src/service/store/store.ts";
+import { createLogger } from "../../../src/log.ts";
 import { MemoryKv } from "../../../src/storage/memory.ts";
 import { readPolicy } from "../../../src/webhook-config.ts";
 import { Server } from "../../actors/server.ts";
@@ -38,6 +40,8 @@ async function rig({
   const { storage, system, hub, engine, clock, random, scheduler } = server;
   const { journal, catalog, outbox, crons } = storage;
   const policy = readPolicy({});
+  const quiet = createLogger({ clock, level: "error", write: () => undefined });
+  const store = createStore({ items: catalog.items, clock, scheduler, logger: quiet, policy: PLAIN_POLICY });
   const service = createService({
     system,
     journal,
@@ -49,6 +53,7 @@ async function rig({
     clock,
     random,
     policy,
+    store,
   });
   const lines: string[] = [];
   const line = (message: string, fields?: object) => void lines.push(`${message} ${JSON.stringify(fields)}`);
