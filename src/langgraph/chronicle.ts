@@ -3,7 +3,7 @@ import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
 import { Left, type Place } from "./left.ts";
-import { type CheckpointPayload, isInterrupted, Loop, type Marks, pathOf, PUSH } from "./loop.ts";
+import { type CheckpointPayload, isInterrupted, Loop, type Marks, pathOf, PUSH, shownState } from "./loop.ts";
 import type { RawCheckpoint, RawWrites } from "./records.ts";
 import { isSame, show } from "./show.ts";
 import type { Tokens } from "./tokens.ts";
@@ -107,7 +107,7 @@ export class Chronicle {
         const loop = this.loop(ns);
         this.#between(loop);
         if (isInterrupted(payload)) this.#pause(loop, payload.__interrupt__);
-        else loop.values = show(payload) as JsonObject;
+        else loop.values = shownState(payload);
         return;
       }
       case "updates":

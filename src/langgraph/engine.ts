@@ -10,7 +10,7 @@ import type { Engine, PlainRefusal } from "../ports/engine.ts";
 import type { Host } from "../ports/host.ts";
 import { Scopes } from "./called.ts";
 import { HostedExecution, type Drive } from "./execution.ts";
-import { copyOf, hostGraph } from "./hosting.ts";
+import { copyOf, hostGraph, subgraphAt } from "./hosting.ts";
 import { inputOf, optionsOf } from "./input.ts";
 import type { Library } from "./library.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./loaded.ts";
@@ -59,7 +59,10 @@ export function langGraphEngine(graphs: LangGraphs, store?: (library: Library, t
       for await (const [way] of graph.getSubgraphsAsync(undefined, true)) all.set(way, unknownSchemas(way));
       return all;
     },
-    isSubgraph: () => false,
+    isSubgraph(name, ns, node) {
+      const graph = graphs().get(name)?.graph;
+      return graph !== undefined && subgraphAt(graph, ns === "" ? node : `${ns}|${node}`) !== undefined;
+    },
     output: () => null,
     async update(asked, position) {
       const loaded = found(asked.graph);

@@ -111,3 +111,16 @@ function actorRunnable(library: Library, name: string, body: Runnable, intercept
   }
   return new ActorRunnable();
 }
+
+/** The graph at a namespace: the root, or the one that a task's node is; undefined where there is none. */
+export function subgraphAt(graph: CompiledGraph, ns: string): CompiledGraph | undefined {
+  if (ns === "") return graph;
+  let at: CompiledGraph | undefined = graph;
+  for (const part of ns.split("|")) {
+    // A number counts the graphs that one body runs.
+    if (/^\d+$/.test(part)) continue;
+    const node: PregelNode | undefined = at?.nodes[part.split(":")[0] ?? ""];
+    at = node === undefined ? undefined : graphsIn(node.bound as Runnable)[0];
+  }
+  return at;
+}

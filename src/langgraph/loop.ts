@@ -69,7 +69,7 @@ export class Loop {
     raw: RawCheckpoint | undefined,
   ): readonly [Emission, NewCheckpoint | undefined] {
     const id = payload.config.configurable?.checkpoint_id ?? "";
-    const shown = show(payload.values) as JsonObject;
+    const shown = shownState(payload.values);
     const quiet = this.values === undefined;
     this.values = undefined;
     const known = this.head !== null && this.id === id ? this.head : null;
@@ -230,3 +230,12 @@ function timeOf(id: string): number {
 
 export const isInterrupted = (payload: unknown): payload is { readonly __interrupt__: readonly unknown[] } =>
   isObject(payload) && Array.isArray(payload["__interrupt__"]);
+
+/**
+ * The state as clients see it, always an object. A graph whose state is one value (the functional API's) shows that: its
+ * members where it has any, nothing before there is one, else under the name of the channel that holds it.
+ */
+export function shownState(values: unknown): JsonObject {
+  const shown = show(values ?? {});
+  return isObject(shown) ? shown : { __end__: shown };
+}

@@ -1,15 +1,14 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { ServiceError } from "../model/errors.ts";
-import { isObject, type JsonObject } from "../model/json.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { StateUpdate, StateWrite, Updated } from "../ports/update.ts";
 import { copyOf } from "./hosting.ts";
 import { commandOf } from "./input.ts";
-import { type CheckpointPayload, plannedOf } from "./loop.ts";
+import { type CheckpointPayload, plannedOf, shownState } from "./loop.ts";
 import { checkpointRecord, langGraphPart, type RawCheckpoint } from "./records.ts";
 import { attemptSaver } from "./saver.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./loaded.ts";
-import { show } from "./show.ts";
 
 /** A thread's name in what is computed here: nothing of it is stored under it. */
 const HERE = "thread";
@@ -45,7 +44,7 @@ export async function updated(
   const raw = puts.at(-1);
   if (raw === undefined) throw new TypeError("LangGraph has made no checkpoint of the update");
   const made = await graph.getState({ configurable: { ...place, checkpoint_id: raw.checkpoint.id } });
-  const shown = (isObject(made.values) ? show(made.values) : values) as JsonObject;
+  const shown = shownState(made.values);
   const channels = langGraphPart(head?.engine ?? null)?.channels;
   const before = { shown: values, ...(channels !== undefined && { channels }) };
   const record = checkpointRecord({ ...raw, parent: head?.id ?? null }, shown, before);

@@ -1,0 +1,96 @@
+import { fileURLToPath } from "node:url";
+import { Client } from "@langchain/langgraph-sdk";
+import { expect, test } from "vitest";
+import { serve } from "../e2e/support/server.ts";
+
+const config = fileURLToPath(new URL("../fixtures/langgraph/heddle.json", import.meta.url));
+
+interface Message {
+  readonly id: string;
+  readonly type: string;
+  readonly content: string;
+  readonly tool_call_chunks?: readonly { readonly name: string }[];
+}
+
+test("a prebuilt agent streams tokens, calls tools, waits for a human's approval, and goes on with it", async () => {
+  const app = await serve({ config });
+  const client = new Client({ apiUrl: app.url });
+  const { thread_id } = await client.threads.create();
+
+  const said = async (payload: object) => {
+    const tokens: string[] = [];
+    const calls: string[] = [];
+    let last: unknown;
+    for await (const { event, data } of client.runs.stream(thread_id, "booking", {
+      ...payload,
+      streamMode: ["messages-tuple", "values"],
+    })) {
+      if (event === "values") last = data;
+      if (event !== "messages") continue;
+      const [{ content, type, tool_call_chunks = [] }] = data as unknown as [Message];
+      if (content !== "") tokens.push(`${type}: ${content}`);
+      calls.push(...tool_call_chunks.map(({ name }) => name));
+    }
+    return { tokens, calls, last };
+  };
+
+  const first = await said({ input: { messages: [{ role: "user", content: "Fly me to Lisbon" }] } });
+  expect(first.tokens).toEqual([
+    "ai: Let ",
+    "ai: me ",
+    "ai: look ",
+    "tool: It is sunny in Lisbon",
+    "ai: Now ",
+    "ai: the ",
+    "ai: flight ",
+  ]);
+  expect(first.calls).toEqual(["weather", "book"]);
+  expect(first.last).toMatchObject({
+    __interrupt__: [{ value: { action: "book a flight", city: "Lisbon" }, resumable: true, when: "during" }],
+  });
+  expect((await client.threads.get(thread_id)).status).toBe("interrupted");
+
+  const second = await said({ command: { resume: true } });
+  expect(second.tokens).toEqual([
+    "tool: Booked a flight to Lisbon",
+    "ai: All ",
+    "ai: is ",
+    "ai: done ",
+    "ai: for ",
+    "ai: you",
+  ]);
+  const { values } = await client.threads.getState<{ messages: Message[] }>(thread_id);
+  expect(values.messages.map(({ type, content }) => [type, content])).toEqual([
+    ["human", "Fly me to Lisbon"],
+    ["ai", "Let me look "],
+    ["tool", "It is sunny in Lisbon"],
+    ["ai", "Now the flight "],
+    ["tool", "Booked a flight to Lisbon"],
+    ["ai", "All is done for you"],
+  ]);
+  expect(app.complaints).toEqual([]);
+});
+
+test("what it has said so far: the mode `messages`", async () => {
+  const app = await serve({ config });
+  const client = new Client({ apiUrl: app.url });
+  const { thread_id } = await client.threads.create();
+  const events: [string, unknown][] = [];
+  for await (const { event, data } of client.runs.stream(thread_id, "booking", {
+    input: { messages: [{ role: "user", content: "hi" }] },
+    streamMode: "messages",
+  })) {
+    events.push([event, data]);
+  }
+  const contents = (kind: string) =>
+    events
+      .filter(([event]) => event === kind)
+      .map(([, data]) => (data as Message[]).map(({ content }) => content).join());
+  expect(contents("messages/partial").slice(0, 4)).toEqual([
+    "Let ",
+    "Let me ",
+    "Let me look ",
+    "Let me look ",
+  ]);
+  expect(contents("messages/complete").slice(0, 3)).toEqual(["hi", "Let me look ", "It is sunny in Lisbon"]);
+});

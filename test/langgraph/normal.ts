@@ -1,0 +1,135 @@
+import { show } from "../../src/langgraph/show.ts";
+
+/** One event of a stream: what mode shows it, of which graph, and what it shows. */
+export interface Shown {
+  readonly mode: string;
+  readonly ns: string;
+  readonly data: unknown;
+}
+
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(show(value) ?? null)) as unknown;
+
+type Loose = Record<string, unknown>;
+
+/** What both sides have of one event, without what only one of them says. */
+export function normal({ mode, ns, data }: Shown): readonly unknown[] {
+  return [
+    mode,
+    mode === "messages" ? ns.split("|").slice(0, -1).join("|") : ns,
+    payload(mode, plain(data) as Loose),
+  ];
+}
+
+function payload(mode: string, data: Loose): unknown {
+  switch (mode) {
+    case "values":
+    case "updates":
+      return Array.isArray(data["__interrupt__"])
+        ? { asked: (data["__interrupt__"] as Loose[]).map(question) }
+        : values(data);
+    case "checkpoints":
+      return checkpoint(data);
+    case "tasks":
+      return task(data);
+    case "debug":
+      return {
+        type: data["type"],
+        step: data["step"],
+        payload: debug(data["type"], data["payload"] as Loose),
+      };
+    case "messages":
+      return message(data as unknown as [Loose, Loose]);
+    default:
+      return data;
+  }
+}
+
+const debug = (type: unknown, data: Loose) => (type === "checkpoint" ? checkpoint(data) : task(data));
+
+const question = ({ id, value }: Loose) => ({ id, value });
+
+/** Members of messages that are empty stand, or do not. */
+function values(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(values);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(
+    ([key]) => key !== "name" && key !== "example" && key !== "usage_metadata",
+  );
+  return Object.fromEntries(entries.map(([key, member]) => [key, values(member)]));
+}
+
+function checkpoint({ values: state, metadata, next, tasks }: Loose): unknown {
+  const { source, step, parents } = metadata as Loose;
+  const planned = (tasks as Loose[]).map(({ id, name, path }) => ({ id, name, path }));
+  return { values: values(state), source, step, parents: parents ?? {}, next, tasks: planned };
+}
+
+function task({ id, name, input, triggers, result, interrupts }: Loose): unknown {
+  const asked = (interrupts as Loose[]).map(question);
+  if (triggers !== undefined) return { id, name, input: values(input), triggers, asked };
+  // A task that asks has returned nothing: LangGraph says so by an empty object.
+  return { id, name, result: asked.length > 0 ? {} : values(result), asked };
+}
+
+function message([chunk, meta]: readonly [Loose, Loose]): unknown {
+  const { content, type, id } = chunk;
+  const { langgraph_node, langgraph_step, langgraph_checkpoint_ns, langgraph_triggers, langgraph_path } =
+    meta;
+  return {
+    content,
+    type,
+    id,
+    langgraph_node,
+    langgraph_step,
+    langgraph_checkpoint_ns,
+    langgraph_triggers,
+    langgraph_path,
+  };
+}
+
+/** A state as `getState` and the history show it. */
+export function normalState(state: Loose): unknown {
+  const {
+    values: shown,
+    next,
+    tasks,
+    metadata,
+    config,
+    parentConfig,
+    checkpoint: place,
+    parent_checkpoint,
+  } = plain(state) as Loose;
+  const id = (from: unknown) =>
+    ((from as Loose | null)?.["configurable"] as Loose | undefined)?.["checkpoint_id"] ??
+    (from as Loose | null)?.["checkpoint_id"] ??
+    null;
+  const { source, step, parents } = metadata as Loose;
+  return {
+    id: id(place ?? config),
+    parent: id(parent_checkpoint ?? parentConfig),
+    values: values(shown),
+    next,
+    source,
+    step,
+    parents: parents ?? {},
+    tasks: (tasks as Loose[]).map(({ id: task, name, path, interrupts }) => ({
+      task,
+      name,
+      path,
+      asked: (interrupts as Loose[]).map(question),
+    })),
+  };
+}
+
+/** Ids in the order in which they come up: the same names for the same places on both sides. */
+export function numbered(value: unknown): unknown {
+  const known = new Map<string, string>();
+  const name = (id: string) => {
+    if (!known.has(id)) known.set(id, `#${known.size + 1}`);
+    return known.get(id) as string;
+  };
+  const text = JSON.stringify(value, null, 1)
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, name)
+    .replaceAll(/\b[0-9a-f]{32}\b/g, name);
+  return JSON.parse(text) as unknown;
+}
