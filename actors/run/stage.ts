@@ -57,12 +57,12 @@ export class AttemptStage implements Stage {
     return position;
   }
 
-  tell({ checkpoints, writes, emissions, tasks }: News): void {
+  tell({ checkpoints, writes, emissions, tasks, ending }: News): void {
     if (!this.#attempt.alive) return;
     for (const made of checkpoints) this.#staged.take(made.ns, [made], true);
     for (const left of writes) this.#staged.put(left);
     this.#staged.emissions.push(...emissions);
-    if (checkpoints.length > 0 || emissions.length > 0) this.#attempt.flushSoon();
+    if (ending === undefined && (checkpoints.length > 0 || emissions.length > 0)) this.#attempt.flushSoon();
     if (tasks.length > 0) this.#root.join(tasks);
   }
 

@@ -210,7 +210,7 @@ export class HostedExecution implements Execution {
     // What runs within it has ended, or was left.
     for (const inner of this.#settling.keys())
       if (this.#chronicle.isWithin(inner, task)) this.#settle(inner, settledAs(this.#chronicle, inner, null));
-    this.#tell([]);
+    this.#tell([], this.#atWork.has(task));
     this.#settle(task, settledAs(this.#chronicle, task, null));
   }
 
@@ -233,14 +233,14 @@ export class HostedExecution implements Execution {
   // --- handing over ---
 
   /** Tells what has happened meanwhile, in the middle of a step. */
-  #tell(joining: readonly Called[]): void {
+  #tell(joining: readonly Called[], ending = false): void {
     const { checkpoints, emissions, left } = this.#chronicle;
     const writes = left.handOver(({ ns, task }) => ns !== "" || !this.#atWork.has(task));
     if (checkpoints.length + emissions.length + writes.length + joining.length === 0) return;
     this.#chronicle.checkpoints = [];
     this.#chronicle.emissions = [];
     const tasks = joining.map(({ task, name, within }) => ({ id: task, name, within }));
-    this.#stage.tell({ checkpoints, emissions, writes, tasks });
+    this.#stage.tell({ checkpoints, emissions, writes, tasks, ...(ending && { ending }) });
   }
 
   #settle(task: string, settled: Settled): void {

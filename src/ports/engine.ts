@@ -212,6 +212,8 @@ export interface News {
   readonly emissions: readonly Emission[];
   /** Further tasks to be run now: each is called as those of a plan are. */
   readonly tasks: readonly JoiningTask[];
+  /** A task's end follows at once, and takes this along to storage. */
+  readonly ending?: true;
 }
 
 /**
