@@ -6,6 +6,7 @@ import type * as Messages from "@langchain/core/messages";
 import type * as Runnables from "@langchain/core/runnables";
 import type * as LangGraph from "@langchain/langgraph";
 import type * as PregelModule from "@langchain/langgraph/pregel";
+import type * as SchemaModule from "@langchain/langgraph/zod/schema";
 import type * as CheckpointPackage from "@langchain/langgraph-checkpoint";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
@@ -14,6 +15,7 @@ import { isObject } from "../model/json.ts";
 export interface Library {
   readonly langgraph: typeof LangGraph;
   readonly pregel: typeof PregelModule;
+  readonly schema: typeof SchemaModule;
   readonly messages: typeof Messages;
   readonly runnables: typeof Runnables;
   readonly checkpoint: typeof CheckpointPackage;
@@ -66,15 +68,16 @@ async function loaded(langgraph: Package, form: Form): Promise<Library> {
     if (found === undefined) throw new Error(`it finds no ${name}: npm install ${name}`);
     return load(found, path, form);
   };
-  const [graphs, pregel, messages, runnables, checkpoint] = await Promise.all([
+  const [graphs, pregel, schema, messages, runnables, checkpoint] = await Promise.all([
     part(NAME),
     part(NAME, "./pregel"),
+    part(NAME, "./zod/schema"),
     part("@langchain/core", "./messages"),
     part("@langchain/core", "./runnables"),
     part("@langchain/langgraph-checkpoint"),
   ]);
   const { version } = langgraph;
-  return { langgraph: graphs, pregel, messages, runnables, checkpoint, version } as Library;
+  return { langgraph: graphs, pregel, schema, messages, runnables, checkpoint, version } as Library;
 }
 
 interface Package {

@@ -178,6 +178,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
   "@langchain/core/runnables": ["src/langgraph/"],
   "@langchain/langgraph": ["src/langgraph/"],
   "@langchain/langgraph/pregel": ["src/langgraph/"],
+  "@langchain/langgraph/zod/schema": ["src/langgraph/"],
   "@langchain/langgraph-checkpoint": ["src/langgraph/"],
   "node:async_hooks": ["src/langgraph/"],
   "node:module": ["src/loading/", "src/langgraph/library.ts", "src/version.ts"],

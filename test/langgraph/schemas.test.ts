@@ -1,0 +1,156 @@
+import { Annotation, MessagesAnnotation, MessagesValue, StateGraph, StateSchema } from "@langchain/langgraph";
+import { beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { drawingOf } from "../../src/langgraph/drawing.ts";
+import { libraryOf, type Library } from "../../src/langgraph/library.ts";
+import type { CompiledGraph } from "../../src/langgraph/loaded.ts";
+import { schemasOf, subgraphSchemas } from "../../src/langgraph/schemas.ts";
+
+let library: Library;
+beforeAll(async () => {
+  library = await libraryOf(import.meta.filename, null);
+});
+
+const nothing = async () => ({});
+const DIALECT = "https://json-schema.org/draft/2020-12/schema";
+
+const zod = new StateGraph(
+  {
+    state: z.object({ text: z.string(), n: z.number().default(0) }),
+    input: z.object({ text: z.string() }),
+    output: z.object({ n: z.number() }),
+  },
+  z.object({ lang: z.string().optional() }),
+)
+  .addNode("a", nothing)
+  .addEdge("__start__", "a")
+  .compile() as unknown as CompiledGraph;
+
+const Notes = Annotation.Root({
+  ...MessagesAnnotation.spec,
+  topic: Annotation<string>(),
+  notes: Annotation<string[]>({ reducer: (a, b) => [...a, ...b], default: () => [] }),
+  total: Annotation<number>({ reducer: (a, b) => a + b, default: () => 0 }),
+});
+const innermost = new StateGraph(Notes).addNode("d1", nothing).addNode("d2", nothing);
+innermost.addEdge("__start__", "d1").addEdge("d1", "d2");
+const inner = new StateGraph(Notes).addNode("b", innermost.compile()).addNode("c", nothing);
+inner.addEdge("__start__", "b").addEdge("b", "c");
+const outer = new StateGraph(Notes)
+  .addNode("a", nothing)
+  .addNode("sub", inner.compile())
+  .addEdge("__start__", "a")
+  .addConditionalEdges("a", () => "sub", { go: "sub", stop: "__end__" })
+  .compile({ interruptBefore: ["a"] }) as unknown as CompiledGraph;
+
+describe("schemas", () => {
+  test("of a zod state are those of zod: nothing of an input is required", () => {
+    expect(schemasOf(library, zod, "g")).toEqual({
+      graph_id: "g",
+      input_schema: {
+        $schema: DIALECT,
+        type: "object",
+        properties: { text: { type: "string" } },
+        additionalProperties: false,
+      },
+      output_schema: {
+        $schema: DIALECT,
+        type: "object",
+        properties: { n: { type: "number" } },
+        required: ["n"],
+        additionalProperties: false,
+      },
+      state_schema: {
+        $schema: DIALECT,
+        type: "object",
+        properties: { text: { type: "string" }, n: { type: "number", default: 0 } },
+        additionalProperties: false,
+      },
+      config_schema: {
+        $schema: DIALECT,
+        type: "object",
+        properties: { lang: { type: "string" } },
+        additionalProperties: false,
+      },
+      context_schema: expect.objectContaining({ properties: { lang: { type: "string" } } }),
+    });
+  });
+
+  test("of an annotation have its names, and what its reducers and defaults tell", () => {
+    const { input_schema, state_schema, config_schema } = schemasOf(library, outer, "g");
+    expect(input_schema).toEqual({
+      $schema: DIALECT,
+      title: "g input",
+      type: "object",
+      properties: {
+        messages: { type: "array", items: { type: "object" }, langgraph_type: "messages" },
+        topic: {},
+        notes: { type: "array" },
+        total: { type: "number" },
+      },
+    });
+    expect(Object.keys(state_schema?.["properties"] as object)).toEqual([
+      "messages",
+      "topic",
+      "notes",
+      "total",
+    ]);
+    expect(config_schema).toBeNull();
+  });
+
+  test("of a StateSchema are its own; messages are known as such", () => {
+    const state = new StateSchema({ messages: MessagesValue, n: z.number() });
+    const graph = new StateGraph(state).addNode("a", nothing).addEdge("__start__", "a").compile();
+    const { input_schema } = schemasOf(library, graph as unknown as CompiledGraph, "g");
+    expect(input_schema).toMatchObject({
+      properties: { messages: { langgraph_type: "messages" }, n: { type: "number" } },
+    });
+  });
+
+  test("of a part that JSON Schema has no word for are left open", () => {
+    const graph = new StateGraph(z.object({ at: z.date(), n: z.number() }))
+      .addNode("a", nothing)
+      .addEdge("__start__", "a")
+      .compile();
+    const { state_schema } = schemasOf(library, graph as unknown as CompiledGraph, "g");
+    expect(state_schema === null || "properties" in state_schema).toBe(true);
+  });
+
+  test("of subgraphs go by the nodes that lead to them", async () => {
+    const { bound } = (outer.nodes as unknown as { readonly sub: { readonly bound: CompiledGraph } }).sub;
+    const found = await subgraphSchemas(library, outer, new Map([[bound, "served"]]));
+    expect([...found].map(([path, { graph_id }]) => [path, graph_id])).toEqual([
+      ["sub", "served"],
+      ["sub|b", "LangGraph"],
+    ]);
+    expect(found.get("sub|b")?.input_schema).toMatchObject({ properties: { topic: {} } });
+  });
+});
+
+describe("a drawing", () => {
+  const ids = async (levels: number) => (await drawingOf(outer, levels)).nodes.map(({ id }) => id);
+
+  test("shows as many levels of subgraphs as are asked for", async () => {
+    expect(await ids(0)).toEqual(["__start__", "a", "sub", "__end__"]);
+    expect(await ids(1)).toEqual(["__start__", "a", "sub:b", "sub:c", "__end__"]);
+    const all = ["__start__", "a", "sub:b:d1", "sub:b:d2", "sub:c", "__end__"];
+    expect(await ids(2)).toEqual(all);
+    expect(await ids(Number.POSITIVE_INFINITY)).toEqual(all);
+  });
+
+  test("has edges with their labels, and what a node is marked with", async () => {
+    const { nodes, edges } = await drawingOf(outer, 0);
+    expect(edges).toEqual([
+      { source: "__start__", target: "a", conditional: false },
+      { source: "a", target: "sub", data: "go", conditional: true },
+      { source: "a", target: "__end__", data: "stop", conditional: true },
+    ]);
+    expect(nodes[0]).toEqual({ id: "__start__", type: "schema", data: { $schema: DIALECT } });
+    expect(nodes[1]).toEqual({
+      id: "a",
+      type: "runnable",
+      data: { id: ["langgraph", "RunnableCallable"], name: "a" },
+      metadata: { __interrupt: "before" },
+    });
+  });
+});
