@@ -1,20 +1,20 @@
 import { AsyncResource } from "node:async_hooks";
 import type { BaseStore } from "@langchain/langgraph-checkpoint";
 import { answersById, refusal } from "../graph/interrupts.ts";
-import type { Drawing } from "../model/drawing.ts";
-import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { Engine, PlainRefusal } from "../ports/engine.ts";
 import type { Host } from "../ports/host.ts";
 import { Scopes } from "./called.ts";
+import { drawingOf } from "./drawing.ts";
 import { HostedExecution, type Drive } from "./execution.ts";
 import { copyOf, hostGraph, subgraphAt } from "./hosting.ts";
 import { inputOf, optionsOf } from "./input.ts";
 import type { Library } from "./library.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./loaded.ts";
 import { attemptSaver } from "./saver.ts";
+import { schemasOf, subgraphSchemas } from "./schemas.ts";
 import { updated } from "./updating.ts";
 
 /** The graphs that are served now, by name. */
@@ -45,19 +45,16 @@ export function langGraphEngine(graphs: LangGraphs, store?: (library: Library, t
     has: (graph) => graphs().has(graph),
     graphs: () => [...graphs().keys()],
     async drawing(name, levels, config) {
-      const graph = await found(name).compiled(config);
-      const options: object = { xray: levels === Infinity ? true : levels };
-      return (await graph.getGraphAsync(options)).toJSON() as unknown as Drawing;
+      return drawingOf(await found(name).compiled(config), levels);
     },
-    schemas: (name) => {
-      found(name);
-      return unknownSchemas(name);
+    async schemas(name, config) {
+      const { library, compiled } = found(name);
+      return schemasOf(library, await compiled(config), name);
     },
     async subgraphs(name, config) {
-      const graph = await found(name).compiled(config);
-      const all = new Map<string, GraphSchemas>();
-      for await (const [way] of graph.getSubgraphsAsync(undefined, true)) all.set(way, unknownSchemas(way));
-      return all;
+      const { library, compiled } = found(name);
+      const served = new Map([...graphs()].map(([known, { graph }]) => [graph, known]));
+      return subgraphSchemas(library, await compiled(config), served);
     },
     isSubgraph(name, ns, node) {
       const graph = graphs().get(name)?.graph;
@@ -134,16 +131,6 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
     loop.learn(tasks as Parameters<typeof loop.learn>[0]);
   }
 }
-
-/** What the graph's state is made of is not asked for here. */
-const unknownSchemas = (graph: string): GraphSchemas => ({
-  graph_id: graph,
-  input_schema: null,
-  output_schema: null,
-  state_schema: null,
-  config_schema: null,
-  context_schema: null,
-});
 
 /** What a run is refused for before it is admitted. */
 function refuses({ kwargs }: RunRecord, interrupts: Interrupts | null): PlainRefusal | null {

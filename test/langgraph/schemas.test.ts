@@ -15,11 +15,12 @@ const nothing = async () => ({});
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 const zod = new StateGraph(
+  // The types of this form are LangGraph's own affair.
   {
     state: z.object({ text: z.string(), n: z.number().default(0) }),
     input: z.object({ text: z.string() }),
     output: z.object({ n: z.number() }),
-  },
+  } as unknown as typeof MessagesAnnotation,
   z.object({ lang: z.string().optional() }),
 )
   .addNode("a", nothing)
