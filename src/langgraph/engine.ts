@@ -1,5 +1,4 @@
 import { AsyncResource } from "node:async_hooks";
-import type { BaseStore } from "@langchain/langgraph-checkpoint";
 import { answersById, refusal } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
@@ -14,6 +13,7 @@ import { inputOf, optionsOf } from "./input.ts";
 import type { Library } from "./library.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./loaded.ts";
 import { attemptSaver } from "./saver.ts";
+import { baseStore, StoreDoor } from "./store.ts";
 import { schemasOf, subgraphSchemas } from "./schemas.ts";
 import { updated } from "./updating.ts";
 
@@ -21,7 +21,7 @@ import { updated } from "./updating.ts";
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
 
 /** Hosts compiled LangGraph.js graphs: an engine, and the host that runs their nodes' bodies. */
-export function langGraphEngine(graphs: LangGraphs, store?: (library: Library, tenant: string) => BaseStore) {
+export function langGraphEngine(graphs: LangGraphs) {
   const scopes = new Scopes();
   // Whoever starts a run may do so from within another's node: nothing of that is to be found in it.
   const outside = new AsyncResource("LangGraphRun");
@@ -33,6 +33,13 @@ export function langGraphEngine(graphs: LangGraphs, store?: (library: Library, t
     const known = hosted.get(graph) ?? hostGraph(library, graph, scopes.intercept);
     hosted.set(graph, known);
     return known;
+  }
+
+  const doors = new WeakMap<HostedExecution, StoreDoor>();
+  function doorOf(execution: HostedExecution): StoreDoor {
+    const door = doors.get(execution) ?? new StoreDoor();
+    doors.set(execution, door);
+    return door;
   }
 
   function found(name: string): LoadedLangGraph {
@@ -76,7 +83,7 @@ export function langGraphEngine(graphs: LangGraphs, store?: (library: Library, t
           try {
             const graph = copyOf(hostedOf(library, await loaded.compiled(run.kwargs.config)));
             graph.checkpointer = saver;
-            if (store !== undefined) graph.store = store(library, source.tenant);
+            graph.store = baseStore(library, doorOf(execution));
             await follow(graph, execution, signal);
           } catch (error) {
             execution.ear.finished({ error });
@@ -96,7 +103,7 @@ export function langGraphEngine(graphs: LangGraphs, store?: (library: Library, t
     async run(call, io) {
       const execution = open.get(call.run);
       if (execution === undefined) throw new TypeError(`Run ${call.run} is not at work`);
-      return execution.runBody(call.task, io);
+      return doorOf(execution).during(io, () => execution.runBody(call.task, io));
     },
   };
 

@@ -9,7 +9,8 @@ import type {
 } from "@langchain/langgraph-checkpoint";
 import type { FoundItem, Item, NamespacesOp, PutOp, SearchOp, StoreOp, StoreResult } from "../model/item.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Store, StoreCaller } from "../ports/store.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { NodeIo } from "../ports/host.ts";
 import type { Library } from "./library.ts";
 import { revive } from "./revive.ts";
 import { show } from "./show.ts";
@@ -19,11 +20,35 @@ const PAGE = 1_000;
 /** Pages that one operation may take. */
 const PAGES = 10;
 
-/** The store as LangGraph.js knows it, for whoever `caller` says. Messages in it come back as messages. */
-export function baseStore(library: Library, store: Store, caller: StoreCaller): BaseStore {
+/** Where a run's attempt reaches the store: through the node bodies that it runs. Refused once the attempt is over. */
+export class StoreDoor {
+  readonly #open = new Set<Pick<NodeIo, "store">>();
+
+  /** Goes by `io` while the body runs. */
+  async during<T>(io: Pick<NodeIo, "store">, body: () => Promise<T>): Promise<T> {
+    this.#open.add(io);
+    try {
+      return await body();
+    } finally {
+      this.#open.delete(io);
+    }
+  }
+
+  batch(ops: readonly StoreOp[]): Promise<readonly StoreResult[]> {
+    // LangGraph gathers what all bodies of a run ask; each of them is as good as another.
+    const [io] = this.#open;
+    if (io !== undefined) return io.store(ops);
+    return Promise.reject(
+      new ServiceError("journal.fenced", "No node of this run is at work: the store is closed to it"),
+    );
+  }
+}
+
+/** The store as LangGraph.js knows it. Messages in it come back as messages. */
+export function baseStore(library: Library, store: Pick<StoreDoor, "batch">): BaseStore {
   const batch = async (operations: readonly Operation[]): Promise<unknown[]> => {
     const asked = operations.map(opsOf);
-    const results: readonly StoreResult[] = await store.batch(caller, asked.flat());
+    const results = await store.batch(asked.flat());
     let from = 0;
     return asked.map((ops) => {
       const own = results.slice(from, (from += ops.length));

@@ -1,5 +1,5 @@
 import { ServiceError } from "./errors.ts";
-import { Kept } from "./kept.ts";
+import { Kept, KeptValue } from "./kept.ts";
 
 /** A plain JSON object. Values are `unknown`: what enters the state has passed {@link toStorable}. */
 export type JsonObject = { readonly [key: string]: unknown };
@@ -14,7 +14,8 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * A deep copy of `value` that holds JSON data alone: null, booleans, finite numbers, strings, arrays, plain objects.
+ * A deep copy of `value` that holds JSON data alone: null, booleans, finite numbers, strings, arrays, plain objects; and
+ * what is {@link Kept} as data.
  * `undefined` members are left out and `toJSON` is honoured, as `JSON.stringify` does. The copy shares nothing
  * with the original, so whoever made it may go on changing it.
  *
@@ -57,6 +58,7 @@ function copy(value: unknown, at: string, above: object[]): unknown {
 function copyObject(value: object, at: string, above: object[]): unknown {
   if (above.length >= MAX_DEPTH) refuse(at, `it is nested deeper than ${MAX_DEPTH} levels`);
   if (above.includes(value)) refuse(at, "it contains itself");
+  if (value instanceof KeptValue) return value;
   const { toJSON } = value as { toJSON?: unknown };
   above.push(value);
   try {
@@ -74,7 +76,7 @@ function copyObject(value: object, at: string, above: object[]): unknown {
       const member = value[key];
       if (member !== undefined) object[key] = copy(member, `${at}.${key}`, above);
     }
-    return object;
+    return value instanceof Kept ? new Kept(Kept.kindOf(value), object) : object;
   } finally {
     above.pop();
   }

@@ -15,9 +15,24 @@ export interface Server extends App {
 
 /**
  * What the whole suite can be run over: a transport (`uws`, `node`) and a storage (`memory`, `level`). Where nothing is said,
- * the server's own choice, and memory.
+ * the server's own choice, and memory. Its graphs can be written anew in LangGraph.js (`langgraph`), for chapters that are
+ * not about what only our own have.
  */
-const { HEDDLE_TEST_TRANSPORT: transport, HEDDLE_TEST_STORAGE: storage } = process.env;
+const {
+  HEDDLE_TEST_TRANSPORT: transport,
+  HEDDLE_TEST_STORAGE: storage,
+  HEDDLE_TEST_GRAPHS: kind,
+} = process.env;
+
+async function graphsOf(
+  graphs: NonNullable<AppOptions["graphs"]>,
+): Promise<Pick<AppOptions, "graphs" | "langGraphs">> {
+  if (kind !== "langgraph") return { graphs };
+  const { twin } = await import("../../langgraph/twin.ts");
+  const { served } = await import("../../langgraph/support.ts");
+  const twins = Object.entries(graphs).map(([name, graph]) => [name, twin(graph)]);
+  return { langGraphs: await served(Object.fromEntries(twins)) };
+}
 
 async function surroundings(options: AppOptions): Promise<AppOptions> {
   const own = options.data !== undefined || options.storage !== undefined;
@@ -38,7 +53,7 @@ export async function serve(options: AppOptions = {}): Promise<Server> {
     logger,
     ...(await surroundings(options)),
     ...options,
-    graphs: { agent, approval, ...options.graphs },
+    ...(await graphsOf({ agent, approval, ...options.graphs })),
   });
   onTestFinished(() => app.close(0));
   return Object.assign(app, { complaints });
