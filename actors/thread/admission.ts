@@ -23,7 +23,7 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   const decision = decide(draft.multitask_strategy, situationOf(actor.getSnapshot().value));
   if (decision.kind === "refuse") throw new ServiceError("run.conflict", CONFLICT);
   const now = clock.now();
-  const due = draft.delay === undefined ? null : cell.owner.delays.now + draft.delay;
+  const due = draft.delay === undefined ? null : cell.owner.delays.now + Math.ceil(draft.delay);
   const run = newRun(cell.record, draft, now, due);
 
   // What the thread is like when a run starts later is not known.

@@ -61,8 +61,9 @@ export async function delay(
       actor?.send({ type: "RUN.CANCEL", run: run_id, action: decision.action });
   }
   cell.owner.rested(cell);
-  cell.owner.delays.expect(due);
   await stored;
+  // Not before: what is due is looked up in the storage.
+  cell.owner.delays.expect(due);
   if (out !== null) dismiss(cell, out);
   return run;
 }

@@ -196,6 +196,15 @@ describe("a run with a delay", () => {
     await expect(later(server, key, "late", HOUR)).rejects.toMatchObject({ code: "run.conflict" });
   });
 
+  test("of a moment only it starts too, although it is not stored yet when its time has come", async () => {
+    const server = await Server.start(named);
+    const key = await server.thread();
+    const runs = await Promise.all([0.01, 0.4, 1, 2].map((delay) => later(server, key, "x", delay)));
+    await server.scheduler.advance(10);
+    await server.scheduler.settle();
+    for (const run of runs) expect(await server.record(key, run)).toMatchObject({ status: "success" });
+  });
+
   test("of one thread a thousand may wait", async () => {
     const server = await Server.start(named);
     const key = await server.thread();

@@ -148,7 +148,12 @@ export class Asking {
     const { dice, hook } = this.#deps;
     const hooked = dice.chance(0.5);
     const durability = dice.pick(DURABILITIES);
-    return { hooked, body: { assistant_id: "chaos", durability, ...(hooked && { webhook: hook }), ...body } };
+    // Some start later: that is to be as sure as the rest.
+    const after_seconds = dice.chance(0.1) ? 0.01 + 0.3 * dice.float() : undefined;
+    return {
+      hooked,
+      body: { assistant_id: "chaos", durability, after_seconds, ...(hooked && { webhook: hook }), ...body },
+    };
   }
 
   /** The client's way out, which is noted before it is taken: what comes of it may come at once. */

@@ -105,7 +105,7 @@ async function start(connect: (url: string) => Client) {
   const { thread_id } = await client.threads.create();
   const wait = (name: string, options: Parameters<Client["runs"]["wait"]>[2]) =>
     client.runs.wait(thread_id, name, options);
-  return { client, thread_id, wait };
+  return { url, client, thread_id, wait };
 }
 
 describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
@@ -136,6 +136,52 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
       verdict: ["seen tea", false],
       log: ["planned", '["seen tea",false]'],
     });
+  });
+
+  test("one may be looked at alone, by its namespace, and so may the graph around it", async () => {
+    const { url, client, thread_id } = await start(connect);
+    const whole = await all(
+      client.runs.stream(thread_id, "outer", {
+        input: {},
+        streamMode: ["values", "updates", "custom"],
+        streamSubgraphs: true,
+      }),
+    );
+    const [run] = await client.runs.list(thread_id);
+    const ns = whole.find(({ event }) => event.startsWith("custom"))?.event.split("|")[1] ?? "";
+    const read = async (query: string) => {
+      const response = await fetch(`${url}/threads/${thread_id}/runs/${run?.run_id}/stream?${query}`);
+      return [...(await response.text()).matchAll(/^event: (.*)$/gm)].map(([, event]) => event);
+    };
+    const names = whole.map(({ event }) => event);
+    expect(await read(`namespace=${encodeURIComponent(ns)}`)).toEqual(
+      names.filter((event) => event === "metadata" || event.endsWith(`|${ns}`)),
+    );
+    expect(await read("namespace=")).toEqual(names.filter((event) => !event.includes("|")));
+    expect(await read(`namespace=&namespace=${encodeURIComponent(ns)}`)).toEqual(names);
+    expect(await read("namespace=nobody")).toEqual(["metadata"]);
+  });
+
+  test("a run may be taken up behind a state that its reader has", async () => {
+    const { url, client, thread_id } = await start(connect);
+    await client.runs.wait(thread_id, "outer", { input: {} });
+    const [run] = await client.runs.list(thread_id);
+    const history = await client.threads.getHistory(thread_id);
+    const read = async (query: string) => {
+      const response = await fetch(
+        `${url}/threads/${thread_id}/runs/${run?.run_id}/stream?stream_mode=values${query}`,
+      );
+      return [...(await response.text()).matchAll(/^event: values\ndata: (.*)$/gm)].map(
+        ([, data]) => JSON.parse(data as string) as unknown,
+      );
+    };
+    const whole = await read("");
+    const states = history.toReversed().filter(({ metadata }) => metadata?.source !== "input");
+    for (const [i, { checkpoint }] of states.entries()) {
+      expect(await read(`&checkpoint_id=${checkpoint.checkpoint_id}`)).toEqual(whole.slice(i + 1));
+    }
+    // Of another run, or of none: all of it.
+    expect(await read("&checkpoint_id=00000000-0000-4000-8000-000000000000")).toEqual(whole);
   });
 
   test("show their events under their namespace to those who ask for subgraphs, and to nobody else", async () => {

@@ -271,7 +271,15 @@ export class World {
       interrupt_after: null,
     } as unknown as RunKwargs;
     const multitask_strategy = random.pick(strategies);
-    return { run_id: run, assistant_id: "a", graph_id: "sim", metadata: {}, kwargs, multitask_strategy };
+    const draft = {
+      run_id: run,
+      assistant_id: "a",
+      graph_id: "sim",
+      metadata: {},
+      kwargs,
+      multitask_strategy,
+    };
+    return random.chance(0.15) ? { ...draft, delay: 1 + random.below(200) } : draft;
   }
 
   #cancel(): void {

@@ -141,8 +141,9 @@ export function indexesAgree(snapshot: Snapshot): Violation[] {
     const open = runs
       .filter(({ record: run }) => !isTerminal(run.status))
       .map(({ record: run }) => run.run_id);
-    if (sorted(open) !== sorted(waiting)) {
-      say(key.thread, "its unfinished runs are not those that it has in progress and in its queue", {
+    const delayed = (record.delayed ?? []).map(({ run }) => run);
+    if (sorted(open) !== sorted([...waiting, ...delayed])) {
+      say(key.thread, "its unfinished runs are not those that it has in progress, in its queue and delayed", {
         open,
         waiting,
       });
