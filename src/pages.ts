@@ -11,6 +11,9 @@ export interface PageFile {
 export type Pages = (name: string) => PageFile | undefined;
 
 const TYPES: { readonly [name: string]: string } = {
+  "dashboard.html": "text/html; charset=utf-8",
+  "dashboard.css": "text/css; charset=utf-8",
+  "dashboard.js": "text/javascript; charset=utf-8",
   "inspector.html": "text/html; charset=utf-8",
   "inspector.css": "text/css; charset=utf-8",
   "inspector.js": "text/javascript; charset=utf-8",

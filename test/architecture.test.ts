@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, "..");
 const sources: readonly Source[] = ["src", "actors"].flatMap((top) =>
   readdirSync(join(root, top), { recursive: true, encoding: "utf8" })
     .map((name) => join(top, name).replaceAll(sep, "/"))
-    .filter((path) => path.endsWith(".ts"))
+    .filter((path) => /\.tsx?$/.test(path))
     .map((path) => read(path, readFileSync(join(root, path), "utf8"))),
 );
 

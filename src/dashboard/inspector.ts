@@ -2,7 +2,8 @@ import { litBy, nodesOf, wordsOf, type Value } from "./inspector/chart.ts";
 import { Drawing } from "./inspector/draw.ts";
 import { Handover } from "./inspector/handover.ts";
 import { type Actor, isLive, type Message, Model } from "./inspector/model.ts";
-import { about, connect, enter, KeyNeeded, live } from "./inspector/server.ts";
+import { about, connect, live } from "./inspector/server.ts";
+import { enter, KeyNeeded } from "./server.ts";
 
 const $ = (selector: string): HTMLElement => document.querySelector(selector) as HTMLElement;
 const field = (selector: string): HTMLInputElement => $(selector) as HTMLInputElement;
@@ -14,7 +15,7 @@ const watched = new URLSearchParams(
 const isWatching = watched.has("thread_id") || watched.has("run_id");
 
 const model = new Model();
-const drawing = new Drawing();
+const drawing = new Drawing("inspector/elk-worker.js");
 const figures = new Map<string, Figure>();
 let chosen: string | null = null;
 let handover: Handover | null = null;

@@ -13,7 +13,6 @@ export const GROUPS = [
 export type Group = (typeof GROUPS)[number];
 
 const META: ReadonlySet<string> = new Set([
-  "",
   "info",
   "metrics",
   "docs",
@@ -22,10 +21,14 @@ const META: ReadonlySet<string> = new Set([
   "inspector",
 ]);
 
+/** The dashboard, and what it is made of. */
+const UI: ReadonlySet<string> = new Set(["", "dashboard"]);
+
 /** The part that a path belongs to. Health belongs to none: it is always told. */
 export function groupOf(path: string): Group | undefined {
   const [, first = "", , third] = path.split("/", 4);
   if (first === "threads") return third === "runs" ? "runs" : "threads";
   if (META.has(first)) return "meta";
+  if (UI.has(first)) return "ui";
   return GROUPS.find((group) => group === first);
 }

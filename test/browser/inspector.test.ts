@@ -1,27 +1,14 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buildSync } from "esbuild";
-import type { BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { gated } from "../e2e/support/gate.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
-
-/** A page, with what must not happen on it. */
-async function opened(context: BrowserContext, url: string) {
-  const page = await context.newPage();
-  const wrong: string[] = [];
-  page.on("console", (message) => wrong.push(`${message.type()}: ${message.text()}`));
-  page.on("pageerror", (error) => wrong.push(String(error)));
-  page.on("request", (request) => {
-    const { origin, protocol } = new URL(request.url());
-    if (origin !== new URL(url).origin && protocol !== "data:") wrong.push(`asks ${request.url()}`);
-  });
-  await page.goto(url);
-  return { page, wrong };
-}
 
 /** The lit states of a chart, by their names, the innermost alone. */
 const lit = (page: Page, slot: string): Promise<string[]> =>

@@ -25,10 +25,13 @@ const OPTIONS = {
 
 /** Draws charts, each layout made once, in a worker. */
 export class Drawing {
-  readonly #elk = new elk.default({
-    workerFactory: () => new Worker("inspector/elk-worker.js", { type: "module" }),
-  });
+  readonly #elk;
   readonly #laid = new Map<string, Promise<ElkNode>>();
+
+  /** `worker`: its address. */
+  constructor(worker: string) {
+    this.#elk = new elk.default({ workerFactory: () => new Worker(worker, { type: "module" }) });
+  }
 
   /** `key`: what tells one chart from another. */
   async draw(chart: Chart, key: string): Promise<SVGSVGElement> {

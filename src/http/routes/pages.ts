@@ -26,13 +26,26 @@ export function pageRoutes({ pages }: HttpDeps): readonly Route[] {
     }
     call.send(200, { ...HEADERS, "content-type": file.type }, file.body);
   };
+  const part: Route["handle"] = (call) => send(call, call.param(0).slice(0, 100));
   return [
-    { method: "GET", path: "/inspector", keyless: true, handle: (call) => send(call, "inspector.html") },
     {
       method: "GET",
-      path: "/inspector/:file",
+      path: "/",
       keyless: true,
-      handle: (call) => send(call, call.param(0).slice(0, 100)),
+      handle(call) {
+        const { path } = call.request;
+        // People come with a browser, which says what it reads; programs are told what they always were.
+        if (!wantsPage(call.request.header("accept"))) throw new ServiceError("route.not_found", "Not Found");
+        // What the page asks for is named from where it is: below the prefix, if there is one.
+        if (!path.endsWith("/"))
+          return call.send(307, { ...HEADERS, location: `${path.replace(/^.*\//, "./")}/` });
+        send(call, "dashboard.html");
+      },
     },
+    { method: "GET", path: "/dashboard/:file", keyless: true, handle: part },
+    { method: "GET", path: "/inspector", keyless: true, handle: (call) => send(call, "inspector.html") },
+    { method: "GET", path: "/inspector/:file", keyless: true, handle: part },
   ];
 }
+
+const wantsPage = (accept = ""): boolean => accept.toLowerCase().includes("text/html");

@@ -1,0 +1,74 @@
+import { ask, read } from "../server.ts";
+import type {
+  Assistant,
+  Json,
+  Run,
+  Schemas,
+  Thread,
+  ThreadFilter,
+  ThreadRow,
+  ThreadState,
+} from "./records.ts";
+
+/** The public API, one function a call. */
+
+const ROW = ["thread_id", "created_at", "updated_at", "status", "metadata"];
+
+export interface ThreadPage {
+  readonly rows: readonly ThreadRow[];
+  /** How many there are in all. */
+  readonly total: number;
+}
+
+export async function searchThreads(
+  filter: ThreadFilter,
+  offset: number,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<ThreadPage> {
+  const body = { ...filter, offset, limit, sort_by: "updated_at", sort_order: "desc", select: ROW };
+  const response = await ask("threads/search", { body, ...(signal !== undefined && { signal }) });
+  const rows = (await response.json()) as readonly ThreadRow[];
+  const total = Number(response.headers.get("x-pagination-total") ?? offset + rows.length);
+  return { rows, total };
+}
+
+export const countThreads = (filter: ThreadFilter): Promise<number> =>
+  read("threads/count", { body: filter });
+
+export const createThread = (metadata: Json): Promise<Thread> => read("threads", { body: { metadata } });
+export const getThread = (id: string): Promise<Thread> => read(`threads/${id}`);
+export const deleteThread = (id: string) => ask(`threads/${id}`, { method: "DELETE" });
+export const getState = (id: string): Promise<ThreadState> => read(`threads/${id}/state`);
+
+export interface HistoryQuery {
+  readonly limit: number;
+  readonly before?: string;
+  readonly metadata?: Json;
+}
+
+export const getHistory = (id: string, query: HistoryQuery): Promise<readonly ThreadState[]> =>
+  read(`threads/${id}/history`, { body: query });
+
+export interface StateUpdate {
+  readonly values: unknown;
+  readonly as_node?: string;
+  readonly checkpoint_id?: string;
+}
+
+export const updateState = (id: string, update: StateUpdate): Promise<unknown> =>
+  read(`threads/${id}/state`, { body: update });
+
+export const listRuns = (id: string, limit = 100): Promise<readonly Run[]> =>
+  read(`threads/${id}/runs?limit=${limit}`);
+export const getRun = (id: string, run: string): Promise<Run> => read(`threads/${id}/runs/${run}`);
+export const startRun = (id: string, request: Json): Promise<Run> =>
+  read(`threads/${id}/runs`, { body: request });
+export const cancelRun = (id: string, run: string, action: "interrupt" | "rollback") =>
+  ask(`threads/${id}/runs/${run}/cancel?action=${action}`, { method: "POST" });
+export const deleteRun = (id: string, run: string) => ask(`threads/${id}/runs/${run}`, { method: "DELETE" });
+
+export const listAssistants = (): Promise<readonly Assistant[]> =>
+  read("assistants/search", { body: { limit: 200 } });
+export const getSchemas = (assistant: string): Promise<Schemas> =>
+  read(`assistants/${encodeURIComponent(assistant)}/schemas`);

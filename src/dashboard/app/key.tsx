@@ -1,0 +1,46 @@
+import { createRef } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { enter, KeyNeeded, read } from "../server.ts";
+import { reasonOf } from "./session.ts";
+
+/** Asks for the key, and tries it. */
+export function KeyDialog({ onEntered }: { readonly onEntered: () => void }) {
+  const [wrong, setWrong] = useState("");
+  const secret = createRef<HTMLInputElement>();
+  useEffect(() => secret.current?.focus(), []);
+  const submit = async () => {
+    enter(secret.current?.value ?? "");
+    try {
+      await read("assistants/count", { body: {} });
+      onEntered();
+    } catch (cause) {
+      if (!(cause instanceof KeyNeeded)) return setWrong(reasonOf(cause));
+      setWrong("The server does not know this key.");
+      secret.current?.select();
+    }
+  };
+  return (
+    <main class="lock" id="main">
+      <form
+        class="card"
+        aria-labelledby="lock-title"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+      >
+        <h1 id="lock-title">A key is needed</h1>
+        <p class="dim">This server is for those who have one. It stays in this tab.</p>
+        <input type="text" name="username" autoComplete="username" value="heddle" hidden />
+        <label for="secret">API key</label>
+        <input id="secret" ref={secret} type="password" autoComplete="current-password" required />
+        {wrong !== "" && (
+          <p class="bad" role="alert">
+            {wrong}
+          </p>
+        )}
+        <button class="primary">Enter</button>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,45 @@
+import { signal } from "@preact/signals";
+
+/** Where one is: `#/threads/{id}/runs/{id}?step=2`. */
+export interface Route {
+  readonly path: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+function parse(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const parts = path.split("/").filter((part) => part !== "");
+  return { path: parts.map((part) => decodeURIComponent(part)), query: new URLSearchParams(query) };
+}
+
+export const route = signal<Route>(parse(location.hash));
+addEventListener("hashchange", () => (route.value = parse(location.hash)));
+
+export type Query = { readonly [name: string]: string | number | null | undefined };
+
+/** An address of this page. */
+export function to(path: readonly string[], query: Query = {}): string {
+  const given = Object.entries(query).filter(
+    ([, value]) => value !== null && value !== undefined && value !== "",
+  );
+  const params = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  const text = params.toString();
+  return `#/${path.map((part) => encodeURIComponent(part)).join("/")}${text === "" ? "" : `?${text}`}`;
+}
+
+export function go(path: readonly string[], query: Query = {}): void {
+  location.hash = to(path, query);
+}
+
+/** Changes the query alone, with no entry in the browser's history. */
+export function refine(change: Query): void {
+  const { path, query } = route.peek();
+  const next = to(path, { ...Object.fromEntries(query), ...change });
+  history.replaceState(null, "", next);
+  route.value = parse(next);
+}
+
+/** A thread's page, or a tab of it. */
+export const toThread = (id: string, tab?: string): string => to(["threads", id], { tab });
+export const toRun = (thread: string, run: string, query: Query = {}): string =>
+  to(["threads", thread, "runs", run], query);

@@ -1,0 +1,149 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { GraphsPage } from "../graphs/page.tsx";
+import { SystemPage } from "../system/page.tsx";
+import { RunPage } from "../runs/page.tsx";
+import { NewThread } from "../threads/new.tsx";
+import { ThreadsAside } from "../threads/list.tsx";
+import { ThreadPage } from "../threads/page.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { KeyDialog } from "./key.tsx";
+import { route, to } from "./route.ts";
+import { isLocked, notice } from "./session.ts";
+import { nextTheme, theme } from "./theme.ts";
+
+const NAV = [
+  ["threads", "Threads"],
+  ["graphs", "Graphs"],
+  ["system", "System"],
+] as const;
+
+/** The page: what is always there, and the place for what is looked at. */
+export function Shell() {
+  // What was refused for want of a key is asked for anew.
+  const entered = useSignal(0);
+  const { path } = route.value;
+  const [place = "threads", id] = path;
+  const isList = place === "threads" || place === "new";
+  useEffect(() => {
+    const name = NAV.find(([one]) => one === place)?.[1] ?? "New thread";
+    document.title = `${id === undefined ? name : `${id.slice(-8)} · ${name}`} · Heddle`;
+  }, [place, id]);
+  return (
+    <>
+      <a class="skip" href="#main" onClick={skip}>
+        Skip to content
+      </a>
+      <header class="top">
+        <a class="brand" href={to([])}>
+          <Mark />
+          Heddle
+        </a>
+        <nav aria-label="Main">
+          {NAV.map(([name, title]) => (
+            <a key={name} href={to([name])} aria-current={name === place ? "page" : undefined}>
+              {title}
+            </a>
+          ))}
+        </nav>
+        <span class="space" />
+        <button
+          type="button"
+          class="quiet theme"
+          aria-label={`Colours: ${theme.value}. Change`}
+          title={`Colours: ${theme.value}`}
+          onClick={nextTheme}
+        >
+          {{ system: "◐", light: "☀", dark: "☾" }[theme.value]}
+        </button>
+      </header>
+      <div
+        key={entered.value}
+        class={`body ${isList ? "split" : ""} ${id !== undefined || place === "new" ? "deep" : ""}`}
+      >
+        {!isLocked.value && (
+          <>
+            {isList && <ThreadsAside chosen={id} />}
+            <main id="main" tabIndex={-1}>
+              <Content />
+            </main>
+          </>
+        )}
+      </div>
+      {isLocked.value && (
+        <KeyDialog
+          onEntered={() => {
+            isLocked.value = false;
+            entered.value++;
+          }}
+        />
+      )}
+      <Notice />
+    </>
+  );
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>("#main")?.focus();
+}
+
+function Content() {
+  const { path, query } = route.value;
+  const [place = "threads", id, what, run] = path;
+  if (place === "new") return <NewThread graph={query.get("graph")} />;
+  if (place === "graphs") return <GraphsPage chosen={id} />;
+  if (place === "system") return <SystemPage />;
+  if (place !== "threads")
+    return (
+      <Empty title="There is no such page.">
+        <a href={to([])}>To the threads</a>
+      </Empty>
+    );
+  if (id === undefined)
+    return (
+      <Empty title="Choose a thread, or start one.">
+        <p class="dim">A thread is a graph's persisted state; a run is one execution of the graph on it.</p>
+        <a class="button primary" href={to(["new"])}>
+          New thread
+        </a>
+      </Empty>
+    );
+  if (what === "runs" && run !== undefined) return <RunPage key={`${id} ${run}`} thread={id} run={run} />;
+  return <ThreadPage key={id} id={id} />;
+}
+
+/** Told once, and gone by itself unless it is bad. */
+function Notice() {
+  const shown = notice.value;
+  useEffect(() => {
+    if (shown === null || shown.bad) return undefined;
+    const timer = setTimeout(() => (notice.value = null), 3_000);
+    return () => clearTimeout(timer);
+  }, [shown]);
+  return (
+    <div class="notices" role="status" aria-live="polite">
+      {shown !== null && (
+        <div class={`notice ${shown.bad ? "bad" : ""}`}>
+          <span>{shown.text}</span>
+          <button type="button" class="quiet" aria-label="Dismiss" onClick={() => (notice.value = null)}>
+            ✕
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** A heddle: the loops through which the threads of a loom run. */
+function Mark() {
+  return (
+    <svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true" class="mark">
+      <path d="M4 4h16M4 20h16" />
+      <path d="M8 4v5m0 6v5M12 4v5m0 6v5M16 4v5m0 6v5" />
+      <ellipse cx="8" cy="12" rx="1.6" ry="3" />
+      <ellipse cx="12" cy="12" rx="1.6" ry="3" />
+      <ellipse cx="16" cy="12" rx="1.6" ry="3" />
+    </svg>
+  );
+}

@@ -1,0 +1,104 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { chartOf, type Definition, litBy, type Value } from "../inspector/chart.ts";
+import { Drawing } from "../inspector/draw.ts";
+import type { Task } from "../live/trace.ts";
+import { reasonOf } from "../app/session.ts";
+import { drawn, marksOf, placesOf, subgraphsOf } from "./chart.ts";
+
+/** Layouts are made once, whoever shows them. */
+const drawing = new Drawing("dashboard/elk-worker.js");
+
+interface FigureProps {
+  /** A statechart as XState has it, as JSON. */
+  readonly definition: string;
+  readonly value: Value | undefined;
+  readonly tasks: readonly Task[];
+  readonly label: string;
+  /** An actor's own chart: nothing in it is closed, and every state that it is in is lit. */
+  readonly isChart?: boolean;
+  readonly onNode?: (path: string) => void;
+}
+
+/** A chart that lights up: what runs, and what has ended how. */
+export function Figure({ definition, value, tasks, label, isChart = false, onNode }: FigureProps) {
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const [wrong, setWrong] = useState("");
+  const box = useRef<HTMLDivElement>(null);
+  const svg = useRef<SVGSVGElement | null>(null);
+  const parsed = useMemo(() => JSON.parse(definition) as Definition, [definition]);
+  const subgraphs = useMemo(() => (isChart ? [] : subgraphsOf(parsed)), [parsed]);
+  const chart = useMemo(() => (isChart ? chartOf(parsed) : drawn(parsed, open)), [parsed, open]);
+  const marks = isChart
+    ? new Map([...litBy(chart, value)].map((place) => [place, "running"]))
+    : marksOf(chart, value, tasks);
+  const light = () => {
+    for (const group of svg.current?.querySelectorAll<SVGElement>("[data-state]") ?? []) {
+      const mark = marks.get(Number(group.dataset["state"]));
+      for (const name of ["running", "done", "failed", "interrupted", "retrying", "stopped"]) {
+        group.classList.toggle(name, mark === name);
+      }
+      group.classList.toggle("lit", mark === "running" || mark === "retrying" || mark === "interrupted");
+    }
+    svg.current?.setAttribute("aria-label", label);
+  };
+  const lit = useRef(light);
+  lit.current = light;
+  useEffect(() => {
+    let isOld = false;
+    drawing.draw(chart, `${definition} ${[...open].join(" ")}`).then(
+      (made) => {
+        if (isOld) return;
+        svg.current = made;
+        const paths = new Map([...placesOf(chart)].map(([path, place]) => [String(place), path]));
+        for (const group of made.querySelectorAll<SVGElement>("[data-state]")) {
+          const path = paths.get(group.dataset["state"] ?? "");
+          if (path !== undefined) group.dataset["node"] = path;
+        }
+        box.current?.replaceChildren(made);
+        lit.current();
+      },
+      (cause: unknown) => setWrong(reasonOf(cause)),
+    );
+    return () => {
+      isOld = true;
+    };
+  }, [chart]);
+  useEffect(light);
+  const toggle = (path: string) => {
+    const next = new Set(open);
+    if (!next.delete(path)) next.add(path);
+    setOpen(next);
+  };
+  return (
+    <figure>
+      {subgraphs.length > 0 && (
+        <figcaption class="bar">
+          <span class="dim">Subgraphs:</span>
+          {subgraphs.map((path) => (
+            <button
+              key={path}
+              type="button"
+              class="quiet"
+              aria-pressed={open.has(path)}
+              onClick={() => toggle(path)}
+            >
+              {path}
+            </button>
+          ))}
+        </figcaption>
+      )}
+      {wrong !== "" && <p class="failure">The chart could not be drawn: {wrong}</p>}
+      <div
+        class="scroll"
+        tabIndex={0}
+        aria-label={label}
+        role="group"
+        ref={box}
+        onClick={(event) => {
+          const node = (event.target as Element).closest<SVGElement>("[data-node]")?.dataset["node"];
+          if (node !== undefined) onNode?.(node);
+        }}
+      />
+    </figure>
+  );
+}

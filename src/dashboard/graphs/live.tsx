@@ -1,0 +1,109 @@
+import { read } from "../server.ts";
+import { go } from "../app/route.ts";
+import type { Definition } from "../inspector/chart.ts";
+import { wordsOf } from "../inspector/chart.ts";
+import { type Actor, isLive, type Model } from "../inspector/model.ts";
+import type { ThreadWatch } from "../live/thread-watch.ts";
+import type { Task, Trace } from "../live/trace.ts";
+import { Empty, Failure } from "../parts/empty.tsx";
+import { useResource } from "../parts/resource.ts";
+import { pathOf } from "./chart.ts";
+import { Figure } from "./figure.tsx";
+
+/** The graph of a thread with what runs in it, and the statecharts of its actors. */
+export function GraphTab({ watch }: { readonly watch: ThreadWatch }) {
+  void watch.changes.seen;
+  const latest = watch.runs.value.find(({ status }) => status !== "pending");
+  const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
+  const graph = watch.record.value?.metadata["graph_id"];
+  if (typeof graph !== "string") return <Empty title="No graph has run on this thread yet." />;
+  return (
+    <ActorsGraph
+      model={watch.model}
+      traces={trace === undefined ? [] : [trace]}
+      graph={graph}
+      onTask={({ id, step }) => {
+        if (trace !== undefined) go(["threads", watch.id, "runs", trace.run], { step, task: id });
+      }}
+    />
+  );
+}
+
+interface ActorsGraphProps {
+  readonly model: Model;
+  readonly traces: readonly Trace[];
+  readonly graph?: string | undefined;
+  readonly onTask: (task: Task) => void;
+}
+
+export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) {
+  const actor = model.latest("graph");
+  const name = actor?.name ?? graph;
+  const found = useResource(
+    async () => (name === undefined || actor !== undefined ? null : machineOf(name)),
+    [name, actor === undefined],
+  );
+  const definition = actor?.definition ?? found.value ?? null;
+  const tasks = traces.flatMap((trace) => [...trace.tasks.values()]);
+  if (definition === null)
+    return found.error === null ? (
+      <p class="dim pad" aria-busy="true">
+        Reading…
+      </p>
+    ) : (
+      <Failure text={found.error} onRetry={found.reload} />
+    );
+  const value = actor !== undefined && isLive(actor) ? actor.message.snapshot?.value : undefined;
+  const actors = (["run", "thread"] as const)
+    .map((kind) => model.latest(kind))
+    .filter((one) => one !== undefined);
+  return (
+    <div class="pad graphs">
+      <Figure
+        definition={definition}
+        value={value}
+        tasks={tasks}
+        label={`Graph ${name ?? ""}`}
+        onNode={(path) => {
+          const task = tasks.findLast((one) => pathOf(one) === path);
+          if (task !== undefined) onTask(task);
+        }}
+      />
+      <ul class="legend" aria-label="Legend">
+        {(["running", "done", "interrupted", "failed"] as const).map((mark) => (
+          <li key={mark}>
+            <span class={`swatch ${mark}`} aria-hidden="true" /> {mark}
+          </li>
+        ))}
+      </ul>
+      {actors.map((one) => (
+        <ActorChart key={one.kind} actor={one} />
+      ))}
+    </div>
+  );
+}
+
+function ActorChart({ actor }: { readonly actor: Actor }) {
+  const words = wordsOf(actor.message.snapshot?.value);
+  return (
+    <details class="more">
+      <summary>
+        Statechart of the {actor.kind}: <strong>{words}</strong>
+      </summary>
+      <Figure
+        definition={actor.definition}
+        isChart
+        value={actor.message.snapshot?.value}
+        tasks={[]}
+        label={`Statechart of the ${actor.kind}: ${words}`}
+      />
+    </details>
+  );
+}
+
+async function machineOf(graph: string): Promise<string> {
+  const { definition } = await read<{ readonly definition: Definition }>(
+    `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`,
+  );
+  return JSON.stringify(definition);
+}

@@ -1,0 +1,74 @@
+import { getSchemas } from "../api/client.ts";
+import type { Definition } from "../inspector/chart.ts";
+import { read } from "../server.ts";
+import { to } from "../app/route.ts";
+import { nameOf, useAssistants } from "../parts/assistants.ts";
+import { Copy } from "../parts/copy.tsx";
+import { Empty, Failure } from "../parts/empty.tsx";
+import { JsonTree } from "../parts/json.tsx";
+import { useResource } from "../parts/resource.ts";
+import { Figure } from "./figure.tsx";
+
+/** The assistants: their graphs, drawn, and what they take and give. */
+export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) {
+  const assistants = useAssistants();
+  const assistant = assistants.find(({ assistant_id }) => assistant_id === chosen) ?? assistants[0];
+  if (assistant === undefined) return <Empty title="No graph is served, or they are being read." />;
+  return (
+    <article class="page graphs-page">
+      <nav class="chips" aria-label="Assistants">
+        {assistants.map((one) => (
+          <a
+            key={one.assistant_id}
+            href={to(["graphs", one.assistant_id])}
+            aria-current={one === assistant ? "page" : undefined}
+          >
+            {nameOf(one)}
+          </a>
+        ))}
+      </nav>
+      <Graph key={assistant.assistant_id} graph={assistant.graph_id} assistant={assistant.assistant_id} />
+      <div class="pad">
+        <details class="more">
+          <summary>The assistant's record</summary>
+          <Copy text={assistant.assistant_id} label="assistant id" shown="Copy id" />
+          <JsonTree value={assistant} open={2} />
+        </details>
+      </div>
+    </article>
+  );
+}
+
+function Graph({ graph, assistant }: { readonly graph: string; readonly assistant: string }) {
+  const chart = useResource(
+    () =>
+      read<{ readonly definition: Definition }>(`inspect/machines/${encodeURIComponent(`graph:${graph}`)}`),
+    [graph],
+  );
+  const schemas = useResource(() => getSchemas(assistant), [assistant]);
+  return (
+    <div class="pad graphs">
+      <div class="bar">
+        <h2 class="space">{graph}</h2>
+        <a class="button primary" href={to(["new"], { graph: assistant })}>
+          Start a thread
+        </a>
+      </div>
+      {chart.error !== null && <Failure text={chart.error} onRetry={chart.reload} />}
+      {chart.value !== undefined && (
+        <Figure
+          definition={JSON.stringify(chart.value.definition)}
+          value={undefined}
+          tasks={[]}
+          label={`Graph ${graph}`}
+        />
+      )}
+      {schemas.value !== undefined && (
+        <details class="more">
+          <summary>What it takes and gives</summary>
+          <JsonTree value={schemas.value} open={2} />
+        </details>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,53 @@
+import type { ThreadState } from "../api/records.ts";
+import { errorText, Trace } from "./trace.ts";
+
+/** What the checkpoints of a run tell of it, newest first as the history has them: no times of tasks, no tokens. */
+export function fromHistory(run: string, states: readonly ThreadState[]): Trace {
+  const trace = new Trace(run);
+  for (const state of states.toReversed()) {
+    const { checkpoint, parent_checkpoint, metadata, values, next, tasks, created_at } = state;
+    const step = Number(metadata["step"] ?? 0);
+    const at = Date.parse(created_at ?? "");
+    trace.steps.push({
+      ns: checkpoint?.checkpoint_ns ?? "",
+      step,
+      at,
+      source: String(metadata["source"] ?? ""),
+      checkpoint: checkpoint?.checkpoint_id ?? "",
+      parent: parent_checkpoint?.checkpoint_id ?? null,
+      values,
+      next,
+    });
+    for (const { id, name, error, interrupts, result } of tasks) {
+      if (name === "__start__") continue;
+      trace.tasks.set(id, {
+        id,
+        name,
+        ns: checkpoint?.checkpoint_ns ?? "",
+        step: step + 1,
+        status:
+          error !== null
+            ? "failed"
+            : interrupts.length > 0
+              ? "interrupted"
+              : result === null
+                ? "stopped"
+                : "done",
+        begunAt: at,
+        endedAt: null,
+        input: values,
+        result,
+        error: error === null ? null : errorText(error),
+        interrupts,
+        tries: 1,
+        messages: [],
+      });
+    }
+  }
+  // A task had ended by the time of the next state.
+  for (const task of trace.tasks.values()) {
+    task.endedAt = trace.stepsOf(task.ns).find(({ step }) => step >= task.step)?.at ?? task.begunAt;
+    if (task.status === "stopped" && task.endedAt !== task.begunAt) task.status = "done";
+  }
+  return trace;
+}

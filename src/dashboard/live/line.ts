@@ -1,0 +1,96 @@
+import { signal } from "@preact/signals";
+import { failed } from "../app/session.ts";
+import { KeyNeeded, openSocket } from "../server.ts";
+
+export type LineState = "connecting" | "open" | "broken" | "ended" | "refused";
+
+interface LineOptions {
+  readonly path: string;
+  /** Asked at each connect. */
+  readonly query: () => URLSearchParams;
+  readonly onOpen?: () => void;
+  readonly onMessage: (data: string) => void;
+  /** The server has said all there was to say. */
+  readonly onEnd?: () => void;
+}
+
+/** Milliseconds until the next try: doubled each time, at most. */
+const FIRST = 300;
+const LONGEST = 10_000;
+
+/** A WebSocket that is connected again whenever it breaks, until it is closed or refused. */
+export class Line {
+  readonly state = signal<LineState>("connecting");
+  /** Why it was refused. */
+  reason = "";
+  readonly #options: LineOptions;
+  #socket: WebSocket | null = null;
+  #tries = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+  readonly #online = () => {
+    if (this.state.peek() === "broken") this.#connect();
+  };
+
+  constructor(options: LineOptions) {
+    this.#options = options;
+    addEventListener("online", this.#online);
+    this.#connect();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    removeEventListener("online", this.#online);
+    this.#socket?.close();
+  }
+
+  #connect(): void {
+    clearTimeout(this.#timer);
+    this.state.value = this.#tries === 0 ? "connecting" : "broken";
+    openSocket(this.#options.path, this.#options.query()).then(
+      (socket) => this.#attach(socket),
+      (cause: unknown) => {
+        if (cause instanceof KeyNeeded) return this.#refuse(cause.message, cause);
+        this.#later();
+      },
+    );
+  }
+
+  #attach(socket: WebSocket): void {
+    if (this.#closed) return socket.close();
+    this.#socket = socket;
+    socket.addEventListener("open", () => {
+      this.#tries = 0;
+      this.state.value = "open";
+      this.#options.onOpen?.();
+    });
+    socket.addEventListener("message", ({ data }) => {
+      if (!this.#closed) this.#options.onMessage(data as string);
+    });
+    socket.addEventListener("close", ({ code, reason }) => {
+      if (this.#closed || this.#socket !== socket) return;
+      if (code === 4401) return this.#refuse(reason, new KeyNeeded(reason));
+      // What is refused now is refused again.
+      if (code >= 4000) return this.#refuse(reason, null);
+      if (code === 1000) {
+        this.state.value = "ended";
+        return this.#options.onEnd?.();
+      }
+      this.#later();
+    });
+  }
+
+  #later(): void {
+    if (this.#closed) return;
+    this.state.value = "broken";
+    const wait = Math.min(FIRST * 2 ** this.#tries++, LONGEST);
+    this.#timer = setTimeout(() => this.#connect(), wait);
+  }
+
+  #refuse(reason: string, cause: unknown): void {
+    this.reason = reason;
+    this.state.value = "refused";
+    if (cause !== null && !this.#closed) failed(cause);
+  }
+}

@@ -1,0 +1,117 @@
+import { isJson, type Json } from "../api/records.ts";
+
+/** A call of a tool, of which the arguments may still be coming. */
+export interface Call {
+  readonly id: string;
+  readonly name: string;
+  /** JSON, as far as it has come. */
+  readonly args: string;
+}
+
+/** A message as it is shown. */
+export interface Message {
+  readonly id: string;
+  readonly type: string;
+  readonly name: string | null;
+  readonly text: string;
+  readonly calls: readonly Call[];
+  readonly toolCallId: string | null;
+  readonly failed: boolean;
+  readonly usage: Json | null;
+}
+
+const textOf = (content: unknown): string => {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content
+    .map((block: unknown) => {
+      if (typeof block === "string") return block;
+      if (!isJson(block)) return "";
+      const { text, type } = block;
+      if (typeof text === "string") return text;
+      return type === "tool_use" || type === "input_json_delta" || type === "tool_call"
+        ? ""
+        : `[${String(type)}]`;
+    })
+    .join("");
+};
+
+const str = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** `AIMessageChunk`, `ai` and `assistant` are the same. */
+function typeOf(type: unknown): string {
+  const plain = str(type)
+    .replace(/Message(Chunk)?$/, "")
+    .toLowerCase();
+  return { user: "human", assistant: "ai" }[plain] ?? plain;
+}
+
+/** What a message of the state, or one that came whole, says. */
+export function messageOf(raw: Json): Message {
+  const calls = Array.isArray(raw["tool_calls"]) ? (raw["tool_calls"] as readonly Json[]) : [];
+  return {
+    id: str(raw["id"]),
+    type: typeOf(raw["type"] ?? raw["role"]),
+    name: typeof raw["name"] === "string" ? raw["name"] : null,
+    text: textOf(raw["content"]),
+    calls: calls.map(({ id, name, args }) => ({
+      id: str(id),
+      name: str(name),
+      args: JSON.stringify(args ?? {}),
+    })),
+    toolCallId: typeof raw["tool_call_id"] === "string" ? raw["tool_call_id"] : null,
+    failed: raw["status"] === "error",
+    usage: isJson(raw["usage_metadata"]) ? raw["usage_metadata"] : null,
+  };
+}
+
+/** A message with what came next of it. */
+export function appended(message: Message | undefined, raw: Json): Message {
+  const next = messageOf(raw);
+  const chunks = Array.isArray(raw["tool_call_chunks"]) ? (raw["tool_call_chunks"] as readonly Json[]) : [];
+  const calls = chunks.length > 0 ? joined(message?.calls ?? [], chunks) : null;
+  if (message === undefined) return calls === null ? next : { ...next, calls };
+  return {
+    ...message,
+    text: message.text + next.text,
+    calls: calls ?? (next.calls.length > 0 ? next.calls : message.calls),
+    name: message.name ?? next.name,
+    usage: next.usage ?? message.usage,
+  };
+}
+
+/** Pieces of calls, each told apart by its `index`. */
+function joined(calls: readonly Call[], chunks: readonly Json[]): readonly Call[] {
+  const all = [...calls];
+  for (const { index, id, name, args } of chunks) {
+    const at = typeof index === "number" ? index : Math.max(0, all.length - (str(id) === "" ? 1 : 0));
+    const before = all[at];
+    all[at] = {
+      id: before?.id === undefined || before.id === "" ? str(id) : before.id,
+      name: (before?.name ?? "") + str(name),
+      args: (before?.args ?? "") + str(args),
+    };
+  }
+  return all.filter((call) => call !== undefined);
+}
+
+const TYPES = new Set(["human", "user", "ai", "assistant", "system", "tool", "function", "developer"]);
+
+const isMessage = (value: unknown): value is Json =>
+  isJson(value) && Object.hasOwn(value, "content") && TYPES.has(str(value["type"] ?? value["role"]));
+
+/** The key of a state under which its conversation stands; null: it has none. */
+export function conversationKey(values: Json): string | null {
+  const keys = Object.keys(values).toSorted((a, b) => Number(b === "messages") - Number(a === "messages"));
+  return (
+    keys.find((key) => {
+      const list = values[key];
+      return Array.isArray(list) && list.length > 0 && list.every(isMessage);
+    }) ?? null
+  );
+}
+
+export function conversationOf(values: Json): readonly Message[] {
+  const key = conversationKey(values);
+  return key === null ? [] : (values[key] as readonly Json[]).map(messageOf);
+}

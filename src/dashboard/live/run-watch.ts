@@ -1,0 +1,108 @@
+import { signal } from "@preact/signals";
+import { getHistory, getRun } from "../api/client.ts";
+import { isDone, type Run } from "../api/records.ts";
+import { isLocked, reasonOf } from "../app/session.ts";
+import { type Message as Told, Model } from "../inspector/model.ts";
+import { KeyNeeded, Refused } from "../server.ts";
+import { Changes } from "./frame.ts";
+import { fromHistory } from "./from-history.ts";
+import { Line } from "./line.ts";
+import { type StreamEvent, Trace, TRACED } from "./trace.ts";
+
+/** Milliseconds between two looks at the record of a run that is not done. */
+const POLL = 1_500;
+
+/** One run from its first event on, live or long past. */
+export class RunWatch {
+  readonly thread: string;
+  readonly id: string;
+  readonly run = signal<Run | null>(null);
+  readonly error = signal<string | null>(null);
+  readonly isMissing = signal(false);
+  /** Its events are not kept any more: what is shown was read from the thread's history. */
+  readonly isRebuilt = signal(false);
+  readonly model = new Model();
+  readonly changes = new Changes();
+  readonly stream: Line;
+  readonly feed: Line | null;
+  trace: Trace;
+  #last = "-1";
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+
+  constructor(thread: string, id: string, isLive = true) {
+    this.thread = thread;
+    this.id = id;
+    this.trace = new Trace(id);
+    this.stream = new Line({
+      path: `threads/${thread}/runs/${id}/stream`,
+      query: () => new URLSearchParams({ stream_mode: TRACED, last_event_id: this.#last }),
+      onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
+      onEnd: () => void this.#ended(),
+    });
+    this.feed = isLive
+      ? new Line({
+          path: "inspect",
+          query: () => new URLSearchParams({ thread_id: thread, run_id: id }),
+          onOpen: () => this.model.clear(),
+          onMessage: (data) => this.#heard(JSON.parse(data) as Told),
+        })
+      : null;
+    void this.refresh();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.stream.close();
+    this.feed?.close();
+  }
+
+  async refresh(): Promise<void> {
+    clearTimeout(this.#timer);
+    try {
+      const run = await getRun(this.thread, this.id);
+      if (this.#closed) return;
+      this.run.value = run;
+      this.error.value = null;
+      if (isDone(run)) {
+        this.trace.end();
+        return this.changes.made();
+      }
+    } catch (cause) {
+      if (this.#closed) return;
+      if (cause instanceof KeyNeeded) isLocked.value = true;
+      this.isMissing.value = cause instanceof Refused && (cause.status === 404 || cause.status === 422);
+      this.error.value = reasonOf(cause);
+      if (this.isMissing.value) return;
+    }
+    this.#timer = setTimeout(() => void this.refresh(), POLL);
+  }
+
+  #take(event: StreamEvent): void {
+    this.#last = event.id;
+    if (this.trace.take(event)) this.changes.made();
+  }
+
+  async #ended(): Promise<void> {
+    this.trace.end();
+    await this.refresh();
+    if (this.trace.tasks.size > 0 || this.trace.steps.length > 0 || this.#closed) return;
+    const states = await getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }).catch(
+      () => [],
+    );
+    if (states.length === 0 || this.#closed) return;
+    this.trace = fromHistory(this.id, states);
+    this.isRebuilt.value = true;
+    this.changes.made();
+  }
+
+  #heard(message: Told): void {
+    this.model.take(message);
+    const { kind, sessionId, snapshot, type } = message;
+    if (kind === "run" && type === "@xstate.snapshot" && snapshot?.status !== "active") void this.refresh();
+    const task = kind === "task" ? this.trace.tasks.get(sessionId) : undefined;
+    if (task !== undefined) this.trace.tried(task, snapshot?.value);
+    this.changes.made();
+  }
+}

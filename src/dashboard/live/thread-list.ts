@@ -1,0 +1,114 @@
+import { signal } from "@preact/signals";
+import { searchThreads } from "../api/client.ts";
+import type { ThreadFilter, ThreadRow } from "../api/records.ts";
+import { isLocked, reasonOf } from "../app/session.ts";
+import { KeyNeeded } from "../server.ts";
+
+/** Threads that are read at once. */
+export const PAGE = 100;
+/** Milliseconds between two looks; a server that takes longer is asked less often. */
+const EVERY = 1_000;
+const SHARE = 10;
+
+/**
+ * The threads that match, the latest first, however many: only the pages that are looked at are read, and those again and
+ * again.
+ */
+export class ThreadList {
+  readonly total = signal<number | null>(null);
+  readonly error = signal<string | null>(null);
+  /** Rises with every change of what `at` gives. */
+  readonly version = signal(0);
+  #pages = new Map<number, readonly ThreadRow[]>();
+  #filter: ThreadFilter = {};
+  #seen: readonly [from: number, to: number] = [0, 0];
+  #abort = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+
+  constructor() {
+    document.addEventListener("visibilitychange", this.#shown);
+    this.#look();
+  }
+
+  readonly #shown = () => {
+    if (!document.hidden) this.#look();
+  };
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    document.removeEventListener("visibilitychange", this.#shown);
+    this.#abort.abort();
+  }
+
+  at(index: number): ThreadRow | undefined {
+    return this.#pages.get(Math.floor(index / PAGE))?.[index % PAGE];
+  }
+
+  filter(filter: ThreadFilter): void {
+    if (JSON.stringify(filter) === JSON.stringify(this.#filter)) return;
+    this.#filter = filter;
+    this.#pages = new Map();
+    this.#seen = [0, 0];
+    this.total.value = null;
+    this.version.value++;
+    this.#look();
+  }
+
+  /** Tells which rows are looked at. */
+  see(from: number, to: number): void {
+    const seen = [Math.floor(from / PAGE), Math.floor(Math.max(from, to) / PAGE)] as const;
+    const [first, last] = this.#seen;
+    this.#seen = seen;
+    if (first === seen[0] && last === seen[1]) return;
+    if (!this.#pages.has(seen[0]) || !this.#pages.has(seen[1])) this.#look();
+  }
+
+  refresh(): void {
+    this.#look();
+  }
+
+  #look(): void {
+    clearTimeout(this.#timer);
+    this.#abort.abort();
+    if (this.#closed) return;
+    this.#abort = new AbortController();
+    void this.#read(this.#abort.signal);
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const began = performance.now();
+    try {
+      const [first, last] = this.#seen;
+      for (let page = first; page <= last; page++) {
+        const { rows, total } = await searchThreads(this.#filter, page * PAGE, PAGE, signal);
+        this.#take(page, rows, total);
+      }
+      this.error.value = null;
+    } catch (cause) {
+      if (signal.aborted) return;
+      if (cause instanceof KeyNeeded) {
+        isLocked.value = true;
+        return;
+      }
+      this.error.value = reasonOf(cause);
+    }
+    if (signal.aborted || document.hidden) return;
+    const wait = Math.max(EVERY, (performance.now() - began) * SHARE);
+    this.#timer = setTimeout(() => this.#look(), wait);
+  }
+
+  #take(page: number, rows: readonly ThreadRow[], total: number): void {
+    const before = this.#pages.get(page);
+    if (total !== this.total.peek()) this.total.value = total;
+    if (before !== undefined && JSON.stringify(before) === JSON.stringify(rows)) return;
+    this.#pages.set(page, rows);
+    // Others have moved on meanwhile: they are read anew when they are looked at.
+    const [first, last] = this.#seen;
+    for (const other of this.#pages.keys()) {
+      if (Math.abs(other - page) > 20 && (other < first || other > last)) this.#pages.delete(other);
+    }
+    this.version.value++;
+  }
+}

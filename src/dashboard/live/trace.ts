@@ -1,0 +1,219 @@
+import { type Interrupt, isJson, type Json } from "../api/records.ts";
+import { appended, type Message } from "./messages.ts";
+
+/** An event of a run's stream. */
+export interface StreamEvent {
+  readonly id: string;
+  readonly event: string;
+  readonly data: unknown;
+  readonly run_id?: string;
+}
+
+/** The stream modes that a trace is made of. */
+export const TRACED = "debug,messages-tuple,custom";
+
+export type TaskStatus = "waiting" | "running" | "retrying" | "done" | "interrupted" | "failed" | "stopped";
+
+/** One execution of a node. Times are epoch milliseconds. */
+export interface Task {
+  readonly id: string;
+  readonly name: string;
+  /** Namespace of the graph that it is a node of; empty: the root. */
+  readonly ns: string;
+  readonly step: number;
+  status: TaskStatus;
+  begunAt: number | null;
+  endedAt: number | null;
+  input: unknown;
+  result: unknown;
+  error: string | null;
+  interrupts: readonly Interrupt[];
+  /** How often it was begun. */
+  tries: number;
+  readonly messages: string[];
+}
+
+/** A state as a superstep left it. */
+export interface Step {
+  readonly ns: string;
+  readonly step: number;
+  readonly at: number;
+  readonly source: string;
+  readonly checkpoint: string;
+  readonly parent: string | null;
+  readonly values: Json;
+  readonly next: readonly string[];
+}
+
+/** Raw events that are kept. */
+const EVENTS = 2_000;
+
+/** A run, as its stream tells it. */
+export class Trace {
+  readonly run: string;
+  attempt = 1;
+  readonly tasks = new Map<string, Task>();
+  readonly steps: Step[] = [];
+  readonly messages = new Map<string, Message>();
+  readonly customs: { readonly id: string; readonly ns: string; readonly data: unknown }[] = [];
+  readonly events: StreamEvent[] = [];
+  /** Events that came, also those not kept. */
+  count = 0;
+  error: { readonly error: string; readonly message: string } | null = null;
+  #last = -1;
+
+  constructor(run: string) {
+    this.run = run;
+  }
+
+  /** False: it was known already. */
+  take(event: StreamEvent): boolean {
+    const id = Number(event.id);
+    if (id <= this.#last) return false;
+    this.#last = id;
+    this.count++;
+    this.events.push(event);
+    if (this.events.length > EVENTS) this.events.shift();
+    const [mode = "", ...segments] = event.event.split("|");
+    const ns = segments.join("|");
+    const { data } = event;
+    if (mode === "metadata") this.#begun(data);
+    else if (mode === "error") this.error = data as { error: string; message: string };
+    else if (mode === "custom") this.customs.push({ id: event.id, ns, data });
+    else if (mode === "messages") this.#said(data);
+    else if (mode === "debug") this.#debugged(ns, data as Debug);
+    return true;
+  }
+
+  /** The states of the root, or of a subgraph, oldest first. */
+  stepsOf(ns: string): readonly Step[] {
+    return this.steps.filter((step) => step.ns === ns);
+  }
+
+  get values(): Json | null {
+    return this.stepsOf("").at(-1)?.values ?? null;
+  }
+
+  /** Nothing more comes. */
+  end(): void {
+    for (const task of this.tasks.values()) {
+      if (task.status === "running" || task.status === "retrying") task.status = "stopped";
+      else if (task.status === "waiting") this.tasks.delete(task.id);
+    }
+  }
+
+  /** That a task is tried again is told by its actor alone. */
+  tried(task: Task, state: unknown): void {
+    if (task.endedAt !== null) return;
+    if (state === "backoff") task.status = "retrying";
+    else if (state === "cancelled") task.status = "stopped";
+    else if (state === "running" && task.status === "retrying") {
+      task.status = "running";
+      task.tries++;
+    }
+  }
+
+  #begun(data: unknown): void {
+    const attempt = isJson(data) && typeof data["attempt"] === "number" ? data["attempt"] : 1;
+    // What ran when the server went away runs anew.
+    if (attempt > this.attempt) this.end();
+    this.attempt = attempt;
+    this.error = null;
+  }
+
+  #said(data: unknown): void {
+    const [raw, metadata] = Array.isArray(data) ? (data as readonly unknown[]) : [];
+    if (!isJson(raw) || typeof raw["id"] !== "string") return;
+    const { id } = raw;
+    if (raw["type"] === "remove") return;
+    this.messages.set(id, appended(this.messages.get(id), raw));
+    const path = isJson(metadata) ? String(metadata["langgraph_checkpoint_ns"] ?? "") : "";
+    const task = this.tasks.get(path.slice(path.lastIndexOf(":") + 1));
+    if (task !== undefined && !task.messages.includes(id)) task.messages.push(id);
+  }
+
+  #debugged(ns: string, { type, step, timestamp, payload }: Debug): void {
+    const at = Date.parse(timestamp);
+    if (type === "checkpoint") return this.#saved(ns, at, payload);
+    const id = String(payload["id"]);
+    const known = this.tasks.get(id);
+    if (type === "task") {
+      const task = known ?? newTask(id, String(payload["name"]), ns, step ?? 0);
+      this.tasks.set(id, task);
+      task.status = "running";
+      task.begunAt ??= at;
+      task.endedAt = null;
+      task.input = payload["input"];
+      task.error = null;
+      task.tries++;
+      return;
+    }
+    if (known === undefined) return;
+    const interrupts = (payload["interrupts"] ?? []) as readonly Interrupt[];
+    known.endedAt = at;
+    known.interrupts = interrupts;
+    known.error = payload["error"] === undefined ? null : errorText(payload["error"]);
+    known.result = payload["result"];
+    known.status = known.error !== null ? "failed" : interrupts.length > 0 ? "interrupted" : "done";
+  }
+
+  #saved(ns: string, at: number, payload: Json): void {
+    const metadata = (payload["metadata"] ?? {}) as Json;
+    const number = Number(metadata["step"] ?? 0);
+    const place = payload["checkpoint"] as { readonly checkpoint_id: string } | null;
+    const parent = payload["parent_checkpoint"] as { readonly checkpoint_id: string } | null;
+    const saved: Step = {
+      ns,
+      step: number,
+      at,
+      source: String(metadata["source"] ?? ""),
+      checkpoint: place?.checkpoint_id ?? "",
+      parent: parent?.checkpoint_id ?? null,
+      values: (payload["values"] ?? {}) as Json,
+      next: (payload["next"] ?? []) as readonly string[],
+    };
+    if (this.steps.some(({ checkpoint }) => checkpoint === saved.checkpoint)) return;
+    this.steps.push(saved);
+    for (const { id, name } of (payload["tasks"] ?? []) as readonly { id: string; name: string }[]) {
+      if (name !== "__start__" && !this.tasks.has(id)) this.tasks.set(id, newTask(id, name, ns, number + 1));
+    }
+  }
+}
+
+interface Debug {
+  readonly type: "checkpoint" | "task" | "task_result";
+  readonly step: number | null;
+  readonly timestamp: string;
+  readonly payload: Json;
+}
+
+const newTask = (id: string, name: string, ns: string, step: number): Task => ({
+  id,
+  name,
+  ns,
+  step,
+  status: "waiting",
+  begunAt: null,
+  endedAt: null,
+  input: undefined,
+  result: undefined,
+  error: null,
+  interrupts: [],
+  tries: 0,
+  messages: [],
+});
+
+/** Errors of tasks are JSON text. */
+export function errorText(error: unknown): string {
+  const text = String(error);
+  try {
+    const {
+      name,
+      error: kind,
+      message,
+    } = JSON.parse(text) as { name?: string; error?: string; message?: string };
+    return message === undefined ? text : `${name ?? kind ?? "Error"}: ${message}`;
+  } catch {
+    return text;
+  }
+}

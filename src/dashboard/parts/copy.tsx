@@ -1,0 +1,43 @@
+import { attempt, tell } from "../app/session.ts";
+
+interface CopyProps {
+  readonly text: string | (() => string);
+  readonly label: string;
+  readonly shown?: string;
+}
+
+/** Copies a text; `label` says what it is. */
+export function Copy({ text, label, shown }: CopyProps) {
+  const copy = () =>
+    attempt(async () => {
+      await copyText(typeof text === "string" ? text : text());
+      tell(`Copied: ${label}.`);
+    });
+  return (
+    <button
+      type="button"
+      class="copy quiet"
+      title={`Copy ${label}`}
+      aria-label={`Copy ${label}`}
+      onClick={() => void copy()}
+    >
+      {shown ?? (
+        <svg viewBox="0 0 16 16" width="13" height="13" aria-hidden="true" class="icon">
+          <rect x="5.5" y="5.5" width="8" height="8" rx="1.5" />
+          <path d="M10.5 3.5v-1h-8v8h1" />
+        </svg>
+      )}
+    </button>
+  );
+}
+
+export async function copyText(text: string): Promise<void> {
+  // Not there on a page that came by plain http from another machine.
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}

@@ -1,0 +1,65 @@
+import { diffLines } from "diff";
+import { useMemo } from "preact/hooks";
+
+/** Unchanged lines that are shown around a change. */
+const AROUND = 2;
+/** Characters that are compared at most: what is longer would hold up the page. */
+const MOST = 400_000;
+
+interface Part {
+  readonly kind: "same" | "added" | "removed" | "fold";
+  readonly lines: readonly string[];
+}
+
+/** What one JSON value has that another has not, line by line. */
+export function Diff({ before, after }: { readonly before: unknown; readonly after: unknown }) {
+  const parts = useMemo(() => partsOf(before, after), [before, after]);
+  if (parts === null) return <p class="dim">Too large to be compared here.</p>;
+  if (parts.every(({ kind }) => kind === "same" || kind === "fold")) return <p class="dim">No difference.</p>;
+  return (
+    <pre class="diff" tabIndex={0} aria-label="Difference">
+      {parts.map(({ kind, lines }, i) =>
+        kind === "fold" ? (
+          <span key={i} class="fold">
+            {`  … ${lines.length} the same\n`}
+          </span>
+        ) : kind === "same" ? (
+          lines.map((line) => `  ${line}\n`).join("")
+        ) : kind === "added" ? (
+          <ins key={i}>{lines.map((line) => `+ ${line}\n`).join("")}</ins>
+        ) : (
+          <del key={i}>{lines.map((line) => `- ${line}\n`).join("")}</del>
+        ),
+      )}
+    </pre>
+  );
+}
+
+function partsOf(before: unknown, after: unknown): readonly Part[] | null {
+  const [a, b] = [textOf(before), textOf(after)];
+  if (a.length + b.length > MOST) return null;
+  const changes = diffLines(a, b);
+  return changes.flatMap(({ value, added, removed }, i): readonly Part[] => {
+    const lines = value.replace(/\n$/, "").split("\n");
+    if (added) return [{ kind: "added", lines }];
+    if (removed) return [{ kind: "removed", lines }];
+    const head = i === 0 ? 0 : AROUND;
+    const tail = i === changes.length - 1 ? 0 : AROUND;
+    if (lines.length <= head + tail + 1) return [{ kind: "same", lines }];
+    const all: readonly Part[] = [
+      { kind: "same", lines: lines.slice(0, head) },
+      { kind: "fold", lines: lines.slice(head, lines.length - tail) },
+      { kind: "same", lines: tail === 0 ? [] : lines.slice(-tail) },
+    ];
+    return all.filter((part) => part.lines.length > 0);
+  });
+}
+
+/** Keys in one order, so that only what they hold makes a difference. */
+function textOf(value: unknown): string {
+  const sorted = (_: string, inner: unknown): unknown =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner;
+  return `${JSON.stringify(value, sorted, 2) ?? ""}\n`;
+}

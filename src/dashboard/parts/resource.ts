@@ -1,0 +1,40 @@
+import { useEffect, useState } from "preact/hooks";
+import { failed, reasonOf } from "../app/session.ts";
+import { KeyNeeded } from "../server.ts";
+
+export interface Resource<T> {
+  readonly value: T | undefined;
+  readonly error: string | null;
+  readonly isReading: boolean;
+  reload(): void;
+}
+
+/** What a read gives, read anew when one of `on` changes; what was there stays until then. */
+export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[]): Resource<T> {
+  const [value, setValue] = useState<T>();
+  const [error, setError] = useState<string | null>(null);
+  const [isReading, setReading] = useState(true);
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    let isOld = false;
+    setReading(true);
+    readIt().then(
+      (found) => {
+        if (isOld) return;
+        setValue(() => found);
+        setError(null);
+        setReading(false);
+      },
+      (cause: unknown) => {
+        if (isOld) return;
+        if (cause instanceof KeyNeeded) failed(cause);
+        setError(reasonOf(cause));
+        setReading(false);
+      },
+    );
+    return () => {
+      isOld = true;
+    };
+  }, [...on, count]);
+  return { value, error, isReading, reload: () => setCount(count + 1) };
+}

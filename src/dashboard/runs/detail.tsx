@@ -1,0 +1,92 @@
+import type { Task, Trace } from "../live/trace.ts";
+import { Copy } from "../parts/copy.tsx";
+import { Diff } from "../parts/diff.tsx";
+import { JsonTree } from "../parts/json.tsx";
+import { lasting, Status } from "../parts/status.tsx";
+
+interface DetailProps {
+  readonly trace: Trace;
+  /** Null: the superstep as a whole. */
+  readonly task: Task | null;
+  readonly step: number;
+  readonly onClose: () => void;
+}
+
+/** What a task took and gave, or what a superstep changed. */
+export function Detail({ trace, task, step, onClose }: DetailProps) {
+  const states = trace.stepsOf(task?.ns ?? "");
+  const before = states.findLast((state) => state.step < step)?.values;
+  const after = states.find((state) => state.step === step)?.values;
+  const said = (task?.messages ?? []).map((id) => trace.messages.get(id)).filter((one) => one !== undefined);
+  return (
+    <aside class="detail" aria-label={task === null ? `Superstep ${step}` : `Task ${task.name}`}>
+      <div class="bar">
+        <h3 class="space">
+          {task === null ? `Superstep ${step}` : task.name} {task !== null && <Status of={task.status} />}
+        </h3>
+        <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
+          ✕
+        </button>
+      </div>
+      {task !== null && (
+        <>
+          <p class="dim">
+            step {task.step}
+            {task.begunAt !== null && task.endedAt !== null && ` · ${lasting(task.endedAt - task.begunAt)}`}
+            {task.tries > 1 && ` · ${task.tries} tries`}
+            {task.ns !== "" && ` · in ${task.ns.replaceAll(/:[^|]+/g, "").replaceAll("|", " › ")}`}
+          </p>
+          {task.error !== null && (
+            <p class="failure" role="alert">
+              {task.error}
+            </p>
+          )}
+          {task.interrupts.length > 0 && (
+            <Part title="Asks" value={task.interrupts.map(({ value }) => value)} />
+          )}
+          {said.length > 0 && (
+            <section>
+              <h4>
+                Tokens <Copy text={said.map(({ text }) => text).join("\n")} label="tokens" />
+              </h4>
+              {said.map((message) => (
+                <div class="text tokens" key={message.id}>
+                  {message.text}
+                  {message.calls.map((call) => (
+                    <code key={call.id}>
+                      {call.name}({call.args})
+                    </code>
+                  ))}
+                  {task.status === "running" && <span class="cursor" aria-hidden="true" />}
+                </div>
+              ))}
+            </section>
+          )}
+          <Part title="Output" value={task.status === "done" ? task.result : undefined} />
+        </>
+      )}
+      <section>
+        <h4>State: what the superstep changed</h4>
+        {after === undefined ? (
+          <p class="dim">It has not ended with a state.</p>
+        ) : (
+          <Diff before={before ?? {}} after={after} />
+        )}
+      </section>
+      {task !== null && <Part title="Input" value={task.input} />}
+      {task === null && after !== undefined && <Part title="State after it" value={after} />}
+    </aside>
+  );
+}
+
+function Part({ title, value }: { readonly title: string; readonly value: unknown }) {
+  if (value === undefined) return null;
+  return (
+    <section>
+      <h4>
+        {title} <Copy text={() => JSON.stringify(value, null, 2)} label={title.toLowerCase()} />
+      </h4>
+      <JsonTree value={value} open={2} />
+    </section>
+  );
+}

@@ -1,0 +1,75 @@
+import type { Task, Trace } from "../live/trace.ts";
+
+/** A task as a line of the timeline. */
+export interface Line {
+  readonly task: Task;
+  /** How deep in subgraphs. */
+  readonly depth: number;
+}
+
+/** The tasks of one superstep of the root, each followed by those of the subgraph that it ran. */
+export interface Group {
+  readonly step: number;
+  readonly lines: readonly Line[];
+}
+
+const parentOf = ({ ns }: Task): string => ns.slice(ns.lastIndexOf(":") + 1);
+
+/** The tasks of a run by supersteps. */
+export function groupsOf({ tasks }: Trace): readonly Group[] {
+  const children = new Map<string, Task[]>();
+  const roots: Task[] = [];
+  for (const task of tasks.values()) {
+    const parent = task.ns === "" ? undefined : tasks.get(parentOf(task));
+    if (task.ns === "" || parent === undefined) roots.push(task);
+    else children.set(parent.id, [...(children.get(parent.id) ?? []), task]);
+  }
+  const below = (task: Task, depth: number): readonly Line[] => [
+    { task, depth },
+    ...(children.get(task.id) ?? []).flatMap((child) => below(child, depth + 1)),
+  ];
+  const groups = new Map<number, Line[]>();
+  for (const task of roots) groups.set(task.step, [...(groups.get(task.step) ?? []), ...below(task, 0)]);
+  return [...groups].toSorted(([a], [b]) => a - b).map(([step, lines]) => ({ step, lines }));
+}
+
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** When a run began and ended; `now` while it has not. */
+export function rangeOf(trace: Trace, now: number | null): Range {
+  const times = [...trace.tasks.values()]
+    .flatMap(({ begunAt, endedAt }) => [begunAt, endedAt])
+    .concat(trace.steps.map(({ at }) => at))
+    .filter((at): at is number => at !== null && Number.isFinite(at));
+  const from = Math.min(...times);
+  if (!Number.isFinite(from)) return { from: 0, to: 1 };
+  return { from, to: Math.max(from + 1, ...times, now ?? 0) };
+}
+
+/** Does what is known of a task hold that text? */
+export function holds(trace: Trace, task: Task, text: string): boolean {
+  const wanted = text.toLowerCase();
+  const said = task.messages.map((id) => trace.messages.get(id)?.text ?? "").join(" ");
+  return [
+    task.name,
+    task.id,
+    task.error ?? "",
+    said,
+    JSON.stringify(task.input ?? ""),
+    JSON.stringify(task.result ?? ""),
+  ].some((part) => part.toLowerCase().includes(wanted));
+}
+
+/** Round times to be marked along a range, at most `most` of them. */
+export function ticksOf({ from, to }: Range, most: number): readonly number[] {
+  const length = to - from;
+  const rough = length / Math.max(1, most);
+  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 0.1)));
+  const size = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough) ?? 10 * power;
+  const ticks: number[] = [];
+  for (let at = 0; at <= length; at += size) ticks.push(at);
+  return ticks;
+}

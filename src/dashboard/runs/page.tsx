@@ -1,0 +1,153 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { cancelRun, startRun } from "../api/client.ts";
+import { isDone, type Run } from "../api/records.ts";
+import { go, route, to, toRun, toThread } from "../app/route.ts";
+import { attempt, now, tell } from "../app/session.ts";
+import { RunWatch } from "../live/run-watch.ts";
+import { Copy } from "../parts/copy.tsx";
+import { Empty, Failure } from "../parts/empty.tsx";
+import { JsonTree } from "../parts/json.tsx";
+import { Age, lasting, Status } from "../parts/status.tsx";
+import { Tabs } from "../parts/tabs.tsx";
+import { ActorsGraph } from "../graphs/live.tsx";
+import { sameAs } from "../threads/runs.tsx";
+import { Compare } from "./compare.tsx";
+import { EventsTab } from "./events.tsx";
+import { TimelineTab } from "./timeline.tsx";
+
+/** One run as it happens, or as it happened. */
+export function RunPage({ thread, run: id }: { readonly thread: string; readonly run: string }) {
+  const watch = useMemo(() => new RunWatch(thread, id), [thread, id]);
+  useEffect(() => () => watch.close(), [watch]);
+  const { query } = route.value;
+  const run = watch.run.value;
+  const error = watch.error.value;
+  const other = query.get("with");
+  const tab = other !== null ? "compare" : (query.get("tab") ?? "timeline");
+  if (watch.isMissing.value)
+    return (
+      <Empty title="There is no such run.">
+        <p class="dim">{error}</p>
+        <a href={toThread(thread)}>To its thread</a>
+      </Empty>
+    );
+  if (run === null)
+    return error === null ? (
+      <p class="dim pad" aria-busy="true">
+        Reading…
+      </p>
+    ) : (
+      <Failure text={error} onRetry={() => void watch.refresh()} />
+    );
+  const side = (name: string) => toRun(thread, id, { tab: name });
+  return (
+    <article class="page">
+      <RunHead watch={watch} run={run} />
+      <Tabs
+        label="Sides of the run"
+        current={tab}
+        tabs={[
+          { id: "timeline", title: "Timeline", href: toRun(thread, id) },
+          { id: "graph", title: "Graph", href: side("graph") },
+          { id: "events", title: "Events", href: side("events") },
+          { id: "record", title: "Record", href: side("record") },
+          ...(other === null
+            ? []
+            : [{ id: "compare", title: "Comparison", href: toRun(thread, id, { with: other }) }]),
+        ]}
+      />
+      {error !== null && <Failure text={error} onRetry={() => void watch.refresh()} />}
+      {watch.isRebuilt.value && (
+        <p class="note">
+          Its events are no longer kept: this was read from the thread's history, without tokens and exact
+          times.
+        </p>
+      )}
+      <Side tab={tab} watch={watch} run={run} other={other} />
+    </article>
+  );
+}
+
+function Side({ tab, watch, run, other }: { tab: string; watch: RunWatch; run: Run; other: string | null }) {
+  void watch.changes.seen;
+  switch (tab) {
+    case "graph":
+      return (
+        <ActorsGraph
+          model={watch.model}
+          traces={[watch.trace]}
+          graph={typeof run.metadata["graph_id"] === "string" ? run.metadata["graph_id"] : undefined}
+          onTask={({ id, step }) => go(["threads", run.thread_id, "runs", run.run_id], { step, task: id })}
+        />
+      );
+    case "events":
+      return <EventsTab events={watch.trace.events} />;
+    case "record":
+      return (
+        <div class="pad">
+          <Copy text={() => JSON.stringify(run, null, 2)} label="record" shown="Copy" />
+          <JsonTree value={run} open={3} />
+        </div>
+      );
+    case "compare":
+      return <Compare watch={watch} other={other ?? ""} />;
+    default:
+      return <TimelineTab watch={watch} run={run} />;
+  }
+}
+
+function RunHead({ watch, run }: { readonly watch: RunWatch; readonly run: Run }) {
+  const { thread_id: thread, run_id: id } = run;
+  const graph = run.metadata["graph_id"];
+  const state = watch.stream.state.value;
+  const end = isDone(run) ? Date.parse(run.updated_at) : now.value;
+  const again = () =>
+    attempt(async () => {
+      const { run_id } = await startRun(thread, sameAs(run));
+      tell("It runs again.");
+      go(["threads", thread, "runs", run_id]);
+    });
+  return (
+    <header class="head">
+      <a class="back" href={toThread(thread, "runs")} aria-label="To the runs of the thread">
+        ←
+      </a>
+      <div class="which">
+        <h2>
+          <span class="dim">run of</span> {typeof graph === "string" ? graph : "a graph"}{" "}
+          <Status of={run.status} />
+          {state === "broken" && <span class="live broken">connection lost, trying again…</span>}
+        </h2>
+        <p class="dim">
+          <code>{id}</code> <Copy text={id} label="run id" /> · begun <Age since={run.created_at} /> ago ·{" "}
+          {lasting(Math.max(0, end - Date.parse(run.created_at)))}
+          {watch.trace.attempt > 1 && ` · attempt ${watch.trace.attempt}`}
+        </p>
+      </div>
+      <div class="actions">
+        {isDone(run) ? (
+          <button type="button" onClick={() => void again()}>
+            Run again
+          </button>
+        ) : (
+          <button
+            type="button"
+            class="danger"
+            onClick={() =>
+              void attempt(async () => {
+                await cancelRun(thread, id, "interrupt");
+                await watch.refresh();
+              })
+            }
+          >
+            Cancel run
+          </button>
+        )}
+        <Copy text={() => location.href} label="link to what is shown" shown="Copy link" />
+        <a class="button quiet" href={to(["threads", thread])}>
+          Thread
+        </a>
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,226 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { isDone, type Run } from "../api/records.ts";
+import { refine, route } from "../app/route.ts";
+import type { RunWatch } from "../live/run-watch.ts";
+import type { Task } from "../live/trace.ts";
+import { Empty } from "../parts/empty.tsx";
+import { lasting } from "../parts/status.tsx";
+import { Detail } from "./detail.tsx";
+import { type Group, groupsOf, holds, type Range, rangeOf, ticksOf } from "./layout.ts";
+
+const MOST_ZOOM = 64;
+
+/** The supersteps of a run and their tasks over time; beside it what was chosen. */
+export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly run: Run }) {
+  const [zoom, setZoom] = useState(1);
+  const [text, setText] = useState("");
+  const search = useRef<HTMLInputElement>(null);
+  const clock = useClock(!isDone(run));
+  const { trace } = watch;
+  const { query } = route.value;
+  const groups = groupsOf(trace);
+  const all = groups.flatMap(({ lines }) => lines.map(({ task }) => task));
+  const found = text === "" ? all : all.filter((task) => holds(trace, task, text));
+  const step = query.get("step");
+  const chosen = all.find(({ id }) => id === query.get("task")) ?? null;
+  const range = rangeOf(trace, isDone(run) ? null : clock);
+  const choose = (task: Task | null) => refine({ task: task?.id ?? null, step: task?.step ?? null });
+  useKeys((key) => {
+    const list = found.length > 0 ? found : all;
+    const at = chosen === null ? -1 : list.indexOf(chosen);
+    if (key === "ArrowDown" || key === "j") choose(list[Math.min(list.length - 1, at + 1)] ?? null);
+    else if (key === "ArrowUp" || key === "k") choose(list[Math.max(0, at - 1)] ?? null);
+    else if (key === "Escape") choose(null);
+    else if (key === "+" || key === "=") setZoom(Math.min(MOST_ZOOM, zoom * 2));
+    else if (key === "-") setZoom(Math.max(1, zoom / 2));
+    else if (key === "/") search.current?.focus();
+    else return false;
+    return true;
+  });
+  return (
+    <div class={`timeline ${chosen === null && step === null ? "" : "with-detail"}`}>
+      <div class="lines">
+        <div class="bar tools">
+          <input
+            ref={search}
+            type="search"
+            aria-label="Search in the run"
+            placeholder="search in the run ( / )"
+            value={text}
+            onInput={({ currentTarget }) => setText(currentTarget.value)}
+          />
+          {text !== "" && (
+            <span class="dim" role="status">
+              {found.length} of {all.length}
+            </span>
+          )}
+          <span class="space" />
+          <span class="dim keys">↑ ↓ step · + − zoom · Esc close</span>
+          <div class="zoom" role="group" aria-label="Zoom">
+            <button
+              type="button"
+              class="quiet"
+              aria-label="Zoom out"
+              disabled={zoom === 1}
+              onClick={() => setZoom(Math.max(1, zoom / 2))}
+            >
+              −
+            </button>
+            <span>{zoom}×</span>
+            <button
+              type="button"
+              class="quiet"
+              aria-label="Zoom in"
+              disabled={zoom >= MOST_ZOOM}
+              onClick={() => setZoom(Math.min(MOST_ZOOM, zoom * 2))}
+            >
+              +
+            </button>
+          </div>
+        </div>
+        {groups.length === 0 ? (
+          <Empty
+            title={
+              run.status === "pending"
+                ? "It waits for its turn."
+                : isDone(run)
+                  ? "No superstep was made."
+                  : "It begins…"
+            }
+          />
+        ) : (
+          <div class="chart" tabIndex={-1}>
+            <Axis range={range} zoom={zoom} />
+            {groups.map((group) => (
+              <Superstep
+                key={group.step}
+                group={group}
+                range={range}
+                zoom={zoom}
+                now={clock}
+                chosen={chosen}
+                isChosen={chosen === null && step === String(group.step)}
+                isDim={(task) => text !== "" && !found.includes(task)}
+                onChoose={choose}
+                onStep={() => refine({ step: group.step, task: null })}
+              />
+            ))}
+          </div>
+        )}
+        {trace.error !== null && (
+          <p class="failure" role="alert">
+            {trace.error.error}: {trace.error.message}
+          </p>
+        )}
+      </div>
+      {(chosen !== null || step !== null) && (
+        <Detail
+          trace={trace}
+          task={chosen}
+          step={chosen?.step ?? Number(step)}
+          onClose={() => choose(null)}
+        />
+      )}
+    </div>
+  );
+}
+
+function Axis({ range, zoom }: { readonly range: Range; readonly zoom: number }) {
+  const length = range.to - range.from;
+  return (
+    <div class="line axis" aria-hidden="true">
+      <span class="label" />
+      <span class="track" style={{ width: `${zoom * 100}%` }}>
+        {ticksOf(range, 5 * zoom).map((at) => (
+          <span key={at} class="tick" style={{ left: `${(at / length) * 100}%` }}>
+            {lasting(at).replace("<1 ms", "0")}
+          </span>
+        ))}
+      </span>
+    </div>
+  );
+}
+
+interface SuperstepProps {
+  readonly group: Group;
+  readonly range: Range;
+  readonly zoom: number;
+  readonly now: number;
+  readonly chosen: Task | null;
+  readonly isChosen: boolean;
+  readonly isDim: (task: Task) => boolean;
+  readonly onChoose: (task: Task) => void;
+  readonly onStep: () => void;
+}
+
+function Superstep({ group, range, zoom, now, chosen, isChosen, isDim, onChoose, onStep }: SuperstepProps) {
+  const length = range.to - range.from;
+  return (
+    <section class="superstep" aria-label={`Superstep ${group.step}`}>
+      <button type="button" class="quiet step" aria-pressed={isChosen} onClick={onStep}>
+        step {group.step}
+      </button>
+      {group.lines.map(({ task, depth }) => {
+        const end =
+          task.endedAt ?? (task.status === "running" || task.status === "retrying" ? now : task.begunAt);
+        const left = task.begunAt === null ? 0 : ((task.begunAt - range.from) / length) * 100;
+        const width =
+          task.begunAt === null || end === null ? 0 : (Math.max(0, end - task.begunAt) / length) * 100;
+        const took = task.begunAt === null || end === null ? null : lasting(Math.max(0, end - task.begunAt));
+        return (
+          <button
+            type="button"
+            key={task.id}
+            class={`line task ${task.status} ${isDim(task) ? "faint" : ""}`}
+            aria-pressed={task === chosen}
+            aria-label={`${task.name}, ${task.status}${took === null ? "" : `, ${took}`}${task.tries > 1 ? `, ${task.tries} tries` : ""}`}
+            data-task={task.name}
+            onClick={() => onChoose(task)}
+          >
+            <span class="label" style={{ paddingLeft: `${0.6 + depth}rem` }}>
+              <span class={`dot ${task.status}`} />
+              <span class="name">{task.name}</span>
+              {task.tries > 1 && <span class="tries">×{task.tries}</span>}
+              <span class="took">{took ?? task.status}</span>
+            </span>
+            <span class="track" style={{ width: `${zoom * 100}%` }}>
+              {task.begunAt !== null && (
+                <span
+                  class="span"
+                  style={{ left: `${Math.min(left, 99.5)}%`, width: `max(3px, ${width}%)` }}
+                />
+              )}
+            </span>
+          </button>
+        );
+      })}
+    </section>
+  );
+}
+
+/** Now, as often as is seen, while something moves. */
+function useClock(isMoving: boolean): number {
+  const [clock, setClock] = useState(() => Date.now());
+  useEffect(() => {
+    if (!isMoving) return undefined;
+    const timer = setInterval(() => setClock(Date.now()), 100);
+    return () => clearInterval(timer);
+  }, [isMoving]);
+  return clock;
+}
+
+/** Keys of the page, unless they are typed into something. */
+function useKeys(pressed: (key: string) => boolean): void {
+  const latest = useRef(pressed);
+  latest.current = pressed;
+  useEffect(() => {
+    const hear = (event: KeyboardEvent) => {
+      const { tagName = "" } = event.target as Partial<HTMLElement>;
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT|SUMMARY)$/.test(tagName))
+        return;
+      if (latest.current(event.key)) event.preventDefault();
+    };
+    addEventListener("keydown", hear);
+    return () => removeEventListener("keydown", hear);
+  }, []);
+}

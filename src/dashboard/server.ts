@@ -1,0 +1,65 @@
+/** The server that this page comes from. Addresses are relative: all paths may begin with a prefix. */
+const KEY = "heddle.key";
+
+export class KeyNeeded extends Error {}
+
+/** What the server did not do, and why. */
+export class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const keyOf = (): string | null => sessionStorage.getItem(KEY);
+
+export const enter = (key: string): void => sessionStorage.setItem(KEY, key);
+
+export interface Asking {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+/** @throws KeyNeeded, Refused */
+export async function ask(path: string, { method, body, signal }: Asking = {}): Promise<Response> {
+  const key = keyOf();
+  const response = await fetch(path, {
+    method: method ?? (body === undefined ? "GET" : "POST"),
+    headers: {
+      accept: "application/json",
+      ...(key !== null && { "x-api-key": key }),
+      ...(body !== undefined && { "content-type": "application/json" }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal !== undefined && { signal }),
+  });
+  if (response.status === 401) {
+    sessionStorage.removeItem(KEY);
+    throw new KeyNeeded("A key is needed.");
+  }
+  if (!response.ok) {
+    const { detail } = (await response.json().catch(() => ({}))) as { readonly detail?: string };
+    throw new Refused(response.status, detail ?? `${response.status} ${response.statusText}`);
+  }
+  return response;
+}
+
+export async function read<T>(path: string, asking?: Asking): Promise<T> {
+  return (await ask(path, asking)).json() as Promise<T>;
+}
+
+/** A browser can send no key with a socket, so it brings a token. */
+export async function openSocket(path: string, query: URLSearchParams): Promise<WebSocket> {
+  const asked = new URLSearchParams(query);
+  if (keyOf() !== null) {
+    const { token } = await read<{ readonly token: string }>("auth/token", { method: "POST" });
+    asked.set("token", token);
+  }
+  const address = new URL(`${path}?${asked}`, location.href);
+  address.hash = "";
+  address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+  return new WebSocket(address);
+}

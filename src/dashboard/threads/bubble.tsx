@@ -1,0 +1,70 @@
+import type { Message } from "../live/messages.ts";
+import { Copy } from "../parts/copy.tsx";
+import { JsonTree } from "../parts/json.tsx";
+
+interface BubbleProps {
+  readonly message: Message;
+  /** Names of the tools that were called, by the calls' ids. */
+  readonly calls: ReadonlyMap<string, string>;
+  readonly isComing?: boolean;
+  readonly node?: string | undefined;
+}
+
+const WHO: { readonly [type: string]: string } = {
+  human: "You",
+  ai: "Assistant",
+  system: "System",
+  tool: "Tool",
+  developer: "Developer",
+};
+
+/** Characters of a tool's answer that are shown at once. */
+const LONG = 400;
+
+export function Bubble({ message, calls, isComing = false, node }: BubbleProps) {
+  const { type, name, text, toolCallId } = message;
+  const tool = toolCallId === null ? null : (name ?? calls.get(toolCallId) ?? null);
+  const who = name !== null && type !== "tool" ? name : (WHO[type] ?? type);
+  return (
+    <li class={`bubble ${type} ${message.failed ? "failed" : ""}`}>
+      <div class="who">
+        <strong>{tool === null ? who : `${who}: ${tool}`}</strong>
+        {node !== undefined && <span class="dim"> {node}</span>}
+        {message.usage !== null && (
+          <span class="dim" title={JSON.stringify(message.usage)}>
+            {" "}
+            {String(message.usage["output_tokens"] ?? "?")} tokens
+          </span>
+        )}
+        {text !== "" && <Copy text={text} label="message" />}
+      </div>
+      {type === "tool" ? (
+        <details open={text.length <= LONG}>
+          <summary>answered</summary>
+          <div class="text">{text}</div>
+        </details>
+      ) : (
+        (text !== "" || isComing) && (
+          <div class="text">
+            {text}
+            {isComing && <span class="cursor" aria-hidden="true" />}
+          </div>
+        )
+      )}
+      {message.calls.map((call) => (
+        <div class="call" key={call.id}>
+          <span class="dim">calls</span> <code>{call.name}</code>
+          <JsonTree value={parsed(call.args)} open={1} />
+        </div>
+      ))}
+    </li>
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}

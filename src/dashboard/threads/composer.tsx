@@ -1,0 +1,76 @@
+import { useState } from "preact/hooks";
+import { startRun } from "../api/client.ts";
+import { type Interrupt, isDone, type Json, type ThreadState } from "../api/records.ts";
+import { attempt } from "../app/session.ts";
+import type { ThreadWatch } from "../live/thread-watch.ts";
+import { useAssistants } from "../parts/assistants.ts";
+import { Answers } from "./answers.tsx";
+import { RunForm } from "./run-form.tsx";
+
+/** What a person can say next: an answer where one is waited for, else the input of a new run. */
+export function Composer({ watch, state }: { readonly watch: ThreadWatch; readonly state: ThreadState }) {
+  const assistants = useAssistants();
+  const [isOther, setOther] = useState(false);
+  const { metadata = {} } = watch.record.value ?? {};
+  const isBusy = watch.runs.value.some((run) => !isDone(run));
+  const asked = isBusy ? [] : interruptsOf(state);
+  const own = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string") as
+    | string
+    | undefined;
+  const start = (request: Json) =>
+    attempt(async () => {
+      await startRun(watch.id, { ...request, stream_subgraphs: true });
+      setOther(false);
+      watch.refresh();
+    });
+  const isPaused = !isBusy && state.next.length > 0;
+  if (isPaused && !isOther && own !== undefined)
+    return (
+      <section class="composer asks" aria-label="The run waits for you">
+        {asked.length > 0 ? (
+          <Answers
+            key={asked.map(({ id }) => id).join()}
+            interrupts={asked}
+            onAnswer={(resume) => start({ assistant_id: own, command: { resume } })}
+          />
+        ) : (
+          <div class="bar">
+            <p>
+              {watch.record.value?.status === "error" ? "It failed before" : "It pauses before"}{" "}
+              <strong>{state.next.join(", ")}</strong>.
+            </p>
+            <button
+              type="button"
+              class="primary"
+              onClick={() => void start({ assistant_id: own, input: null })}
+            >
+              Go on
+            </button>
+          </div>
+        )}
+        <button type="button" class="quiet link" onClick={() => setOther(true)}>
+          Start another run instead
+        </button>
+      </section>
+    );
+  return (
+    <section class="composer" aria-label="Start a run">
+      <RunForm
+        assistants={assistants}
+        initial={own}
+        thread={watch.id}
+        isBusy={isBusy}
+        submit={isBusy ? "Add run" : "Run"}
+        onRun={start}
+      />
+      {isOther && isPaused && (
+        <button type="button" class="quiet link" onClick={() => setOther(false)}>
+          Back to what waits
+        </button>
+      )}
+    </section>
+  );
+}
+
+export const interruptsOf = ({ tasks }: ThreadState): readonly Interrupt[] =>
+  tasks.flatMap(({ interrupts }) => interrupts);

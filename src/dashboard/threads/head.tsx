@@ -1,0 +1,85 @@
+import { useState } from "preact/hooks";
+import { cancelRun, deleteThread } from "../api/client.ts";
+import type { Thread } from "../api/records.ts";
+import { go, to } from "../app/route.ts";
+import { attempt, tell } from "../app/session.ts";
+import type { ThreadWatch } from "../live/thread-watch.ts";
+import { Confirm } from "../parts/confirm.tsx";
+import { Copy } from "../parts/copy.tsx";
+import { Age, Status } from "../parts/status.tsx";
+
+/** Which thread it is, how it stands, and what can be done with it. */
+export function ThreadHead({ watch, record }: { readonly watch: ThreadWatch; readonly record: Thread }) {
+  const [isDeleting, setDeleting] = useState(false);
+  const { thread_id: id, status, metadata, created_at } = record;
+  const graph = metadata["graph_id"];
+  const { active, queue } = watch;
+  const stoppable = active ?? queue[0];
+  const cancel = () =>
+    attempt(async () => {
+      if (stoppable !== undefined) await cancelRun(id, stoppable.run_id, "interrupt");
+      watch.refresh();
+    });
+  const remove = () =>
+    attempt(async () => {
+      await deleteThread(id);
+      tell("The thread is deleted.");
+      go([]);
+    });
+  return (
+    <header class="head">
+      <a class="back" href={to([])} aria-label="To all threads">
+        ←
+      </a>
+      <div class="which">
+        <h2>
+          {typeof graph === "string" ? graph : "New thread"} <Status of={status} />
+          <Connection watch={watch} />
+        </h2>
+        <p class="dim">
+          <code>{id}</code> <Copy text={id} label="thread id" /> · made <Age since={created_at} /> ago
+          {queue.length > 0 && ` · ${queue.length} in the queue`}
+        </p>
+      </div>
+      <div class="actions">
+        {stoppable !== undefined && (
+          <button type="button" class="danger" onClick={() => void cancel()}>
+            Cancel run
+          </button>
+        )}
+        <a class="button quiet" href={`inspector?thread_id=${id}`} title="The statecharts of its actors">
+          Statecharts
+        </a>
+        <button type="button" class="quiet" onClick={() => setDeleting(true)}>
+          Delete
+        </button>
+      </div>
+      {isDeleting && (
+        <Confirm
+          title="Delete the thread?"
+          text="Its state, its runs and its history are gone for good. A run in progress is stopped."
+          yes="Delete it"
+          onYes={() => void remove()}
+          onClose={() => setDeleting(false)}
+        />
+      )}
+    </header>
+  );
+}
+
+const WORDS = {
+  connecting: "connecting…",
+  open: "live",
+  broken: "connection lost, trying again…",
+  ended: "ended",
+  refused: "not live",
+} as const;
+
+export function Connection({ watch }: { readonly watch: ThreadWatch }) {
+  const state = watch.stream.state.value;
+  return (
+    <span class={`live ${state}`} role="status" title={watch.stream.reason}>
+      {WORDS[state]}
+    </span>
+  );
+}

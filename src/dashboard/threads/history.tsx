@@ -1,0 +1,66 @@
+import type { ThreadWatch } from "../live/thread-watch.ts";
+import { getHistory } from "../api/client.ts";
+import { refine, route } from "../app/route.ts";
+import { Empty, Failure } from "../parts/empty.tsx";
+import { useResource } from "../parts/resource.ts";
+import { Moment } from "./moment.tsx";
+
+/** States that are read. */
+const MOST = 200;
+
+/** The states of a thread over time, to travel through. */
+export function HistoryTab({ watch }: { readonly watch: ThreadWatch }) {
+  const newest = watch.state.value?.checkpoint?.checkpoint_id ?? "";
+  const { value, error, reload } = useResource(
+    () => getHistory(watch.id, { limit: MOST }),
+    [watch.id, newest],
+  );
+  if (error !== null) return <Failure text={error} onRetry={reload} />;
+  if (value === undefined)
+    return (
+      <p class="dim pad" aria-busy="true">
+        Reading…
+      </p>
+    );
+  const states = value.toReversed();
+  if (states.length === 0) return <Empty title="The thread has no state yet." />;
+  const wanted = route.value.query.get("at");
+  const found = states.findIndex(({ checkpoint }) => checkpoint?.checkpoint_id === wanted);
+  const at = found < 0 ? states.length - 1 : found;
+  const show = (index: number) =>
+    refine({ at: index === states.length - 1 ? null : (states[index]?.checkpoint?.checkpoint_id ?? null) });
+  const state = states[at];
+  return (
+    <div class="pad history">
+      <div class="travel">
+        <button type="button" aria-label="Earlier" disabled={at === 0} onClick={() => show(at - 1)}>
+          ←
+        </button>
+        <input
+          type="range"
+          aria-label="State over time"
+          aria-valuetext={`state ${at + 1} of ${states.length}`}
+          min={0}
+          max={states.length - 1}
+          value={at}
+          onInput={({ currentTarget }) => show(currentTarget.valueAsNumber)}
+        />
+        <button
+          type="button"
+          aria-label="Later"
+          disabled={at === states.length - 1}
+          onClick={() => show(at + 1)}
+        >
+          →
+        </button>
+        <span class="dim">
+          {at + 1} of {states.length}
+          {value.length === MOST && ", the latest"}
+        </span>
+      </div>
+      {state !== undefined && (
+        <Moment key={state.checkpoint?.checkpoint_id} watch={watch} state={state} states={states} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,119 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { getThread, listAssistants } from "../api/client.ts";
+import { THREAD_STATUSES, type ThreadRow, type ThreadStatus } from "../api/records.ts";
+import { go, route, to, toThread } from "../app/route.ts";
+import { ThreadList } from "../live/thread-list.ts";
+import { Empty, Failure } from "../parts/empty.tsx";
+import { useResource } from "../parts/resource.ts";
+import { Age, shortId } from "../parts/status.tsx";
+import { Rows } from "./rows.tsx";
+import { filterOf } from "./search.ts";
+
+/** All threads, the latest first, as they are now. */
+export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }) {
+  const list = useMemo(() => new ThreadList(), []);
+  useEffect(() => () => list.close(), []);
+  const [text, setText] = useState("");
+  const [status, setStatus] = useState<ThreadStatus | "">("");
+  const [graph, setGraph] = useState("");
+  const assistants = useResource(listAssistants, []);
+  const graphs = [...new Set((assistants.value ?? []).map(({ graph_id }) => graph_id))].toSorted();
+  const filter = filterOf({ text, status, graph });
+  useEffect(() => {
+    const timer = setTimeout(() => list.filter(filter), 150);
+    return () => clearTimeout(timer);
+  }, [JSON.stringify(filter)]);
+  const total = list.total.value;
+  const isFiltered = Object.keys(filter).length > 0;
+  return (
+    <aside class="threads" aria-label="Threads">
+      <div class="tools">
+        <div class="bar">
+          <h1>Threads {total !== null && <span class="count">{total.toLocaleString("en")}</span>}</h1>
+          <a class="button primary" href={to(["new"])}>
+            New
+          </a>
+        </div>
+        <form
+          role="search"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (filter.ids !== undefined) void jump(text.trim());
+          }}
+        >
+          <input
+            type="search"
+            aria-label="Search threads: an id, or name=value of their metadata"
+            placeholder="id, or name=value of metadata"
+            value={text}
+            onInput={({ currentTarget }) => setText(currentTarget.value)}
+          />
+          <div class="bar">
+            <select
+              aria-label="Status"
+              value={status}
+              onChange={({ currentTarget }) => setStatus(currentTarget.value as ThreadStatus | "")}
+            >
+              <option value="">any status</option>
+              {THREAD_STATUSES.map((one) => (
+                <option key={one} value={one}>
+                  {one}
+                </option>
+              ))}
+            </select>
+            <select
+              aria-label="Graph"
+              value={graph}
+              onChange={({ currentTarget }) => setGraph(currentTarget.value)}
+            >
+              <option value="">any graph</option>
+              {graphs.map((one) => (
+                <option key={one} value={one}>
+                  {one}
+                </option>
+              ))}
+            </select>
+          </div>
+        </form>
+        {list.error.value !== null && <Failure text={list.error.value} onRetry={() => list.refresh()} />}
+      </div>
+      {total === 0 ? (
+        <Empty title={isFiltered ? "No thread matches." : "There is no thread yet."} />
+      ) : (
+        <Rows
+          list={list}
+          chosen={chosen}
+          row={(thread) => <Row thread={thread} isChosen={thread.thread_id === chosen} />}
+        />
+      )}
+    </aside>
+  );
+}
+
+async function jump(id: string): Promise<void> {
+  const found = await getThread(id).catch(() => undefined);
+  if (found !== undefined) go(["threads", found.thread_id]);
+}
+
+function Row({ thread, isChosen }: { readonly thread: ThreadRow; readonly isChosen: boolean }) {
+  const { thread_id: id, status, metadata, updated_at } = thread;
+  const graph = typeof metadata["graph_id"] === "string" ? metadata["graph_id"] : "no run yet";
+  const title = [metadata["title"], metadata["name"]].find((one) => typeof one === "string") as
+    | string
+    | undefined;
+  const tab = route.value.path[2] === undefined ? route.value.query.get("tab") : null;
+  return (
+    <a
+      class={`thread ${status}`}
+      href={toThread(id, tab ?? undefined)}
+      aria-current={isChosen ? "true" : undefined}
+      aria-label={`${title ?? graph}, ${status}, ${id}`}
+    >
+      <span class={`dot ${status}`} aria-hidden="true" />
+      <span class="name">{title ?? graph}</span>
+      <span class="what">{status}</span>
+      <code class="id">…{shortId(id)}</code>
+      <Age since={updated_at} />
+    </a>
+  );
+}

@@ -1,0 +1,161 @@
+import { useState } from "preact/hooks";
+import { startRun, updateState } from "../api/client.ts";
+import type { ThreadState } from "../api/records.ts";
+import { refine, toRun } from "../app/route.ts";
+import { attempt, tell } from "../app/session.ts";
+import type { ThreadWatch } from "../live/thread-watch.ts";
+import { Dialog } from "../parts/confirm.tsx";
+import { Copy } from "../parts/copy.tsx";
+import { Diff } from "../parts/diff.tsx";
+import { JsonField } from "../parts/form.tsx";
+import { JsonTree } from "../parts/json.tsx";
+
+interface MomentProps {
+  readonly watch: ThreadWatch;
+  readonly state: ThreadState;
+  /** Oldest first. */
+  readonly states: readonly ThreadState[];
+}
+
+const idOf = (state: ThreadState | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
+
+/** A state of the past: what changed it, what it was, and going on from there. */
+export function Moment({ watch, state, states }: MomentProps) {
+  const [against, setAgainst] = useState(state.parent_checkpoint?.checkpoint_id ?? "");
+  const [isEditing, setEditing] = useState(false);
+  const { metadata, next, created_at, values } = state;
+  const before = states.find((one) => idOf(one) === against);
+  const run = metadata["run_id"];
+  const assistant = [metadata["assistant_id"], watch.record.value?.metadata["assistant_id"]].find(
+    (one) => typeof one === "string",
+  );
+  const fork = () =>
+    attempt(async () => {
+      await startRun(watch.id, {
+        assistant_id: assistant,
+        input: null,
+        checkpoint_id: idOf(state),
+        stream_subgraphs: true,
+      });
+      tell("It runs from there.");
+      watch.refresh();
+      refine({ tab: null, at: null });
+    });
+  return (
+    <article class="moment">
+      <div class="bar">
+        <h3 class="space">
+          {String(metadata["source"])} · step {String(metadata["step"])}
+          {next.length > 0 && <span class="dim"> → {next.join(", ")}</span>}
+        </h3>
+        {next.length > 0 && assistant !== undefined && (
+          <button type="button" onClick={() => void fork()} title="A new branch begins at this state">
+            Run from here
+          </button>
+        )}
+        <button type="button" onClick={() => setEditing(true)}>
+          Edit state
+        </button>
+        <Copy text={() => JSON.stringify(values, null, 2)} label="state" shown="Copy" />
+      </div>
+      <p class="dim">
+        {created_at !== null && <time dateTime={created_at}>{new Date(created_at).toLocaleString()}</time>}
+        {typeof run === "string" && (
+          <>
+            {" "}
+            · by <a href={toRun(watch.id, run, { step: String(metadata["step"]) })}>its run</a>
+          </>
+        )}
+        {" · "}
+        <code>{idOf(state)}</code>
+      </p>
+      <section class="card">
+        <div class="bar">
+          <h4 class="space">What changed</h4>
+          <label class="inline">
+            <span class="dim">since</span>
+            <select value={against} onChange={({ currentTarget }) => setAgainst(currentTarget.value)}>
+              <option value="">nothing</option>
+              {states
+                .filter((one) => one !== state)
+                .map((one) => (
+                  <option key={idOf(one)} value={idOf(one)} selected={idOf(one) === against}>
+                    {String(one.metadata["source"])} {String(one.metadata["step"])}
+                    {idOf(one) === state.parent_checkpoint?.checkpoint_id
+                      ? " (before it)"
+                      : ` (${states.indexOf(one) + 1})`}
+                  </option>
+                ))}
+            </select>
+          </label>
+        </div>
+        <Diff before={before?.values ?? {}} after={values} />
+      </section>
+      <section class="card">
+        <h4>State</h4>
+        <JsonTree value={values} open={2} />
+      </section>
+      {isEditing && <Edit watch={watch} state={state} onClose={() => setEditing(false)} />}
+    </article>
+  );
+}
+
+function Edit({ watch, state, onClose }: { watch: ThreadWatch; state: ThreadState; onClose: () => void }) {
+  const [values, setValues] = useState<unknown>({});
+  const [asNode, setAsNode] = useState("");
+  const save = () =>
+    attempt(async () => {
+      await updateState(watch.id, {
+        values,
+        checkpoint_id: idOf(state),
+        ...(asNode !== "" && { as_node: asNode }),
+      });
+      tell("The state is stored.");
+      watch.refresh();
+      refine({ at: null });
+      onClose();
+    });
+  return (
+    <Dialog title="Edit the state" wide onClose={onClose}>
+      <p class="dim">
+        An update, as a node would return it: lists are added to, other keys are replaced. It makes a new
+        state after this one, and leaves what was.
+      </p>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <label for="edit-values">Update</label>
+        <JsonField
+          id="edit-values"
+          value={undefined}
+          isStrict
+          rows={6}
+          placeholder={'{"topic": "coffee"}'}
+          onChange={setValues}
+        />
+        <label for="edit-node">As the node (decides what runs next)</label>
+        <input
+          id="edit-node"
+          value={asNode}
+          placeholder="the one that wrote last"
+          onInput={({ currentTarget }) => setAsNode(currentTarget.value)}
+        />
+        <div class="bar end">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button class="primary" disabled={values === undefined}>
+            Store
+          </button>
+        </div>
+        <details class="more">
+          <summary>The state as it is</summary>
+          <JsonTree value={state.values} open={2} />
+        </details>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,66 @@
+import { useState } from "preact/hooks";
+import { createThread, startRun } from "../api/client.ts";
+import type { Json } from "../api/records.ts";
+import { go, to } from "../app/route.ts";
+import { attempt } from "../app/session.ts";
+import { useAssistants } from "../parts/assistants.ts";
+import { JsonField } from "../parts/form.tsx";
+import { isJson } from "../api/records.ts";
+import { RunForm } from "./run-form.tsx";
+
+/** Starts a thread with its first run. */
+export function NewThread({ graph }: { readonly graph: string | null }) {
+  const assistants = useAssistants();
+  const [metadata, setMetadata] = useState<Json>({});
+  const start = (request: Json) =>
+    attempt(async () => {
+      const { thread_id } = await createThread(metadata);
+      await startRun(thread_id, { ...request, stream_subgraphs: true });
+      go(["threads", thread_id]);
+    });
+  const empty = () =>
+    attempt(async () => {
+      const { thread_id } = await createThread(metadata);
+      go(["threads", thread_id]);
+    });
+  return (
+    <article class="page new">
+      <header class="head">
+        <a class="back" href={to([])} aria-label="To all threads">
+          ←
+        </a>
+        <div class="which">
+          <h2>New thread</h2>
+          <p class="dim">Choose an assistant, give it its input, and follow what it does.</p>
+        </div>
+      </header>
+      <div class="pad">
+        <div class="card">
+          <RunForm
+            assistants={assistants}
+            initial={graph ?? undefined}
+            thread={null}
+            isBusy={false}
+            submit="Start"
+            onRun={start}
+          />
+        </div>
+        <details class="more">
+          <summary>Metadata of the thread</summary>
+          <JsonField
+            id="metadata"
+            label="Metadata, as JSON"
+            value={undefined}
+            placeholder={'{"title": "a name for the list"}'}
+            rows={2}
+            isStrict
+            onChange={(value) => setMetadata(isJson(value) ? value : {})}
+          />
+        </details>
+        <button type="button" class="quiet link" onClick={() => void empty()}>
+          Make an empty thread
+        </button>
+      </div>
+    </article>
+  );
+}

@@ -1,0 +1,79 @@
+import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { ThreadRow } from "../api/records.ts";
+import type { ThreadList } from "../live/thread-list.ts";
+
+/** Pixels of a row. */
+const HEIGHT = 58;
+
+interface RowsProps {
+  readonly list: ThreadList;
+  readonly chosen: string | undefined;
+  readonly row: (thread: ThreadRow) => ComponentChildren;
+}
+
+/** A list of any length, of which only what is seen is there. */
+export function Rows({ list, row }: RowsProps) {
+  const scroll = useRef<HTMLDivElement>(null);
+  const [, render] = useState(0);
+  const count = list.total.value ?? 0;
+  void list.version.value;
+  const options = {
+    count,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => HEIGHT,
+    overscan: 8,
+    observeElementRect,
+    observeElementOffset,
+    scrollToFn: elementScroll,
+    onChange: () => render((drawn) => drawn + 1),
+  };
+  const virtual = useRef<Virtualizer<HTMLDivElement, Element> | null>(null);
+  virtual.current ??= new Virtualizer(options);
+  const { current } = virtual;
+  current.setOptions(options);
+  useLayoutEffect(() => current._didMount(), []);
+  useLayoutEffect(() => current._willUpdate());
+  const items = current.getVirtualItems();
+  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
+  useEffect(() => list.see(first, last), [first, last]);
+  return (
+    <div
+      class="rows"
+      ref={scroll}
+      tabIndex={0}
+      role="list"
+      aria-label={`${count} threads`}
+      onKeyDown={(event) => walk(event, scroll.current)}
+    >
+      <div class="whole" role="presentation" style={{ height: `${current.getTotalSize()}px` }}>
+        {items.map(({ index, start }) => {
+          const thread = list.at(index);
+          return (
+            <div
+              key={index}
+              class="row"
+              role="listitem"
+              aria-setsize={count}
+              aria-posinset={index + 1}
+              style={{ transform: `translateY(${start}px)`, height: `${HEIGHT}px` }}
+            >
+              {thread === undefined ? <span class="thread blank" aria-busy="true" /> : row(thread)}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+/** Arrows go from row to row. */
+function walk(event: KeyboardEvent, box: HTMLElement | null): void {
+  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  const rows = [...(box?.querySelectorAll<HTMLElement>("a.thread") ?? [])];
+  const at = rows.indexOf(document.activeElement as HTMLElement);
+  const next = at < 0 ? 0 : at + (event.key === "ArrowDown" ? 1 : -1);
+  event.preventDefault();
+  rows[next]?.focus();
+}

@@ -1,0 +1,144 @@
+import { useId, useState } from "preact/hooks";
+import { isJson, type Json, type Schema } from "../api/records.ts";
+import { Dialog } from "../parts/confirm.tsx";
+import { Fields, JsonField } from "../parts/form.tsx";
+
+export interface RunSettings {
+  readonly strategy: "enqueue" | "interrupt" | "rollback" | "reject";
+  readonly before?: string;
+  readonly after?: string;
+  readonly config?: Json;
+  readonly context?: Json;
+  readonly checkpoint?: string;
+}
+
+const namesOf = (text: string | undefined): readonly string[] | "*" | undefined => {
+  const names = (text ?? "").split(/[\s,]+/).filter((name) => name !== "");
+  return names.length === 0 ? undefined : names.includes("*") ? "*" : names;
+};
+
+/** The settings as a run's request has them. */
+export function optionsOf({ strategy, before, after, config, context }: RunSettings, isBusy: boolean): Json {
+  const [interrupt_before, interrupt_after] = [namesOf(before), namesOf(after)];
+  return {
+    ...(isBusy && { multitask_strategy: strategy }),
+    ...(interrupt_before !== undefined && { interrupt_before }),
+    ...(interrupt_after !== undefined && { interrupt_after }),
+    ...(config !== undefined && { config }),
+    ...(context !== undefined && { context }),
+  };
+}
+
+interface RunOptionsProps {
+  readonly settings: RunSettings;
+  readonly isBusy: boolean;
+  readonly context: Schema | null;
+  readonly onChange: (settings: RunSettings) => void;
+}
+
+const STRATEGIES = [
+  ["enqueue", "wait behind what runs"],
+  ["interrupt", "stop what runs, keep what it did"],
+  ["rollback", "stop what runs, undo what it did"],
+  ["reject", "refuse while something runs"],
+] as const;
+
+/** What a run can be told beside its input. */
+export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsProps) {
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  const count = Object.keys(optionsOf(settings, false)).length;
+  const schema = context?.properties === undefined ? null : context;
+  return (
+    <>
+      {isBusy && (
+        <label class="inline">
+          <span class="dim">While it runs</span>
+          <select
+            value={settings.strategy}
+            onChange={({ currentTarget }) =>
+              onChange({ ...settings, strategy: currentTarget.value as RunSettings["strategy"] })
+            }
+          >
+            {STRATEGIES.map(([name, what]) => (
+              <option key={name} value={name} title={what}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <button type="button" class="quiet" onClick={() => setOpen(true)}>
+        Options{count > 0 && <span class="count">{count}</span>}
+      </button>
+      {isOpen && (
+        <Dialog title="Options of the run" onClose={() => setOpen(false)}>
+          <div class="fields">
+            {(["before", "after"] as const).map((when) => (
+              <div class="field" key={when}>
+                <label for={`${id}-${when}`}>Pause {when} these nodes</label>
+                <input
+                  id={`${id}-${when}`}
+                  value={settings[when] ?? ""}
+                  placeholder="names with commas, or *"
+                  onInput={({ currentTarget }) => onChange({ ...settings, [when]: currentTarget.value })}
+                />
+              </div>
+            ))}
+            {schema === null ? (
+              <Setting
+                label="Context, as JSON"
+                id={`${id}-context`}
+                value={settings.context}
+                onChange={(context) => onChange(put(settings, "context", context))}
+              />
+            ) : (
+              <fieldset>
+                <legend>Context</legend>
+                <Fields
+                  schema={schema}
+                  value={settings.context ?? {}}
+                  onChange={(context) => onChange(put(settings, "context", context))}
+                />
+              </fieldset>
+            )}
+            <Setting
+              label="Config, as JSON"
+              id={`${id}-config`}
+              value={settings.config}
+              onChange={(config) => onChange(put(settings, "config", config))}
+            />
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function put(settings: RunSettings, name: "config" | "context", value: Json | undefined): RunSettings {
+  const { [name]: _, ...rest } = settings;
+  return value === undefined || Object.keys(value).length === 0 ? rest : { ...rest, [name]: value };
+}
+
+interface SettingProps {
+  readonly label: string;
+  readonly id: string;
+  readonly value: Json | undefined;
+  readonly onChange: (value: Json | undefined) => void;
+}
+
+function Setting({ label, id, value, onChange }: SettingProps) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <JsonField
+        id={id}
+        value={value}
+        isStrict
+        placeholder="{ }"
+        rows={2}
+        onChange={(given) => onChange(isJson(given) ? given : undefined)}
+      />
+    </div>
+  );
+}

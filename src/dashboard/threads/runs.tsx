@@ -1,0 +1,142 @@
+import { useState } from "preact/hooks";
+import { cancelRun, deleteRun, startRun } from "../api/client.ts";
+import { isDone, type Run } from "../api/records.ts";
+import { toRun } from "../app/route.ts";
+import { attempt, now, tell } from "../app/session.ts";
+import type { ThreadWatch } from "../live/thread-watch.ts";
+import { Confirm } from "../parts/confirm.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { Age, lasting, shortId, Status } from "../parts/status.tsx";
+
+/** The runs of a thread, and those that wait, with their places in the queue. */
+export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
+  const [deleting, setDeleting] = useState<Run | null>(null);
+  const [marked, setMarked] = useState<readonly string[]>([]);
+  const runs = watch.runs.value;
+  const queue = watch.queue.map(({ run_id }) => run_id);
+  if (runs.length === 0) return <Empty title="No run was started on this thread yet." />;
+  const act = (work: () => Promise<unknown>, said: string) =>
+    attempt(async () => {
+      await work();
+      tell(said);
+      watch.refresh();
+    });
+  const mark = (id: string) =>
+    setMarked(marked.includes(id) ? marked.filter((one) => one !== id) : [...marked, id].slice(-2));
+  const [first, second] = marked;
+  return (
+    <div class="pad">
+      <div class="bar">
+        <p class="dim space">
+          {runs.length} {runs.length === 1 ? "run" : "runs"}
+          {queue.length > 0 && `, ${queue.length} in the queue`}. Mark two to compare them.
+        </p>
+        {first !== undefined && second !== undefined && (
+          <a class="button primary" href={toRun(watch.id, first, { with: second })}>
+            Compare
+          </a>
+        )}
+      </div>
+      <ul class="runs">
+        {runs.map((run) => (
+          <li key={run.run_id} class="card">
+            <input
+              type="checkbox"
+              aria-label={`Compare run ${run.run_id}`}
+              checked={marked.includes(run.run_id)}
+              onChange={() => mark(run.run_id)}
+            />
+            <a class="main" href={toRun(watch.id, run.run_id)}>
+              <Status of={run.status} />
+              <code>…{shortId(run.run_id)}</code>
+              {queue.includes(run.run_id) && (
+                <span class="place">{placeOf(queue.indexOf(run.run_id))} in the queue</span>
+              )}
+              <span class="what">{saidOf(run)}</span>
+            </a>
+            <span class="dim">
+              <Age since={run.created_at} /> ·{" "}
+              {lasting((isDone(run) ? Date.parse(run.updated_at) : now.value) - Date.parse(run.created_at))}
+            </span>
+            <span class="actions">
+              {isDone(run) ? (
+                <>
+                  <button
+                    type="button"
+                    class="quiet"
+                    title="Starts another run with the same input"
+                    onClick={() => void act(() => startRun(watch.id, sameAs(run)), "It runs again.")}
+                  >
+                    Run again
+                  </button>
+                  <button type="button" class="quiet" onClick={() => setDeleting(run)}>
+                    Delete
+                  </button>
+                </>
+              ) : (
+                <button
+                  type="button"
+                  class="danger"
+                  onClick={() =>
+                    void act(() => cancelRun(watch.id, run.run_id, "interrupt"), "It is cancelled.")
+                  }
+                >
+                  Cancel
+                </button>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {deleting !== null && (
+        <Confirm
+          title="Delete the run?"
+          text="Its record and its events are gone for good."
+          yes="Delete it"
+          onYes={() => void act(() => deleteRun(watch.id, deleting.run_id), "The run is deleted.")}
+          onClose={() => setDeleting(null)}
+        />
+      )}
+    </div>
+  );
+}
+
+const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${index + 1}th`;
+
+/** What it was started with, in one line. */
+export function saidOf({ kwargs: { input, command } }: Run): string {
+  const given = command ?? input;
+  if (given === null || given === undefined) return "goes on";
+  const text = JSON.stringify(given);
+  return text.length > 120 ? `${text.slice(0, 119)}…` : text;
+}
+
+/** A request for another run like it. */
+export function sameAs({ assistant_id, kwargs }: Run) {
+  const { input, command, config, context, interrupt_before, interrupt_after } = kwargs;
+  const { configurable = {}, metadata: _, ...rest } = config ?? {};
+  // What the server has put there of itself.
+  const own = Object.entries(configurable as object).filter(
+    ([name]) =>
+      ![
+        "run_id",
+        "thread_id",
+        "graph_id",
+        "assistant_id",
+        "user_id",
+        "checkpoint_id",
+        "checkpoint_ns",
+      ].includes(name),
+  );
+  return {
+    assistant_id,
+    input: input ?? null,
+    ...(command !== null && command !== undefined && { command }),
+    config: { ...rest, configurable: Object.fromEntries(own) },
+    ...(context !== null && context !== undefined && { context }),
+    ...(interrupt_before !== null && interrupt_before !== undefined && { interrupt_before }),
+    ...(interrupt_after !== null && interrupt_after !== undefined && { interrupt_after }),
+    stream_subgraphs: true,
+    multitask_strategy: "enqueue",
+  };
+}

@@ -1,0 +1,38 @@
+import type { ThreadFilter, ThreadStatus } from "../api/records.ts";
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export interface Wanted {
+  readonly text: string;
+  readonly status: ThreadStatus | "";
+  readonly graph: string;
+}
+
+/** What is asked for: an id, or `name=value` of the metadata, more than one with blanks between. */
+export function filterOf({ text, status, graph }: Wanted): ThreadFilter {
+  const words = text
+    .trim()
+    .split(/\s+/)
+    .filter((word) => word !== "");
+  const ids = words.filter((word) => UUID.test(word)).map((id) => id.toLowerCase());
+  const pairs = words.flatMap((word): readonly (readonly [string, unknown])[] => {
+    const at = word.search(/[=:]/);
+    return at > 0 && at < word.length - 1 ? [[word.slice(0, at), valueOf(word.slice(at + 1))]] : [];
+  });
+  const metadata = Object.fromEntries([...(graph === "" ? [] : [["graph_id", graph] as const]), ...pairs]);
+  return {
+    ...(status !== "" && { status }),
+    ...(ids.length > 0 && { ids }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  };
+}
+
+/** Numbers and the like are meant as such. */
+function valueOf(text: string): unknown {
+  if (!/^(-?\d+(\.\d+)?|true|false|null|".*")$/.test(text)) return text;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,129 @@
+import { useEffect, useRef } from "preact/hooks";
+import { isDone } from "../api/records.ts";
+import { conversationKey, conversationOf, type Message } from "../live/messages.ts";
+import type { ThreadWatch } from "../live/thread-watch.ts";
+import type { Trace } from "../live/trace.ts";
+import { Empty } from "../parts/empty.tsx";
+import { JsonTree } from "../parts/json.tsx";
+import { toRun } from "../app/route.ts";
+import { Bubble } from "./bubble.tsx";
+import { Composer } from "./composer.tsx";
+
+/** What is said and held now, with what is being said; and what a person can add. */
+export function TalkTab({ watch }: { readonly watch: ThreadWatch }) {
+  void watch.changes.seen;
+  const state = watch.state.value;
+  const latest = watch.runs.value.find(({ status }) => status !== "pending");
+  const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
+  const values = valuesOf(watch, trace);
+  const key = conversationKey(values);
+  const said = conversationOf(values);
+  const coming = comingOf(trace, said, key !== null && (latest === undefined || isDone(latest)));
+  const { [key ?? ""]: _, ...rest } = values;
+  const calls = new Map(
+    said.flatMap((message) => message.calls.map((call) => [call.id, call.name] as const)),
+  );
+  const end = useFollow([said.length, coming.map(({ text }) => text.length).join(), latest?.status]);
+  const isEmpty = said.length === 0 && coming.length === 0 && Object.keys(rest).length === 0;
+  return (
+    <div class="talk">
+      <div class="flow" ref={end} tabIndex={0} aria-label="Conversation and state">
+        {isEmpty && (
+          <Empty title="Nothing has happened on this thread yet.">
+            <p class="dim">Start a run below.</p>
+          </Empty>
+        )}
+        {said.length > 0 && (
+          <ol class="messages">
+            {said.map((message, i) => (
+              <Bubble key={message.id || i} message={message} calls={calls} />
+            ))}
+          </ol>
+        )}
+        {coming.length > 0 && (
+          <ol class="messages coming" aria-live="polite" aria-busy={latest !== undefined && !isDone(latest)}>
+            {coming.map((message) => (
+              <Bubble
+                key={message.id}
+                message={message}
+                calls={calls}
+                isComing={latest !== undefined && !isDone(latest)}
+                node={nodeOf(trace, message)}
+              />
+            ))}
+          </ol>
+        )}
+        {Object.keys(rest).length > 0 && (
+          <section class="card state" aria-label="State">
+            <h3>State</h3>
+            <JsonTree value={rest} open={2} />
+          </section>
+        )}
+        {latest?.status === "error" && (
+          <div class="failure" role="alert">
+            <span>
+              The last run failed
+              {trace?.error === undefined || trace.error === null
+                ? ""
+                : `: ${trace.error.error}: ${trace.error.message}`}
+              . <a href={toRun(watch.id, latest.run_id)}>Look at it</a>
+            </span>
+          </div>
+        )}
+        {latest !== undefined && !isDone(latest) && (
+          <p class="working">
+            <span class="dot busy" aria-hidden="true" /> {workOf(trace)}{" "}
+            <a href={toRun(watch.id, latest.run_id)}>follow the run</a>
+          </p>
+        )}
+      </div>
+      {state !== null && <Composer watch={watch} state={state} />}
+    </div>
+  );
+}
+
+/** The newest state that is known: the record's, or a later one that the stream has brought. */
+function valuesOf(watch: ThreadWatch, trace: Trace | undefined) {
+  const state = watch.state.value;
+  const last = trace?.stepsOf("").at(-1);
+  const isLater = last !== undefined && last.checkpoint > (state?.checkpoint?.checkpoint_id ?? "");
+  return (isLater ? last.values : state?.values) ?? {};
+}
+
+/** Messages that are streamed and not in the state; of a conversation only while they come. */
+function comingOf(trace: Trace | undefined, said: readonly Message[], isOver: boolean): readonly Message[] {
+  if (trace === undefined || isOver) return [];
+  const known = new Set(said.map(({ id }) => id));
+  return [...trace.messages.values()].filter(({ id, type }) => !known.has(id) && type !== "human");
+}
+
+const nodeOf = (trace: Trace | undefined, { id }: Message): string | undefined =>
+  trace === undefined
+    ? undefined
+    : [...trace.tasks.values()].find((task) => task.messages.includes(id))?.name;
+
+function workOf(trace: Trace | undefined): string {
+  const names = [...(trace?.tasks.values() ?? [])]
+    .filter(({ status }) => status === "running" || status === "retrying")
+    .map(({ name, status }) => (status === "retrying" ? `${name} (will be tried again)` : name));
+  return names.length === 0 ? "Running…" : `${[...new Set(names)].join(", ")}…`;
+}
+
+/** Stays at the end of what grows, unless a person has scrolled away from it. */
+function useFollow(on: readonly unknown[]) {
+  const box = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  useEffect(() => {
+    const { current } = box;
+    const look = () => {
+      if (current !== null)
+        isAtEnd.current = current.scrollHeight - current.scrollTop - current.clientHeight < 60;
+    };
+    current?.addEventListener("scroll", look, { passive: true });
+    return () => current?.removeEventListener("scroll", look);
+  }, []);
+  useEffect(() => {
+    if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  }, on);
+  return box;
+}

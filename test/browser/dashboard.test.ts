@@ -1,0 +1,185 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { gated } from "../e2e/support/gate.ts";
+import { directory, serve } from "../e2e/support/server.ts";
+import { newThread, post } from "../e2e/support/wire.ts";
+import { cableTo } from "./cable.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+import { talker } from "./talker.ts";
+
+const said = (page: Page): Promise<string[]> =>
+  page.$$eval(".bubble .text", (texts) => texts.map(({ textContent }) => textContent ?? ""));
+
+const status = (page: Page): Promise<string> => page.innerText(".head .status");
+
+/** The nodes of the drawn graph that carry a mark. */
+const marked = (page: Page, mark: string): Promise<string[]> =>
+  page.$$eval(`.graphs svg g.${mark}[data-node]`, (groups) =>
+    groups.map((group) => group.getAttribute("data-node") ?? ""),
+  );
+
+describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages);
+
+  test("a run is started, its tokens appear one by one, it is followed step by step and found again by its link", async () => {
+    const { talking, say, end } = talker(["Good ", "morning ", "sir"]);
+    const app = await serve({ graphs: { talking } });
+    const { page, wrong } = await opened(await browser(), `${app.url}/#/new?graph=talking`);
+    await page.waitForSelector('option:checked:has-text("talking")', { state: "attached" });
+    await page.fill("textarea.message", "hello");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".bubble.human");
+    say("Good ");
+    await expect.poll(() => said(page)).toEqual(["hello", "Good "]);
+    say("morning ");
+    await expect.poll(() => said(page)).toEqual(["hello", "Good morning "]);
+    expect(await status(page)).toBe("busy");
+
+    await page.click('a:has-text("follow the run")');
+    await page.waitForSelector(".line.task.running");
+    await page.keyboard.press("ArrowDown");
+    await expect.poll(() => page.innerText(".detail .tokens")).toBe("Good morning ");
+    say("sir");
+    end();
+    await page.waitForSelector(".line.task.done");
+    await expect.poll(() => page.innerText(".detail .tokens")).toBe("Good morning sir");
+    expect(await page.innerText(".detail .diff ins")).toContain("Good morning sir");
+    expect(page.url()).toMatch(/#\/threads\/.+\/runs\/.+\?task=.+&step=1$/);
+    await page.reload();
+    await expect.poll(() => page.innerText(".detail .tokens")).toBe("Good morning sir");
+    await page.click('.head a:has-text("Thread")');
+    await expect.poll(() => said(page)).toEqual(["hello", "Good morning sir"]);
+    expect(await status(page)).toBe("idle");
+    expect(wrong).toEqual([]);
+  });
+
+  test("nodes light up and are marked when done; a cancel stops the run", async () => {
+    const { held, waits } = gated();
+    const app = await serve({ graphs: { held } });
+    const thread = await newThread(app.url);
+    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}?tab=graph`);
+    await post(`${app.url}/threads/${thread}/runs`, { assistant_id: "held", input: { name: "a" } });
+    await waits("a");
+    await expect.poll(() => marked(page, "running"), { timeout: 10_000 }).toEqual(["hold"]);
+    expect(await marked(page, "done")).toEqual(["begin"]);
+    await post(`${app.url}/threads/${thread}/runs`, {
+      assistant_id: "held",
+      input: { name: "b" },
+      multitask_strategy: "enqueue",
+    });
+    await page.click('.tabs a:has-text("Runs")');
+    await page.waitForSelector('.runs li:has-text("next in the queue")');
+    await page.click('.runs li:has-text("running") button:has-text("Cancel")');
+    await page.waitForSelector('.runs li:has-text("interrupted")');
+    // The one that waited runs now.
+    await waits("b");
+    await page.waitForSelector('.runs li:has-text("running")');
+    await page.click('.head button:has-text("Cancel run")');
+    await expect.poll(() => page.locator('.runs li:has-text("interrupted")').count()).toBe(2);
+    expect(await status(page)).toBe("idle");
+    expect(wrong).toEqual([]);
+  });
+
+  test("an interrupt is answered, by keyboard and as JSON; bad JSON is told and not sent", async () => {
+    const app = await serve();
+    const thread = await newThread(app.url);
+    await post(`${app.url}/threads/${thread}/runs/wait`, {
+      assistant_id: "approval",
+      input: { topic: "tea" },
+    });
+    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
+    await page.waitForSelector('legend:has-text("review asks")');
+    expect(await page.innerText(".question")).toContain("Draft 1: tea");
+    await page.fill(".question textarea", '{"ok": ');
+    expect(await page.innerText('.question [role="alert"]')).toContain("No JSON yet");
+    expect(await page.isDisabled('button:has-text("Send answer")')).toBe(true);
+    await page.fill(".question textarea", '{"ok": false, "note": "longer"}');
+    await page.click('button:has-text("Send answer")');
+    await page.waitForSelector('.question:has-text("Draft 3: tea (longer)")');
+    await page.click('.ways button:has-text("Fields")');
+    await page.fill('[aria-label="Name of field 1"]', "ok");
+    await page.fill('[aria-label="Value of field 1"]', "true");
+    await page.focus('button:has-text("Send answer")');
+    await page.keyboard.press("Enter");
+    await expect.poll(() => status(page)).toBe("idle");
+    expect(await page.innerText(".card.state")).toContain("approved");
+    expect(wrong).toEqual([]);
+  });
+
+  test("the connection drops and comes back: no token is lost, none comes twice", async () => {
+    const words = ["one ", "two ", "three ", "four ", "five "];
+    const { talking, say, end } = talker(words);
+    const app = await serve({ graphs: { talking } });
+    const cable = await cableTo(app.url);
+    const thread = await newThread(app.url);
+    await post(`${app.url}/threads/${thread}/runs`, { assistant_id: "talking", input: { messages: [] } });
+    const { page } = await opened(await browser(), `${cable.url}/#/threads/${thread}`);
+    say("one ");
+    say("two ");
+    await expect.poll(() => said(page)).toEqual(["one two "]);
+    cable.pull();
+    await page.waitForSelector(".live.broken");
+    say("three ");
+    say("four ");
+    cable.plug();
+    await expect.poll(() => said(page), { timeout: 15_000 }).toEqual(["one two three four "]);
+    say("five ");
+    await expect.poll(() => said(page)).toEqual([words.join("")]);
+    end();
+    await expect.poll(() => status(page)).toBe("idle");
+    expect(await said(page)).toEqual([words.join("")]);
+    await page.click('.tabs a:has-text("Events")');
+    const ids = await page.$$eval(".events .id", (all) => all.map(({ textContent }) => Number(textContent)));
+    expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => a - b));
+  });
+
+  test("under a prefix, with a key: it is asked for, a wrong one again", async () => {
+    const app = await serve({ mount: "/api", keys: ["sesame"] });
+    const headers = { "x-api-key": "sesame", "content-type": "application/json" };
+    const answer = await fetch(`${app.url}/api/threads`, { method: "POST", headers, body: "{}" });
+    const { thread_id } = (await answer.json()) as { thread_id: string };
+    const { page } = await opened(await browser(), `${app.url}/api#/threads/${thread_id}`);
+    await page.waitForSelector("#secret:focus");
+    await page.keyboard.type("wrong");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('.lock [role="alert"]:has-text("does not know this key")');
+    await page.fill("#secret", "sesame");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`.head:has-text("${thread_id}")`);
+    await page.waitForSelector(".live.open");
+    expect(new URL(page.url()).pathname).toBe("/api/");
+  });
+});
+
+describe("its address", () => {
+  beforeAll(buildPages);
+  const html = { accept: "text/html,*/*;q=0.8" };
+
+  test("gives the page to browsers, with a policy that lets it ask nobody else; programs are told what they were", async () => {
+    const { url } = await serve();
+    const page = await fetch(`${url}/`, { headers: html });
+    expect(page.status).toBe(200);
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+    for (const accept of ["application/json", "*/*"]) {
+      const answer = await fetch(`${url}/`, { headers: { accept } });
+      expect([answer.status, await answer.json()]).toMatchObject([404, { detail: "Not Found" }]);
+    }
+    const script = await fetch(`${url}/dashboard/dashboard.js`);
+    expect(script.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    expect((await fetch(`${url}/dashboard/..%2Fpages.js`)).status).toBe(404);
+  });
+
+  test("is not there where http.disable_ui says so", async () => {
+    const config = join(await directory(), "heddle.json");
+    await writeFile(config, JSON.stringify({ graphs: {}, http: { disable_ui: true } }));
+    const { url } = await serve({ config });
+    expect((await fetch(`${url}/`, { headers: html })).status).toBe(404);
+    expect((await fetch(`${url}/dashboard/dashboard.js`)).status).toBe(404);
+    expect((await fetch(`${url}/ok`)).status).toBe(200);
+  });
+});

@@ -1,0 +1,22 @@
+import type { BrowserContext, Page } from "playwright-core";
+
+/** A page, with what must not happen on it. */
+export async function opened(
+  context: BrowserContext,
+  url: string,
+): Promise<{ readonly page: Page; readonly wrong: string[] }> {
+  const page = await context.newPage();
+  const wrong: string[] = [];
+  page.on("console", (message) => {
+    // The list of threads is not served yet.
+    if (message.location().url.endsWith("/threads/search")) return;
+    wrong.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => wrong.push(String(error)));
+  page.on("request", (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (origin !== new URL(url).origin && protocol !== "data:") wrong.push(`asks ${request.url()}`);
+  });
+  await page.goto(url);
+  return { page, wrong };
+}

@@ -1,0 +1,23 @@
+import { graph, messages } from "../../src/index.ts";
+import { latches, unlessAborted } from "../e2e/support/gate.ts";
+
+/** A graph that says one word after the other, each when the test lets it. */
+export function talker(words: readonly string[]) {
+  const may = latches();
+  const talking = graph({
+    state: { messages: messages() },
+    nodes: {
+      speak: async (_state, ctx) => {
+        const message = ctx.message();
+        for (const word of words) {
+          await unlessAborted(may(word).passed, ctx.signal);
+          message.write(word);
+        }
+        await unlessAborted(may("end").passed, ctx.signal);
+        return { messages: [message.end()] };
+      },
+    },
+    edges: { start: "speak" },
+  });
+  return { talking, say: (word: string) => may(word).pass(), end: () => may("end").pass() };
+}

@@ -1,0 +1,147 @@
+import { describe, expect, test } from "vitest";
+import { conversationOf, messageOf } from "../../src/dashboard/live/messages.ts";
+import { Trace } from "../../src/dashboard/live/trace.ts";
+import { groupsOf, rangeOf, ticksOf } from "../../src/dashboard/runs/layout.ts";
+import { filterOf } from "../../src/dashboard/threads/search.ts";
+
+const T = "2026-01-01T00:00:00.000+00:00";
+const later = (ms: number) => new Date(Date.parse(T) + ms).toISOString();
+
+function traced() {
+  const trace = new Trace("run");
+  let id = 0;
+  const take = (event: string, data: unknown) => trace.take({ id: String(id++), event, data });
+  const debug = (type: string, step: number, ms: number, payload: unknown, ns = "") =>
+    take(ns === "" ? "debug" : `debug|${ns}`, { type, step, timestamp: later(ms), payload });
+  const saved = (step: number, ms: number, values: unknown, next: readonly string[], ns = "") =>
+    debug(
+      "checkpoint",
+      step,
+      ms,
+      {
+        values,
+        next,
+        metadata: { step, source: "loop" },
+        checkpoint: { checkpoint_id: `${ns}${step}` },
+        parent_checkpoint: null,
+        tasks: next.map((name) => ({ id: `${name}-${step + 1}`, name })),
+      },
+      ns,
+    );
+  return { trace, take, debug, saved };
+}
+
+describe("a run, as its events tell it", () => {
+  test("tasks wait, run, and end with what they gave; tokens belong to the task that said them", () => {
+    const { trace, take, debug, saved } = traced();
+    take("metadata", { run_id: "run", attempt: 1 });
+    saved(0, 0, { n: 0 }, ["a", "b"]);
+    expect([...trace.tasks.values()].map(({ name, status, step }) => [name, status, step])).toEqual([
+      ["a", "waiting", 1],
+      ["b", "waiting", 1],
+    ]);
+    debug("task", 1, 1, { id: "a-1", name: "a", input: { n: 0 } });
+    take("messages", [
+      { id: "m", type: "AIMessageChunk", content: "Good " },
+      { langgraph_checkpoint_ns: "a:a-1" },
+    ]);
+    take("messages", [
+      { id: "m", type: "AIMessageChunk", content: "day" },
+      { langgraph_checkpoint_ns: "a:a-1" },
+    ]);
+    debug("task_result", 1, 5, { id: "a-1", name: "a", result: { n: 1 }, interrupts: [] });
+    const [task] = trace.tasks.values();
+    expect(task).toMatchObject({ status: "done", result: { n: 1 }, messages: ["m"], tries: 1 });
+    expect((task?.endedAt ?? 0) - (task?.begunAt ?? 0)).toBe(4);
+    expect(trace.messages.get("m")).toMatchObject({ type: "ai", text: "Good day" });
+    debug("task", 1, 6, { id: "b-1", name: "b", input: {} });
+    debug("task_result", 1, 9, {
+      id: "b-1",
+      name: "b",
+      error: '{"name":"TypeError","message":"no"}',
+      interrupts: [],
+    });
+    expect(trace.tasks.get("b-1")).toMatchObject({ status: "failed", error: "TypeError: no" });
+  });
+
+  test("an event that comes again changes nothing", () => {
+    const { trace } = traced();
+    const event = { id: "7", event: "messages", data: [{ id: "m", type: "ai", content: "x" }, {}] };
+    expect([trace.take(event), trace.take(event), trace.take({ ...event, id: "3" })]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(trace.messages.get("m")?.text).toBe("x");
+  });
+
+  test("a task that is tried again, a run that is begun again, and what is left when it ends", () => {
+    const { trace, take, debug, saved } = traced();
+    saved(0, 0, {}, ["a"]);
+    debug("task", 1, 1, { id: "a-1", name: "a" });
+    const task = trace.tasks.get("a-1");
+    if (task === undefined) throw new Error("it was not told");
+    trace.tried(task, "backoff");
+    expect(task.status).toBe("retrying");
+    trace.tried(task, "running");
+    expect([task.status, task.tries]).toEqual(["running", 2]);
+    take("metadata", { attempt: 2 });
+    expect([trace.attempt, task.status]).toEqual([2, "stopped"]);
+    debug("task", 1, 8, { id: "a-1", name: "a" });
+    expect(task.status).toBe("running");
+    trace.end();
+    expect(task.status).toBe("stopped");
+  });
+
+  test("tasks of subgraphs stand below the task that ran them; times span all of them", () => {
+    const { trace, debug, saved } = traced();
+    saved(0, 0, {}, ["outer"]);
+    debug("task", 1, 2, { id: "outer-1", name: "outer" });
+    debug("task", 1, 3, { id: "x", name: "inner" }, "outer:outer-1");
+    debug("task_result", 1, 42, { id: "x", name: "inner", result: null, interrupts: [] }, "outer:outer-1");
+    const [group] = groupsOf(trace);
+    expect(group?.step).toBe(1);
+    expect(group?.lines.map(({ task, depth }) => [task.name, depth])).toEqual([
+      ["outer", 0],
+      ["inner", 1],
+    ]);
+    expect(rangeOf(trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 42 });
+    expect(ticksOf({ from: 0, to: 42 }, 5)).toEqual([0, 10, 20, 30, 40]);
+  });
+});
+
+describe("messages", () => {
+  test("of all forms: roles, blocks, calls that come in pieces", () => {
+    expect(
+      messageOf({ role: "user", content: [{ type: "text", text: "hi" }, { type: "image_url" }] }),
+    ).toMatchObject({
+      type: "human",
+      text: "hi[image_url]",
+    });
+    const { trace, take } = traced();
+    for (const args of ['{"a', '":1}']) {
+      const chunk = {
+        index: 0,
+        id: args.startsWith("{") ? "c" : null,
+        name: args.startsWith("{") ? "f" : null,
+        args,
+      };
+      take("messages", [{ id: "m", type: "ai", content: "", tool_call_chunks: [chunk] }, {}]);
+    }
+    expect(trace.messages.get("m")?.calls).toEqual([{ id: "c", name: "f", args: '{"a":1}' }]);
+  });
+
+  test("are found in a state by their form, whatever the key", () => {
+    expect(conversationOf({ n: [1], talk: [{ type: "human", content: "a", id: "1" }] })).toHaveLength(1);
+    expect(conversationOf({ list: [{ type: "x", content: "a" }] })).toEqual([]);
+  });
+});
+
+test.each([
+  ["", {}],
+  ["0192D3A4-0000-7000-8000-000000000001", { ids: ["0192d3a4-0000-7000-8000-000000000001"] }],
+  ["user=ann n:3 word", { metadata: { user: "ann", n: 3 } }],
+  ["=x y=", {}],
+])("search for %j", (text, filter) => {
+  expect(filterOf({ text, status: "", graph: "" })).toEqual(filter);
+});
