@@ -5,7 +5,7 @@ import type { HttpDeps } from "../deps.ts";
 import { pageHeaders, pick } from "../page.ts";
 import type { Route } from "../router.ts";
 import { dropNulls, type RawBody } from "../../wire/body.ts";
-import { JSON_HEADERS } from "../../wire/errors.ts";
+import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
 import {
   assistantCount,
   assistantCreate,
@@ -55,6 +55,7 @@ export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly
       method: "DELETE",
       path: "/assistants/:assistant_id",
       async handle(call) {
+        if (call.query.flag("delete_threads")) throw invalidField("delete_threads", "is not served yet");
         await assistants.delete(call.tenant, call.param(0));
         call.send(204, JSON_HEADERS);
       },
