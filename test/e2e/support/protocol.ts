@@ -20,17 +20,6 @@ export function streamOf(
   return { client, thread, threadId };
 }
 
-/** The first `count` of what comes. */
-export async function take<T>(from: AsyncIterable<T>, count: number): Promise<T[]> {
-  const found: T[] = [];
-  if (count === 0) return found;
-  for await (const one of from) {
-    found.push(one);
-    if (found.length === count) break;
-  }
-  return found;
-}
-
 /** All that comes until it pauses or ends. */
 export async function all<T>(from: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
