@@ -137,6 +137,38 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => a - b));
   });
 
+  test("one travels in time, sees what changed, edits a state, goes on from an older one, and compares two runs", async () => {
+    const app = await serve();
+    const thread = await newThread(app.url);
+    const runs = `${app.url}/threads/${thread}/runs`;
+    await post(`${runs}/wait`, { assistant_id: "approval", input: { topic: "tea" } });
+    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}?tab=history`);
+    await page.waitForSelector('.moment h3:has-text("loop · step 1")');
+    expect(await page.innerText(".diff ins")).toContain('"draft": "Draft 1: tea"');
+    await page.focus('input[type="range"]');
+    await page.keyboard.press("ArrowLeft");
+    await page.waitForSelector('.moment h3:has-text("loop · step 0 → write")');
+    expect(page.url()).toContain("at=");
+
+    await page.click('button:has-text("Edit state")');
+    await page.fill("#edit-values", '{"topic": "coffee"}');
+    await page.fill("#edit-node", "__start__");
+    await page.click('dialog button:has-text("Store")');
+    await page.waitForSelector('.moment h3:has-text("update · step 1")');
+    expect(await page.innerText(".diff ins")).toContain('"topic": "coffee"');
+    await page.click('button:has-text("Run from here")');
+    await page.waitForSelector('.question:has-text("coffee")');
+
+    await page.click('.tabs a:has-text("Runs")');
+    await page.waitForSelector(".runs li:nth-child(2)");
+    for (const box of await page.$$(".runs input")) await box.check();
+    await page.click('a:has-text("Compare")');
+    await page.waitForSelector('.compare td:has-text("write")');
+    await expect.poll(() => page.innerText(".compare")).toContain("Draft 1: coffee");
+    expect(await page.locator('.compare tr:has(td:text-is("write"))').innerText()).toContain("differs");
+    expect(wrong).toEqual([]);
+  });
+
   test("under a prefix, with a key: it is asked for, a wrong one again", async () => {
     const app = await serve({ mount: "/api", keys: ["sesame"] });
     const headers = { "x-api-key": "sesame", "content-type": "application/json" };

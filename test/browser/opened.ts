@@ -9,7 +9,7 @@ export async function opened(
   const wrong: string[] = [];
   page.on("console", (message) => {
     // The list of threads is not served yet.
-    if (message.location().url.endsWith("/threads/search")) return;
+    if (/\/threads\/(search|count)$/.test(message.location().url)) return;
     wrong.push(`${message.type()}: ${message.text()}`);
   });
   page.on("pageerror", (error) => wrong.push(String(error)));

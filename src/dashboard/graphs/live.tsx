@@ -1,3 +1,5 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { RunWatch } from "../live/run-watch.ts";
 import { read } from "../server.ts";
 import { go } from "../app/route.ts";
 import type { Definition } from "../inspector/chart.ts";
@@ -14,7 +16,10 @@ import { Figure } from "./figure.tsx";
 export function GraphTab({ watch }: { readonly watch: ThreadWatch }) {
   void watch.changes.seen;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
-  const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
+  const known = latest === undefined ? undefined : watch.traces.get(latest.run_id);
+  // One that was over before this page was opened is read from its first event.
+  const recalled = useRecalled(watch.id, known === undefined ? latest?.run_id : undefined);
+  const trace = known ?? recalled;
   const graph = watch.record.value?.metadata["graph_id"];
   if (typeof graph !== "string") return <Empty title="No graph has run on this thread yet." />;
   return (
@@ -27,6 +32,13 @@ export function GraphTab({ watch }: { readonly watch: ThreadWatch }) {
       }}
     />
   );
+}
+
+function useRecalled(thread: string, run: string | undefined): Trace | undefined {
+  const watch = useMemo(() => (run === undefined ? null : new RunWatch(thread, run, false)), [thread, run]);
+  useEffect(() => () => watch?.close(), [watch]);
+  void watch?.changes.seen;
+  return watch?.trace;
 }
 
 interface ActorsGraphProps {

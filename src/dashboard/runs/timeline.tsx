@@ -173,13 +173,13 @@ function Superstep({ group, range, zoom, now, chosen, isChosen, isDim, onChoose,
             key={task.id}
             class={`line task ${task.status} ${isDim(task) ? "faint" : ""}`}
             aria-pressed={task === chosen}
-            aria-label={`${task.name}, ${task.status}${took === null ? "" : `, ${took}`}${task.tries > 1 ? `, ${task.tries} tries` : ""}`}
             data-task={task.name}
             onClick={() => onChoose(task)}
           >
             <span class="label" style={{ paddingLeft: `${0.6 + depth}rem` }}>
               <span class={`dot ${task.status}`} />
               <span class="name">{task.name}</span>
+              <span class="unseen">{task.status}</span>
               {task.tries > 1 && <span class="tries">×{task.tries}</span>}
               <span class="took">{took ?? task.status}</span>
             </span>

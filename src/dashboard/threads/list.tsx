@@ -107,7 +107,6 @@ function Row({ thread, isChosen }: { readonly thread: ThreadRow; readonly isChos
       class={`thread ${status}`}
       href={toThread(id, tab ?? undefined)}
       aria-current={isChosen ? "true" : undefined}
-      aria-label={`${title ?? graph}, ${status}, ${id}`}
     >
       <span class={`dot ${status}`} aria-hidden="true" />
       <span class="name">{title ?? graph}</span>

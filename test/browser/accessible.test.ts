@@ -1,0 +1,69 @@
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { serve } from "../e2e/support/server.ts";
+import { newThread, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+interface Fault {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** What axe-core finds serious, one line each. */
+async function faults(page: Page, where: string): Promise<string[]> {
+  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(axe.source);
+  const found = await page.evaluate<readonly Fault[]>("axe.run().then(({ violations }) => violations)");
+  return found
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${where}: ${id}: ${html.slice(0, 200)}: ${failureSummary}`),
+    );
+}
+
+describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { timeout: 60_000 }, () => {
+  beforeAll(buildPages);
+
+  test("axe-core finds no serious fault, light and dark; on a phone nothing sticks out", async () => {
+    const { url } = await serve();
+    const thread = await newThread(url);
+    const asks = await newThread(url);
+    const input = { messages: [{ role: "user", content: "count these words" }] };
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "agent", input });
+    await postJson(`${url}/threads/${asks}/runs/wait`, { assistant_id: "approval", input: {} });
+    const [run] = (await (await fetch(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
+    const timeline = `#/threads/${thread}/runs/${run?.run_id}?step=1`;
+    const places: readonly (readonly [hash: string, there: string])[] = [
+      ["#/new", ".run-form"],
+      [`#/threads/${thread}`, ".bubble"],
+      [`#/threads/${asks}`, ".question"],
+      [`#/threads/${thread}?tab=runs`, ".runs li"],
+      [`#/threads/${thread}?tab=history`, ".diff"],
+      [`#/threads/${thread}?tab=graph`, ".graphs svg"],
+      [timeline, ".detail .diff"],
+      ["#/system", ".tile"],
+    ];
+    const { page, wrong } = await opened(await browser(), `${url}/`);
+    const found: string[] = [];
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const [hash, there] of places) {
+        await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+        await page.waitForSelector(there);
+        found.push(...(await faults(page, `${colorScheme} ${hash}`)));
+      }
+    }
+    expect(found).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    for (const [hash, there] of places) {
+      await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+      await page.waitForSelector(there);
+      const width = await page.evaluate<number>("document.documentElement.scrollWidth");
+      expect(width, hash).toBeLessThanOrEqual(360);
+    }
+    expect(wrong).toEqual([]);
+  });
+});
