@@ -1,10 +1,17 @@
 import type { ThreadStart } from "../src/model/thread.ts";
 
-/** Threads that are being made, by name: one request at a time makes one, whichever way it does. */
+/**
+ * Threads that are being made, changed or deleted, by name: one request at a time does so, whichever way it does, and no run is
+ * admitted meanwhile.
+ */
 export class Making {
   readonly #under = new Map<string, Promise<unknown>>();
 
-  /** Does the work once nobody else makes that thread. What it made is stored, or refused, before the next one looks. */
+  isUnderWay(name: string): boolean {
+    return this.#under.size > 0 && this.#under.has(name);
+  }
+
+  /** Does the work once nobody else is at that thread. What it made is stored, or refused, before the next one looks. */
   async alone<T>(name: string, work: () => Promise<T>): Promise<T> {
     for (let other = this.#under.get(name); other !== undefined; other = this.#under.get(name)) await other;
     const made = work();

@@ -3,7 +3,7 @@ import type { CheckpointHead } from "../src/model/checkpoint.ts";
 import type { CancelAction, MultitaskStrategy, RunKwargs, RunRecord } from "../src/model/run.ts";
 import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
-import type { ThreadKey, ThreadRecord, ThreadStart } from "../src/model/thread.ts";
+import type { ThreadKey, ThreadLifetime, ThreadRecord, ThreadStart } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Engine } from "../src/ports/engine.ts";
 import type { StateWrite } from "../src/ports/update.ts";
@@ -49,8 +49,17 @@ export interface ThreadDraft {
   readonly metadata: JsonObject;
   /** How its state comes about; absent: it has none yet. The metadata's `graph_id` says of which graph. */
   readonly supersteps?: UpdateDraft["supersteps"];
+  readonly ttl?: ThreadLifetime | null;
   /** What to do when the thread exists: `raise` throws `thread.exists`, `do_nothing` answers it as it is. */
   readonly if_exists: "raise" | "do_nothing";
+}
+
+/** What is to become different of a thread. */
+export interface ThreadChange {
+  /** Takes the place of what the thread has under the same names; other members stay. */
+  readonly metadata?: JsonObject;
+  /** Null: it stays for good. */
+  readonly ttl?: ThreadLifetime | null;
 }
 
 /** A run that has ended. */
@@ -64,6 +73,27 @@ export interface RunEnd {
   readonly left?: { readonly values: JsonObject; readonly waiting: readonly Interrupt[] | null };
 }
 
+/**
+ * What becomes of threads beside their runs. While one of these is under way, no run is admitted to the thread: it waits.
+ * Temporary threads are not there for any of them.
+ * All throw ServiceError `thread.not_found`, `server.draining`, `storage.unavailable`.
+ */
+export interface ThreadKeeping {
+  /** Changes a thread, whatever it is at. Resolves once stored, with the thread. */
+  update(key: ThreadKey, change: ThreadChange): Promise<ThreadRecord>;
+  /** Makes a thread `to` with the state and the history of `from`, and none of its runs. Resolves once stored. */
+  copy(from: ThreadKey, to: ThreadKey): Promise<ThreadRecord>;
+  /**
+   * Ends the runs of a thread as cancelled ones do, so that their readers and webhooks hear of it, and deletes it with all that
+   * belongs to it. A run that is to be admitted meanwhile finds no thread.
+   */
+  remove(key: ThreadKey): Promise<void>;
+  /** Deletes all checkpoints of a thread but the latest of each graph in it. False: it is at work, and nothing is deleted. */
+  prune(key: ThreadKey): Promise<boolean>;
+  /** Does what the thread's `ttl` says, if its time is up; else sees to it that it is looked at again. */
+  expire(key: ThreadKey): Promise<void>;
+}
+
 /** The only door to the actors: a thread is reached by its id, never by a reference. */
 export interface ThreadSystem {
   /**
@@ -71,6 +101,8 @@ export interface ThreadSystem {
    * as {@link ThreadSystem.update}
    */
   create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord>;
+  /** What becomes of threads beside their runs. */
+  readonly threads: ThreadKeeping;
   /**
    * Admits a run by the multitask rules, in one turn per thread. Resolves once the run is stored, and with it its thread,
    * where that is to be made. A temporary thread takes no other run than its own: for that it is not there.

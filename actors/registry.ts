@@ -16,16 +16,14 @@ import { Gate } from "./gate.ts";
 import { Idle } from "./idle.ts";
 import { Inspection } from "./inspection/inspection.ts";
 import { Live } from "./inspection/live.ts";
+import { Keeping } from "./keeping.ts";
 import { leave } from "./leaving.ts";
-import { loadRuns } from "./waking.ts";
+import { loadRuns, retake } from "./waking.ts";
 import { isShared, Making } from "./making.ts";
 import { recover } from "./recovering.ts";
 import { Temporaries } from "./temporary.ts";
 import { Waiters } from "./waiters.ts";
-import type { RunDraft, SystemDeps, ThreadDraft, ThreadSystem, RunEnd, UpdateDraft } from "./port.ts";
-
-/** Milliseconds before a thread whose storage failed is taken up again. */
-const RETAKE = 1_000;
+import type { RunDraft, RunEnd, SystemDeps, ThreadDraft, ThreadSystem, UpdateDraft } from "./port.ts";
 
 /** Thread id -> live cell. An entry is absent, waking (whoever asks meanwhile waits for it) or live. */
 export class Registry implements ThreadSystem, CellOwner {
@@ -35,6 +33,7 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly #deps: SystemDeps;
   readonly #cells = new Map<string, Cell>();
   readonly live = new Live(this.#cells);
+  readonly threads: Keeping;
   readonly #waking = new Map<string, Promise<Cell>>();
   readonly #making = new Making();
   readonly #waiters = new Waiters();
@@ -54,6 +53,13 @@ export class Registry implements ThreadSystem, CellOwner {
 
   constructor(deps: SystemDeps) {
     this.#deps = deps;
+    this.threads = new Keeping(deps, {
+      alone: (key, work) => this.#making.alone(cellName(key), work),
+      refuseWhenDraining: () => this.#refuseWhenDraining(),
+      wake: (key) => this.#wake(key),
+      letGo: (cell) => this.#letGo(cell),
+      settled: (key, run) => this.settled(key, run),
+    });
     this.gate = new Gate(deps.limits.concurrent);
     this.delays = new Delays(deps, async (key, run) => ripen(await this.#wake(key), run));
     this.#charts = charts((name) => this.#cells.get(name), {
@@ -78,7 +84,9 @@ export class Registry implements ThreadSystem, CellOwner {
 
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
     const admitted = () => this.#admit(key, draft);
-    return isShared(draft.create) ? this.#making.alone(cellName(key), admitted) : admitted();
+    const name = cellName(key);
+    if (isShared(draft.create) || this.#making.isUnderWay(name)) return this.#making.alone(name, admitted);
+    return admitted();
   }
 
   async #admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
@@ -96,9 +104,13 @@ export class Registry implements ThreadSystem, CellOwner {
     }
   }
 
-  async update(key: ThreadKey, draft: UpdateDraft) {
-    this.#refuseWhenDraining();
-    return update(await this.#wake(key), draft);
+  update(key: ThreadKey, draft: UpdateDraft) {
+    const updated = async () => {
+      this.#refuseWhenDraining();
+      return update(await this.#wake(key), draft);
+    };
+    const name = cellName(key);
+    return this.#making.isUnderWay(name) ? this.#making.alone(name, updated) : updated();
   }
 
   async settled(key: ThreadKey, run: string): Promise<RunRecord | undefined> {
@@ -218,19 +230,10 @@ export class Registry implements ThreadSystem, CellOwner {
     });
     cell.actor?.send({ type: "GIVE.UP" });
     cell.actor?.stop();
-    if (!this.draining && cell.runs.size > 0) this.#retake(cell.key);
-  }
-
-  #retake(key: ThreadKey): void {
-    this.#deps.scheduler.after(RETAKE, () => {
-      if (this.draining || this.#cells.has(cellName(key))) return;
-      Promise.resolve()
-        .then(() => this.#wake(key))
-        .catch((cause: unknown) => {
-          if (cause instanceof ServiceError && cause.code === "thread.not_found") return;
-          this.#retake(key);
-        });
-    });
+    if (!this.draining && cell.runs.size > 0) {
+      const isMoot = () => this.draining || this.#cells.has(cellName(cell.key));
+      retake(this.#deps.scheduler, () => this.#wake(cell.key), isMoot);
+    }
   }
 
   // --- waking and letting go ---

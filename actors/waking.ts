@@ -1,6 +1,7 @@
 import { ServiceError } from "../src/model/errors.ts";
 import type { RunRecord } from "../src/model/run.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
+import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Cell } from "./thread/cell.ts";
 
 /**
@@ -38,4 +39,20 @@ export function loadRuns(cell: Cell, queued: (run: string) => void): Eventually<
     cell.runs.set(id, run);
     if (id !== active) queued(id);
   }
+}
+
+/** Milliseconds before a thread whose storage failed is taken up again. */
+const RETAKE = 1_000;
+
+/** Takes a thread up again after its storage has failed, as often as that takes. */
+export function retake(scheduler: Scheduler, wake: () => unknown, isMoot: () => boolean): void {
+  scheduler.after(RETAKE, () => {
+    if (isMoot()) return;
+    Promise.resolve()
+      .then(wake)
+      .catch((cause: unknown) => {
+        if (cause instanceof ServiceError && cause.code === "thread.not_found") return;
+        retake(scheduler, wake, isMoot);
+      });
+  });
 }

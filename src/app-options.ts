@@ -13,6 +13,7 @@ import type { Transport } from "./ports/transport.ts";
 import type { Storage, StorageOptions } from "./storage/open.ts";
 import type { StoreOptions } from "./store-config.ts";
 import type { StreamSync } from "./stream/attempt.ts";
+import type { ThreadTtlConfig } from "./thread-ttl-config.ts";
 import type { WebhookConfig } from "./webhook-config.ts";
 
 export interface AppOptions {
@@ -57,6 +58,8 @@ export interface AppOptions {
   readonly sync?: StreamSync;
   /** Milliseconds for which the events of a run that has ended are kept; default 24 h. */
   readonly streamsTtl?: number;
+  /** How long threads are kept, key by key instead of the configuration file's `checkpointer.ttl`. */
+  readonly threadTtl?: ThreadTtlConfig;
   readonly limits?: Partial<SystemLimits>;
   /**
    * Worker threads in which the nodes of the configuration file's graphs run; default 0: in this one. Instead of the file's

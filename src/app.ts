@@ -25,6 +25,7 @@ import { WebhookWorker } from "./service/webhooks/worker.ts";
 import { readPolicy } from "./webhook-config.ts";
 import { REPEATS } from "./service/repeats.ts";
 import { createService } from "./service/service.ts";
+import { DEFAULT_INTERVAL, ThreadExpiry } from "./service/thread-expiry.ts";
 import { openStorage, type StorageOptions } from "./storage/open.ts";
 import { DEFAULT_TTL, Expiry } from "./stream/expiry.ts";
 import { createHub } from "./stream/hub.ts";
@@ -102,40 +103,23 @@ export async function createApp(options: AppOptions): Promise<App> {
       boot,
       limits,
     });
+    const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
+    const { lifetime, interval = DEFAULT_INTERVAL } = { ...config?.threadTtl, ...options.threadTtl };
     const service = createService({
-      system,
-      journal,
-      catalog,
-      outbox,
+      ...parts,
       store,
       crons: book,
       engine,
       hub,
-      clock,
-      random,
       policy,
+      threadTtl: lifetime,
     });
     const client = options.httpClient ?? systemHttpClient;
-    const worker = new WebhookWorker({
-      outbox,
-      client,
-      policy,
-      clock,
-      random,
-      scheduler,
-      logger,
-      version: VERSION,
-    });
+    const worker = new WebhookWorker({ ...parts, client, policy, version: VERSION });
     const ttl = options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_TTL;
     const expiry = new Expiry({ journal, clock, scheduler, logger, ttl, repeats: REPEATS });
-    const firing = new CronWorker({
-      book,
-      crons: service.crons,
-      runs: service.runs,
-      clock,
-      scheduler,
-      logger,
-    });
+    const firing = new CronWorker({ ...parts, book, crons: service.crons, runs: service.runs });
+    const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
     await system.recover();
 
     const open = await openTransport(options.transport);
@@ -185,6 +169,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     expiry.start();
     sweeper.start();
     firing.start();
+    threadExpiry.start();
     void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
 
     const shut = async (ms: number): Promise<void> => {
@@ -195,9 +180,9 @@ export async function createApp(options: AppOptions): Promise<App> {
         transport.stopListening();
         const fired = firing.stop();
         const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
+        const swept = threadExpiry.stop();
         await system.drain(ms);
-        await sent;
-        await fired;
+        await Promise.all([sent, fired, swept]);
         hub.close();
         await transport.close();
         await host.close();

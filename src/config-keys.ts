@@ -69,7 +69,14 @@ const FILE: Keys = {
         backend: { told: "Heddle keeps checkpoints itself, in its data directory" },
         path: { told: "Heddle keeps checkpoints itself, in its data directory" },
         serde: "moot",
-        ttl: NOT_SERVED,
+        ttl: {
+          keys: {
+            strategy: "served",
+            default_ttl: "served",
+            sweep_interval_minutes: "served",
+            sweep_limit: { told: "a sweep takes up all threads that are due" },
+          },
+        },
       },
     },
     ui: { told: "components of a user interface are not served" },

@@ -8,6 +8,7 @@ import { ServiceError } from "./model/errors.ts";
 import { isObject, type JsonObject } from "./model/json.ts";
 import { durationOf } from "./model/time.ts";
 import { readStore, type StoreConfig } from "./store-config.ts";
+import { readThreadTtl, type ThreadTtlConfig } from "./thread-ttl-config.ts";
 import { fillTemplates, readPolicy } from "./webhook-config.ts";
 
 /** Where a graph's definition is found. */
@@ -30,6 +31,7 @@ export interface Config {
   readonly notes?: readonly string[];
   readonly maxBody?: number;
   readonly sync?: (typeof SYNC)[number];
+  readonly threadTtl?: ThreadTtlConfig;
   /** Milliseconds for which the events of a run that has ended are kept. */
   readonly streamsTtl?: number;
   /** Who may come in. */
@@ -94,6 +96,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const streamsTtl = durationOf(streams["ttl"]);
   if (streams["ttl"] !== undefined && streamsTtl === undefined)
     refuse('streams.ttl must be milliseconds, or a text such as "90s", "24h" or "7d"');
+  const threadTtl = section(root, "checkpointer", refuse)["ttl"] ?? undefined;
   const graphs = readGraphs(root["graphs"], dirname(path), refuse);
   const env = readEnv(root["env"], dirname(path), refuse);
   const embedder = (text: string): GraphFile =>
@@ -112,6 +115,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),
     ...(streamsTtl === undefined ? {} : { streamsTtl }),
+    ...(threadTtl === undefined ? {} : { threadTtl: readThreadTtl(threadTtl, refuse) }),
     ...(root["webhooks"] === undefined ? {} : { webhooks }),
     ...(root["inspect"] === undefined
       ? {}

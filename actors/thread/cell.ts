@@ -3,7 +3,7 @@ import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import type { ThreadKey, ThreadRecord } from "../../src/model/thread.ts";
+import { hasWork, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Position, Source } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
@@ -74,11 +74,16 @@ export class Cell {
     if (record.checkpoint !== null) this.#ids.saw(record.checkpoint);
   }
 
-  /** Appends to the thread's journal. Resolves once stored; a failure gives the whole cell up, and rejects. */
-  write(change: Change, update: (thread: ThreadRecord) => ThreadRecord): Promise<void> {
+  /**
+   * Appends to the thread's journal. Resolves once stored; a failure gives the whole cell up, and rejects. `unseen`: the thread
+   * counts as unchanged.
+   */
+  write(change: Change, update: (thread: ThreadRecord) => ThreadRecord, unseen = false): Promise<void> {
     if (!this.alive) return Promise.reject(gone());
     const before = this.record;
-    const thread = { ...update(before), seq: before.seq + 1, updated_at: this.deps.clock.now() };
+    const now = unseen ? before.updated_at : this.deps.clock.now();
+    const thread = { ...update(before), seq: before.seq + 1, updated_at: now, rested_at: now };
+    if (unseen || hasWork(thread)) thread.rested_at = before.rested_at;
     this.record = thread;
     this.inFlight++;
     const fence = { epoch: before.epoch, seq: before.seq };

@@ -60,9 +60,12 @@ export function admitted(
         ? [run.run_id]
         : thread.queue;
   const { graph_id, assistant_id } = run;
+  const before = thread.metadata;
+  // The same object where nothing changes: then nothing of it is compared with the index.
+  const isSame = before["graph_id"] === graph_id && before["assistant_id"] === assistant_id;
   const own = { graph_id, assistant_id };
   // First too: members that are new after a spread cost a microsecond each.
-  const metadata = { ...own, ...thread.metadata, ...own };
+  const metadata = isSame ? before : { ...own, ...before, ...own };
   return { ...thread, metadata, queue, next_run: thread.next_run + 1 };
 }
 

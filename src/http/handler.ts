@@ -20,6 +20,7 @@ import { runRoutes } from "./routes/runs.ts";
 import { storeRoutes } from "./routes/store.ts";
 import { streamRoutes } from "./routes/streams.ts";
 import { stateRoutes } from "./routes/states.ts";
+import { threadRecordRoutes } from "./routes/thread-records.ts";
 import { threadRoutes } from "./routes/threads.ts";
 import { waitRoutes } from "./routes/waits.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
@@ -36,6 +37,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
   const router = new Router([
     ...threadRoutes(deps),
     ...stateRoutes(deps),
+    ...threadRecordRoutes(deps),
     ...runRoutes(deps),
     ...endingRoutes(deps),
     ...cronRoutes(deps),

@@ -25,6 +25,8 @@ export interface ThreadRecord {
   readonly created_at: number;
   readonly updated_at: number;
   readonly state_updated_at: number;
+  /** When it was last changed without having work afterwards: its place by time in the index, also while it works. */
+  readonly rested_at: number;
   readonly metadata: JsonObject;
   readonly config: JsonObject;
   /** How the last run ended; what the thread rests in when it has no work. */
@@ -49,6 +51,8 @@ export interface ThreadRecord {
   readonly temporary: Temporary | null;
   /** Runs that wait for their time, in no order; null: none. They are no work: the thread rests, and takes others. */
   readonly delayed: readonly DelayedRun[] | null;
+  /** When it goes; null: it stays. */
+  readonly ttl: ThreadTtl | null;
 }
 
 export interface DelayedRun {
@@ -57,9 +61,34 @@ export interface DelayedRun {
   readonly due: number;
 }
 
+export const ttlStrategies = ["delete", "keep_latest"] as const;
+
+/** `delete`: the thread with all that belongs to it. `keep_latest`: of its checkpoints all but the latest. */
+export type TtlStrategy = (typeof ttlStrategies)[number];
+
+/** Longest that a thread may be kept and yet go: a hundred years. */
+export const MOST_MINUTES = 100 * 366 * 24 * 60;
+
+/** How long a thread is kept after it was last changed. */
+export interface ThreadLifetime {
+  readonly strategy: TtlStrategy;
+  readonly minutes: number;
+}
+
+export interface ThreadTtl extends ThreadLifetime {
+  /** When to look at it, in epoch milliseconds. A thread that was changed since is not due then, and gets a later one. */
+  readonly due: number;
+}
+
+/** When a thread that was last changed `at` is due. */
+export function ttlFrom({ strategy, minutes }: ThreadLifetime, at: number): ThreadTtl {
+  return { strategy, minutes, due: Math.ceil(at + minutes * 60_000) };
+}
+
 /** What a thread is made with. */
 export interface ThreadStart {
   readonly metadata?: JsonObject;
+  readonly ttl?: ThreadLifetime | null;
   /** It is made for one run: hidden, and deleted when the run has ended and its readers have read that. */
   readonly temporary?: Temporary | null;
 }
@@ -77,21 +106,26 @@ export function hasWork({ active, queue }: ThreadRecord): boolean {
 
 /** The status on the wire, read from the record: busy while anything runs or waits to run. */
 export function threadStatus(thread: ThreadRecord): ThreadStatus {
-  if (hasWork(thread)) return "busy";
-  return thread.rest === "success" ? "idle" : thread.rest;
+  return hasWork(thread) ? "busy" : restStatus(thread);
+}
+
+/** What the wire calls it at rest. */
+export function restStatus({ rest }: Pick<ThreadRecord, "rest">): Exclude<ThreadStatus, "busy"> {
+  return rest === "success" ? "idle" : rest;
 }
 
 /** A thread that has just been made: nothing stored yet (`seq` 0), no run. */
 export function newThread(
   id: string,
   now: number,
-  { metadata = {}, temporary = null }: ThreadStart = {},
+  { metadata = {}, temporary = null, ttl = null }: ThreadStart = {},
 ): ThreadRecord {
   return {
     thread_id: id,
     created_at: now,
     updated_at: now,
     state_updated_at: now,
+    rested_at: now,
     metadata,
     config: {},
     rest: "idle",
@@ -106,5 +140,6 @@ export function newThread(
     next_run: 1,
     temporary,
     delayed: null,
+    ttl: ttl === null ? null : ttlFrom(ttl, now),
   };
 }

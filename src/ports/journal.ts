@@ -106,7 +106,8 @@ export interface Journal {
   run(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
   /** Newest admission first. */
   runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]>;
-  countRuns(key: ThreadKey, filter?: RunsFilter): Promise<number>;
+  /** How many there are that fit; no further than `most`, so that it need not look at all. */
+  countRuns(key: ThreadKey, filter?: RunsFilter, most?: number): Promise<number>;
 
   /**
    * Runs that have begun, in that order, by the thread's numbers for events: from the last one on that begins at or below
@@ -154,8 +155,21 @@ export interface Journal {
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void>;
   /** Forgets what is held in memory for a thread that rests. Reading it again costs a read. */
   release(key: ThreadKey): void;
-  /** Deletes a thread with all that belongs to it. */
+  /** Deletes a thread with all that belongs to it; what it owes to webhooks stays. */
   remove(key: ThreadKey, fence: Fence): Promise<void>;
+  /**
+   * Deletes all checkpoints but the latest of each namespace, at the root the one that the thread's record names, and the
+   * values that only those hold. What is left has no parent. Whatever stops it, each checkpoint that is left is whole. The
+   * thread MUST be at rest, and MUST NOT be written to meanwhile.
+   */
+  prune(key: ThreadKey, fence: Fence): Promise<void>;
+  /**
+   * Makes thread `to`, of the same tenant, with all checkpoints of `from`, their values and what tasks have left; no runs, no events. `make` is given the
+   * thread as it was at that moment, and says how the new one begins. Resolves, once it would survive a power cut, with what
+   * was made; until then there is nothing of it.
+   * @throws ServiceError `thread.not_found`, `journal.conflict` where there is a thread `to`
+   */
+  copy(from: ThreadKey, to: ThreadKey, make: (thread: ThreadRecord) => ThreadRecord): Promise<ThreadRecord>;
 
   // --- care ---
   /**

@@ -50,4 +50,6 @@ export interface Sinks {
   expect(key: ThreadKey, run: string): void;
   /** A waiting run ended without ever starting: its readers end. */
   dismiss(key: ThreadKey, run: string): void;
+  /** The thread is deleted, its runs have ended: who reads all of them comes to the end. */
+  removed(key: ThreadKey): void;
 }

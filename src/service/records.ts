@@ -5,7 +5,7 @@ import type { CronRecord } from "../model/cron.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { type ThreadRecord, threadStatus } from "../model/thread.ts";
+import { type ThreadRecord, threadStatus, ttlFrom } from "../model/thread.ts";
 import { toIso } from "../model/time.ts";
 
 /** Stored records as the wire shows them. */
@@ -26,6 +26,18 @@ export function versionOf(version: AssistantVersion): JsonObject {
 
 export function assistantOf(assistant: AssistantRecord): JsonObject {
   return { ...versionOf(assistant), updated_at: toIso(assistant.updated_at) };
+}
+
+/** When a thread goes, and what of it; null: it stays. */
+export function ttlOf({ ttl, rested_at }: ThreadRecord): JsonObject | null {
+  if (ttl === null) return null;
+  const { strategy, minutes } = ttl;
+  return {
+    strategy,
+    ttl: minutes,
+    ttl_minutes: minutes,
+    expires_at: toIso(Math.max(ttl.due, ttlFrom(ttl, rested_at).due)),
+  };
 }
 
 /** `values`: the state, null for a thread that has none yet. */

@@ -3,7 +3,7 @@ import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { twin, uuid7 } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
 import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
-import type { Temporary, ThreadKey } from "../model/thread.ts";
+import type { Temporary, ThreadKey, ThreadLifetime } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -23,6 +23,9 @@ import { storableObject } from "./storable.ts";
 import { threadAt } from "./threads.ts";
 import type { Webhooks } from "./webhooks/webhooks.ts";
 
+/** Runs behind a page that are counted: a thread may have any number. */
+const AHEAD = 1_000;
+
 export interface RunsPage {
   readonly limit: number;
   readonly offset: number;
@@ -33,7 +36,7 @@ export interface RunsPage {
 
 export interface RunsFound {
   readonly runs: readonly RunRecord[];
-  /** How many there are on all pages. */
+  /** How many there are on all pages; of more than a thousand behind this one, only those are counted. */
   readonly total: number;
 }
 
@@ -87,11 +90,14 @@ interface Deps {
   readonly random: Random;
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
+  /** How long threads are kept that runs make; absent: for good. */
+  readonly threadTtl?: ThreadLifetime | undefined;
 }
 
 export function createRuns(deps: Deps): Runs {
   const { system, journal, engine, hub, clock, random, assistants, webhooks } = deps;
   const repeats = new Repeats(deps);
+  const threadTtl = deps.threadTtl ?? null;
 
   async function findToRead(key: ThreadKey, id: string): Promise<RunRecord> {
     const run = await journal.run(key, id);
@@ -111,7 +117,7 @@ export function createRuns(deps: Deps): Runs {
     const stored = await journal.thread(key);
     if (stored !== undefined) return threadAt(journal, key);
     const metadata = storableObject(request.metadata, "metadata");
-    return { thread_id: key.thread, metadata, create: { metadata } };
+    return { thread_id: key.thread, metadata, create: { metadata, ttl: threadTtl } };
   }
 
   /** @throws ServiceError `checkpoint.not_found` when the run is to start from one that is not there */
@@ -145,7 +151,7 @@ export function createRuns(deps: Deps): Runs {
     const id = uuid7(clock.now(), random.bytes(16));
     const metadata = storableObject(request.metadata, "metadata");
     const keep = request.on_completion === "keep" || request.on_completion === "continue";
-    const create = keep ? { metadata } : { metadata, temporary };
+    const create = keep ? { metadata, ttl: threadTtl } : { metadata, temporary };
     const place = { thread_id: twin(id), metadata, create };
     const fork = forkOf(request);
     if (fork !== null) await checkFork({ tenant, thread: twin(id) }, fork);
@@ -199,21 +205,29 @@ export function createRuns(deps: Deps): Runs {
     },
 
     async list(key, { limit, offset, ...filter }) {
-      const { active } = await threadAt(journal, key);
+      const { active, queue, delayed } = await threadAt(journal, key);
       const { status, metadata } = filter;
       if (status === undefined || isTerminal(status)) {
         const found = await journal.runs(key, { ...filter, limit, offset });
-        return { runs: found, total: await journal.countRuns(key, filter) };
+        return { runs: found, total: await journal.countRuns(key, filter, offset + limit + AHEAD) };
       }
-      // The one that runs is stored as pending too, and must not take a place on their pages.
+      // Those that have not ended stand in the thread's record. The one that runs is stored as pending too.
       const candidate = active === null ? undefined : await journal.run(key, active);
       const fits = metadata === undefined || contains(candidate?.metadata, metadata);
       const running = candidate !== undefined && fits && isRunning(key, candidate) ? [candidate] : [];
       if (status === "running") return { runs: running.slice(offset, offset + limit), total: running.length };
-      const stored = await journal.runs(key, { ...filter, offset: 0, limit: offset + limit + 1 });
-      const waiting = stored.filter(({ run_id }) => run_id !== running[0]?.run_id);
-      const total = (await journal.countRuns(key, filter)) - running.length;
-      return { runs: waiting.slice(offset, offset + limit), total: Math.max(total, 0) };
+      const found: RunRecord[] = [];
+      for (const id of [
+        ...(active === null ? [] : [active]),
+        ...queue,
+        ...(delayed ?? []).map(({ run }) => run),
+      ]) {
+        const run = id === running[0]?.run_id ? undefined : await journal.run(key, id);
+        if (run?.status !== status) continue;
+        if (metadata === undefined || contains(run.metadata, metadata)) found.push(run);
+      }
+      found.sort((a, b) => b.order - a.order);
+      return { runs: found.slice(offset, offset + limit), total: found.length };
     },
 
     result: async (key, id) => resultOf({ journal, engine }, key, await system.ended(key, id)),

@@ -1,5 +1,6 @@
 import type { ThreadSystem } from "../../actors/port.ts";
 import { ServiceError } from "../model/errors.ts";
+import type { ThreadLifetime } from "../model/thread.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -33,6 +34,8 @@ export interface ServiceDeps {
   readonly random: Random;
   /** What webhooks may be. */
   readonly policy: WebhookPolicy;
+  /** How long threads are kept where nothing is said; absent: for good. */
+  readonly threadTtl?: ThreadLifetime | undefined;
 }
 
 /** The contract as functions, whatever face asks. Reads go to the journal, never through an actor: they wake nobody. */

@@ -3,15 +3,24 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { uuid7 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { ThreadKey, ThreadLifetime, ThreadRecord, TtlStrategy } from "../model/thread.ts";
+import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Random } from "../ports/random.ts";
-import { emptyState, threadOf } from "./records.ts";
+import { emptyState, threadOf, ttlOf } from "./records.ts";
 import { snapshot, type StateSelection } from "./snapshot.ts";
 import { storableObject } from "./storable.ts";
 import { writesOf, type Superstep } from "./supersteps.ts";
+import {
+  countThreads,
+  searchThreads,
+  type ThreadReading,
+  type ThreadsAsked,
+  type ThreadsPage,
+  type ThreadsQuery,
+} from "./thread-search.ts";
 
 export interface NewThread {
   /** A UUID in lower case. */
@@ -21,6 +30,15 @@ export interface NewThread {
   readonly if_exists?: "raise" | "do_nothing";
   /** How its state comes about, superstep by superstep; the metadata's `graph_id` says of which graph. */
   readonly supersteps?: readonly Superstep[];
+  /** How long it is kept; default: what the server is configured to. */
+  readonly ttl?: ThreadLifetime;
+}
+
+/** What is to become different of a thread. */
+export interface ThreadUpdate {
+  /** Takes the place of what the thread has under the same names. */
+  readonly metadata?: JsonObject;
+  readonly ttl?: ThreadLifetime;
 }
 
 export interface Threads {
@@ -30,8 +48,22 @@ export interface Threads {
    *   the engine refuses
    */
   create(tenant: string, asked: NewThread): Promise<JsonObject>;
-  /** The thread with its state. @throws ServiceError `thread.not_found` */
-  get(key: ThreadKey): Promise<JsonObject>;
+  /** The thread with its state; `withTtl`: and with how long it is kept. @throws ServiceError `thread.not_found` */
+  get(key: ThreadKey, withTtl?: boolean): Promise<JsonObject>;
+  search(tenant: string, query: ThreadsQuery): Promise<ThreadsPage>;
+  /** How many there are, exactly. */
+  count(tenant: string, asked: ThreadsAsked): Promise<number>;
+  /** @throws ServiceError `thread.not_found`, `validation.failed`, `server.draining`, `storage.unavailable` */
+  update(key: ThreadKey, update: ThreadUpdate): Promise<JsonObject>;
+  /** Ends what runs on it, and deletes it. Throws as {@link update} does. */
+  remove(key: ThreadKey): Promise<void>;
+  /** Makes another thread with its state and history, and shows that. Throws as {@link update} does. */
+  copy(key: ThreadKey): Promise<JsonObject>;
+  /**
+   * Deletes these threads, or of each all checkpoints but the latest. Those that are not there are passed over, and so are
+   * those at work where they are to be kept. Resolves with how many it was done to.
+   */
+  prune(tenant: string, threads: readonly string[], strategy: TtlStrategy): Promise<number>;
   /** The latest state, also of a thread that has none yet. @throws ServiceError `thread.not_found` */
   state(key: ThreadKey, selection: StateSelection): Promise<JsonObject>;
 }
@@ -39,28 +71,88 @@ export interface Threads {
 interface Deps {
   readonly system: ThreadSystem;
   readonly journal: Journal;
+  readonly catalog: Catalog;
   readonly clock: Clock;
   readonly random: Random;
   readonly engine: Engine;
+  /** How long threads are kept where nothing is said; absent: for good. */
+  readonly threadTtl?: ThreadLifetime | undefined;
 }
 
-export function createThreads({ system, journal, clock, random, engine }: Deps): Threads {
-  async function valuesOf(key: ThreadKey, thread: ThreadRecord): Promise<JsonObject | null> {
+export function createThreads(deps: Deps): Threads {
+  const { system, journal, catalog, clock, random, engine, threadTtl } = deps;
+
+  async function valuesOf(
+    key: ThreadKey,
+    thread: ThreadRecord,
+    keys?: readonly string[],
+  ): Promise<JsonObject | null> {
     if (thread.checkpoint === null) return null;
-    return journal.values(key, await checkpointAt(journal, key, thread.checkpoint));
+    return journal.values(key, await checkpointAt(journal, key, thread.checkpoint), keys);
   }
+
+  const shown = async (key: ThreadKey, record: ThreadRecord) => threadOf(record, await valuesOf(key, record));
+
+  const reading: ThreadReading = {
+    values: (tenant, thread, keys) => valuesOf({ tenant, thread: thread.thread_id }, thread, keys),
+    async show(tenant, thread, withValues) {
+      if (!withValues) return threadOf(thread, null);
+      const key = { tenant, thread: thread.thread_id };
+      try {
+        return await shown(key, thread);
+      } catch {
+        // It has changed since it was found.
+        return whole(journal, key, (record) => shown(key, record)).catch(ifThere);
+      }
+    },
+  };
+
+  const newId = () => uuid7(clock.now(), random.bytes(16));
 
   return {
     async create(tenant, asked) {
-      const thread = asked.thread_id ?? uuid7(clock.now(), random.bytes(16));
+      const thread = asked.thread_id ?? newId();
       const key = { tenant, thread };
       const metadata = storableObject(asked.metadata, "metadata");
-      const { if_exists = "raise", supersteps = [] } = asked;
-      const record = await system.create(key, { metadata, if_exists, supersteps: writesOf(supersteps) });
-      return threadOf(record, await valuesOf(key, record));
+      const { if_exists = "raise", ttl = threadTtl ?? null, supersteps = [] } = asked;
+      const record = await system.create(key, { metadata, if_exists, ttl, supersteps: writesOf(supersteps) });
+      return shown(key, record);
     },
 
-    get: (key) => whole(journal, key, async (record) => threadOf(record, await valuesOf(key, record))),
+    get: (key, withTtl = false) =>
+      whole(journal, key, async (record) => {
+        const thread = await shown(key, record);
+        return withTtl ? { ...thread, ttl: ttlOf(record) } : thread;
+      }),
+
+    search: (tenant, query) => searchThreads(catalog, reading, tenant, query),
+
+    count: (tenant, asked) => countThreads(catalog, reading, tenant, asked),
+
+    async update(key, { metadata, ttl }) {
+      const change = metadata && { metadata: storableObject(metadata, "metadata") };
+      await system.threads.update(key, { ...change, ...(ttl && { ttl }) });
+      return whole(journal, key, (record) => shown(key, record));
+    },
+
+    remove: (key) => system.threads.remove(key),
+
+    async copy(key) {
+      const to = { tenant: key.tenant, thread: newId() };
+      const record = await system.threads.copy(key, to);
+      return shown(to, record);
+    },
+
+    async prune(tenant, threads, strategy) {
+      let count = 0;
+      for (const thread of new Set(threads)) {
+        const key = { tenant, thread };
+        const done =
+          strategy === "delete" ? system.threads.remove(key).then(() => true) : system.threads.prune(key);
+        if (await done.catch(ifThere)) count++;
+      }
+      return count;
+    },
 
     state: (key, selection) =>
       whole(journal, key, async (record) => {
@@ -69,6 +161,12 @@ export function createThreads({ system, journal, clock, random, engine }: Deps):
         return snapshot({ engine, journal, key, selection }, checkpoint);
       }),
   };
+}
+
+/** What is not there is no failure. */
+function ifThere(cause: unknown): undefined {
+  if (cause instanceof ServiceError && cause.code === "thread.not_found") return undefined;
+  throw cause;
 }
 
 /** A thread that may be shown. @throws ServiceError `thread.not_found` also when it is a temporary one */

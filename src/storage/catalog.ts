@@ -4,34 +4,55 @@ import {
   type AssistantVersion,
   matches,
 } from "../model/assistant.ts";
-import type { ThreadKey } from "../model/thread.ts";
-import type { Catalog, CatalogChange, ThreadQuery } from "../ports/catalog.ts";
+import { fitsThread } from "../model/thread-search.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type {
+  Catalog,
+  CatalogChange,
+  ThreadQuery,
+  ThreadSearch,
+  ThreadSelection,
+  ThreadsFound,
+} from "../ports/catalog.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Items } from "../ports/items.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
   assistantKey,
   assistantOrderKey,
   assistantOrderPrefix,
+  DUE,
+  headKey,
   indexKey,
   indexPrefix,
   lastSegment,
+  parseDue,
+  threadPrefix,
   versionKey,
   versionPrefix,
   within,
 } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { MARK } from "./records.ts";
+import { MARK, threadRows } from "./records.ts";
+import { type Found, type Page, race } from "./thread-search.ts";
+import { Walks, type Wanted } from "./thread-walks.ts";
+
+/** What is spent behind a page to say how many more there are: a thousand keys, or two hundred records. */
+const AHEAD = 1_000;
 
 /** The catalog over a store of keys and values; the journal's appends keep its index of threads. */
 export class KvCatalog implements Catalog {
   readonly #kv: Kv;
   readonly #committer: Committer;
+  readonly #scheduler: Scheduler;
   readonly items: Items;
 
-  constructor(kv: Kv, committer: Committer, items: Items) {
+  constructor(kv: Kv, committer: Committer, scheduler: Scheduler, items: Items) {
     this.#kv = kv;
     this.#committer = committer;
+    this.#scheduler = scheduler;
     this.items = items;
   }
 
@@ -128,6 +149,56 @@ export class KvCatalog implements Catalog {
     const gte = after === undefined ? range.gte : `${indexKey({ tenant, thread: after })}!`;
     for await (const [at] of this.#kv.entries({ gte, lt: range.lt, limit })) {
       found.push({ tenant, thread: lastSegment(at) });
+    }
+    return found;
+  }
+
+  async searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadsFound> {
+    const { limit, offset, sort_by, sort_order, ...selection } = search;
+    const page = { limit, offset, ahead: AHEAD };
+    const found = await this.#find(tenant, selection, { sort_by, reverse: sort_order === "desc" }, page);
+    const { threads, total, isAll } = found;
+    const more = !isAll || total > offset + limit;
+    return { threads, total: more ? Math.max(total, offset + limit + 1) : total, more };
+  }
+
+  async countThreads(tenant: string, selection: ThreadSelection): Promise<number> {
+    const page = { limit: 0, offset: 0, ahead: Number.POSITIVE_INFINITY };
+    const { total } = await this.#find(tenant, selection, { sort_by: "thread_id", reverse: false }, page);
+    return total;
+  }
+
+  #find(
+    tenant: string,
+    { keep, ...filter }: ThreadSelection,
+    order: Pick<Wanted, "sort_by" | "reverse">,
+    page: Page,
+  ): Promise<Found> {
+    const wanted: Wanted = { ...order, filter, isPartial: keep !== undefined };
+    const read = (thread: string) => this.#thread({ tenant, thread });
+    const find = (thread: string): Eventually<ThreadRecord | undefined> => {
+      const record = read(thread);
+      if (record === undefined || !fitsThread(record, filter)) return undefined;
+      if (keep === undefined) return record;
+      return andThen(keep(record), (fits) => (fits ? record : undefined));
+    };
+    const walks = new Walks(this.#kv, tenant, read, wanted).to(wanted);
+    return race(walks, wanted, page, find, this.#scheduler);
+  }
+
+  /** Not by way of the records that are remembered: a search would drive out those that are in use. */
+  #thread(key: ThreadKey): ThreadRecord | undefined {
+    const bytes = this.#kv.getSync(headKey(threadPrefix(key)));
+    return bytes && threadRows.record(unseal(bytes, key, "its record"));
+  }
+
+  async dueThreads(now: number, limit: number): Promise<readonly ThreadKey[]> {
+    const found: ThreadKey[] = [];
+    if (limit < 1) return found;
+    for await (const [at] of this.#kv.entries({ ...DUE, limit })) {
+      const { due, key } = parseDue(at);
+      if (due > now) break;
+      found.push(key);
     }
     return found;
   }

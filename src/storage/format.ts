@@ -6,7 +6,7 @@ import { ALL, FORMAT_KEY } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 
 /** What this version writes. Goes up when an older one could not read it. */
-const FORMAT = 2;
+const FORMAT = 3;
 
 /** Beside the database. */
 export const MARKER = "heddle.json";

@@ -17,8 +17,8 @@ export interface Head {
   next_run: number;
   /** Is the thread marked as having work? */
   active: boolean;
-  /** Runs that wait for their time, as marked. */
-  delayed: ThreadRecord["delayed"];
+  /** The thread after the last append; undefined for one that is to be made. */
+  thread: ThreadRecord | undefined;
   /** The latest checkpoint of each namespace: what the next one is derived from. */
   readonly latest: Map<string, { readonly id: string; readonly refs: Refs }>;
   /** How far each span of a list has been written, by the prefix of its keys; what is not here has to be looked up. */
@@ -62,7 +62,7 @@ export class Heads {
       seq: thread?.seq ?? 0,
       next_run: thread?.next_run ?? 0,
       active: thread !== undefined && isUnsettled(thread),
-      delayed: thread?.delayed ?? null,
+      thread,
       latest: new Map(),
       tips: new Map(),
       kwargs: new Map(),

@@ -18,33 +18,24 @@ import type {
 } from "../ports/journal.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Committer } from "./committer.ts";
+import { copyThread } from "./copying.ts";
 import { Draft } from "./draft.ts";
 import { expireEvents } from "./expiring.ts";
 import { fenced, judge, misnumbered, refuse } from "./fence.ts";
 import type { Head, Heads } from "./heads.ts";
-import {
-  ACTIVE,
-  activeKey,
-  checkpointKey,
-  headKey,
-  indexKey,
-  parseMark,
-  sweepKey,
-  threadPrefix,
-  writesMark,
-  writesPrefix,
-} from "./keys.ts";
+import { ACTIVE, checkpointKey, parseMark, threadPrefix, writesMark, writesPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { markDelayed, readDelayed } from "./delayed.ts";
+import { readDelayed } from "./delayed.ts";
 import { expireOnce, readOnce } from "./once.ts";
 import type { KvOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./history.ts";
+import { pruneThread } from "./pruning.ts";
 import { EventReader, readValues } from "./reading.ts";
-import { MARK, readCheckpoint, readRun } from "./records.ts";
+import { readCheckpoint, readRun } from "./records.ts";
 import { RunLists } from "./run-lists.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { verify } from "./verify.ts";
-import { write, writeEvents } from "./writing.ts";
+import { removalOf, write, writeEvents } from "./writing.ts";
 
 /** The journal over a store of keys and values. */
 export class KvJournal implements Journal {
@@ -92,8 +83,8 @@ export class KvJournal implements Journal {
     return this.#sweeper.has(key) ? [] : this.#lists(key).newest(query);
   }
 
-  async countRuns(key: ThreadKey, filter: RunsFilter = {}): Promise<number> {
-    return this.#sweeper.has(key) ? 0 : this.#lists(key).count(filter);
+  async countRuns(key: ThreadKey, filter: RunsFilter = {}, most?: number): Promise<number> {
+    return this.#sweeper.has(key) ? 0 : this.#lists(key).count(filter, most);
   }
 
   async started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]> {
@@ -216,12 +207,7 @@ export class KvJournal implements Journal {
       if (stale !== undefined) return refuse(head, stale);
       if (head.seq === 0) return Promise.resolve();
       this.#sweeper.doom(key, null);
-      const ops: Op[] = [headKey(head.prefix), indexKey(key), activeKey(key)].map((at) => ({
-        key: at,
-        value: null,
-      }));
-      ops.push(...markDelayed(key, head.delayed, null));
-      ops.push({ key: sweepKey(key, null), value: MARK });
+      const ops = removalOf(head);
       this.#heads.forget(head);
       return this.#submit(ops, true).then(() => {
         this.#sweeper.hide(key, null);
@@ -231,6 +217,18 @@ export class KvJournal implements Journal {
     } catch (cause) {
       return Promise.reject(cause);
     }
+  }
+
+  async prune(key: ThreadKey, fence: Fence): Promise<void> {
+    const head = this.#open(key);
+    const stale = judge(head, fence);
+    if (stale !== undefined) return refuse(head, stale);
+    this.#heads.forget(head);
+    await pruneThread(this.#kv, head, (ops, durable) => this.#submit(ops, durable));
+  }
+
+  copy(from: ThreadKey, to: ThreadKey, make: (thread: ThreadRecord) => ThreadRecord): Promise<ThreadRecord> {
+    return copyThread({ kv: this.#kv, sweeper: this.#sweeper }, from, to, make);
   }
 
   // --- care ---
@@ -284,6 +282,8 @@ export class KvJournal implements Journal {
   }
 
   #submit(ops: readonly Op[], durable: boolean): Promise<void> {
+    const { refusal } = this.#committer;
+    if (refusal !== undefined) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
       this.#committer.submit({ ops, durable, stored: resolve, failed: reject });
     });

@@ -103,6 +103,31 @@ export function lastSegment(key: string): string {
 
 export const indexPrefix = (tenant: string): string => `${segment(tenant)}/i/`;
 export const indexKey = (key: ThreadKey): string => indexPrefix(key.tenant) + segment(key.thread);
+
+/** Threads in the orders that searches ask for: by what they are called there, then by a number, then by id. */
+const placePrefix = (tenant: string, order: string): string => `${segment(tenant)}/${order}/`;
+export const createdPrefix = (tenant: string): string => placePrefix(tenant, "ic");
+export const restedPrefix = (tenant: string): string => placePrefix(tenant, "iu");
+/** Those that rest in a status, and those that did before they went to work; by their creation. */
+export const statusPrefix = (tenant: string, status: string): string => placePrefix(tenant, `is/${status}`);
+/** Those that have a member in their metadata, by its name and value as `memberOf` writes them; by their creation. */
+export const memberPrefix = (tenant: string, member: string): string => placePrefix(tenant, `im/${member}`);
+export const placeKey = (prefix: string, at: number, thread: string): string =>
+  `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${segment(thread)}`;
+/** The number and the thread in such a key. */
+export function parsePlace(key: string): { readonly at: number; readonly thread: string } {
+  const end = key.lastIndexOf("/");
+  const at = parseOrdinal(key.slice(key.lastIndexOf("/", end - 1) + 1, end));
+  return { at, thread: unsegment(key.slice(end + 1)) };
+}
+/** The rooms of a tenant that only name threads: `i` and the orders. */
+const ROOMS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im"]);
+/** The thread that a key of the index of threads names; undefined for any other key. */
+export function parseIndex(key: string): ThreadKey | undefined {
+  const [tenant = "", room = ""] = key.split("/", 2);
+  return ROOMS.has(room) ? { tenant: unsegment(tenant), thread: lastSegment(key) } : undefined;
+}
+
 export const assistantKey = (tenant: string, id: string): string => `${segment(tenant)}/a/${segment(id)}`;
 export const assistantOrderPrefix = (tenant: string): string => `${segment(tenant)}/ao/`;
 export const assistantOrderKey = (tenant: string, created: number, id: string): string =>
@@ -170,7 +195,18 @@ export const CHECK_KEY = "!check";
 
 /** Threads with work, of all tenants side by side: what a boot reads. */
 export const ACTIVE = within("!active/");
-export const activeKey = (key: ThreadKey): string => `!active/${segment(key.tenant)}/${segment(key.thread)}`;
+export const activePrefix = (tenant: string): string => `!active/${segment(tenant)}/`;
+export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + segment(key.thread);
+
+/** Threads of all tenants by when to see whether their time is up. */
+export const DUE = within("!ttl/");
+export const dueKey = (key: ThreadKey, due: number): string =>
+  `!ttl/${ordinal(Math.max(0, Math.trunc(due)))}/${segment(key.tenant)}/${segment(key.thread)}`;
+/** The number and the thread in such a key. */
+export function parseDue(key: string): { readonly due: number; readonly key: ThreadKey } {
+  const [, due = "", tenant = "", thread = ""] = key.split("/");
+  return { due: parseOrdinal(due), key: { tenant: unsegment(tenant), thread: unsegment(thread) } };
+}
 
 /** Runs that wait for their time, of all tenants. */
 export const DELAYED = within("!due/");

@@ -104,7 +104,7 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
     const outbox = new KvOutbox(kv, committer);
     return {
       journal: new KvJournal(kv, committer, heads, sweeper, outbox, deps.scheduler),
-      catalog: new KvCatalog(kv, committer, new KvItems(kv, committer, heads)),
+      catalog: new KvCatalog(kv, committer, deps.scheduler, new KvItems(kv, committer, heads)),
       outbox,
       crons: new KvCrons(kv, committer),
       stats: () => committer.stats,

@@ -45,6 +45,8 @@ export const threadRows = columns<ThreadRecord>()([
   "next_run",
   "temporary",
   "delayed",
+  "rested_at",
+  "ttl",
 ]);
 
 export const runRows = columns<StoredRun>()([
@@ -93,6 +95,8 @@ export const checkpointRows = columns<StoredCheckpoint>()([
 
 /** The value of a key that says all by being there. */
 export const MARK: Buffer = seal(true);
+/** The same of something that nobody is shown. */
+export const HIDDEN: Buffer = seal(false);
 
 type Get = (key: string) => Buffer | undefined;
 

@@ -33,9 +33,12 @@ export class RunLists {
     return found;
   }
 
-  async count(filter: RunsFilter): Promise<number> {
+  async count(filter: RunsFilter, most = Number.POSITIVE_INFINITY): Promise<number> {
     let count = 0;
-    for await (const id of this.#ids(0)) if (this.#fits(id, filter)) count++;
+    for await (const id of this.#ids(0, true)) {
+      if (count >= most) break;
+      if (this.#fits(id, filter)) count++;
+    }
     return count;
   }
 

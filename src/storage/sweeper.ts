@@ -1,5 +1,6 @@
 import type { ThreadKey } from "../model/thread.ts";
 import type { Logger } from "../ports/logger.ts";
+import { unavailable } from "./abstract-kv.ts";
 import type { Committer } from "./committer.ts";
 import { eventsPrefix, parseMark, SWEEPS, sweepKey, threadPrefix, within } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
@@ -20,6 +21,8 @@ export class Sweeper {
   readonly #marks = new Set<string>();
   /** Marks on their way to storage: nothing more is written there, and until they are stored all of it is read. */
   readonly #doomed = new Set<string>();
+  /** Marks of threads that are being written, and not there before they are whole. */
+  readonly #reserved = new Set<string>();
 
   constructor(kv: Kv, committer: Committer, logger: Logger) {
     this.#kv = kv;
@@ -59,10 +62,34 @@ export class Sweeper {
     this.#marks.add(sweepKey(key, run));
   }
 
+  /** Marks a thread that is to be written in pieces: nobody reads it, and what is left of it after a crash is swept. */
+  async reserve(key: ThreadKey): Promise<void> {
+    const mark = sweepKey(key, null);
+    this.#marks.add(mark);
+    this.#reserved.add(mark);
+    await this.#write([{ key: mark, value: MARK }]);
+  }
+
+  /** Writes a piece of it. @throws ServiceError `storage.unavailable` also when the storage has failed meanwhile */
+  async fill(key: ThreadKey, ops: readonly Op[]): Promise<void> {
+    // What was written before the failure may have been swept.
+    if (!this.#reserved.has(sweepKey(key, null))) throw unavailable("a write failed", undefined);
+    await this.#write(ops);
+  }
+
+  /** It is whole: with its last piece it is there. Throws as {@link fill} does. */
+  async publish(key: ThreadKey, ops: readonly Op[]): Promise<void> {
+    const mark = sweepKey(key, null);
+    if (!this.#reserved.delete(mark)) throw unavailable("a write failed", undefined);
+    await this.#write([...ops, { key: mark, value: null }], true);
+    this.#marks.delete(mark);
+  }
+
   /** That append was refused: what is stored decides, see {@link resume}. */
   clear(): void {
     this.#marks.clear();
     this.#doomed.clear();
+    this.#reserved.clear();
   }
 
   /** Takes up what an earlier process, or a failure, has left. */
@@ -95,13 +122,14 @@ export class Sweeper {
     ops.push({ key: mark, value: null });
     await this.#write(ops);
     this.#marks.delete(mark);
+    this.#reserved.delete(mark);
   }
 
-  #write(ops: readonly Op[]): Promise<void> {
+  #write(ops: readonly Op[], durable = false): Promise<void> {
     const { refusal } = this.#committer;
     if (refusal !== undefined) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
-      this.#committer.submit({ ops, durable: false, stored: resolve, failed: reject });
+      this.#committer.submit({ ops, durable, stored: resolve, failed: reject });
     });
   }
 }

@@ -9,7 +9,6 @@ import {
   delayedKey,
   eventsPrefix,
   headKey,
-  indexKey,
   ordinal,
   parseOrdinal,
   segment,
@@ -17,6 +16,7 @@ import {
 } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
+import { indexOf } from "./thread-index.ts";
 import { unpackRefs } from "./refs.ts";
 
 /** Does the thread, or the log of one of its runs, wait to be swept? Nobody reads it any more. */
@@ -166,13 +166,12 @@ export class ThreadCheck {
       if (marked !== isUnsettled(thread)) {
         return marked ? "it is marked as having work and has none" : "it has work and is not marked";
       }
-      const listed = this.#kv.getSync(indexKey(this.key)) !== undefined;
       for (const { run, due } of thread.delayed ?? []) {
         if (this.#kv.getSync(delayedKey(this.key, due, run)) === undefined)
           return `run ${run} is delayed and not marked`;
       }
-      if (listed === (thread.temporary === null)) return undefined;
-      return listed ? "it is hidden, and in the index of threads" : "it is not in the index of threads";
+      const isWhole = indexOf(this.key, thread).every((at) => this.#kv.getSync(at) !== undefined);
+      return isWhole ? undefined : "it is not in the index of threads";
     };
     const first = wrong();
     if (first !== undefined && wrong() === first) this.#found.push(first);

@@ -3,8 +3,20 @@ import type { Damage } from "../ports/journal.ts";
 import { ServiceError } from "../model/errors.ts";
 import { unseal } from "./envelope.ts";
 import { checkItem } from "./item-check.ts";
-import { ALL, splitThread, threadPrefix, unsegment, within } from "./keys.ts";
+import {
+  ALL,
+  DUE,
+  headKey,
+  parseDue,
+  parseIndex,
+  splitThread,
+  threadPrefix,
+  unsegment,
+  within,
+} from "./keys.ts";
 import type { Kv } from "./kv.ts";
+import { threadRows } from "./records.ts";
+import { indexOf } from "./thread-index.ts";
 import { ThreadCheck, type Swept } from "./thread-check.ts";
 
 /**
@@ -14,6 +26,8 @@ import { ThreadCheck, type Swept } from "./thread-check.ts";
 export async function* verify(kv: Kv, swept: Swept, only: ThreadKey | undefined): AsyncGenerator<Damage> {
   let prefix = "";
   let check: ThreadCheck | undefined;
+  /** Threads of which the index has been told to be wrong. */
+  const told = new Set<string>();
   const range = only === undefined ? ALL : within(threadPrefix(only));
   for await (const [at, bytes] of kv.entries(range)) {
     if (check !== undefined && !at.startsWith(prefix)) {
@@ -24,6 +38,7 @@ export async function* verify(kv: Kv, swept: Swept, only: ThreadKey | undefined)
       const split = splitThread(at);
       if (split === undefined) {
         yield* checkOther(kv, at, bytes);
+        yield* checkListed(kv, at, told);
         continue;
       }
       prefix = threadPrefix(split.key);
@@ -43,6 +58,39 @@ function* checkOther(kv: Kv, at: string, bytes: Buffer): Generator<Damage> {
     for (const what of checkItem(kv, at, bytes)) yield { key, what };
   } catch (error) {
     yield { key, what: messageOf(error) };
+  }
+}
+
+/** A key of the index: is its thread to be found there? One that has lost its record is told of with what is left of it. */
+async function* checkListed(kv: Kv, at: string, told: Set<string>): AsyncGenerator<Damage> {
+  const key = listedBy(at);
+  if (key === undefined) return;
+  const prefix = threadPrefix(key);
+  if (told.has(prefix) || isListed(kv, key, at)) return;
+  if (kv.getSync(headKey(prefix)) === undefined) {
+    for await (const _ of kv.entries({ ...within(prefix), limit: 1 })) return;
+  }
+  if (isListed(kv, key, at)) return;
+  told.add(prefix);
+  yield { key, what: "it is in the index of threads, and should not be" };
+}
+
+/** The thread that a key says is there; undefined for any other key. */
+function listedBy(at: string): ThreadKey | undefined {
+  if (!at.startsWith("!")) return parseIndex(at);
+  return at.startsWith(DUE.gte) ? parseDue(at).key : undefined;
+}
+
+/** The key and the record may be of different moments: only what two looks say counts. */
+function isListed(kv: Kv, key: ThreadKey, at: string): boolean {
+  if (kv.getSync(at) === undefined) return true;
+  const bytes = kv.getSync(headKey(threadPrefix(key)));
+  if (bytes === undefined) return false;
+  try {
+    return indexOf(key, threadRows.record(unseal(bytes, key, "its record"))).includes(at);
+  } catch {
+    // That is told of with the thread.
+    return true;
   }
 }
 

@@ -7,14 +7,13 @@ import { derive } from "./channels.ts";
 import { markDelayed } from "./delayed.ts";
 import type { Draft } from "./draft.ts";
 import { forgetRuns } from "./forgetting.ts";
-import { isUnsettled } from "./heads.ts";
+import { type Head, isUnsettled } from "./heads.ts";
 import {
   activeKey,
   checkpointKey,
   entryKey,
   eventsPrefix,
   headKey,
-  indexKey,
   kwargsKey,
   lateKey,
   onceKey,
@@ -23,11 +22,15 @@ import {
   ordinal,
   runKey,
   segment,
+  sweepKey,
   writesMark,
   writesPrefix,
 } from "./keys.ts";
+import type { Op } from "./kv.ts";
 import { owe } from "./outbox.ts";
+import { indexOf, moveIndex } from "./thread-index.ts";
 import {
+  HIDDEN,
   MARK,
   PER_APPEND,
   checkpointRows,
@@ -53,14 +56,14 @@ export function write(draft: Draft, append: Append): () => void {
   if (forget.length > 0) forgetRuns(draft, forget);
   draft.put(headKey(head.prefix), threadRows.row(thread));
   draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
-  if (append.fence.seq === 0 && thread.temporary === null) draft.mark(indexKey(key), MARK);
-
+  moveIndex(draft.ops, key, head.thread, thread);
   const active = isUnsettled(thread);
   if (active !== head.active) {
-    if (active) draft.mark(activeKey(key), MARK);
+    if (active) draft.mark(activeKey(key), thread.temporary === null ? MARK : HIDDEN);
     else draft.del(activeKey(key));
   }
-  if (thread.delayed !== head.delayed) draft.ops.push(...markDelayed(key, head.delayed, thread.delayed));
+  const delayed = head.thread?.delayed ?? null;
+  if (thread.delayed !== delayed) draft.ops.push(...markDelayed(key, delayed, thread.delayed));
   for (const run of runs) writeRun(draft, run, thread.seq);
   const latest = writeCheckpoints(draft, checkpoints, thread.seq);
   for (const left of writes) {
@@ -76,7 +79,7 @@ export function write(draft: Draft, append: Append): () => void {
     head.seq = thread.seq;
     head.next_run = thread.next_run;
     head.active = active;
-    head.delayed = thread.delayed;
+    head.thread = thread;
     for (const run of runs) {
       if (isTerminal(run.status)) head.kwargs.delete(run.run_id);
       else head.kwargs.set(run.run_id, run.kwargs);
@@ -96,6 +99,16 @@ export function write(draft: Draft, append: Append): () => void {
     if (events !== undefined) head.ends.set(events.run_id, endOf(events));
     for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
   };
+}
+
+/** What the batch holds that removes a thread: nobody finds it any more, and what is left of it is to be swept. */
+export function removalOf({ key, prefix, thread }: Head): readonly Op[] {
+  const gone = [headKey(prefix), activeKey(key), ...(thread === undefined ? [] : indexOf(key, thread))];
+  return [
+    ...gone.map((at) => ({ key: at, value: null })),
+    ...markDelayed(key, thread?.delayed ?? null, null),
+    { key: sweepKey(key, null), value: MARK },
+  ];
 }
 
 function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): JournalEntry {

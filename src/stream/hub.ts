@@ -95,6 +95,13 @@ class StreamHub implements Hub, LogOwner {
     this.#logs.get(nameOf(key, run))?.dismiss();
   }
 
+  removed(key: ThreadKey): void {
+    const name = threadOf(key);
+    this.#watches.get(name)?.end();
+    // Who asks for a thread of the same id from now on asks for another one.
+    this.#watches.delete(name);
+  }
+
   follow(key: ThreadKey, run: RunRecord, { after, signal }: FollowOptions): Reader {
     const { journal } = this.#deps;
     const name = nameOf(key, run.run_id);

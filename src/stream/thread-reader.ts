@@ -25,7 +25,7 @@ const PAGE = 8;
 
 /**
  * Reads the runs of one thread, one after the other in the order in which they began: first those that are stored, then
- * each that begins. It waits for those to come, and never says `end` before it is closed.
+ * each that begins. It waits for those to come, and says `end` only once it is closed, or the thread is deleted.
  */
 export class ThreadReader implements Reader, Watcher {
   readonly #deps: Deps;
@@ -66,7 +66,7 @@ export class ThreadReader implements Reader, Watcher {
   }
 
   told(): void {
-    if (!this.#waits && !this.#watch.broken) return;
+    if (!this.#waits && !this.#watch.broken && !this.#watch.over) return;
     this.#wake();
   }
 
@@ -75,6 +75,7 @@ export class ThreadReader implements Reader, Watcher {
       if (this.#closed) return "end";
       if (this.#watch.broken) return "cut";
       if (this.#reader === undefined) {
+        if (this.#watch.over) return "end";
         const found = this.#seek();
         if (found instanceof Promise) {
           // A run may have begun since.
@@ -121,7 +122,7 @@ export class ThreadReader implements Reader, Watcher {
   }
 
   #wait(): Pause {
-    if (this.#closed) return "end";
+    if (this.#closed || this.#watch.over) return "end";
     if (this.#watch.broken) return "cut";
     this.#waits = true;
     return "wait";

@@ -16,6 +16,7 @@ export class Watch {
   #last: RunRecord | undefined;
   #version = 0;
   #broken = false;
+  #over = false;
 
   /** `running`: the thread's run that is in progress. */
   constructor(running: RunRecord | undefined, onEmpty: () => void) {
@@ -37,12 +38,18 @@ export class Watch {
     return this.#broken;
   }
 
+  /** No run will begin any more. */
+  get over(): boolean {
+    return this.#over;
+  }
+
   join(watcher: Watcher): void {
     this.#watchers.add(watcher);
   }
 
   leave(watcher: Watcher): void {
-    if (this.#watchers.delete(watcher) && this.#watchers.size === 0 && !this.#broken) this.#onEmpty();
+    if (this.#watchers.delete(watcher) && this.#watchers.size === 0 && !this.#broken && !this.#over)
+      this.#onEmpty();
   }
 
   began(run: RunRecord): void {
@@ -50,6 +57,12 @@ export class Watch {
     if (run.run_id === this.#last?.run_id) return;
     this.#last = run;
     this.#version++;
+    this.#tell();
+  }
+
+  /** The thread is deleted. */
+  end(): void {
+    this.#over = true;
     this.#tell();
   }
 

@@ -1,5 +1,7 @@
 import { type CancelAction, streamModes } from "../model/run.ts";
 import { assistantOrders } from "../service/assistant-search.ts";
+import { threadOrders } from "../model/thread-search.ts";
+import { MOST_MINUTES, ttlStrategies } from "../model/thread.ts";
 import { type TSchema, Type } from "./typebox.ts";
 import { shape } from "./validate.ts";
 
@@ -46,12 +48,19 @@ const checkpoint = Type.Object({
 
 /** Supersteps that one thread may be made of, and updates that one of them may have. */
 const MOST_STEPS = 1000;
+/** Minutes, alone or with what to do then. */
+const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MOST_MINUTES });
+const ttl = Type.Union([
+  minutes,
+  Type.Object({ ttl: minutes, strategy: Type.Optional(Type.Enum([...ttlStrategies])) }),
+]);
 
 export const threadCreate = shape(
   Type.Object({
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
     metadata: Type.Optional(object),
     if_exists: Type.Optional(ifExists),
+    ttl: Type.Optional(ttl),
     supersteps: Type.Optional(
       Type.Array(
         Type.Object({
@@ -108,6 +117,50 @@ export const historyRead = shape(
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
     select,
+  }),
+);
+
+export const threadUpdate = shape(Type.Object({ metadata: Type.Optional(object), ttl: Type.Optional(ttl) }));
+
+const threadFilter = {
+  metadata: Type.Optional(object),
+  values: Type.Optional(object),
+  status: Type.Optional(Type.Enum(["idle", "busy", "interrupted", "error"])),
+};
+
+const threadFields = [
+  "thread_id",
+  "created_at",
+  "updated_at",
+  "state_updated_at",
+  "metadata",
+  "config",
+  "context",
+  "status",
+  "values",
+  "interrupts",
+  "error",
+] as const;
+
+export const threadSearch = shape(
+  Type.Object({
+    ...threadFilter,
+    ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { maxItems: LIMITS.most })),
+    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+    sort_by: Type.Optional(Type.Enum([...threadOrders])),
+    sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
+    select: Type.Optional(Type.Array(Type.Enum(threadFields), { maxItems: 100 })),
+    extract: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 1000 }))),
+  }),
+);
+
+export const threadCount = shape(Type.Object(threadFilter));
+
+export const threadPrune = shape(
+  Type.Object({
+    thread_ids: Type.Array(Type.String({ format: "uuid" }), { maxItems: LIMITS.most }),
+    strategy: Type.Optional(Type.Enum([...ttlStrategies])),
   }),
 );
 

@@ -5,7 +5,6 @@ import { invalidField } from "./errors.ts";
 /** Known fields that are not served yet, and what may stand in them because it asks for nothing. */
 type Unserved = { readonly [field: string]: (value: unknown) => boolean };
 
-const never = () => false;
 const only =
   (...values: readonly unknown[]) =>
   (value: unknown) =>
@@ -13,7 +12,7 @@ const only =
 const blank = (value: unknown) => isObject(value) && Object.keys(value).length === 0;
 
 const bodies = {
-  thread: { ttl: never },
+  thread: {},
   run: {},
   assistant: {},
   // A run starts from a state of its root graph.

@@ -42,6 +42,7 @@ describe("a configuration file", () => {
       auth: null,
       http: { disable_store: false, max_body: 1024 },
       streams: { sync: "memory", ttl: "36h" },
+      checkpointer: { ttl: { strategy: "keep_latest", default_ttl: 60, sweep_interval_minutes: 0.5 } },
     });
     expect(readConfig(path)).toEqual({
       path,
@@ -51,6 +52,7 @@ describe("a configuration file", () => {
       maxBody: 1024,
       sync: "memory",
       streamsTtl: 36 * 3_600_000,
+      threadTtl: { lifetime: { strategy: "keep_latest", minutes: 60 }, interval: 30_000 },
     });
   });
 
@@ -221,9 +223,19 @@ describe("a configuration file", () => {
       "auth is not served yet",
     ],
     [
-      "threads that would outlive their time",
-      { graphs: {}, checkpointer: { ttl: { default_ttl: 1 } } },
-      "checkpointer.ttl is not served",
+      "a time for threads that is none",
+      { graphs: {}, checkpointer: { ttl: { default_ttl: 0 } } },
+      "checkpointer.ttl.default_ttl must be minutes",
+    ],
+    [
+      "an end of threads that is none",
+      { graphs: {}, checkpointer: { ttl: { strategy: "hide" } } },
+      "checkpointer.ttl.strategy must be one of delete, keep_latest",
+    ],
+    [
+      "a sweep at no time",
+      { graphs: {}, checkpointer: { ttl: { sweep_interval_minutes: "5" } } },
+      "checkpointer.ttl.sweep_interval_minutes must be minutes",
     ],
     ["no attempts at all", { graphs: {}, runs: { max_attempts: 0 } }, "runs.max_attempts must be"],
     ["grace as text", { graphs: {}, runs: { grace_ms: "1s" } }, "runs.grace_ms must be"],

@@ -4,9 +4,11 @@ import { delayedContract } from "./journal-delayed.ts";
 import { eventsContract } from "./journal-events.ts";
 import { fencingContract } from "./journal-fencing.ts";
 import { forgettingContract } from "./journal-forgetting.ts";
+import { keepingContract } from "./journal-keeping.ts";
 import { listsContract } from "./journal-lists.ts";
 import { recordsContract } from "./journal-records.ts";
 import { startedContract } from "./journal-started.ts";
+import { threadSearchContract } from "./thread-search.ts";
 
 /** What every journal must do; run by each storage. */
 export function journalContract(name: string, open: () => Promise<Harness>, supports: Supports): void {
@@ -35,6 +37,12 @@ export function journalContract(name: string, open: () => Promise<Harness>, supp
     });
     describe("delays, and requests that come again", () => {
       delayedContract(opened);
+    });
+    describe("finding threads", () => {
+      threadSearchContract(opened, supports);
+    });
+    describe("copying and pruning", () => {
+      keepingContract(opened, supports);
     });
     describe("taking back", () => {
       forgettingContract(opened, supports);

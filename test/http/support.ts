@@ -192,6 +192,15 @@ export function protocol(
     threads: {
       create: async (...args) => (note("threads.create", ...args), { thread_id: THREAD }),
       get: async (...args) => (note("threads.get", ...args), { thread_id: THREAD }),
+      search: async (...args) => (
+        note("threads.search", ...args),
+        { threads: [{ thread_id: THREAD, status: "idle" }], total: 1, next: undefined }
+      ),
+      count: async (...args) => (note("threads.count", ...args), 1),
+      update: async (...args) => (note("threads.update", ...args), { thread_id: THREAD }),
+      remove: async (...args) => note("threads.remove", ...args),
+      copy: async (...args) => (note("threads.copy", ...args), { thread_id: THREAD }),
+      prune: async (...args) => (note("threads.prune", ...args), 1),
       state: async (...args) => (note("threads.state", ...args), { values: {} }),
       ...overrides.threads,
     },

@@ -65,6 +65,13 @@ beforeEach(async () => {
     isRunning: (_, id) => id === running,
     inspect: () => () => undefined,
     live: { list: () => [], threadOf: () => undefined },
+    threads: {
+      update: () => Promise.reject(new Error("not here")),
+      copy: () => Promise.reject(new Error("not here")),
+      remove: () => Promise.reject(new Error("not here")),
+      prune: () => Promise.reject(new Error("not here")),
+      expire: () => Promise.reject(new Error("not here")),
+    },
     recover: async () => undefined,
     drain: async () => undefined,
     counts: { live: 0, busy: 0 },

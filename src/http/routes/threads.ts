@@ -3,7 +3,10 @@ import type { NewThread } from "../../service/threads.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { threadCreate } from "../../wire/schemas.ts";
+import { lifetimeOf } from "../../wire/thread-request.ts";
 import { refuseUnserved } from "../../wire/unserved.ts";
+
+type Asked = Omit<NewThread, "ttl"> & Pick<ReturnType<typeof threadCreate.parse>, "ttl">;
 
 export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route[] {
   return [
@@ -13,9 +16,13 @@ export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route
       async handle(call) {
         const body = await call.body();
         refuseUnserved(body, "thread");
-        const { thread_id, ...rest } = threadCreate.parse(body) as NewThread;
+        const { thread_id, ttl, ...rest } = threadCreate.parse(body) as Asked;
         const id = parseUuid(thread_id);
-        const asked: NewThread = id === undefined ? rest : { ...rest, thread_id: id };
+        const asked: NewThread = {
+          ...rest,
+          ...(id !== undefined && { thread_id: id }),
+          ...(ttl !== undefined && { ttl: lifetimeOf(ttl) }),
+        };
         call.json(await threads.create(call.tenant, asked));
       },
     },
@@ -23,7 +30,9 @@ export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route
       method: "GET",
       path: "/threads/:thread_id",
       async handle(call) {
-        call.json(await threads.get(call.thread()));
+        const key = call.thread();
+        // Other extra fields there are none: who asks for them gets the thread.
+        call.json(await threads.get(key, call.query.list("include").includes("ttl")));
       },
     },
   ];

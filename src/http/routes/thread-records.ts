@@ -1,0 +1,71 @@
+import { parseUuid } from "../../model/ids.ts";
+import type { HttpDeps } from "../deps.ts";
+import { JSON_HEADERS } from "../../wire/errors.ts";
+import { threadCount, threadPrune, threadUpdate } from "../../wire/schemas.ts";
+import { lifetimeOf, threadsQuery } from "../../wire/thread-request.ts";
+import { pick } from "../page.ts";
+import type { Route } from "../router.ts";
+
+/** Threads as records: finding, changing, copying and deleting them. */
+export function threadRecordRoutes({ service: { threads } }: HttpDeps): readonly Route[] {
+  return [
+    {
+      method: "POST",
+      path: "/threads/search",
+      async handle(call) {
+        const query = threadsQuery(await call.body());
+        const { threads: found, total, next } = await threads.search(call.tenant, query);
+        const { select, extract } = query;
+        const fields = extract && select?.length ? [...select, "extracted"] : select;
+        const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
+        call.json(
+          found.map((thread) => pick(thread, fields)),
+          next === undefined ? headers : { ...headers, "x-pagination-next": String(next) },
+        );
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/count",
+      async handle(call) {
+        call.json(await threads.count(call.tenant, threadCount.parse(await call.body())));
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/prune",
+      async handle(call) {
+        const { thread_ids, strategy = "delete" } = threadPrune.parse(await call.body());
+        const ids = thread_ids.map((id) => parseUuid(id) ?? id);
+        call.json({ pruned_count: await threads.prune(call.tenant, ids, strategy) });
+      },
+    },
+    {
+      method: "PATCH",
+      path: "/threads/:thread_id",
+      async handle(call) {
+        const key = call.thread();
+        const { ttl, ...rest } = threadUpdate.parse(await call.body());
+        const thread = await threads.update(key, { ...rest, ...(ttl && { ttl: lifetimeOf(ttl) }) });
+        const isMinimal = /\breturn=minimal\b/i.test(call.request.header("prefer") ?? "");
+        if (isMinimal) call.send(204, { "preference-applied": "return=minimal" });
+        else call.json(thread);
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/threads/:thread_id",
+      async handle(call) {
+        await threads.remove(call.thread());
+        call.send(204, {});
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/copy",
+      async handle(call) {
+        call.json(await threads.copy(call.thread()));
+      },
+    },
+  ];
+}

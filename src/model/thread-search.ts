@@ -1,0 +1,38 @@
+import { contains, type JsonObject } from "./json.ts";
+import { type ThreadRecord, threadStatus, type ThreadStatus } from "./thread.ts";
+
+export const threadOrders = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"] as const;
+
+export type ThreadOrder = (typeof threadOrders)[number];
+
+/** Which threads are meant: those that fit all that is named. */
+export interface ThreadFilter {
+  readonly ids?: readonly string[];
+  readonly status?: ThreadStatus;
+  /** Every member must be contained in the thread's metadata. */
+  readonly metadata?: JsonObject;
+}
+
+/** Temporary threads are nobody's to find. */
+export function fitsThread(thread: ThreadRecord, { ids, status, metadata }: ThreadFilter): boolean {
+  if (thread.temporary !== null) return false;
+  if (ids !== undefined && !ids.includes(thread.thread_id)) return false;
+  if (status !== undefined && threadStatus(thread) !== status) return false;
+  return metadata === undefined || contains(thread.metadata, metadata);
+}
+
+/** By what a thread is sorted; where two are the same, by their ids. Those in a status are sorted by their creation. */
+export function placeIn(order: ThreadOrder, thread: ThreadRecord): string | number {
+  switch (order) {
+    case "thread_id":
+      return thread.thread_id;
+    case "status":
+      return `${threadStatus(thread)} ${String(thread.created_at).padStart(16, "0")}`;
+    case "created_at":
+    case "updated_at":
+    case "state_updated_at":
+      return thread[order];
+    default:
+      return order satisfies never;
+  }
+}

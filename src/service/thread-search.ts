@@ -1,0 +1,88 @@
+import { contains, type JsonObject } from "../model/json.ts";
+import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
+import type { ThreadRecord } from "../model/thread.ts";
+import type { Catalog, ThreadSelection } from "../ports/catalog.ts";
+import { type Path, valueAt } from "./extract.ts";
+
+export interface ThreadsAsked extends ThreadFilter {
+  /** Every member must be contained in the thread's state. */
+  readonly values?: JsonObject;
+}
+
+export interface ThreadsQuery extends ThreadsAsked {
+  readonly limit: number;
+  readonly offset: number;
+  /** Default `created_at`. */
+  readonly sort_by?: ThreadOrder;
+  /** Default `desc`. */
+  readonly sort_order?: "asc" | "desc";
+  /** The fields to be shown; undefined: all. */
+  readonly select?: readonly string[];
+  /** What else to show of each thread, as `extracted`, by name. */
+  readonly extract?: ReadonlyMap<string, Path>;
+}
+
+export interface ThreadsPage {
+  readonly threads: readonly JsonObject[];
+  /** How many there are; where there are many more than this page it may say less, but more than this page. */
+  readonly total: number;
+  /** Where the next page begins, if there may be one. */
+  readonly next: number | undefined;
+}
+
+/** How threads are read. */
+export interface ThreadReading {
+  /** The state of a thread, or of it these keys; null: it has none. */
+  values(tenant: string, thread: ThreadRecord, keys?: readonly string[]): Promise<JsonObject | null>;
+  /** The thread as the wire shows it; undefined: it is not there any more. */
+  show(tenant: string, thread: ThreadRecord, withValues: boolean): Promise<JsonObject | undefined>;
+}
+
+export async function searchThreads(
+  catalog: Catalog,
+  reading: ThreadReading,
+  tenant: string,
+  { limit, offset, sort_by = "created_at", sort_order = "desc", select, extract, ...asked }: ThreadsQuery,
+): Promise<ThreadsPage> {
+  const selection = selected(reading, tenant, asked);
+  const found = await catalog.searchThreads(tenant, { ...selection, limit, offset, sort_by, sort_order });
+  // A state may be large: it is read only for those who are to see it.
+  const isExtracted = extract !== undefined && [...extract.values()].some(([first]) => first === "values");
+  const withValues = isExtracted || select === undefined || select.length === 0 || select.includes("values");
+  const threads: JsonObject[] = [];
+  for (const record of found.threads) {
+    const shown = await reading.show(tenant, record, withValues);
+    if (shown === undefined) continue;
+    threads.push(extract === undefined ? shown : { ...shown, extracted: extracted(shown, extract) });
+  }
+  return { threads, total: found.total, next: found.more ? offset + limit : undefined };
+}
+
+export function countThreads(
+  catalog: Catalog,
+  reading: ThreadReading,
+  tenant: string,
+  asked: ThreadsAsked,
+): Promise<number> {
+  return catalog.countThreads(tenant, selected(reading, tenant, asked));
+}
+
+function selected(
+  reading: ThreadReading,
+  tenant: string,
+  { values, ...filter }: ThreadsAsked,
+): ThreadSelection {
+  const names = Object.keys(values ?? {});
+  if (names.length === 0) return filter;
+  const keep = async (thread: ThreadRecord): Promise<boolean> => {
+    if (thread.checkpoint === null) return false;
+    // One that is being changed at this moment counts as one that does not fit.
+    const state = await reading.values(tenant, thread, names).catch(() => null);
+    return state !== null && contains(state, values);
+  };
+  return { ...filter, keep };
+}
+
+function extracted(thread: JsonObject, extract: ReadonlyMap<string, Path>): JsonObject {
+  return Object.fromEntries([...extract].map(([name, path]) => [name, valueAt(thread, path)]));
+}

@@ -1,0 +1,122 @@
+import { hex32 } from "../model/ids.ts";
+import type { JsonObject } from "../model/json.ts";
+import { restStatus, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
+import {
+  createdPrefix,
+  dueKey,
+  indexKey,
+  memberPrefix,
+  placeKey,
+  restedPrefix,
+  statusPrefix,
+} from "./keys.ts";
+import type { Op } from "./kv.ts";
+import { MARK } from "./records.ts";
+
+/**
+ * The index of threads: keys without a value, written in the batch that changes the thread. What is in it follows from the
+ * thread's record alone, so that a check can tell what is missing:
+ *
+ *   by id, by creation    written once
+ *   by rest               moves when a thread comes to rest: the two operations that a plain run pays
+ *   by status             moves when it comes to rest in another status than before; while it works it stays where it is
+ *   by member             a top-level member of the metadata whose value is no object and no list; moves when that changes
+ *   due                   only for threads that are to go
+ *
+ * Threads at work are found by the marks that a boot reads, so that going to work costs nothing.
+ */
+
+/** Members indexed of one thread. One that has more stands under {@link WIDE} instead, which each search by member reads too. */
+const MOST = 32;
+export const WIDE = "*";
+
+/** A member of the metadata in a key: short, and no two are likely to be the same. Undefined for a value that has none. */
+export function memberOf(name: string, value: unknown): string | undefined {
+  if (value === undefined || (typeof value === "object" && value !== null)) return undefined;
+  return hex32(JSON.stringify([name, value])).slice(0, 16);
+}
+
+function membersOf(metadata: JsonObject): readonly string[] {
+  const members: string[] = [];
+  for (const name of Object.keys(metadata)) {
+    const member = memberOf(name, metadata[name]);
+    if (member === undefined) continue;
+    members.push(member);
+    if (members.length > MOST) return [WIDE];
+  }
+  return members;
+}
+
+/** All keys of the index that a thread has to have. */
+export function indexOf(key: ThreadKey, thread: ThreadRecord): readonly string[] {
+  if (thread.temporary !== null) return [];
+  const { tenant, thread: id } = key;
+  const { created_at, rested_at, ttl } = thread;
+  return [
+    indexKey(key),
+    placeKey(createdPrefix(tenant), created_at, id),
+    placeKey(restedPrefix(tenant), rested_at, id),
+    placeKey(statusPrefix(tenant, restStatus(thread)), created_at, id),
+    ...membersOf(thread.metadata).map((member) => placeKey(memberPrefix(tenant, member), created_at, id)),
+    ...(ttl === null ? [] : [dueKey(key, ttl.due)]),
+  ];
+}
+
+/** What has to change in the index when a thread does; `before`: undefined for one that is made. */
+export function moveIndex(
+  ops: Op[],
+  key: ThreadKey,
+  before: ThreadRecord | undefined,
+  after: ThreadRecord,
+): void {
+  if (after.temporary !== null) return;
+  if (before === undefined) {
+    for (const at of indexOf(key, after)) ops.push({ key: at, value: MARK });
+    return;
+  }
+  const { tenant, thread: id } = key;
+  const { created_at } = after;
+  if (before.rested_at !== after.rested_at) {
+    const prefix = restedPrefix(tenant);
+    move(ops, placeKey(prefix, before.rested_at, id), placeKey(prefix, after.rested_at, id));
+  }
+  const [was, is] = [restStatus(before), restStatus(after)];
+  if (was !== is) {
+    const from = placeKey(statusPrefix(tenant, was), created_at, id);
+    move(ops, from, placeKey(statusPrefix(tenant, is), created_at, id));
+  }
+  if (before.metadata !== after.metadata) moveMembers(ops, key, before, after);
+  if (before.ttl?.due !== after.ttl?.due) {
+    if (before.ttl !== null) ops.push({ key: dueKey(key, before.ttl.due), value: null });
+    if (after.ttl !== null) ops.push({ key: dueKey(key, after.ttl.due), value: MARK });
+  }
+}
+
+function moveMembers(ops: Op[], key: ThreadKey, { metadata: old }: ThreadRecord, after: ThreadRecord): void {
+  const { metadata, created_at } = after;
+  const at = (member: string) => placeKey(memberPrefix(key.tenant, member), created_at, key.thread);
+  if (isWide(old) || isWide(metadata)) {
+    for (const member of membersOf(old)) ops.push({ key: at(member), value: null });
+    for (const member of membersOf(metadata)) ops.push({ key: at(member), value: MARK });
+    return;
+  }
+  const change = (from: JsonObject, to: JsonObject, value: Buffer | null) => {
+    for (const name of Object.keys(from)) {
+      // Most stay as they are: those are not worth a hash.
+      if (Object.hasOwn(to, name) && to[name] === from[name]) continue;
+      const member = memberOf(name, from[name]);
+      if (member !== undefined) ops.push({ key: at(member), value });
+    }
+  };
+  change(old, metadata, null);
+  change(metadata, old, MARK);
+}
+
+function isWide(metadata: JsonObject): boolean {
+  const names = Object.keys(metadata);
+  return names.length > MOST && membersOf(metadata)[0] === WIDE;
+}
+
+function move(ops: Op[], from: string, to: string): void {
+  ops.push({ key: from, value: null }, { key: to, value: MARK });
+}

@@ -1,0 +1,137 @@
+import { expect, test } from "vitest";
+import { fitsThread, type ThreadFilter, threadOrders } from "../../src/model/thread-search.ts";
+import { newThread, type ThreadRecord } from "../../src/model/thread.ts";
+import { MemoryKv } from "../../src/storage/memory.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import { race } from "../../src/storage/thread-search.ts";
+import { Walks, type Wanted } from "../../src/storage/thread-walks.ts";
+import { aRun, id, threadKey, Writer } from "./samples.ts";
+import { deps } from "./support.ts";
+
+const THREADS = 400;
+
+/** A store of threads of all kinds, and the reading of them. */
+async function filled() {
+  const kv = new MemoryKv();
+  const { journal } = await openStorage({ kind: "kv", kv }, deps);
+  const records = new Map<string, ThreadRecord>();
+  for (let n = 1; n <= THREADS; n++) {
+    const key = threadKey(n);
+    const time = 5_000 - ((n * 7) % 250);
+    const writer = new Writer(() => journal, key, { ...newThread(key.thread, time), rested_at: time + n });
+    const rest = (["idle", "success", "interrupted", "error"] as const)[n % 4] ?? "idle";
+    const metadata = { team: `t${n % 20}`, level: n % 3, deep: { n: n % 5 } };
+    await writer.append({
+      thread: { rest, metadata, updated_at: time + n, state_updated_at: time + (n % 50) },
+    });
+    if (n % 9 === 0) {
+      const thread = { active: id(1_000 + n), updated_at: 6_000 + n };
+      await writer.append({ thread, runs: [aRun(key, 1_000 + n)] });
+    }
+    records.set(key.thread, writer.record);
+  }
+  return { kv, records };
+}
+
+const filters: readonly ThreadFilter[] = [
+  {},
+  { status: "idle" },
+  { status: "busy" },
+  { status: "error", metadata: { team: "t3" } },
+  { metadata: { team: "t3" } },
+  { metadata: { level: 1 } },
+  { metadata: { level: 1, team: "t4", deep: { n: 4 } } },
+  { metadata: { deep: { n: 2 } } },
+  { metadata: { team: "nobody" } },
+];
+
+test("every way to the threads that are meant finds the same page of them", async () => {
+  const { kv, records } = await filled();
+  const read = (thread: string) => records.get(thread);
+  for (const filter of filters) {
+    for (const sort_by of threadOrders) {
+      for (const reverse of [false, true]) {
+        const wanted: Wanted = { filter, sort_by, reverse, isPartial: false };
+        const find = (thread: string) => {
+          const record = read(thread);
+          return record !== undefined && fitsThread(record, filter) ? record : undefined;
+        };
+        for (const page of [
+          { offset: 0, limit: 10, ahead: 1_000 },
+          { offset: 15, limit: 10, ahead: 0 },
+          { offset: 0, limit: 0, ahead: Number.POSITIVE_INFINITY },
+        ]) {
+          const name = JSON.stringify({ filter, sort_by, reverse, ...page });
+          const pages: (readonly string[])[] = [];
+          const totals: number[] = [];
+          for (const walk of new Walks(kv, "_", read, wanted).to(wanted)) {
+            const found = await race([walk], wanted, page, find, deps.scheduler);
+            pages.push(found.threads.map(({ thread_id }) => thread_id));
+            if (found.isAll) totals.push(found.total);
+          }
+          expect(pages.length, name).toBeGreaterThan(0);
+          for (const one of pages) expect(one, name).toEqual(pages[0]);
+          expect(new Set(totals).size, name).toBeLessThanOrEqual(1);
+          if (page.limit === 0) expect(totals.length, name).toBe(pages.length);
+        }
+      }
+    }
+  }
+});
+
+/** Counts what is read of a store of that many threads. */
+async function costOf(threads: number, search: Partial<Wanted>) {
+  const kv = new MemoryKv();
+  const { journal } = await openStorage({ kind: "kv", kv }, deps);
+  const records = new Map<string, ThreadRecord>();
+  const writes: Promise<void>[] = [];
+  for (let n = 1; n <= threads; n++) {
+    const key = threadKey(n);
+    const metadata = { all: true, user: `u${n % (threads / 20)}`, deep: { few: n % (threads / 20) } };
+    const rest = n % (threads / 20) === 0 ? "interrupted" : "idle";
+    const writer = new Writer(() => journal, key, newThread(key.thread, n, { metadata }));
+    writes.push(writer.append({ thread: { rest } }));
+    records.set(key.thread, writer.record);
+  }
+  await Promise.all(writes);
+  const wanted: Wanted = { filter: {}, sort_by: "created_at", reverse: true, isPartial: false, ...search };
+  let read = 0;
+  const find = (thread: string) => {
+    read++;
+    const record = records.get(thread);
+    return record !== undefined && fitsThread(record, wanted.filter) ? record : undefined;
+  };
+  const walks = new Walks(kv, "_", (thread) => records.get(thread), wanted).to(wanted);
+  const { threads: found } = await race(
+    walks,
+    wanted,
+    { offset: 0, limit: 10, ahead: 1_000 },
+    find,
+    deps.scheduler,
+  );
+  expect(found.length).toBe(10);
+  return read;
+}
+
+const flat: readonly (readonly [string, Partial<Wanted>])[] = [
+  ["the newest", {}],
+  ["the last changed", { sort_by: "updated_at" }],
+  ["by id", { sort_by: "thread_id" }],
+  ["by status", { sort_by: "status" }],
+  ["in a common status", { filter: { status: "idle" } }],
+  ["in a rare status", { filter: { status: "interrupted" } }],
+  ["in a rare status, the last changed", { filter: { status: "interrupted" }, sort_by: "updated_at" }],
+  ["with a rare member", { filter: { metadata: { user: "u0" } } }],
+  ["with a rare member, by id", { filter: { metadata: { user: "u0" } }, sort_by: "thread_id" }],
+  ["with a common member", { filter: { metadata: { all: true } }, sort_by: "updated_at" }],
+  ["with a common and a rare one", { filter: { metadata: { all: true, user: "u0" } }, sort_by: "status" }],
+  ["with a common one, in a rare status", { filter: { status: "interrupted", metadata: { all: true } } }],
+  ["the last changed state", { sort_by: "state_updated_at" }],
+];
+
+test.each(flat)("a page of 10, %s, reads as much of 4,000 threads as of 400", async (_, search) => {
+  const few = await costOf(400, search);
+  const many = await costOf(4_000, search);
+  // A turn of each way that goes beside the one that wins.
+  expect(many).toBeLessThanOrEqual(few + 300);
+});
