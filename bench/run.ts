@@ -13,11 +13,20 @@ import { controls } from "./rows/controls.ts";
 import { rows } from "./rows/heddle.ts";
 import type { Bench, Figures, Row } from "./rows/row.ts";
 import { crowds } from "./rows/crowds.ts";
+import { searches } from "./rows/searches.ts";
 import { special } from "./rows/special.ts";
 import { watched } from "./rows/watched.ts";
 import { workers } from "./rows/workers.ts";
 
-const all: readonly Row[] = [...controls, ...rows, ...special, ...crowds, ...watched, ...workers];
+const all: readonly Row[] = [
+  ...controls,
+  ...rows,
+  ...special,
+  ...crowds,
+  ...watched,
+  ...workers,
+  ...searches,
+];
 
 /** The rows asked for, each behind the controls that it needs. */
 function choose(names: readonly string[]): Row[] {

@@ -31,6 +31,9 @@ export const figures = {
   alone_p99_ms: { title: "p99 ms, alone", digits: 2 },
   slower: { title: "times as long as alone", digits: 2 },
   frames: { title: "frames to the watcher", digits: 1 },
+  status_p50_ms: { title: "in a status, p50 ms", digits: 2 },
+  member_p50_ms: { title: "by metadata, p50 ms", digits: 2 },
+  updated_p50_ms: { title: "in a status, last changed, p50 ms", digits: 2 },
   restart_ms: { title: "restart to /ok ms", digits: 0 },
 } as const;
 
