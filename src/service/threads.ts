@@ -57,6 +57,8 @@ export interface Threads {
   update(key: ThreadKey, update: ThreadUpdate): Promise<JsonObject>;
   /** Ends what runs on it, and deletes it. Throws as {@link update} does. */
   remove(key: ThreadKey): Promise<void>;
+  /** Does that to all threads whose last run was one of the assistant's, by their metadata. Throws as {@link update} does. */
+  removeOf(tenant: string, assistant: string): Promise<void>;
   /** Makes another thread with its state and history, and shows that. Throws as {@link update} does. */
   copy(key: ThreadKey): Promise<JsonObject>;
   /**
@@ -136,6 +138,18 @@ export function createThreads(deps: Deps): Threads {
     },
 
     remove: (key) => system.threads.remove(key),
+
+    async removeOf(tenant, assistant) {
+      const metadata = { assistant_id: assistant };
+      const page = { metadata, limit: 100, offset: 0, sort_by: "created_at", sort_order: "asc" } as const;
+      for (;;) {
+        // What was found is gone by the next look: the first page is always the next one.
+        const { threads } = await catalog.searchThreads(tenant, page);
+        if (threads.length === 0) return;
+        for (const { thread_id: thread } of threads)
+          await system.threads.remove({ tenant, thread }).catch(ifThere);
+      }
+    },
 
     async copy(key) {
       const to = { tenant: key.tenant, thread: newId() };

@@ -121,6 +121,21 @@ describe.each(lines)("versions over %s", (_, connect) => {
     expect((await client.assistants.getVersions(NOBODY)).map(({ version }) => version)).toEqual([1]);
   });
 
+  test("a deleted assistant takes its threads along when that is asked for, and no other's", async () => {
+    const client = await start();
+    await client.assistants.create({ graphId: "tone", assistantId: NOBODY });
+    const run = async (assistant: string) => {
+      const { thread_id } = await client.threads.create();
+      await client.runs.wait(thread_id, assistant, { input: {} });
+      return thread_id;
+    };
+    const own = [await run(NOBODY), await run(NOBODY)];
+    const other = await run("tone");
+    await client.assistants.delete(NOBODY, { deleteThreads: true });
+    for (const id of own) await expect(client.threads.get(id)).rejects.toMatchObject({ status: 404 });
+    expect(await client.threads.get(other)).toMatchObject({ thread_id: other });
+  });
+
   test("a default assistant can be changed, and is as it was made once it is deleted", async () => {
     const client = await start();
     const made = await client.assistants.get("tone");

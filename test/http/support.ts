@@ -199,6 +199,7 @@ export function protocol(
       count: async (...args) => (note("threads.count", ...args), 1),
       update: async (...args) => (note("threads.update", ...args), { thread_id: THREAD }),
       remove: async (...args) => note("threads.remove", ...args),
+      removeOf: async (...args) => note("threads.removeOf", ...args),
       copy: async (...args) => (note("threads.copy", ...args), { thread_id: THREAD }),
       prune: async (...args) => (note("threads.prune", ...args), 1),
       state: async (...args) => (note("threads.state", ...args), { values: {} }),

@@ -155,7 +155,6 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", "/assistants/agent/latest", { version: 1.5 }, 422, "version"],
   ["POST", "/assistants/agent/versions", { limit: 0 }, 422, "limit"],
   ["POST", "/assistants/agent/versions", { metadata: [] }, 422, "metadata"],
-  ["DELETE", "/assistants/agent?delete_threads=true", undefined, 422, "delete_threads"],
   ["POST", "/assistants/count", { graph_id: 1 }, 422, "graph_id"],
   ["GET", "/assistants/agent/graph?xray=deep", undefined, 422, "xray"],
   ["GET", "/assistants/agent/graph?xray=-1", undefined, 422, "xray"],

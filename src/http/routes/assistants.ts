@@ -5,7 +5,7 @@ import type { HttpDeps } from "../deps.ts";
 import { pageHeaders, pick } from "../page.ts";
 import type { Route } from "../router.ts";
 import { dropNulls, type RawBody } from "../../wire/body.ts";
-import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
+import { JSON_HEADERS } from "../../wire/errors.ts";
 import {
   assistantCount,
   assistantCreate,
@@ -16,7 +16,7 @@ import {
 } from "../../wire/schemas.ts";
 import { refuseUnserved } from "../../wire/unserved.ts";
 
-export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly Route[] {
+export function assistantRoutes({ service: { assistants, threads } }: HttpDeps): readonly Route[] {
   /** A body with what an assistant is set up with. */
   async function parts(call: Call): Promise<RawBody> {
     const body = await call.body();
@@ -55,8 +55,11 @@ export function assistantRoutes({ service: { assistants } }: HttpDeps): readonly
       method: "DELETE",
       path: "/assistants/:assistant_id",
       async handle(call) {
-        if (call.query.flag("delete_threads")) throw invalidField("delete_threads", "is not served yet");
-        await assistants.delete(call.tenant, call.param(0));
+        const withThreads = call.query.flag("delete_threads") ?? false;
+        const { assistant_id } = await assistants.get(call.tenant, call.param(0));
+        // First: should it fail half way, the assistant is still there to be asked for again.
+        if (withThreads) await threads.removeOf(call.tenant, assistant_id);
+        await assistants.delete(call.tenant, assistant_id);
         call.send(204, JSON_HEADERS);
       },
     },
