@@ -119,8 +119,9 @@ export function subgraphAt(graph: CompiledGraph, ns: string): CompiledGraph | un
   for (const part of ns.split("|")) {
     // A number counts the graphs that one body runs.
     if (/^\d+$/.test(part)) continue;
-    const node: PregelNode | undefined = at?.nodes[part.split(":")[0] ?? ""];
-    at = node === undefined ? undefined : graphsIn(node.bound as Runnable)[0];
+    const nodes: Partial<CompiledGraph["nodes"]> = at?.nodes ?? {};
+    const bound = nodes[part.split(":")[0] ?? ""]?.bound as Runnable | undefined;
+    at = bound === undefined ? undefined : graphsIn(bound)[0];
   }
   return at;
 }
