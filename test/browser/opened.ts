@@ -8,8 +8,6 @@ export async function opened(
   const page = await context.newPage();
   const wrong: string[] = [];
   page.on("console", (message) => {
-    // The list of threads is not served yet.
-    if (/\/threads\/(search|count)$/.test(message.location().url)) return;
     wrong.push(`${message.type()}: ${message.text()}`);
   });
   page.on("pageerror", (error) => wrong.push(String(error)));

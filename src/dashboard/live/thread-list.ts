@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { searchThreads } from "../api/client.ts";
+import { countThreads, searchThreads } from "../api/client.ts";
 import type { ThreadFilter, ThreadRow } from "../api/records.ts";
 import { isLocked, reasonOf } from "../app/session.ts";
 import { KeyNeeded } from "../server.ts";
@@ -9,6 +9,8 @@ export const PAGE = 100;
 /** Milliseconds between two looks; a server that takes longer is asked less often. */
 const EVERY = 1_000;
 const SHARE = 10;
+/** The same for counting all that match: a search counts no further than some pages. */
+const COUNT_EVERY = 5_000;
 
 /**
  * The threads that match, the latest first, however many: only the pages that are looked at are read, and those again and
@@ -25,6 +27,10 @@ export class ThreadList {
   #abort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
+  /** When they are to be counted anew. */
+  #countAt = 0;
+  /** How many there are, as far as they were counted. */
+  #counted = 0;
 
   constructor() {
     document.addEventListener("visibilitychange", this.#shown);
@@ -51,6 +57,8 @@ export class ThreadList {
     this.#filter = filter;
     this.#pages = new Map();
     this.#seen = [0, 0];
+    this.#countAt = 0;
+    this.#counted = 0;
     this.total.value = null;
     this.version.value++;
     this.#look();
@@ -80,6 +88,7 @@ export class ThreadList {
   async #read(signal: AbortSignal): Promise<void> {
     const began = performance.now();
     try {
+      void this.#count(this.#filter);
       const [first, last] = this.#seen;
       for (let page = first; page <= last; page++) {
         const { rows, total } = await searchThreads(this.#filter, page * PAGE, PAGE, signal);
@@ -99,9 +108,23 @@ export class ThreadList {
     this.#timer = setTimeout(() => this.#look(), wait);
   }
 
+  /** Beside the rows, which are not held up by it. */
+  async #count(filter: ThreadFilter): Promise<void> {
+    const began = performance.now();
+    if (filter.ids !== undefined || began < this.#countAt) return;
+    this.#countAt = Number.POSITIVE_INFINITY;
+    const counted = await countThreads(filter).catch(() => 0);
+    if (filter !== this.#filter) return;
+    this.#countAt = performance.now() + Math.max(COUNT_EVERY, (performance.now() - began) * SHARE);
+    this.#counted = counted;
+    if (counted > (this.total.peek() ?? Number.POSITIVE_INFINITY)) this.total.value = counted;
+  }
+
   #take(page: number, rows: readonly ThreadRow[], total: number): void {
     const before = this.#pages.get(page);
-    if (total !== this.total.peek()) this.total.value = total;
+    const isLast = rows.length < PAGE && (rows.length > 0 || page === 0);
+    const all = isLast ? page * PAGE + rows.length : Math.max(total, this.#counted);
+    if (all !== this.total.peek()) this.total.value = all;
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(rows)) return;
     this.#pages.set(page, rows);
     // Others have moved on meanwhile: they are read anew when they are looked at.

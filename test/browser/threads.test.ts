@@ -1,0 +1,92 @@
+import { Agent, request } from "node:http";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { serve } from "../e2e/support/server.ts";
+import { newThread, post, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+const MANY = 10_000;
+
+/** Scrolls through the list frame by frame, as text for the browser: what a frame took, and how many rows were there at most. */
+const SCROLL = `(async () => {
+  const box = document.querySelector(".rows");
+  const took = [];
+  let most = 0;
+  let last = await new Promise(requestAnimationFrame);
+  for (let i = 0; i < 120; i++) {
+    box.scrollTop += 400;
+    const now = await new Promise(requestAnimationFrame);
+    took.push(now - last);
+    last = now;
+    most = Math.max(most, box.querySelectorAll(".row").length);
+  }
+  took.sort((a, b) => a - b);
+  return { median: took[60], most };
+})()`;
+
+/** Over plain connections: `fetch` takes several times as long. */
+async function makeThreads(url: string): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const headers = { "content-type": "application/json" };
+  const make = (n: number) =>
+    new Promise<void>((resolve, reject) => {
+      request(`${url}/threads`, { method: "POST", agent, headers }, (answer) => {
+        answer.resume().on("end", resolve);
+      })
+        .on("error", reject)
+        .end(JSON.stringify({ metadata: { n } }));
+    });
+  await Promise.all(Array.from({ length: MANY }, (_, n) => make(n)));
+  agent.destroy();
+}
+
+const names = (page: Page): Promise<string[]> =>
+  page.$$eval("a.thread", (rows) => rows.map((row) => row.querySelector(".name")?.textContent ?? ""));
+
+describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 120_000 }, () => {
+  beforeAll(buildPages);
+
+  test("10,000 of them scroll smoothly, the last one is reached, and a new one appears by itself", async () => {
+    const { url } = await serve();
+    await makeThreads(url);
+    const { page, wrong } = await opened(await browser(), `${url}/`);
+    await page.waitForSelector('h1 .count:has-text("10,000")');
+    await page.waitForSelector("a.thread");
+    const { median, most } = await page.evaluate<{ median: number; most: number }>(SCROLL);
+    expect(median).toBeLessThan(50);
+    expect(most).toBeLessThan(60);
+    await page.evaluate("document.querySelector('.rows').scrollTop = 1e9");
+    await page.waitForSelector(`.row[aria-posinset="${MANY}"] a.thread`);
+
+    await page.evaluate("document.querySelector('.rows').scrollTop = 0");
+    await postJson(`${url}/threads`, { metadata: { title: "quite new" } });
+    await page.waitForSelector('.row[aria-posinset="1"] .name:has-text("quite new")');
+    await page.fill('input[type="search"]', "n=4711");
+    await expect.poll(() => page.locator("a.thread").count()).toBe(1);
+    await page.focus(".rows");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('.head h2:has-text("New thread")');
+    expect(wrong).toEqual([]);
+  });
+
+  test("their statuses change as they do; one that is deleted is gone", async () => {
+    const { url } = await serve();
+    const thread = await newThread(url);
+    const other = await newThread(url);
+    const { page, wrong } = await opened(await browser(), `${url}/`);
+    await expect.poll(() => names(page)).toEqual(["no run yet", "no run yet"]);
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
+    await page.waitForSelector(`.row[aria-posinset="1"] a.thread.interrupted[href="#/threads/${thread}"]`);
+    await page.selectOption('[aria-label="Status"]', "interrupted");
+    await expect.poll(() => names(page)).toEqual(["approval"]);
+    await page.selectOption('[aria-label="Status"]', "");
+    await page.click(`a.thread[href="#/threads/${other}"]`);
+    await page.click('.head button:has-text("Delete")');
+    await page.click('dialog button:has-text("Delete it")');
+    await expect.poll(() => names(page)).toEqual(["approval"]);
+    expect(wrong).toEqual([]);
+  });
+});
