@@ -68,12 +68,25 @@ export function createService(deps: ServiceDeps): Service {
         const { assistant_id } = deleted;
         // A default one is never gone.
         const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
-        if (isGone) await crons.forget(tenant, { assistant_id });
+        if (isGone) await crons.forget(tenant, (cron) => cron.assistant_id === assistant_id);
         return deleted;
       },
     },
     drawings: createDrawings(deps.engine, assistants),
-    threads,
+    threads: {
+      ...threads,
+      async remove(key) {
+        await threads.remove(key);
+        await crons.forget(key.tenant, ({ thread_id }) => thread_id === key.thread);
+      },
+      async prune(tenant, ids, strategy) {
+        const count = await threads.prune(tenant, ids, strategy);
+        const gone = new Set(strategy === "delete" ? ids : []);
+        if (gone.size > 0)
+          await crons.forget(tenant, ({ thread_id }) => thread_id !== null && gone.has(thread_id));
+        return count;
+      },
+    },
     states,
     runs,
     protocol: createProtocol({ ...deps, runs, threads, states }),

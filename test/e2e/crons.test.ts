@@ -94,6 +94,8 @@ describe.each(lines)("crons over %s", (_, connect) => {
     // What they were for is gone.
     await client.assistants.delete(assistant.assistant_id);
     expect(await ids({})).toEqual([on.cron_id]);
+    await client.threads.delete(thread_id);
+    expect(await ids({})).toEqual([]);
   });
 });
 

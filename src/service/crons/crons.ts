@@ -68,7 +68,7 @@ export interface Crons {
   ): Promise<{ readonly crons: readonly CronRecord[]; readonly total: number }>;
   count(tenant: string, filter: CronFilter): Promise<number>;
   /** Deletes those that fit: what they were for is gone. */
-  forget(tenant: string, filter: CronFilter): Promise<void>;
+  forget(tenant: string, is: (cron: CronRecord) => boolean): Promise<void>;
   /** Registers the one listener that is told when a cron has been made or changed. */
   watch(listener: () => void): void;
 }
@@ -179,9 +179,9 @@ export function createCrons({ book, journal, clock, random, assistants, webhooks
 
     count: async (tenant, filter) => (await found(tenant, filter)).length,
 
-    async forget(tenant, filter) {
+    async forget(tenant, is) {
       for await (const cron of book.list(tenant)) {
-        if (fits(cron, filter))
+        if (is(cron))
           await book.change({ tenant, cron: cron.cron_id }, (now) => (now === undefined ? undefined : null));
       }
     },
