@@ -11,8 +11,8 @@ export function streamOf(
   transport: ProtocolTransport,
   assistantId: string,
   threadId: string = crypto.randomUUID(),
+  client: Pick<Client, "threads" | "runs"> = new Client({ apiUrl: url, apiKey: null }),
 ) {
-  const client = new Client({ apiUrl: url, apiKey: null });
   // Node has none of its own before version 22.
   const webSocketFactory = (to: string) => new WebSocket(to) as unknown as globalThis.WebSocket;
   const thread = client.threads.stream(threadId, { assistantId, transport, webSocketFactory });
