@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 import type { Emission, Step } from "../ports/engine.ts";
 import { START } from "../graph/check.ts";
-import { answersById, refusal, type Inward } from "../graph/interrupts.ts";
+import { answersById, refusal, resumes, type Inward } from "../graph/interrupts.ts";
 import { readEdge } from "../graph/returned.ts";
 import {
   applyUpdates,
@@ -18,7 +18,7 @@ import {
 } from "../graph/superstep.ts";
 import { isAnsweredBy, placeAnswers, withInward } from "./answers.ts";
 import { migrate, misfit } from "./changed.ts";
-import { isGiven, readCommandUpdate, readTargets, resumes } from "./command.ts";
+import { isGiven, readCommandUpdate, readTargets } from "./command.ts";
 import { commitStep } from "./commit.ts";
 import { NO_TASK, type Frame } from "./frame.ts";
 import { checkRequired, readInput, storedInput } from "./input.ts";

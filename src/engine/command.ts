@@ -8,12 +8,6 @@ import type { Move } from "../graph/superstep.ts";
 
 export const isGiven = (value: unknown) => value !== null && value !== undefined;
 
-/** A null in the place of an answer is one only when the command asks for nothing else. */
-export function resumes(command: Command): boolean {
-  if (!Object.hasOwn(command, "resume") || command.resume === undefined) return false;
-  return command.resume !== null || (!isGiven(command.update) && !isGiven(command.goto));
-}
-
 /** Where a command leads. @throws ServiceError `state.invalid`, `value.unstorable` */
 export function readTargets(
   definition: Definition,

@@ -3,9 +3,9 @@ import type { Interrupts } from "../model/interrupt.ts";
 import type { Breakpoints, RunRecord } from "../model/run.ts";
 import type { PlainRefusal } from "../ports/engine.ts";
 import { subgraphOf, type Definition } from "../graph/definition.ts";
-import { refusal } from "../graph/interrupts.ts";
+import { refusal, resumes } from "../graph/interrupts.ts";
 import { parse } from "../graph/schema.ts";
-import { isGiven, readCommandUpdate, readTargets, resumes } from "./command.ts";
+import { isGiven, readCommandUpdate, readTargets } from "./command.ts";
 import { checkRequired, readInput } from "./input.ts";
 
 /** Ids that an input's parts would get, were it applied: here it is only looked at. */

@@ -1,6 +1,7 @@
 import { hex32 } from "../model/ids.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject } from "../model/json.ts";
+import type { Command } from "../model/run.ts";
 
 /** An answer to an interrupt, with the run that gave it; null in the place of one that has not been answered. */
 export interface Answer {
@@ -61,6 +62,12 @@ export function readInward(resumes: readonly unknown[]): Inward {
 export function storeInward(inward: Inward): readonly unknown[] {
   for (const _ in inward) return [{ inward }];
   return [];
+}
+
+/** A null in the place of an answer is one only when the command asks for nothing else. */
+export function resumes(command: Command): boolean {
+  if (!Object.hasOwn(command, "resume") || command.resume === undefined) return false;
+  return command.resume !== null || ((command.update ?? null) === null && (command.goto ?? null) === null);
 }
 
 /** A resume that answers by id: an object with nothing but ids for keys. Everything else is one plain answer. */

@@ -1,5 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
-import { answersById, refusal } from "../graph/interrupts.ts";
+import { refusal, resumes } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import type { RunRecord } from "../model/run.ts";
@@ -142,9 +142,7 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
 /** What a run is refused for before it is admitted. */
 function refuses({ kwargs }: RunRecord, interrupts: Interrupts | null): PlainRefusal | null {
   const { command } = kwargs;
-  if (command?.resume === undefined || command.resume === null || interrupts === null) return null;
+  if (command === null || !resumes(command) || interrupts === null) return null;
   const pending = [...new Set(Object.values(interrupts).flatMap((all) => all.map(({ id }) => id)))];
-  if (pending.length === 0 && answersById(command.resume) === undefined)
-    return refusal(command.resume, pending);
   return refusal(command.resume, pending);
 }

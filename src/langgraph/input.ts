@@ -1,5 +1,5 @@
 import type { Command as LangGraphCommand, Pregel } from "@langchain/langgraph";
-import { answersById } from "../graph/interrupts.ts";
+import { answersById, resumes } from "../graph/interrupts.ts";
 import { runMetadata } from "../graph/run-metadata.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command, RunRecord } from "../model/run.ts";
@@ -48,11 +48,11 @@ export function commandOf(library: Library, command: Command, pending: readonly 
   return new LangCommand({
     ...(update !== undefined && update !== null && { update: update as Record<string, unknown> }),
     ...(targets.length > 0 && { goto: targets }),
-    ...(resume !== undefined && resume !== null && { resume: answersOf(resume, pending) }),
+    ...(resumes(command) && { resume: answersOf(resume, pending) }),
   });
 }
 
-/** LangGraph takes an answer that is false, 0 or empty for none, unless it comes by its question's id. */
+/** LangGraph takes an answer that is null, false, 0 or empty for none, unless it comes by its question's id. */
 function answersOf(resume: unknown, pending: readonly string[]): unknown {
   if (answersById(resume) !== undefined) return resume;
   const [only] = pending;
@@ -60,7 +60,7 @@ function answersOf(resume: unknown, pending: readonly string[]): unknown {
   return isFalsy(resume) ? { [only]: resume } : resume;
 }
 
-const isFalsy = (value: unknown): boolean => value === false || value === 0 || value === "";
+const isFalsy = (value: unknown): boolean => value === null || value === false || value === 0 || value === "";
 
 /** The checkpoint that the run names to start from, as long as it has made none itself. */
 export function startOf(run: RunRecord, { head }: Position): string | null {

@@ -31,7 +31,7 @@ async function graphsOf(
   const { twin } = await import("../../langgraph/twin.ts");
   const { served } = await import("../../langgraph/support.ts");
   const twins = Object.entries(graphs).map(([name, graph]) => [name, twin(graph)]);
-  return { langGraphs: await served(Object.fromEntries(twins)) };
+  return { graphs: {}, langGraphs: await served(Object.fromEntries(twins)) };
 }
 
 async function surroundings(options: AppOptions): Promise<AppOptions> {
