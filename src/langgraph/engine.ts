@@ -141,8 +141,10 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
 
 /** What a run is refused for before it is admitted. */
 function refuses({ kwargs }: RunRecord, interrupts: Interrupts | null): PlainRefusal | null {
-  const { command } = kwargs;
+  const { command, config } = kwargs;
   if (command === null || !resumes(command) || interrupts === null) return null;
+  // It answers an older checkpoint: what waits there is not known here.
+  if (typeof config.configurable.checkpoint_id === "string") return null;
   const pending = [...new Set(Object.values(interrupts).flatMap((all) => all.map(({ id }) => id)))];
   return refusal(command.resume, pending);
 }
