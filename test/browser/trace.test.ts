@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { conversationOf, messageOf } from "../../src/dashboard/live/messages.ts";
+import { drawn, marksOf, placesOf, subgraphsOf } from "../../src/dashboard/graphs/chart.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
 import { groupsOf, rangeOf, ticksOf } from "../../src/dashboard/runs/layout.ts";
 import { filterOf } from "../../src/dashboard/threads/search.ts";
@@ -144,4 +145,45 @@ test.each([
   ["=x y=", {}],
 ])("search for %j", (text, filter) => {
   expect(filterOf({ text, status: "", graph: "" })).toEqual(filter);
+});
+
+describe("a graph that is drawn", () => {
+  const definition = {
+    initial: "outer",
+    states: {
+      outer: {
+        id: "outer",
+        initial: "inner",
+        states: { inner: { id: "outer.inner" } },
+        on: { done: { target: "#end" } },
+      },
+      end: { id: "end", type: "final" },
+    },
+  };
+
+  test("shows what is in a subgraph once it is opened", () => {
+    expect(subgraphsOf(definition)).toEqual(["outer"]);
+    expect([...placesOf(drawn(definition, new Set())).keys()]).toEqual(["outer", "end"]);
+    expect([...placesOf(drawn(definition, new Set(["outer"]))).keys()]).toEqual([
+      "outer",
+      "outer/inner",
+      "end",
+    ]);
+  });
+
+  test("lights what runs, and marks how the rest ended", () => {
+    const { trace, debug } = traced();
+    debug("task", 1, 0, { id: "o", name: "outer" });
+    debug("task", 1, 1, { id: "i", name: "inner" }, "outer:o");
+    debug("task_result", 1, 2, { id: "i", name: "inner", result: {}, interrupts: [] }, "outer:o");
+    const chart = drawn(definition, new Set(["outer"]));
+    const at = placesOf(chart);
+    const marks = marksOf(chart, undefined, trace.tasks.values());
+    expect([marks.get(at.get("outer") ?? -1), marks.get(at.get("outer/inner") ?? -1)]).toEqual([
+      "running",
+      "done",
+    ]);
+    expect(marks.has(at.get("end") ?? -1)).toBe(false);
+    expect(marksOf(chart, "end", []).get(at.get("end") ?? -1)).toBe("running");
+  });
 });

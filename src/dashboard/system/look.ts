@@ -12,7 +12,6 @@ export interface Tile {
 
 /** What was seen of the server at one moment. */
 export interface Look {
-  readonly at: number;
   readonly version: string;
   readonly transport: string;
   /** Milliseconds that `/ok` took. */
@@ -37,7 +36,7 @@ async function maybe<T>(reading: Promise<T>): Promise<T | undefined> {
   }
 }
 
-export async function lookAround(_before: Look | null): Promise<Look> {
+export async function lookAround(): Promise<Look> {
   const began = performance.now();
   await read("ok");
   const latency = performance.now() - began;
@@ -73,7 +72,6 @@ export async function lookAround(_before: Look | null): Promise<Look> {
   if (dead !== undefined)
     tiles.push({ title: "Webhooks given up", value: whole(dead.length), bad: dead.length > 0 });
   return {
-    at: Date.now(),
     version: info.version,
     transport: info.heddle?.transport?.kind ?? "?",
     latency,

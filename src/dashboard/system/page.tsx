@@ -13,12 +13,11 @@ export function SystemPage() {
   useEffect(() => {
     let isOver = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let before: Look | null = null;
     const run = async () => {
       try {
-        before = await lookAround(before);
+        const seen = await lookAround();
         if (isOver) return;
-        setLook(before);
+        setLook(seen);
         setError(null);
       } catch (cause) {
         if (!isOver) setError(reasonOf(cause));
