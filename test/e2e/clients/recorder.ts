@@ -51,12 +51,12 @@ function observe(part: object, key: string | symbol, note: (method: string) => v
   };
 }
 
-const isGenerator = (value: unknown): value is AsyncGenerator<unknown> =>
+const isGenerator = (value: unknown): value is AsyncGenerator =>
   typeof value === "object" &&
   value !== null &&
   Object.prototype.toString.call(value) === "[object AsyncGenerator]";
 
-async function* noting(stream: AsyncGenerator<unknown>, succeeded: () => void): AsyncGenerator<unknown> {
+async function* noting(stream: AsyncGenerator, succeeded: () => void): AsyncGenerator {
   for await (const part of stream) {
     succeeded();
     yield part;
