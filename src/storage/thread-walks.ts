@@ -69,7 +69,7 @@ export class Walks {
     this.#reverse = reverse;
   }
 
-  /** Every way that leads to all of them, each the best one for some data. */
+  /** Every way that leads to all of them, each the best one for some data; those that are likely to be short come first. */
   to({ filter, sort_by, isPartial }: Wanted): readonly Walk[] {
     const { ids, status, metadata = {} } = filter;
     if (ids !== undefined) return [{ ordered: false, sure: false, candidates: () => given(ids) }];
@@ -77,6 +77,10 @@ export class Walks {
     const isAll = asked === 0 && !isPartial;
     const isByCreation = sort_by === "created_at" || (sort_by === "status" && status !== undefined);
     const walks: Walk[] = [];
+    const isSure = asked === 1 && !isPartial && status === undefined;
+    for (const member of membersAsked(metadata)) {
+      walks.push({ ordered: isByCreation, sure: isSure, candidates: () => this.#withMember(member) });
+    }
     if (status !== undefined) {
       const candidates = () => this.#inStatus(status);
       walks.push({ ordered: isByCreation, sure: isAll, candidates });
@@ -84,10 +88,6 @@ export class Walks {
     // With a status it is found among those in that status.
     if (status === undefined || !isByCreation) {
       walks.push({ ...this.#inOrder(sort_by), sure: isAll && status === undefined });
-    }
-    const isSure = asked === 1 && !isPartial && status === undefined;
-    for (const member of membersAsked(metadata)) {
-      walks.push({ ordered: isByCreation, sure: isSure, candidates: () => this.#withMember(member) });
     }
     return walks;
   }
