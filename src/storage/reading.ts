@@ -1,4 +1,4 @@
-import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { Checkpoint } from "../model/checkpoint.ts";
 import { endOf, type EventChunk, type Fact } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
@@ -6,7 +6,7 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { readList, readWhole, type ValueSource } from "./channels.ts";
 import { unseal } from "./envelope.ts";
-import { eventsPrefix, lastSegment, ordinal, parseOrdinal, within } from "./keys.ts";
+import { eventsPrefix, ordinal, parseOrdinal, within } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 
 /** Segments read in one turn: about half a millisecond. */
@@ -55,15 +55,6 @@ function advance(reading: Generator<void>): boolean {
 async function rest(reading: Generator<void>, scheduler: Scheduler): Promise<void> {
   do await new Promise<void>((resolve) => scheduler.soon(resolve));
   while (!advance(reading));
-}
-
-/** What tasks have left, under the prefix of one checkpoint. */
-export async function readWrites(kv: Kv, key: ThreadKey, prefix: string): Promise<readonly TaskWrites[]> {
-  const found: TaskWrites[] = [];
-  for await (const [at, bytes] of kv.entries(within(prefix))) {
-    found.push(unseal(bytes, key, `what task ${lastSegment(at)} left`) as TaskWrites);
-  }
-  return found;
 }
 
 /** The stored chunks of one run. */

@@ -136,7 +136,7 @@ const notValid: readonly Case[] = [
   ["GET", `${RUNS}?metadata=x`, undefined, "metadata"],
   ["GET", "/threads/:thread/state?subgraphs=maybe", undefined, "subgraphs"],
   ["POST", `${RUN}/cancel?reason=taken&action=rollback`, undefined, "reason"],
-  ["POST", "/threads", { ttl: 5 }, "ttl"],
+  ["POST", "/threads", { ttl: { ttl: "soon" } }, "ttl.ttl"],
   ["POST", "/threads", { supersteps: [{}] }, "supersteps[0].updates"],
 ];
 
@@ -165,13 +165,14 @@ const unknown: readonly Case[] = [
   ["GET", `/assistants/${NOBODY}`, undefined, "Assistant not found"],
   ["GET", "/assistants/nope", undefined, "Assistant not found"],
   ["POST", "/assistants", { graph_id: "nope" }, 'There is no graph "nope"'],
+  ["PATCH", `/threads/${NOBODY}`, {}, `Thread with ID ${NOBODY} not found`],
+  ["DELETE", `/threads/${NOBODY}`, undefined, `Thread with ID ${NOBODY} not found`],
+  ["POST", `/threads/${NOBODY}/copy`, undefined, `Thread with ID ${NOBODY} not found`],
   // Routes.
   ["GET", "/", undefined, "Not Found"],
   ["GET", "/nowhere", undefined, "Not Found"],
   ["GET", "/threads", undefined, "Not Found"],
-  ["PATCH", "/threads/:thread", {}, "Not Found"],
-  ["DELETE", "/threads/:thread", undefined, "Not Found"],
-  ["POST", "/threads/search", {}, "Not Found"],
+  ["DELETE", "/threads/:thread/state", undefined, "Not Found"],
   ["POST", "/runs/later", run({}), "Not Found"],
 ];
 
