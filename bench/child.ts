@@ -85,6 +85,13 @@ export class ServerProcess {
     return this.#ask("collect");
   }
 
+  /** Asks a control for something that only it does; resolves once it is done. */
+  async perform(asked: unknown): Promise<void> {
+    const answer = hear(this.#child, "server", 300_000);
+    this.#child.send({ asked });
+    await answer;
+  }
+
   async #ask(ask: "stats" | "collect"): Promise<ServerStats> {
     const answer = hear<{ stats: ServerStats }>(this.#child, "server", 20_000);
     this.#child.send({ ask });

@@ -13,6 +13,7 @@ import { controls } from "./rows/controls.ts";
 import { rows } from "./rows/heddle.ts";
 import type { Bench, Figures, Row } from "./rows/row.ts";
 import { crowds } from "./rows/crowds.ts";
+import { hosted } from "./rows/hosted.ts";
 import { searches } from "./rows/searches.ts";
 import { special } from "./rows/special.ts";
 import { watched } from "./rows/watched.ts";
@@ -26,6 +27,7 @@ const all: readonly Row[] = [
   ...watched,
   ...workers,
   ...searches,
+  ...hosted,
 ];
 
 /** The rows asked for, each behind the controls that it needs. */

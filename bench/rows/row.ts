@@ -22,6 +22,8 @@ export const figures = {
   bytes_1: { title: "bytes stored, run 1", digits: 0 },
   bytes_100: { title: "bytes, run 100 : run 1", digits: 2 },
   bytes_500: { title: "bytes, run 500 : run 1", digits: 2 },
+  bytes_10: { title: "bytes stored, run 10", digits: 0 },
+  bytes_400: { title: "bytes, run 400 : run 10", digits: 2 },
   select_us: { title: "GET state?select=, run 500: CPU us", digits: 1 },
   disk_bytes: { title: "bytes to disk a run, compactions too", digits: 0 },
   heap_bytes: { title: "heap bytes a thread", digits: 0 },
@@ -61,6 +63,8 @@ export interface HeddleOptions {
   readonly slots?: number;
   /** Worker threads for node bodies; absent: they run beside everything else. */
   readonly workers?: number;
+  /** Serves the LangGraph.js graph `ten` too. */
+  readonly langGraph?: boolean;
   /** API keys, as {@link import("../../src/app.ts").AppOptions.keys}. */
   readonly keys?: readonly string[];
 }

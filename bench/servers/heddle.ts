@@ -4,19 +4,31 @@ import { noLimits } from "../../actors/gate.ts";
 import { createApp } from "../../src/app.ts";
 import { cold } from "../cold.ts";
 import * as graphs from "../graphs.ts";
+import { langGraphOf, type LoadedLangGraph } from "../../src/langgraph/loaded.ts";
 import type { HeddleOptions } from "../rows/row.ts";
 import { ownStats, reportOver } from "./report.ts";
 
 const [, , given = "{}"] = process.argv;
-const { data = "", idle, slots, keys, workers } = JSON.parse(given) as HeddleOptions;
+const { data = "", idle, slots, keys, workers, langGraph = false } = JSON.parse(given) as HeddleOptions;
 // Workers load what a configuration names, from files.
 const file = fileURLToPath(new URL("../graphs.js", import.meta.url));
 const burn = { path: file, graphs: { burn: { file, name: "burn" } }, env: {} };
 const { burn: _, ...others } = graphs;
+
+/** The graph of the hosted rows. The others do without LangGraph.js: it costs memory and a start. */
+async function langGraphs(): Promise<ReadonlyMap<string, LoadedLangGraph>> {
+  if (!langGraph) return new Map();
+  const compiled = (await import("../langgraph.ts")).ten();
+  const loaded = await langGraphOf({ file: import.meta.filename, found: compiled, given: compiled });
+  if (loaded === undefined) throw new TypeError("It is no graph of LangGraph.js");
+  return new Map([["ten", loaded]]);
+}
+
 const app = await createApp({
   ...(workers === undefined
     ? { graphs: { ...graphs, cold } }
     : { config: burn, workers, graphs: { ...others, cold } }),
+  langGraphs: await langGraphs(),
   data,
   webhooks: { allow_internal: true },
   ...(keys === undefined ? {} : { keys }),

@@ -1,0 +1,119 @@
+import type { ServerProcess } from "../child.ts";
+import { question } from "../langgraph.ts";
+import { cpuOf } from "../proc.ts";
+import type { Asked } from "../servers/memorysaver.ts";
+import { body } from "./heddle.ts";
+import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";
+import type { Bench, Figures, Row } from "./row.ts";
+
+/** A graph of LangGraph.js, hosted, and the same one called in process with `MemorySaver`. */
+
+/** Threads at work at once. */
+const CLIENTS = 8;
+/** Threads that grow side by side. */
+const GROWING = 4;
+const WINDOW = 10;
+const WARM = 400;
+const FRESH = 1_500;
+
+const scaled = (count: number, { scale }: Bench) => Math.max(CLIENTS, Math.round(count * scale));
+
+/** `runs` of each thread. */
+function asking(threads: readonly string[], runs: number): Request {
+  const sticky = runs > 1;
+  return {
+    connections: Math.min(CLIENTS, threads.length),
+    method: "POST",
+    paths: threads.map((id) => `/threads/${id}/runs/wait`),
+    total: threads.length * runs,
+    sticky,
+    body: body("ten", question),
+    answer: "text",
+  };
+}
+
+async function warm(bench: Bench, server: ServerProcess): Promise<void> {
+  await perform(bench, server, asking(await makeThreads(bench, server, scaled(WARM, bench)), 1));
+}
+
+const withHeddle = (bench: Bench, use: (server: ServerProcess) => Promise<Figures>) =>
+  withServer(bench.heddle({ langGraph: true }), async (server) => {
+    await warm(bench, server);
+    return use(server);
+  });
+
+/** LangGraph.js alone: `before` runs of each of some threads, then `runs` that are measured. */
+const withLangGraph = (bench: Bench, threads: number, before: number, runs: number): Promise<Figures> =>
+  withServer(bench.control("memorysaver"), async (server) => {
+    const ids = (some: string, count: number) => Array.from({ length: count }, (_, i) => `${some} ${i}`);
+    const given = { clients: CLIENTS, last: true } as const;
+    await server.perform({ ...given, threads: ids("warm", scaled(WARM, bench)), runs: 1 } satisfies Asked);
+    const asked = { ...given, threads: ids("measured", threads) };
+    if (before > 0) await server.perform({ ...asked, runs: before, last: false } satisfies Asked);
+    const cpu = cpuOf(server.pid);
+    const start = performance.now();
+    await server.perform({ ...asked, runs } satisfies Asked);
+    const seconds = (performance.now() - start) / 1000;
+    const operations = threads * runs;
+    return { per_s: operations / seconds, cpu_us: ((cpuOf(server.pid) - cpu) / operations) * 1e6 };
+  });
+
+/** Runs of a thread before those around its `n`th are measured. */
+const beforeRun = (n: number, { scale }: Bench) => Math.max(WINDOW, Math.round(n * scale)) - WINDOW / 2;
+
+async function window(bench: Bench, server: ServerProcess, threads: readonly string[]): Promise<Figures> {
+  return (await measure(bench, server, asking(threads, WINDOW))).figures;
+}
+
+const figures = ["cpu_us"] as const;
+
+export const hosted: readonly Row[] = [
+  {
+    name: "memorysaver-10",
+    what: `a LangGraph.js graph of ten nodes called in process, with MemorySaver: a new thread each time, ${CLIENTS} at once`,
+    run: (bench) => withLangGraph(bench, scaled(FRESH, bench), 0, 1),
+  },
+  {
+    name: "hosted-10",
+    what: `the same graph hosted: runs/wait, a new thread each time, ${CLIENTS} clients`,
+    target: "within 1.5 times the CPU in process",
+    against: figures.map((figure) => ({ row: "memorysaver-10", figure })),
+    run: (bench) =>
+      withHeddle(bench, async (server) => {
+        const threads = await makeThreads(bench, server, scaled(FRESH, bench));
+        return (await measure(bench, server, asking(threads, 1))).figures;
+      }),
+  },
+  {
+    name: "memorysaver-run-100",
+    what: `memorysaver-10, ${WINDOW} runs around the 100th of each of ${GROWING} threads`,
+    run: (bench) => withLangGraph(bench, GROWING, beforeRun(100, bench), WINDOW),
+  },
+  {
+    name: "hosted-run-100",
+    what: `hosted-10, ${WINDOW} runs around the 100th of each of ${GROWING} threads`,
+    target: "no more CPU than in process",
+    against: figures.map((figure) => ({ row: "memorysaver-run-100", figure })),
+    run: (bench) =>
+      withHeddle(bench, async (server) => {
+        const threads = await makeThreads(bench, server, GROWING);
+        await perform(bench, server, asking(threads, beforeRun(100, bench)));
+        return window(bench, server, threads);
+      }),
+  },
+  {
+    name: "hosted-bytes",
+    what: `hosted-10, bytes handed to storage for a run: ${WINDOW} runs around the 10th and the 400th of each of ${GROWING} threads`,
+    target: "run 400 within 1.2 of run 10",
+    run: (bench) =>
+      withHeddle(bench, async (server) => {
+        const threads = await makeThreads(bench, server, GROWING);
+        const [first, last] = [beforeRun(10, { ...bench, scale: 1 }), beforeRun(400, bench)];
+        await perform(bench, server, asking(threads, first));
+        const { stored_bytes: early = Number.NaN } = await window(bench, server, threads);
+        if (last > first + WINDOW) await perform(bench, server, asking(threads, last - first - WINDOW));
+        const { stored_bytes: late = Number.NaN, cpu_us = Number.NaN } = await window(bench, server, threads);
+        return { cpu_us, bytes_10: early, bytes_400: late / early };
+      }),
+  },
+];
