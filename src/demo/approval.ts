@@ -5,20 +5,31 @@ interface Verdict {
   readonly note?: string;
 }
 
-/** Any Standard Schema would do (zod, valibot, arktype); this one is written out, to need no package. */
-const verdict: Schema<unknown, Verdict> = {
-  "~standard": {
-    version: 1,
-    vendor: "demo",
-    validate(answer) {
-      const { ok, note } = (answer ?? {}) as { ok?: unknown; note?: unknown };
-      if (typeof ok !== "boolean") {
-        return { issues: [{ message: "must be true (send it) or false", path: ["ok"] }] };
-      }
-      return { value: typeof note === "string" ? { ok, note } : { ok } };
-    },
+/** What people make a form of. */
+const form = {
+  type: "object",
+  properties: {
+    ok: { type: "boolean", title: "Send it?" },
+    note: { type: "string", title: "Note", description: "What to write otherwise, if it is not to be sent." },
   },
+  required: ["ok"],
 };
+
+const standard = {
+  version: 1,
+  vendor: "demo",
+  validate(answer: unknown) {
+    const { ok, note } = (answer ?? {}) as { ok?: unknown; note?: unknown };
+    if (typeof ok !== "boolean") {
+      return { issues: [{ message: "must be true (send it) or false", path: ["ok"] }] };
+    }
+    return { value: typeof note === "string" ? { ok, note } : { ok } };
+  },
+  jsonSchema: { input: () => form, output: () => form },
+} as const;
+
+/** Any Standard Schema would do (zod, valibot, arktype); this one is written out, to need no package. */
+const verdict: Schema<unknown, Verdict> = { "~standard": standard };
 
 /** Writes a draft, asks a human about it, and sends it, writes it anew (refused with a note) or lets it be. */
 export default graph({
@@ -30,11 +41,14 @@ export default graph({
     log: list<string>(),
   },
   nodes: {
-    write: async (state) => ({
-      draft: `Draft ${state.log.length + 1}: ${state.topic}`,
-      sent: false,
-      log: [`wrote about ${state.topic}`],
-    }),
+    write: async (state, ctx) => {
+      ctx.log.info("writing a draft", { topic: state.topic });
+      return {
+        draft: `Draft ${state.log.length + 1}: ${state.topic}`,
+        sent: false,
+        log: [`wrote about ${state.topic}`],
+      };
+    },
     review: async (state, ctx) => {
       const question = { question: "Send it? Answer with ok, and a note if not.", draft: state.draft };
       const { ok, note } = await ctx.interrupt(question, { schema: verdict });

@@ -1,29 +1,19 @@
 import { toStorable, type JsonObject } from "../model/json.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { NodeIo } from "../ports/host.ts";
-import type { Logger } from "../ports/logger.ts";
 import type { Ctx, Log } from "../graph/context.ts";
+import { logOf, type LogDeps } from "./log-lines.ts";
 import { messageMaker } from "./message.ts";
 import type { Questions } from "./questions.ts";
 import { asking, sideBySide } from "./sides.ts";
 import { AttemptStore } from "./node-store.ts";
 import { Steps, stepper } from "./steps.ts";
 
-function loggerOf(call: NodeCall, logger: Logger): Log {
-  const where = { run_id: call.run, thread_id: call.thread, node: call.node };
-  return {
-    debug: (message, fields) => logger.debug(message, { ...fields, ...where }),
-    info: (message, fields) => logger.info(message, { ...fields, ...where }),
-    warn: (message, fields) => logger.warn(message, { ...fields, ...where }),
-    error: (message, fields) => logger.error(message, { ...fields, ...where }),
-  };
-}
-
 /** What a node's body may do. `check` throws once the attempt is over. */
 export function contextOf(
   call: NodeCall,
   io: NodeIo,
-  logger: Logger,
+  logs: LogDeps,
   questions: Questions,
   check: () => void,
   named: (id: string) => void,
@@ -50,7 +40,7 @@ export function contextOf(
     ns: call.ns,
     store: new AttemptStore(io, check),
     get log() {
-      return (log ??= loggerOf(call, logger));
+      return (log ??= logOf(call, io, logs));
     },
     "~sides": (sides) => sideBySide(ctx, "", questions.ask, sides, { questions, steps, check }),
   };

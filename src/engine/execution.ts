@@ -44,6 +44,7 @@ function backoffOf({ initial, factor, max, jitter }: RetryRule): Backoff {
 }
 
 type Returned = Extract<TaskOutcome, { kind: "returned" }>;
+type Interrupted = Extract<TaskOutcome, { kind: "interrupted" }>;
 type Refused = NonNullable<Extract<TaskOutcome, { kind: "failed" }>["refused"]>;
 
 /** One attempt of one run over one native graph. */
@@ -129,7 +130,7 @@ export class NativeExecution implements Execution {
     const task = this.#task(id);
     switch (outcome.kind) {
       case "interrupted":
-        return this.#interrupted(task, outcome.interrupts);
+        return this.#interrupted(task, outcome);
       case "failed":
         return outcome.refused === undefined
           ? this.#failed(task, outcome.error, outcome.waiting)
@@ -179,11 +180,11 @@ export class NativeExecution implements Execution {
     return schema === undefined ? state : parse(schema, state, `the input of node "${name}"`);
   }
 
-  #interrupted(task: PlannedTask, interrupts: readonly Interrupt[]): Settled {
+  #interrupted(task: PlannedTask, { interrupts, schemas }: Interrupted): Settled {
     const { held, left } = this.#frame;
     if (interrupts.length === 0) held.add(task.id);
     const resumes = withoutInward(left.get(task.id)?.resumes ?? [], interrupts);
-    return this.#left(task, "interrupted", { interrupts, resumes }, []);
+    return this.#left(task, "interrupted", { interrupts, resumes, ...(schemas && { schemas }) }, []);
   }
 
   /** It goes on in the graph above: what it says to that one is kept in the place of an update. */
@@ -233,13 +234,14 @@ export class NativeExecution implements Execution {
   }
 
   /** Answers were refused by their schemas: the questions wait again, without them. */
-  #refused(task: PlannedTask, error: PlainError, { interrupts, places }: Refused): Settled {
+  #refused(task: PlannedTask, error: PlainError, { interrupts, places, schemas }: Refused): Settled {
     this.#refusal = true;
     const given = withoutInward(this.#frame.left.get(task.id)?.resumes ?? [], interrupts);
     const kept: unknown[] = given.map((one, place) => (places.includes(place) ? null : one));
     while (kept.length > 0 && kept.at(-1) === null) kept.pop();
     const fact = this.#frame.resultFact(task, { error, interrupts });
-    return { error, ...this.#left(task, "failed", { error, interrupts, resumes: kept }, [{ fact }]) };
+    const leavings = { error, interrupts, resumes: kept, ...(schemas && { schemas }) };
+    return { error, ...this.#left(task, "failed", leavings, [{ fact }]) };
   }
 
   #left(

@@ -10,6 +10,7 @@ import { subgraphAt } from "../graph/definition.ts";
 import type { GraphRegistry } from "../graph/registry.ts";
 import { ResultCache } from "./cache.ts";
 import { contextOf } from "./context.ts";
+import { keepFailure, stackOf } from "./log-lines.ts";
 import { failure, Questions } from "./questions.ts";
 import { isRetryable } from "./retryable.ts";
 
@@ -21,9 +22,9 @@ export interface HostDeps {
 
 /** Runs node bodies in this thread. */
 export function localHost(registry: GraphRegistry, { logger, clock }: HostDeps): Host {
-  const cache = new ResultCache();
+  const parts = { registry, logger, clock, cache: new ResultCache() };
   return {
-    run: (call, io) => attempt({ registry, logger, clock, cache }, call, io),
+    run: (call, io) => attempt(parts, call, io),
     close: () => Promise.resolve(),
   };
 }
@@ -62,11 +63,8 @@ class AttemptIo implements NodeIo {
   }
 }
 
-async function attempt(
-  { registry, logger, clock, cache }: Parts,
-  call: NodeCall,
-  io: NodeIo,
-): Promise<TaskOutcome> {
+async function attempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOutcome> {
+  const { registry, clock, cache } = parts;
   const own = new AttemptIo(io);
   const check = () => {
     if (own.over)
@@ -87,7 +85,7 @@ async function attempt(
     try {
       let streamed: string[] | undefined;
       const named = (id: string) => void (streamed ??= []).push(id);
-      const value = await node.run(call.input, contextOf(call, own, logger, questions, check, named));
+      const value = await node.run(call.input, contextOf(call, own, parts, questions, check, named));
       outcome = streamed === undefined ? { kind: "returned", value } : { kind: "returned", value, streamed };
     } catch (thrown) {
       outcome = failure(thrown);
@@ -97,7 +95,7 @@ async function attempt(
     // A body that swallowed the pause, or threw something else on its way out, waits all the same.
     const waits = questions.outcome();
     if (waits !== undefined) return waits;
-    if (reason !== undefined && !own.signal.aborted) tell(logger, call, reason.thrown);
+    if (reason !== undefined && !own.signal.aborted) tell(parts, call, own, reason.thrown);
     if (key !== null && node.cache !== null && outcome.kind === "returned") {
       cache.keep(node, node.cache, key, outcome.value, clock.mono());
     }
@@ -109,10 +107,12 @@ async function attempt(
   }
 }
 
-/** Clients are told what was thrown, and never where: that is for those who wrote the node. */
-function tell(logger: Logger, call: NodeCall, thrown: unknown): void {
+/** Clients are told what was thrown; where, only those are who ask for the log lines. */
+function tell({ logger, clock }: Parts, call: NodeCall, io: NodeIo, thrown: unknown): void {
   const { graph, node, ns, run, thread, attempt: begun, try: tried } = call;
   const { error, message } = plainError(thrown);
+  const what = `${error}: ${message}`;
+  keepFailure(call, io, clock, what, thrown);
   logger.warn("a node failed", {
     graph,
     node,
@@ -121,9 +121,6 @@ function tell(logger: Logger, call: NodeCall, thrown: unknown): void {
     thread_id: thread,
     attempt: begun,
     try: tried,
-    error:
-      thrown instanceof Error && typeof thrown.stack === "string"
-        ? thrown.stack.slice(0, 8_192)
-        : `${error}: ${message}`,
+    error: stackOf(thrown) ?? what,
   });
 }

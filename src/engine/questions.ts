@@ -1,9 +1,10 @@
 import { plainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
-import { toStorable } from "../model/json.ts";
-import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
+import { type JsonObject, toStorable } from "../model/json.ts";
+import type { AnswerSchemas, NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Ctx } from "../graph/context.ts";
 import { asAnswer, MOST_QUESTIONS, Paused, taskNs, toInterrupt } from "../graph/interrupts.ts";
+import { jsonSchemaOf } from "../graph/json-schema.ts";
 import { describe, validate, type Schema } from "../graph/schema.ts";
 
 /**
@@ -16,6 +17,9 @@ interface Scope {
   asked: number;
 }
 
+/** Characters of a JSON Schema that goes with a question: clients make a form of it, and can do without. */
+const LONGEST_SCHEMA = 32_768;
+
 /** The questions that one attempt of a task asks. The n-th gets the n-th answer. */
 export class Questions {
   readonly #call: NodeCall;
@@ -23,6 +27,7 @@ export class Questions {
   /** Those without an answer, or with one that was refused, in the order in which they were asked. */
   readonly #waiting: Interrupt[] = [];
   readonly #refused: number[] = [];
+  #schemas: Record<string, JsonObject> | undefined;
   #error: PlainError | undefined;
   readonly #root: Scope = { base: 0, stride: 1, asked: 0 };
   /** Of those who ask side by side. */
@@ -80,12 +85,12 @@ export class Questions {
     const answer = asAnswer(this.#call.resumes[place]);
     const question = toInterrupt(this.#ns, place, toStorable(value, "interrupt"));
     if (answer === null) {
-      this.#waiting.push(question);
+      this.#wait(question, schema);
       throw new Paused();
     }
     const checked = accept(answer.value, schema);
     if (checked.ok) return checked.value;
-    this.#waiting.push(question);
+    this.#wait(question, schema);
     this.#refused.push(place);
     this.#error ??= {
       error: "InvalidResumeError",
@@ -94,12 +99,21 @@ export class Questions {
     throw new Paused();
   }
 
+  #wait(question: Interrupt, schema: Schema | undefined): void {
+    this.#waiting.push(question);
+    const described = schema === undefined ? null : jsonSchemaOf(schema, "input");
+    if (described === null || JSON.stringify(described).length > LONGEST_SCHEMA) return;
+    (this.#schemas ??= {})[question.id] = described;
+  }
+
   /** How the attempt ends because of its questions; undefined when none of them waits. */
   outcome(): TaskOutcome | undefined {
     if (this.#waiting.length === 0) return undefined;
     const interrupts = this.#waiting;
-    if (this.#error === undefined) return { kind: "interrupted", interrupts };
-    return { kind: "failed", error: this.#error, refused: { interrupts, places: this.#refused } };
+    const schemas: { schemas?: AnswerSchemas } =
+      this.#schemas === undefined ? {} : { schemas: this.#schemas };
+    if (this.#error === undefined) return { kind: "interrupted", interrupts, ...schemas };
+    return { kind: "failed", error: this.#error, refused: { interrupts, places: this.#refused, ...schemas } };
   }
 }
 

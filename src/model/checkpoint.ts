@@ -81,6 +81,8 @@ export interface TaskWrites {
   readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
   /** The ones that wait for an answer. */
   readonly interrupts: readonly Interrupt[];
+  /** What answers they take, as JSON Schemas by the interrupts' ids, where that is known. */
+  readonly schemas?: { readonly [interrupt: string]: JsonObject };
   /** Answers to its interrupts, in the order in which the node asks, in the engine's own form. */
   readonly resumes: readonly unknown[];
   readonly steps: JsonObject;

@@ -74,6 +74,18 @@ export type Fact =
     }
   /** `ctx.emit(data)`. */
   | { readonly t: "custom"; readonly ns: string; readonly data: unknown }
+  /** A line of the log of `task`, at epoch milliseconds `at`; `stack`: where it failed. */
+  | {
+      readonly t: "log";
+      readonly ns: string;
+      readonly task: string;
+      readonly node: string;
+      readonly level: "debug" | "info" | "warn" | "error";
+      readonly at: number;
+      readonly message: string;
+      readonly fields?: JsonObject;
+      readonly stack?: string;
+    }
   /** A streamed message begins; its tokens name it by this event's id. */
   | {
       readonly t: "message";
@@ -108,6 +120,7 @@ export const slots = {
   result: ["updates", "tasks", "debug", "events", "events", "events"],
   interrupt: ["updates", "values", "events", "events", "events"],
   custom: ["custom"],
+  log: ["logs"],
   message: ["messages", "events"],
   token: ["messages-tuple", "messages", "events"],
   piece: ["messages-tuple", "messages", "events"],

@@ -28,6 +28,7 @@ export const streamModes = [
   "tasks",
   "checkpoints",
   "events",
+  "logs",
 ] as const;
 
 export type StreamMode = (typeof streamModes)[number];

@@ -48,6 +48,9 @@ export interface Step {
   readonly values: JsonObject;
 }
 
+/** What answers questions take, as JSON Schemas by the questions' ids, where that is known. */
+export type AnswerSchemas = NonNullable<TaskWrites["schemas"]>;
+
 /** What became of a task's attempt, as the host saw it. */
 export type TaskOutcome =
   | {
@@ -58,7 +61,11 @@ export type TaskOutcome =
       /** By an earlier task, and kept: the body did not run. */
       readonly cached?: true;
     }
-  | { readonly kind: "interrupted"; readonly interrupts: readonly Interrupt[] }
+  | {
+      readonly kind: "interrupted";
+      readonly interrupts: readonly Interrupt[];
+      readonly schemas?: AnswerSchemas;
+    }
   | {
       readonly kind: "failed";
       readonly error: PlainError;
@@ -67,7 +74,11 @@ export type TaskOutcome =
       /** Questions that wait all the same: of a subgraph, of which another task failed. */
       readonly waiting?: readonly Interrupt[];
       /** It failed because answers were refused: the questions that wait (again), and the answers' places in `resumes`. */
-      readonly refused?: { readonly interrupts: readonly Interrupt[]; readonly places: readonly number[] };
+      readonly refused?: {
+        readonly interrupts: readonly Interrupt[];
+        readonly schemas?: AnswerSchemas;
+        readonly places: readonly number[];
+      };
     };
 
 /** Pauses between the tries of a node, in milliseconds. */

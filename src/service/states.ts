@@ -5,6 +5,7 @@ import { contains, type JsonObject } from "../model/json.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
+import { type Question, questionsOf } from "./questions.ts";
 import { checkpointOf, metadataOf } from "./records.ts";
 import { latestAt, snapshot, type Asked, type StateSelection } from "./snapshot.ts";
 import { writeOf, type UpdateRequest } from "./supersteps.ts";
@@ -41,6 +42,11 @@ export interface States {
    * @throws ServiceError as {@link ThreadSystem.update} does, and `validation.failed`
    */
   update(key: ThreadKey, place: StatePlace, update: UpdateRequest): Promise<JsonObject>;
+  /**
+   * The questions that wait, each with what it takes for an answer: states have the interrupts alone.
+   * @throws ServiceError `thread.not_found`
+   */
+  questions(key: ThreadKey): Promise<readonly Question[]>;
 }
 
 interface Deps {
@@ -136,6 +142,8 @@ export function createStates({ system, journal, engine }: Deps): States {
         }
         return states;
       }),
+
+    questions: questionsOf(journal),
 
     async update(key, { ns, id }, update) {
       const supersteps = [[writeOf(update, "")]];

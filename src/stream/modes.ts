@@ -1,5 +1,6 @@
 import { type Fact, slots } from "../model/event.ts";
 import type { StreamMode } from "../model/run.ts";
+import { toIso } from "../model/time.ts";
 import { andThen } from "../ports/eventually.ts";
 import {
   checkpointEvents,
@@ -113,6 +114,15 @@ const table: ModeTable = {
     custom: {
       put(fact, id, page) {
         if (shows(fact.ns, page)) page.put(id, named("custom", fact.ns), json(fact.data));
+      },
+    },
+  },
+  log: {
+    logs: {
+      put({ ns, at, task, node, level, message, fields, stack }, id, page) {
+        if (!shows(ns, page)) return;
+        const line = { timestamp: toIso(at), task, node, level, message, fields, stack };
+        page.put(id, named("logs", ns), json(line));
       },
     },
   },

@@ -18,6 +18,8 @@ export function weigh(fact: Fact, values: JsonObject | undefined): number {
       return BASE + fact.text.length;
     case "custom":
       return BASE + size(fact.data, DEPTH);
+    case "log":
+      return 2 * BASE + fact.message.length + (fact.stack?.length ?? 0) + size(fact.fields, DEPTH);
     case "piece":
       return BASE + size(fact.chunk, DEPTH);
     case "result":

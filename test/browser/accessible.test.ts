@@ -25,7 +25,7 @@ async function faults(page: Page, where: string): Promise<string[]> {
 }
 
 describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { timeout: 60_000 }, () => {
-  beforeAll(buildPages);
+  beforeAll(buildPages, 60_000);
 
   test("axe-core finds no serious fault, light and dark; on a phone nothing sticks out", async () => {
     const { url } = await serve();

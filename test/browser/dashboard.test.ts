@@ -23,7 +23,7 @@ const marked = (page: Page, mark: string): Promise<string[]> =>
   );
 
 describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages);
+  beforeAll(buildPages, 60_000);
 
   test("a run is started, its tokens appear one by one, it is followed step by step and found again by its link", async () => {
     const { talking, say, end } = talker(["Good ", "morning ", "sir"]);
@@ -94,15 +94,15 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
     await page.waitForSelector('legend:has-text("review asks")');
     expect(await page.innerText(".question")).toContain("Draft 1: tea");
+    await page.click('.ways button:has-text("JSON")');
     await page.fill(".question textarea", '{"ok": ');
     expect(await page.innerText('.question [role="alert"]')).toContain("No JSON yet");
     expect(await page.isDisabled('button:has-text("Send answer")')).toBe(true);
     await page.fill(".question textarea", '{"ok": false, "note": "longer"}');
     await page.click('button:has-text("Send answer")');
     await page.waitForSelector('.question:has-text("Draft 3: tea (longer)")');
-    await page.click('.ways button:has-text("Fields")');
-    await page.fill('[aria-label="Name of field 1"]', "ok");
-    await page.fill('[aria-label="Value of field 1"]', "true");
+    await page.waitForSelector('.hint:has-text("Still to be filled in: ok")');
+    await page.getByRole("radio", { name: "yes" }).check();
     await page.focus('button:has-text("Send answer")');
     await page.keyboard.press("Enter");
     await expect.poll(() => status(page)).toBe("idle");
@@ -188,7 +188,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
 });
 
 describe("its address", () => {
-  beforeAll(buildPages);
+  beforeAll(buildPages, 60_000);
   const html = { accept: "text/html,*/*;q=0.8" };
 
   test("gives the page to browsers, with a policy that lets it ask nobody else; programs are told what they were", async () => {

@@ -51,7 +51,7 @@ interface Told {
 const told = (page: Page): Promise<Told[]> => page.evaluate("window.told");
 
 describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages);
+  beforeAll(buildPages, 60_000);
 
   test("its charts move with a run: the graph, the run and the thread; nothing foreign is asked, nothing complains", async () => {
     const { held, waits, open } = gated();

@@ -46,7 +46,7 @@ const names = (page: Page): Promise<string[]> =>
   page.$$eval("a.thread", (rows) => rows.map((row) => row.querySelector(".name")?.textContent ?? ""));
 
 describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 120_000 }, () => {
-  beforeAll(buildPages);
+  beforeAll(buildPages, 60_000);
 
   test("10,000 of them scroll smoothly, the last one is reached, and a new one appears by itself", async () => {
     const { url } = await serve();

@@ -209,6 +209,7 @@ export function protocol(
       at: async (...args) => (note("states.at", ...args), { values: {} }),
       history: async (...args) => (note("states.history", ...args), []),
       update: async (...args) => (note("states.update", ...args), { checkpoint: {} }),
+      questions: async (...args) => (note("states.questions", ...args), []),
       ...overrides.states,
     },
     runs: {

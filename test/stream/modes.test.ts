@@ -87,7 +87,7 @@ const begin: Fact = { t: "message", id: MESSAGE, name: null, ns: "", meta };
 
 type Emitted = readonly [fact: Fact, values?: JsonObject];
 
-/** A whole run: the ids of its facts' first events are 0, 2, 8, 14, 17, 19, 22, 25, 28, 31, 37 and 43. */
+/** A whole run: the ids of its facts' first events are 0, 2, 8, 14, 17, 19, 22, 25, 28, 31, 37, 43 and 44. */
 const whole: readonly Emitted[] = [
   [{ t: "start", attempt: 1 }],
   [checkpoint(BEFORE, -1, true), before],
@@ -111,6 +111,18 @@ const whole: readonly Emitted[] = [
   [{ ...result, update: { messages: [answer] }, interrupts: [] }],
   [checkpoint(LAST, 1), last],
   [{ t: "custom", ns: "", data: { any: "thing" } }],
+  [
+    {
+      t: "log",
+      ns: "",
+      task: TASK,
+      node: "ask",
+      level: "info",
+      at: AT + 3000,
+      message: "asked",
+      fields: { words: 2 },
+    },
+  ],
 ];
 
 async function shown(facts: readonly Emitted[], mode: StreamMode, after = -1, subgraphs = false) {
@@ -220,6 +232,13 @@ const table: {
   ],
   updates: [[31, "updates", { ask: { messages: [answer] } }]],
   custom: [[43, "custom", { any: "thing" }]],
+  logs: [
+    [
+      44,
+      "logs",
+      { timestamp: at(3), task: TASK, node: "ask", level: "info", message: "asked", fields: { words: 2 } },
+    ],
+  ],
   checkpoints: [
     [3, "checkpoints", snapshots[0]],
     [9, "checkpoints", snapshots[1]],
@@ -292,7 +311,7 @@ describe.each(streamModes.map((mode) => [mode] as const))("%s", (mode) => {
   });
 
   test("from anywhere in the run, the rest of it is the same", async () => {
-    for (let after = 0; after < 44; after++) {
+    for (let after = 0; after < 45; after++) {
       const rest = table[mode].filter(([id]) => id > after);
       expect(await shown(whole, mode, after), `after ${after}`).toEqual(rest);
     }

@@ -2,6 +2,7 @@ import { ask, read } from "../server.ts";
 import type {
   Assistant,
   Json,
+  Question,
   Run,
   Schemas,
   Thread,
@@ -39,6 +40,7 @@ export const countThreads = (filter: ThreadFilter): Promise<number> =>
 export const createThread = (metadata: Json): Promise<Thread> => read("threads", { body: { metadata } });
 export const getThread = (id: string): Promise<Thread> => read(`threads/${id}`);
 export const deleteThread = (id: string) => ask(`threads/${id}`, { method: "DELETE" });
+export const getQuestions = (id: string): Promise<readonly Question[]> => read(`threads/${id}/interrupts`);
 export const getState = (id: string): Promise<ThreadState> => read(`threads/${id}/state`);
 
 export interface HistoryQuery {

@@ -11,6 +11,11 @@ export interface Interrupt {
   readonly ns?: readonly string[];
 }
 
+/** A question that waits, with what it takes for an answer. */
+export interface Question extends Interrupt {
+  readonly response_schema: Schema | null;
+}
+
 /** A thread as a list shows it. */
 export interface ThreadRow {
   readonly thread_id: string;

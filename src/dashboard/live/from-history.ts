@@ -41,6 +41,7 @@ export function fromHistory(run: string, states: readonly ThreadState[]): Trace 
         interrupts,
         tries: 1,
         messages: [],
+        lines: [],
       });
     }
   }

@@ -10,7 +10,7 @@ export interface StreamEvent {
 }
 
 /** The stream modes that a trace is made of. */
-export const TRACED = "debug,messages-tuple,custom";
+export const TRACED = "debug,messages-tuple,custom,logs";
 
 export type TaskStatus = "waiting" | "running" | "retrying" | "done" | "interrupted" | "failed" | "stopped";
 
@@ -31,6 +31,17 @@ export interface Task {
   /** How often it was begun. */
   tries: number;
   readonly messages: string[];
+  readonly lines: LogLine[];
+}
+
+/** A line that a node has logged, or that says where it failed. */
+export interface LogLine {
+  readonly timestamp: string;
+  readonly task: string;
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  readonly fields?: Json;
+  readonly stack?: string;
 }
 
 /** A state as a superstep left it. */
@@ -80,6 +91,7 @@ export class Trace {
     if (mode === "metadata") this.#begun(data);
     else if (mode === "error") this.error = data as { error: string; message: string };
     else if (mode === "custom") this.customs.push({ id: event.id, ns, data });
+    else if (mode === "logs") this.#logged(data as LogLine);
     else if (mode === "messages") this.#said(data);
     else if (mode === "debug") this.#debugged(ns, data as Debug);
     return true;
@@ -130,6 +142,10 @@ export class Trace {
     const path = isJson(metadata) ? String(metadata["langgraph_checkpoint_ns"] ?? "") : "";
     const task = this.tasks.get(path.slice(path.lastIndexOf(":") + 1));
     if (task !== undefined && !task.messages.includes(id)) task.messages.push(id);
+  }
+
+  #logged(line: LogLine): void {
+    this.tasks.get(line.task)?.lines.push(line);
   }
 
   #debugged(ns: string, { type, step, timestamp, payload }: Debug): void {
@@ -201,6 +217,7 @@ const newTask = (id: string, name: string, ns: string, step: number): Task => ({
   interrupts: [],
   tries: 0,
   messages: [],
+  lines: [],
 });
 
 /** Errors of tasks are JSON text. */

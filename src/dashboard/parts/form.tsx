@@ -38,7 +38,24 @@ interface FieldProps {
   readonly onChange: (value: unknown) => void;
 }
 
-function Field({ name, schema, isRequired, value, onChange }: FieldProps) {
+/** The names of what has to be given and is not, with dots to what is within. */
+export function missingIn(schema: Schema, value: unknown): readonly string[] {
+  const plain = plainOf(schema);
+  if (plain.properties === undefined) return value === undefined ? [plain.title ?? "the answer"] : [];
+  const given = isJson(value) ? value : {};
+  return Object.entries(plain.properties).flatMap(([name, inner]) => {
+    const isThere = given[name] !== undefined;
+    const isNeeded = (plain.required?.includes(name) ?? false) && inner.default === undefined;
+    if (!isThere && !isNeeded) return [];
+    return plainOf(inner).properties === undefined
+      ? isThere
+        ? []
+        : [name]
+      : missingIn(inner, given[name]).map((deeper) => `${name}.${deeper}`);
+  });
+}
+
+export function Field({ name, schema, isRequired, value, onChange }: FieldProps) {
   const id = useId();
   const plain = plainOf(schema);
   const hint = schema.description;
@@ -61,6 +78,16 @@ function Field({ name, schema, isRequired, value, onChange }: FieldProps) {
             </option>
           ))}
         </select>
+      ) : plain.type === "boolean" && isRequired && plain.default === undefined ? (
+        // Nothing chosen is not "no".
+        <div id={id} class="bar" role="radiogroup" aria-label={schema.title ?? name}>
+          {[true, false].map((one) => (
+            <label key={String(one)} class="inline">
+              <input type="radio" name={id} checked={value === one} onChange={() => onChange(one)} />{" "}
+              {one ? "yes" : "no"}
+            </label>
+          ))}
+        </div>
       ) : plain.type === "boolean" ? (
         <input
           {...shared}

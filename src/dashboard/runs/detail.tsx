@@ -3,6 +3,7 @@ import { Copy } from "../parts/copy.tsx";
 import { Diff } from "../parts/diff.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { lasting, Status } from "../parts/status.tsx";
+import { LogLines } from "./log-lines.tsx";
 
 interface DetailProps {
   readonly trace: Trace;
@@ -41,6 +42,7 @@ export function Detail({ trace, task, step, onClose }: DetailProps) {
               {task.error}
             </p>
           )}
+          {task.lines.length > 0 && <LogLines lines={task.lines} begunAt={task.begunAt} />}
           {task.interrupts.length > 0 && (
             <Part title="Asks" value={task.interrupts.map(({ value }) => value)} />
           )}

@@ -58,6 +58,7 @@ export function holds(trace: Trace, task: Task, text: string): boolean {
     task.id,
     task.error ?? "",
     said,
+    task.lines.map(({ message, stack = "" }) => `${message} ${stack}`).join(" "),
     JSON.stringify(task.input ?? ""),
     JSON.stringify(task.result ?? ""),
   ].some((part) => part.toLowerCase().includes(wanted));

@@ -1,23 +1,26 @@
-import { useId, useState } from "preact/hooks";
-import { type Interrupt, isJson } from "../api/records.ts";
-import { JsonField } from "../parts/form.tsx";
+import { useState } from "preact/hooks";
+import { type Question, isJson, type Schema } from "../api/records.ts";
+import { missingIn } from "../parts/form.tsx";
 import { JsonTree } from "../parts/json.tsx";
-import { Pairs } from "./pairs.tsx";
+import { Markdown } from "../parts/markdown.tsx";
+import { proposalOf } from "./action.ts";
+import { ProposalForm } from "./proposal.tsx";
+import { FieldsWay, FormWay, JsonWay, TextWay, type Way, WAYS, YesWay } from "./ways.tsx";
 
 interface AnswersProps {
-  readonly interrupts: readonly Interrupt[];
+  readonly questions: readonly Question[];
   readonly onAnswer: (resume: unknown) => Promise<boolean>;
 }
 
 /** What the graph asks, each with a place for the answer. */
-export function Answers({ interrupts, onAnswer }: AnswersProps) {
-  const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(new Map());
+export function Answers({ questions, onAnswer }: AnswersProps) {
+  const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
   const [isSending, setSending] = useState(false);
-  const isMany = interrupts.length > 1;
-  const isReady = interrupts.every(({ id }) => answers.get(id) !== undefined);
+  const isMany = questions.length > 1;
+  const isReady = questions.every(({ id }) => answers.get(id) !== undefined);
   const send = async (given: ReadonlyMap<string, unknown>) => {
     setSending(true);
-    await onAnswer(isMany ? Object.fromEntries(given) : given.get(interrupts[0]?.id ?? ""));
+    await onAnswer(isMany ? Object.fromEntries(given) : given.get(questions[0]?.id ?? ""));
     setSending(false);
   };
   return (
@@ -28,36 +31,54 @@ export function Answers({ interrupts, onAnswer }: AnswersProps) {
         if (isReady && !isSending) void send(answers);
       }}
     >
-      {interrupts.map((interrupt) => (
-        <Question
-          key={interrupt.id}
-          interrupt={interrupt}
-          onChange={(answer) => setAnswers((before) => new Map(before).set(interrupt.id, answer))}
+      {questions.map((question) => (
+        <Asking
+          key={question.id}
+          question={question}
+          onChange={(answer) => setAnswers((before) => new Map(before).set(question.id, answer))}
         />
       ))}
       <div class="bar end">
         <button class="primary" disabled={!isReady || isSending}>
-          {isMany ? `Send ${interrupts.length} answers` : "Send answer"}
+          {isMany ? `Send ${questions.length} answers` : "Send answer"}
         </button>
       </div>
     </form>
   );
 }
 
-const WAYS = [
-  ["fields", "Fields"],
-  ["text", "Text"],
-  ["yes", "Yes / no"],
-  ["json", "JSON"],
-] as const;
-type Way = (typeof WAYS)[number][0];
+/** A form of which nothing must be filled in is an answer as it stands. */
+function initial(questions: readonly Question[]): ReadonlyMap<string, unknown> {
+  const whole = questions.filter(({ response_schema: schema }) => {
+    const form = formOf(schema);
+    return form?.properties !== undefined && missingIn(form, {}).length === 0;
+  });
+  return new Map(whole.map(({ id }) => [id, {}]));
+}
 
-function Question({ interrupt, onChange }: { interrupt: Interrupt; onChange: (answer: unknown) => void }) {
-  const id = useId();
-  const [way, setWay] = useState<Way>("json");
-  const from = interrupt.ns?.[0]?.split(":")[0];
+/** The schema, where a form can be made of it. */
+const formOf = (schema: Schema | null | undefined): Schema | null =>
+  schema === null ||
+  schema === undefined ||
+  (schema.properties === undefined && schema.type === undefined && schema.enum === undefined)
+    ? null
+    : schema;
+
+function Asking({ question, onChange }: { question: Question; onChange: (answer: unknown) => void }) {
+  const schema = formOf(question.response_schema);
+  const proposal = proposalOf(question.value);
+  const ways: readonly Way[] =
+    proposal !== null
+      ? ["action", "json"]
+      : schema !== null
+        ? ["form", "json"]
+        : ["fields", "text", "yes", "json"];
+  const [way, setWay] = useState<Way>(proposal !== null ? "action" : schema !== null ? "form" : "json");
+  const [entered, setEntered] = useState<unknown>(undefined);
+  const from = question.ns?.at(-1)?.split(":")[0];
   const choose = (next: Way) => {
     setWay(next);
+    setEntered(undefined);
     onChange(undefined);
   };
   return (
@@ -65,9 +86,9 @@ function Question({ interrupt, onChange }: { interrupt: Interrupt; onChange: (an
       <legend>
         <span class="dot interrupted" aria-hidden="true" /> {from === undefined ? "It asks" : `${from} asks`}
       </legend>
-      <Asked value={interrupt.value} />
+      {way === "action" ? null : <Asked value={question.value} />}
       <div class="ways" role="group" aria-label="How to answer">
-        {WAYS.map(([name, title]) => (
+        {ways.map((name) => (
           <button
             key={name}
             type="button"
@@ -75,49 +96,25 @@ function Question({ interrupt, onChange }: { interrupt: Interrupt; onChange: (an
             aria-pressed={way === name}
             onClick={() => choose(name)}
           >
-            {title}
+            {WAYS[name]}
           </button>
         ))}
       </div>
-      {way === "fields" && <Pairs onChange={onChange} />}
-      {way === "text" && (
-        <textarea
-          id={id}
-          rows={2}
-          aria-label="Answer"
-          onInput={({ currentTarget }) =>
-            onChange(currentTarget.value === "" ? undefined : currentTarget.value)
-          }
-        />
+      {way === "action" && proposal !== null && <ProposalForm proposal={proposal} onChange={onChange} />}
+      {way === "form" && schema !== null && (
+        <FormWay schema={schema} value={entered} onEnter={setEntered} onChange={onChange} />
       )}
-      {way === "yes" && (
-        <div class="bar" role="radiogroup" aria-label="Answer">
-          {[true, false].map((one) => (
-            <label key={String(one)}>
-              <input type="radio" name={id} onChange={() => onChange(one)} />{" "}
-              {one ? "yes (true)" : "no (false)"}
-            </label>
-          ))}
-        </div>
-      )}
-      {way === "json" && (
-        <JsonField
-          id={id}
-          label="Answer, as JSON"
-          value={undefined}
-          rows={2}
-          placeholder={'{"ok": true}'}
-          isStrict
-          onChange={onChange}
-        />
-      )}
+      {way === "fields" && <FieldsWay onChange={onChange} />}
+      {way === "text" && <TextWay onChange={onChange} />}
+      {way === "yes" && <YesWay onChange={onChange} />}
+      {way === "json" && <JsonWay onChange={onChange} />}
     </fieldset>
   );
 }
 
 /** A question in words first, then all that came with it. */
 function Asked({ value }: { readonly value: unknown }) {
-  if (typeof value === "string") return <p class="asked">{value}</p>;
+  if (typeof value === "string") return <Markdown text={value} class="asked" />;
   const words = isJson(value)
     ? ["question", "message", "prompt", "description"].find((name) => typeof value[name] === "string")
     : undefined;
@@ -125,7 +122,7 @@ function Asked({ value }: { readonly value: unknown }) {
   const { [words]: text, ...rest } = value;
   return (
     <>
-      <p class="asked">{String(text)}</p>
+      <Markdown text={String(text)} class="asked" />
       {Object.keys(rest).length > 0 && <JsonTree value={rest} open={2} />}
     </>
   );

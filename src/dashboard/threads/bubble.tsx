@@ -1,5 +1,6 @@
 import type { Message } from "../live/messages.ts";
 import { Copy } from "../parts/copy.tsx";
+import { Markdown } from "../parts/markdown.tsx";
 import { JsonTree } from "../parts/json.tsx";
 
 interface BubbleProps {
@@ -45,9 +46,8 @@ export function Bubble({ message, calls, isComing = false, node }: BubbleProps) 
         </details>
       ) : (
         (text !== "" || isComing) && (
-          <div class="text">
-            {text}
-            {isComing && <span class="cursor" aria-hidden="true" />}
+          <div class={`said ${isComing ? "coming" : ""}`}>
+            {type === "human" ? <div class="text">{text}</div> : <Markdown text={text} />}
           </div>
         )
       )}

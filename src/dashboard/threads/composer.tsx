@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
-import { startRun } from "../api/client.ts";
+import { getQuestions, startRun } from "../api/client.ts";
 import { type Interrupt, isDone, type Json, type ThreadState } from "../api/records.ts";
 import { attempt } from "../app/session.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
 import { useAssistants } from "../parts/assistants.ts";
+import { useResource } from "../parts/resource.ts";
 import { Answers } from "./answers.tsx";
 import { RunForm } from "./run-form.tsx";
 
@@ -14,6 +15,12 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
   const { metadata = {} } = watch.record.value ?? {};
   const isBusy = watch.runs.value.some((run) => !isDone(run));
   const asked = isBusy ? [] : interruptsOf(state);
+  // What their answers are to look like; without it they are given as JSON.
+  const key = asked.map(({ id }) => id).join();
+  const questions = useResource(
+    async () => ({ key, list: asked.length === 0 ? [] : await getQuestions(watch.id) }),
+    [key],
+  );
   const own = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string") as
     | string
     | undefined;
@@ -28,11 +35,21 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
     return (
       <section class="composer asks" aria-label="The run waits for you">
         {asked.length > 0 ? (
-          <Answers
-            key={asked.map(({ id }) => id).join()}
-            interrupts={asked}
-            onAnswer={(resume) => start({ assistant_id: own, command: { resume } })}
-          />
+          questions.error === null && questions.value?.key !== key ? (
+            <p class="dim" aria-busy="true">
+              Reading…
+            </p>
+          ) : (
+            <Answers
+              key={key}
+              questions={asked.map((one) => ({
+                ...one,
+                response_schema:
+                  questions.value?.list.find(({ id }) => id === one.id)?.response_schema ?? null,
+              }))}
+              onAnswer={(resume) => start({ assistant_id: own, command: { resume } })}
+            />
+          )
         ) : (
           <div class="bar">
             <p>

@@ -45,6 +45,13 @@ export function stateRoutes({ service: { threads, states } }: HttpDeps): readonl
     },
     {
       method: "GET",
+      path: "/threads/:thread_id/interrupts",
+      async handle(call) {
+        call.json(await states.questions(call.thread()));
+      },
+    },
+    {
+      method: "GET",
       path: "/threads/:thread_id/history",
       async handle(call) {
         const key = call.thread();

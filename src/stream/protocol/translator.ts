@@ -98,6 +98,7 @@ export class Translator {
       case "complete":
         this.#messages.complete(fact);
         return this.#tools(fact);
+      case "log":
       case "error":
         return;
     }

@@ -1,0 +1,43 @@
+import type { LogLine } from "../live/trace.ts";
+import { Copy } from "../parts/copy.tsx";
+import { JsonTree } from "../parts/json.tsx";
+import { lasting } from "../parts/status.tsx";
+
+interface LogLinesProps {
+  readonly lines: readonly LogLine[];
+  /** Epoch milliseconds from which their times are counted. */
+  readonly begunAt: number | null;
+}
+
+/** What a task has logged, and where it failed. */
+export function LogLines({ lines, begunAt }: LogLinesProps) {
+  return (
+    <section aria-label="Log">
+      <h4>
+        Log <Copy text={() => lines.map(textOf).join("\n")} label="log" />
+      </h4>
+      <ol class="log">
+        {lines.map((line, i) => (
+          <li key={i} class={line.level}>
+            <time class="dim" dateTime={line.timestamp} title={new Date(line.timestamp).toLocaleString()}>
+              {begunAt === null ? "" : `+${lasting(Math.max(0, Date.parse(line.timestamp) - begunAt))}`}
+            </time>
+            <span class="level">{line.level}</span>
+            <span class="what">{line.message}</span>
+            {line.fields !== undefined && <JsonTree value={line.fields} open={0} />}
+            {line.stack !== undefined && (
+              <pre class="stack" tabIndex={0} aria-label="Where it failed">
+                {line.stack}
+              </pre>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+const textOf = ({ timestamp, level, message, fields, stack }: LogLine): string =>
+  [timestamp, level, message, fields === undefined ? "" : JSON.stringify(fields), stack ?? ""]
+    .filter((part) => part !== "")
+    .join(" ");

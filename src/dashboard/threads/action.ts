@@ -1,0 +1,101 @@
+import { isJson, type Json } from "../api/records.ts";
+
+/** Something that a graph wants to do, and what a person may say to it. */
+export interface Action {
+  readonly name: string;
+  readonly args: Json;
+  readonly description: string | null;
+  readonly ways: readonly ActionWay[];
+}
+
+export const ACTION_WAYS = ["accept", "edit", "respond", "ignore"] as const;
+export type ActionWay = (typeof ACTION_WAYS)[number];
+
+/** What a person says to an action. `args` of an edit, `text` of a response. */
+export type Said =
+  | { readonly way: "accept" | "ignore" }
+  | { readonly way: "edit"; readonly args: Json }
+  | { readonly way: "respond"; readonly text: string };
+
+/** A question that is made of actions, and how its answer is written. */
+export interface Proposal {
+  readonly actions: readonly Action[];
+  answer(said: readonly Said[]): unknown;
+}
+
+const str = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+/** The value of an interrupt in one of the shapes that agents' inboxes know; null where it is none of them. */
+export const proposalOf = (value: unknown): Proposal | null => humanInterrupt(value) ?? review(value);
+
+/** `{ action_request: { action, args }, config: { allow_accept, ... }, description }`, or a list of one. */
+function humanInterrupt(value: unknown): Proposal | null {
+  const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
+  if (!isJson(one) || !isJson(one["action_request"])) return null;
+  const { action_request: request, config, description } = one;
+  const name = str(request["action"]);
+  if (name === null) return null;
+  const args = isJson(request["args"]) ? request["args"] : {};
+  const may = isJson(config) ? config : {};
+  const ways = ACTION_WAYS.filter((way) => may[`allow_${way}`] === true);
+  return {
+    actions: [{ name, args, description: str(description), ways: ways.length > 0 ? ways : ACTION_WAYS }],
+    answer: ([said]) => [responseOf(said, name)],
+  };
+}
+
+function responseOf(said: Said | undefined, action: string): Json {
+  switch (said?.way) {
+    case "edit":
+      return { type: "edit", args: { action, args: said.args } };
+    case "respond":
+      return { type: "response", args: said.text };
+    case "ignore":
+      return { type: "ignore", args: null };
+    default:
+      return { type: "accept", args: null };
+  }
+}
+
+/** The words of decisions for ours. */
+const DECISIONS: { readonly [decision: string]: ActionWay } = {
+  approve: "accept",
+  edit: "edit",
+  reject: "respond",
+  respond: "respond",
+};
+
+/** `{ action_requests: [{ name, args }], review_configs: [{ action_name, allowed_decisions }] }`, in either case of letters. */
+function review(value: unknown): Proposal | null {
+  if (!isJson(value)) return null;
+  const isSnake = Array.isArray(value["action_requests"]);
+  const requests = value["action_requests"] ?? value["actionRequests"];
+  if (!Array.isArray(requests) || requests.length === 0 || !requests.every(isJson)) return null;
+  const listed = value["review_configs"] ?? value["reviewConfigs"];
+  const configs = Array.isArray(listed) ? listed.filter(isJson) : [];
+  const decisionsOf = (name: string): readonly string[] => {
+    const config = configs.find((one) => (one["action_name"] ?? one["actionName"]) === name);
+    const allowed = config?.["allowed_decisions"] ?? config?.["allowedDecisions"];
+    return Array.isArray(allowed) ? allowed.map(String) : ["approve", "edit", "reject"];
+  };
+  const actions = requests.map((request): Action => {
+    const name = str(request["name"]) ?? "";
+    const ways = new Set(decisionsOf(name).map((decision) => DECISIONS[decision]));
+    return {
+      name,
+      args: isJson(request["args"]) ? request["args"] : {},
+      description: str(request["description"]),
+      ways: ACTION_WAYS.filter((way) => ways.has(way)),
+    };
+  });
+  const decision = (said: Said | undefined, name: string): Json => {
+    if (said?.way === "edit")
+      return { type: "edit", [isSnake ? "edited_action" : "editedAction"]: { name, args: said.args } };
+    if (said?.way !== "respond") return { type: "approve" };
+    return { type: decisionsOf(name).includes("reject") ? "reject" : "respond", message: said.text };
+  };
+  return {
+    actions,
+    answer: (said) => ({ decisions: actions.map(({ name }, i) => decision(said[i], name)) }),
+  };
+}

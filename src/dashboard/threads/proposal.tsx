@@ -1,0 +1,98 @@
+import { useId, useState } from "preact/hooks";
+import type { Json, Schema } from "../api/records.ts";
+import { Fields } from "../parts/form.tsx";
+import { JsonTree } from "../parts/json.tsx";
+import { Markdown } from "../parts/markdown.tsx";
+import type { Action, ActionWay, Proposal, Said } from "./action.ts";
+
+interface ProposalFormProps {
+  readonly proposal: Proposal;
+  readonly onChange: (answer: unknown) => void;
+}
+
+/** What a graph wants to do, each with the buttons for what may be said to it. */
+export function ProposalForm({ proposal, onChange }: ProposalFormProps) {
+  const [said, setSaid] = useState<ReadonlyMap<number, Said>>(new Map());
+  const say = (place: number, one: Said | undefined) => {
+    const next = new Map(said);
+    if (one === undefined) next.delete(place);
+    else next.set(place, one);
+    setSaid(next);
+    const all = proposal.actions.map((_, i) => next.get(i));
+    onChange(all.every((each) => each !== undefined) ? proposal.answer(all) : undefined);
+  };
+  return (
+    <>
+      {proposal.actions.map((action, i) => (
+        <ActionForm key={i} action={action} onChange={(one) => say(i, one)} />
+      ))}
+    </>
+  );
+}
+
+const TITLES = { accept: "Accept", edit: "Edit", respond: "Respond", ignore: "Ignore" } as const;
+
+function ActionForm({ action, onChange }: { action: Action; onChange: (said: Said | undefined) => void }) {
+  const id = useId();
+  const [way, setWay] = useState<ActionWay | null>(null);
+  const [args, setArgs] = useState(action.args);
+  const choose = (next: ActionWay) => {
+    setWay(next);
+    if (next === "edit") onChange({ way: next, args });
+    else onChange(next === "respond" ? undefined : { way: next });
+  };
+  return (
+    <div class="action">
+      <p class="asked">
+        <span class="dim">wants to</span> <code>{action.name}</code>
+      </p>
+      {action.description !== null && <Markdown text={action.description} />}
+      {way !== "edit" && <JsonTree value={action.args} open={2} />}
+      <div class="ways" role="group" aria-label={`What to say to ${action.name}`}>
+        {action.ways.map((one) => (
+          <button
+            key={one}
+            type="button"
+            aria-pressed={way === one}
+            class={one === "ignore" ? "danger" : ""}
+            onClick={() => choose(one)}
+          >
+            {TITLES[one]}
+          </button>
+        ))}
+      </div>
+      {way === "edit" && (
+        <Fields
+          schema={likeness(action.args)}
+          value={args}
+          onChange={(next) => {
+            setArgs(next);
+            onChange({ way: "edit", args: next });
+          }}
+        />
+      )}
+      {way === "respond" && (
+        <textarea
+          id={id}
+          rows={2}
+          aria-label={`Response to ${action.name}`}
+          onInput={({ currentTarget: { value } }) =>
+            onChange(value === "" ? undefined : { way: "respond", text: value })
+          }
+        />
+      )}
+    </div>
+  );
+}
+
+/** A schema of which a form can be made that has these values. */
+function likeness(args: Json): Schema {
+  const typeOf = (value: unknown): Schema => {
+    const type = typeof value;
+    return type === "string" || type === "number" || type === "boolean" ? { type } : {};
+  };
+  return {
+    type: "object",
+    properties: Object.fromEntries(Object.entries(args).map(([name, value]) => [name, typeOf(value)])),
+  };
+}

@@ -1,0 +1,81 @@
+import { isObject, toStorable, type JsonObject } from "../model/json.ts";
+import type { NodeCall } from "../ports/engine.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { NodeIo } from "../ports/host.ts";
+import type { Logger, LogLevel } from "../ports/logger.ts";
+import type { Log } from "../graph/context.ts";
+
+/** Lines that one attempt of a task keeps with its run, and characters of one: the server's own log has all. */
+const MOST_LINES = 1_000;
+const LONGEST = 4_096;
+const LONGEST_STACK = 8_192;
+
+export interface LogDeps {
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+/** What a node logs: goes to the server's log, and (`debug` left out) with the run's events to who follows it. */
+export function logOf(call: NodeCall, io: NodeIo, { logger, clock }: LogDeps): Log {
+  const where = { run_id: call.run, thread_id: call.thread, node: call.node };
+  let lines = 0;
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields?: JsonObject): void => {
+      logger[level](message, { ...fields, ...where });
+      if (level === "debug" || lines++ >= MOST_LINES) return;
+      keep(call, io, clock, level, String(message), keepable(fields));
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** That a try failed, and where, among the task's lines. */
+export function keepFailure(
+  call: NodeCall,
+  io: NodeIo,
+  clock: Clock,
+  message: string,
+  thrown: unknown,
+): void {
+  keep(call, io, clock, "error", message, undefined, stackOf(thrown));
+}
+
+/** Where it was thrown; undefined where that is not known. */
+export function stackOf(thrown: unknown): string | undefined {
+  return thrown instanceof Error && typeof thrown.stack === "string"
+    ? thrown.stack.slice(0, LONGEST_STACK)
+    : undefined;
+}
+
+function keep(
+  call: NodeCall,
+  io: NodeIo,
+  clock: Clock,
+  level: LogLevel,
+  message: string,
+  fields?: JsonObject,
+  stack?: string,
+): void {
+  io.emit({
+    t: "log",
+    ns: call.ns,
+    task: call.task,
+    node: call.node,
+    level,
+    at: clock.now(),
+    message: message.length <= LONGEST ? message : `${message.slice(0, LONGEST)}…`,
+    ...(fields !== undefined && { fields }),
+    ...(stack !== undefined && { stack }),
+  });
+}
+
+/** A log line must not cost a run: fields that cannot be stored, or are too long, are left out. */
+function keepable(fields: JsonObject | undefined): JsonObject | undefined {
+  if (fields === undefined) return undefined;
+  try {
+    const storable = toStorable(fields, "log");
+    return isObject(storable) && JSON.stringify(storable).length <= LONGEST ? storable : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,202 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { graph, list, messages } from "../../src/index.ts";
+import { serve } from "../e2e/support/server.ts";
+import { get, newThread, post } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+const verdict = z.object({
+  ok: z.boolean(),
+  mood: z.enum(["glad", "sad"]).optional(),
+  count: z.number().int().default(1),
+  note: z.string(),
+});
+
+/** Asks `value`, and keeps what was answered. */
+const asking = (value: unknown, schema?: z.ZodType) =>
+  graph({
+    state: { answers: list<unknown>() },
+    nodes: {
+      ask: async (_, ctx) => ({
+        answers: [await ctx.interrupt(value, schema === undefined ? {} : { schema })],
+      }),
+    },
+    edges: { start: "ask" },
+  });
+
+const human = {
+  action_request: { action: "send_mail", args: { to: "a@example.com", urgent: true } },
+  config: { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: true },
+  description: "Look at the **recipient**.",
+};
+
+const review = {
+  action_requests: [
+    { name: "delete_row", args: { id: 7 }, description: "Deletes it" },
+    { name: "send_mail", args: { to: "b@example.com" } },
+  ],
+  review_configs: [
+    { action_name: "delete_row", allowed_decisions: ["approve", "reject"] },
+    { action_name: "send_mail", allowed_decisions: ["approve", "edit", "reject"] },
+  ],
+};
+
+const graphs = {
+  form: asking("Is it good?", verdict),
+  number: asking("How many?", z.number()),
+  human: asking(human),
+  review: asking(review),
+  plain: asking({ question: "What now?" }),
+};
+
+/** The page of a thread that waits at a question of that graph. */
+async function asked(name: keyof typeof graphs) {
+  const app = await serve({ graphs });
+  const thread = await newThread(app.url);
+  await post(`${app.url}/threads/${thread}/runs/wait`, { assistant_id: name, input: {} });
+  const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
+  await page.waitForSelector(".question");
+  const answers = async (): Promise<unknown> => {
+    const state = (await (await get(`${app.url}/threads/${thread}/state`)).json()) as {
+      values: { answers?: unknown };
+    };
+    return state.values.answers;
+  };
+  return { page, wrong, answers };
+}
+
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("a question with a schema is answered by a form made of it, that is sent once it is whole", async () => {
+    const { page, wrong, answers } = await asked("form");
+    await expect.poll(() => page.innerText(".question .hint")).toBe("Still to be filled in: ok, note.");
+    expect(await button(page, "Send answer").isDisabled()).toBe(true);
+    await page.getByRole("radio", { name: "no" }).check();
+    await page.getByLabel("mood").selectOption("sad");
+    await page.getByLabel("note").fill("try again");
+    await button(page, "Send answer").click();
+    await expect.poll(answers).toEqual([{ ok: false, mood: "sad", count: 1, note: "try again" }]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("one of a single value has a single field; another than the schema allows can be sent as JSON, and is refused", async () => {
+    const { page, wrong, answers } = await asked("number");
+    await button(page, "JSON").click();
+    await page.getByLabel("Answer, as JSON").fill('"many"');
+    await button(page, "Send answer").click();
+    await page.getByText("The last run failed").waitFor();
+    await button(page, "Form").click();
+    await page.getByRole("spinbutton", { name: "Answer" }).fill("3");
+    await button(page, "Send answer").click();
+    await expect.poll(answers).toEqual([3]);
+    expect(wrong).toEqual([]);
+  });
+
+  test.each([
+    ["Accept", { type: "accept", args: null }, async () => undefined],
+    ["Ignore", { type: "ignore", args: null }, async () => undefined],
+    [
+      "Respond",
+      { type: "response", args: "not today" },
+      (page: Page) => page.getByLabel("Response to send_mail").fill("not today"),
+    ],
+    [
+      "Edit",
+      { type: "edit", args: { action: "send_mail", args: { to: "c@example.com", urgent: true } } },
+      (page: Page) => page.getByLabel("to", { exact: true }).fill("c@example.com"),
+    ],
+  ] as const)("what an agent asks leave for has the button %s", async (name, answer, fill) => {
+    const { page, wrong, answers } = await asked("human");
+    expect(await page.innerText(".action strong")).toBe("recipient");
+    await button(page, name).click();
+    await fill(page);
+    await button(page, "Send answer").click();
+    await expect.poll(answers).toEqual([[answer]]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("several things that an agent asks leave for are decided each, as each allows", async () => {
+    const { page, wrong, answers } = await asked("review");
+    const [first, second] = [page.locator(".action").first(), page.locator(".action").nth(1)];
+    expect(await first.getByRole("button").allInnerTexts()).toEqual(["Accept", "Respond"]);
+    await first.getByRole("button", { name: "Respond" }).click();
+    await first.getByLabel("Response to delete_row").fill("keep it");
+    expect(await button(page, "Send answer").isDisabled()).toBe(true);
+    await second.getByRole("button", { name: "Edit" }).click();
+    await second.getByLabel("to", { exact: true }).fill("d@example.com");
+    await button(page, "Send answer").click();
+    await expect.poll(answers).toEqual([
+      {
+        decisions: [
+          { type: "reject", message: "keep it" },
+          { type: "edit", edited_action: { name: "send_mail", args: { to: "d@example.com" } } },
+        ],
+      },
+    ]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("one without a schema is answered field by field, by a text, by yes or no, or as JSON", async () => {
+    const { page, wrong, answers } = await asked("plain");
+    await button(page, "Fields").click();
+    await page.getByLabel("Name of field 1").fill("ok");
+    await page.getByLabel("Value of field 1").fill("true");
+    await button(page, "Send answer").click();
+    await expect.poll(answers).toEqual([{ ok: true }]);
+    expect(wrong).toEqual([]);
+  });
+});
+
+const BACKTICKS = "```";
+const REPLY = `# A plan
+
+Do **this**, *then* \`that\`:
+
+1. first
+2. second
+
+| name | size |
+| --- | --- |
+| tea | 3 |
+
+${BACKTICKS}js
+let a = 1 < 2;
+${BACKTICKS}
+
+[a site](https://example.com/x) [a trap](javascript:alert(1)) ![a picture](https://example.com/p.png)
+<img src="https://example.com/q.png" onerror="alert(1)"> <script>alert(2)</script>`;
+
+describe.skipIf(isMissing)("Markdown in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("of messages is shown as such; HTML in it is text, and nothing in it asks another host for anything", async () => {
+    const talks = graph({
+      state: { messages: messages() },
+      nodes: { talk: async () => ({ messages: [{ type: "ai" as const, content: REPLY }] }) },
+      edges: { start: "talk" },
+    });
+    const app = await serve({ graphs: { talks } });
+    const thread = await newThread(app.url);
+    const input = { messages: [{ role: "user", content: "**as typed**" }] };
+    await post(`${app.url}/threads/${thread}/runs/wait`, { assistant_id: "talks", input });
+    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
+    const reply = page.locator(".bubble.ai .markdown");
+    await reply.waitFor();
+    expect(await page.innerText(".bubble.human .text")).toBe("**as typed**");
+    expect(await reply.locator("strong").allInnerTexts()).toEqual(["A plan", "this"]);
+    expect(await reply.locator("ol li").allInnerTexts()).toEqual(["first", "second"]);
+    expect(await reply.locator("td").allInnerTexts()).toEqual(["tea", "3"]);
+    expect(await reply.locator("pre code").innerText()).toBe("let a = 1 < 2;");
+    const links = await reply.locator("a").evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+    expect(links).toEqual(["https://example.com/x", "https://example.com/p.png"]);
+    expect(await reply.locator("img, script").count()).toBe(0);
+    expect(await reply.innerText()).toContain("<script>alert(2)</script>");
+    expect(wrong).toEqual([]);
+  });
+});
