@@ -1,5 +1,6 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
+import { startOf, type Within } from "../../src/model/start.ts";
 import type { Position } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Cell } from "../thread/cell.ts";
@@ -11,14 +12,20 @@ import type { Cell } from "../thread/cell.ts";
  */
 export function positionFor(cell: Cell, { run_id, kwargs }: RunRecord): Eventually<Position> {
   const latest = cell.position();
-  const { checkpoint_id: named } = kwargs.config.configurable;
-  if (typeof named !== "string") return latest;
+  const named = startOf(kwargs.config.configurable);
+  if (named === null) return latest;
   return andThen(latest, (position) => {
     const { head } = position;
     if (head?.run_id === run_id || head?.id === named) return position;
-    return andThen(cell.at(named), (found) => {
-      if (found !== undefined) return found;
-      throw new ServiceError("checkpoint.not_found", `Checkpoint ${named} is not there any more`);
-    });
+    return stillAt(cell, { ns: "", id: named });
+  });
+}
+
+/** The state at a checkpoint that a run was admitted to start from. Throws as {@link positionFor} does. */
+export function stillAt(cell: Cell, { ns, id }: Within): Eventually<Position> {
+  cell.saw(id);
+  return andThen(cell.at(id, ns), (found) => {
+    if (found !== undefined) return found;
+    throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} is not there any more`);
   });
 }

@@ -1,6 +1,7 @@
 import type { Stop } from "../../src/model/run.ts";
 import type { Execution, Inner, NodeCall, Position, TaskOutcome } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
+import { stillAt } from "./forking.ts";
 import type { Level, Origin } from "./level.ts";
 import type { Ended } from "./tasks.ts";
 
@@ -27,12 +28,14 @@ export class InnerOrigin implements Origin {
 
   position(): Eventually<Position> {
     if (this.#before !== undefined) return this.#before;
-    // A task of a step that this attempt has planned is new: nothing can have been stored.
-    if (this.#above.moved) return NOWHERE;
     const { cell } = this.#above;
+    const { from } = this.#inner;
+    const start = () => (from === null ? NOWHERE : stillAt(cell, from));
+    // A task of a step that this attempt has planned is new: nothing can have been stored.
+    if (this.#above.moved) return start();
     const { journal } = cell.deps;
     return journal.history(cell.key, { ns: this.ns, limit: 1 }).then(([head]): Eventually<Position> => {
-      if (head === undefined) return NOWHERE;
+      if (head === undefined) return start();
       cell.saw(head.id);
       return andThen(journal.values(cell.key, head), (values) =>
         andThen(journal.writes(cell.key, this.ns, head.id), (writes) => ({ head, values, writes })),

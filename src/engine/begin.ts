@@ -1,10 +1,17 @@
-import { blank, type NewCheckpoint, type PlannedTask, type TaskWrites } from "../model/checkpoint.ts";
+import {
+  blank,
+  type CheckpointHead,
+  type NewCheckpoint,
+  type PlannedTask,
+  type TaskWrites,
+} from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
+import { startOf, startWithin, type Within } from "../model/start.ts";
 import type { Emission, Step } from "../ports/engine.ts";
 import { START } from "../graph/check.ts";
-import { answersById, refusal, resumes, type Inward } from "../graph/interrupts.ts";
+import { answersById, refusal, resumes, taskNs, type Inward } from "../graph/interrupts.ts";
 import { readEdge } from "../graph/returned.ts";
 import {
   applyUpdates,
@@ -46,7 +53,7 @@ export function begin(frame: Frame): Step {
       message: "The thread has nothing to go on with: its first run needs an input",
     });
   }
-  if (isFork(frame)) return fork(frame);
+  if (isFork(frame)) return fork(frame, startWithin(frame.run.kwargs.config.configurable));
   frame.again = true;
   return goOn(frame, { rerun: idsOf(head.next), announce: true });
 }
@@ -63,6 +70,10 @@ export function beginInner(frame: Frame, input: JsonObject): Step {
     const error = migrate(frame);
     if (error !== null) return frame.failed(error);
   }
+  if (head.ns !== frame.ns) {
+    frame.adopt({ values: frame.values, changes: whole(frame.values) });
+    return fork(frame, place.from.slice(1));
+  }
   const { stored, rerun } = placeAnswers(frame, place.answers);
   for (const writes of stored) frame.left.set(writes.task, writes);
   const again = place.again ? idsOf(head.next) : [...rerun, ...withInward(frame)];
@@ -73,7 +84,7 @@ const idsOf = (tasks: readonly PlannedTask[]) => new Set(tasks.map((task) => tas
 
 /** Does the run start from a checkpoint that it names, instead of the latest one? */
 function isFork({ run, head }: Frame): boolean {
-  return head !== null && run.kwargs.config.configurable["checkpoint_id"] === head.id;
+  return head !== null && startOf(run.kwargs.config.configurable) === head.id;
 }
 
 // --- input ---
@@ -241,8 +252,9 @@ function extras(frame: Frame, checkpoint: string): readonly PlannedTask[] {
 /**
  * Runs a step once more, on a branch of its own: from a checkpoint like the one that was named, whose child it is. So the
  * thread's latest checkpoint is the newest one, and what tasks, and subgraphs in them, have left stays with the other branch.
+ * `within`: where a subgraph of the step is to begin instead of at its start.
  */
-function fork(frame: Frame): Step {
+function fork(frame: Frame, within: readonly Within[]): Step {
   const { head } = frame;
   // The input that is to be applied makes a branch of its own.
   if (head?.next[0]?.name === START) return goOn(frame, { rerun: new Set(), announce: true });
@@ -250,8 +262,28 @@ function fork(frame: Frame): Step {
   if (error !== null) return frame.failed(error);
   if (frame.changed) frame.markChanged();
   const made = frame.checkpoint("fork", null, (checkpoint, step) => {
-    return again(head, { ns: frame.ns, checkpoint, step }).next;
+    const { next } = again(head, { ns: frame.ns, checkpoint, step });
+    return head === null ? next : ledOn(head, next, within);
   });
   const step = goOn(frame, { rerun: new Set(), announce: true });
   return { ...step, checkpoints: [made, ...step.checkpoints] };
 }
+
+/** Tasks that were planned once more: the one in whose place a subgraph stood at the first of `within` goes on from there. */
+function ledOn(
+  { ns, next: before }: CheckpointHead,
+  next: readonly PlannedTask[],
+  within: readonly Within[],
+): readonly PlannedTask[] {
+  const led = before.find(({ name, id }) => taskNs(ns, name, id) === within[0]?.ns);
+  if (led === undefined) return next;
+  const sent = (tasks: readonly PlannedTask[]) => tasks.filter(({ input }) => input !== undefined);
+  const task =
+    led.input === undefined
+      ? next.find(({ name, input }) => name === led.name && input === undefined)
+      : sent(next)[sent(before).indexOf(led)];
+  return next.map((one) => (one === task ? { ...one, from: within } : one));
+}
+
+const whole = (values: JsonObject) =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, { kind: "set", value } as const]));

@@ -162,7 +162,7 @@ export class NativeExecution implements Execution {
     const entry = { input: this.#inputOf(task), above: task.name, retry: node?.retry };
     const open = (position: Position) =>
       new NativeExecution(new Frame(definition, run, position, source, place), this.#edition, entry);
-    return { ns: place.ns, open };
+    return { ns: place.ns, from: place.from[0] ?? null, open };
   }
 
   outcome(failure: PlainError | null): TaskOutcome {

@@ -170,7 +170,8 @@ export class Frame {
     if (source === "fork") engine = { ...engine, ...ranLast(lastRan(this.head)) };
     const head: CheckpointHead = {
       id,
-      parent: this.head?.id ?? null,
+      // One of another branch's namespace is no parent: the state is stored anew.
+      parent: this.head === null || this.head.ns !== this.ns ? null : this.head.id,
       ns: this.ns,
       step,
       source,

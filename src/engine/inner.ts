@@ -22,6 +22,7 @@ export function placeWithin(frame: Frame, task: PlannedTask): Place {
     answers: readInward(left.get(task.id)?.resumes ?? []),
     keeps: place.keeps && keeperOf(frame.definition) !== undefined,
     again: again || place.again,
+    from: task.from ?? [],
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Definition } from "../graph/definition.ts";
 import type { Inward } from "../graph/interrupts.ts";
+import type { Within } from "../model/start.ts";
 
 /** Where a graph stands in its run. */
 export interface Place {
@@ -17,6 +18,8 @@ export interface Place {
   readonly keeps: boolean;
   /** Are tasks that wait to be run all the same? They ask again. */
   readonly again: boolean;
+  /** Where it, and those within it, begin where they have not begun: see {@link PlannedTask.from}. */
+  readonly from: readonly Within[];
 }
 
 export const ROOT: Place = {
@@ -27,4 +30,5 @@ export const ROOT: Place = {
   answers: {},
   keeps: true,
   again: false,
+  from: [],
 };

@@ -3,13 +3,14 @@ import { answersById, resumes } from "../graph/interrupts.ts";
 import { runMetadata } from "../graph/run-metadata.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command, RunRecord } from "../model/run.ts";
+import { startOf } from "../model/start.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./library.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- of a graph whose state nobody here knows
 type StreamOptions = NonNullable<Parameters<Pregel<any, any>["stream"]>[1]>;
 
-/** Keys of `configurable` that name a checkpoint: where a run starts is said by {@link startOf}. */
+/** Keys of `configurable` that name a checkpoint: where a run starts is said by {@link placeOf}. */
 const PLACES: ReadonlySet<string> = new Set([
   "checkpoint_id",
   "checkpoint_ns",
@@ -62,10 +63,11 @@ function answersOf(resume: unknown, pending: readonly string[]): unknown {
 
 const isFalsy = (value: unknown): boolean => value === null || value === false || value === 0 || value === "";
 
-/** The checkpoint that the run names to start from, as long as it has made none itself. */
-export function startOf(run: RunRecord, { head }: Position): string | null {
-  const { checkpoint_id: named } = run.kwargs.config.configurable;
-  return typeof named === "string" && head !== null && head.id === named ? named : null;
+/** The place that the run names to start from, as long as it has made no checkpoint itself. */
+function placeOf({ kwargs }: RunRecord, { head }: Position): JsonObject {
+  const { checkpoint_id, checkpoint_ns = "", checkpoint_map } = kwargs.config.configurable;
+  if (head === null || startOf(kwargs.config.configurable) !== head.id) return { checkpoint_ns: "" };
+  return { checkpoint_id, checkpoint_ns, ...(isObject(checkpoint_map) && { checkpoint_map }) };
 }
 
 const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
@@ -89,7 +91,7 @@ export function optionsOf(run: RunRecord, position: Position, signal: AbortSigna
     signal,
     runId,
     durability: durability === "exit" ? ("exit" as const) : ("async" as const),
-    configurable: configurableOf(run, startOf(run, position)),
+    configurable: configurableOf(run, placeOf(run, position)),
     metadata: { ...runMetadata(run) },
     ...(Object.keys(context).length > 0 && { context }),
     ...(Array.isArray(tags) && { tags: tags.map(String) }),
@@ -101,13 +103,12 @@ export function optionsOf(run: RunRecord, position: Position, signal: AbortSigna
   return options as unknown as StreamOptions;
 }
 
-function configurableOf(run: RunRecord, start: string | null): JsonObject {
+function configurableOf(run: RunRecord, place: JsonObject): JsonObject {
   const own = Object.entries(run.kwargs.config.configurable).filter(([key]) => !PLACES.has(key));
   return {
     ...Object.fromEntries(own),
     thread_id: run.thread_id,
-    checkpoint_ns: "",
-    ...(start !== null && { checkpoint_id: start }),
+    ...place,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
+import type { Within } from "./start.ts";
 
 export type CheckpointSource = "input" | "loop" | "update" | "fork";
 
@@ -14,6 +15,11 @@ export interface PlannedTask {
   readonly triggers: readonly string[];
   /** Present for a push: what the node gets instead of the state. */
   readonly input?: { readonly value: unknown };
+  /**
+   * Of a task that is planned once more: the checkpoints, of another branch, that its subgraph and those in it begin at, from
+   * that subgraph's down.
+   */
+  readonly from?: readonly Within[];
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { AssistantRecord } from "../model/assistant.ts";
-import { parseUuid } from "../model/ids.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type {
   Breakpoints,
@@ -9,6 +8,7 @@ import type {
   RunKwargs,
   StreamMode,
 } from "../model/run.ts";
+import { LATEST, type RunStart } from "../model/start.ts";
 import type { RunDraft } from "../../actors/port.ts";
 import type { ThreadStart } from "../model/thread.ts";
 import { storable, storableObject } from "./storable.ts";
@@ -23,7 +23,12 @@ export interface RunRequest {
   readonly config?: JsonObject;
   readonly context?: JsonObject;
   /** Where to start instead of at the latest state; `checkpoint` wins over `checkpoint_id`, and that over `config`'s. */
-  readonly checkpoint?: { readonly checkpoint_id?: string | null };
+  readonly checkpoint?: {
+    readonly checkpoint_id?: string | null;
+    /** A subgraph's; with its map, which names the checkpoints above it, or without: then they are looked up. */
+    readonly checkpoint_ns?: string | null;
+    readonly checkpoint_map?: JsonObject | null;
+  };
   readonly checkpoint_id?: string;
   readonly stream_mode?: StreamMode | readonly StreamMode[];
   readonly stream_subgraphs?: boolean;
@@ -61,12 +66,6 @@ export interface Place {
   readonly create?: ThreadStart;
 }
 
-/** The checkpoint that the run is to start from; null: the thread's latest. */
-export function forkOf({ checkpoint, checkpoint_id, config }: RunRequest): string | null {
-  const configured = member(config ?? {}, "configurable")["checkpoint_id"];
-  return parseUuid(checkpoint?.checkpoint_id ?? checkpoint_id ?? configured) ?? null;
-}
-
 const VALUES: readonly StreamMode[] = ["values"];
 
 /** All that is stored of a request. The thread's own config is left out: a second assistant must not inherit the first one's. */
@@ -75,6 +74,7 @@ export function draftOf(
   request: RunRequest,
   assistant: AssistantRecord,
   place: Place,
+  start: RunStart = LATEST,
 ): RunDraft {
   const { assistant_id, graph_id } = assistant;
   const graph = { graph_id, assistant_id };
@@ -99,7 +99,7 @@ export function draftOf(
         ...member(assistant.config, "configurable"),
         ...member(config, "configurable"),
         ...(request.langsmith_tracer && traced(request.langsmith_tracer)),
-        checkpoint_id: forkOf(request),
+        ...start,
         ...ids,
       },
       metadata: {
@@ -146,11 +146,13 @@ function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | unde
   return undefined;
 }
 
+const PLACE = ["checkpoint_id", "checkpoint_ns", "checkpoint_map"];
+
 /** The config without the place to start from, which is no setting, and goes into this run's alone. */
 function unplaced(config: JsonObject): JsonObject {
   const { configurable } = config;
-  if (!isObject(configurable) || !Object.hasOwn(configurable, "checkpoint_id")) return config;
-  const { checkpoint_id: _, ...rest } = configurable;
+  if (!isObject(configurable) || !PLACE.some((name) => Object.hasOwn(configurable, name))) return config;
+  const { checkpoint_id: _id, checkpoint_ns: _ns, checkpoint_map: _map, ...rest } = configurable;
   return { ...config, configurable: rest };
 }
 

@@ -5,6 +5,7 @@ import type { CronRecord } from "../model/cron.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
+import { mapOf } from "../model/start.ts";
 import { type ThreadRecord, threadStatus, ttlFrom } from "../model/thread.ts";
 import { toIso } from "../model/time.ts";
 
@@ -134,7 +135,7 @@ export type Within =
 
 export function stateOf(parts: StateParts): JsonObject {
   const { thread, checkpoint, values, writes, withWrites, later, within } = parts;
-  const { id, ns, parent } = checkpoint;
+  const { id, ns, parent, metadata } = checkpoint;
   const left = new Map(writes.map((task) => [task.task, task]));
   return {
     values,
@@ -148,16 +149,17 @@ export function stateOf(parts: StateParts): JsonObject {
     }),
     metadata: metadataOf(thread, checkpoint, withWrites),
     created_at: toIso(checkpoint.created_at),
-    checkpoint: checkpointOf(thread, ns, id),
-    parent_checkpoint: parent === null ? null : checkpointOf(thread, ns, parent),
+    checkpoint: checkpointOf(thread, ns, id, metadata),
+    parent_checkpoint: parent === null ? null : checkpointOf(thread, ns, parent, metadata),
     interrupts: pendingInterrupts(checkpoint, writes),
     checkpoint_id: id,
     parent_checkpoint_id: parent,
   };
 }
 
-export function checkpointOf(thread: string, ns: string, id: string): JsonObject {
-  return { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: null };
+/** A place to go on from. One in a subgraph has a map of the checkpoints above it too, which its metadata knows. */
+export function checkpointOf(thread: string, ns: string, id: string, metadata: JsonObject = {}): JsonObject {
+  return { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: mapOf(ns, id, metadata) };
 }
 
 export function metadataOf(thread: string, checkpoint: Checkpoint, withWrites: boolean): JsonObject {

@@ -2,6 +2,7 @@ import type { RunEnd } from "../../actors/port.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
+import { startOf } from "../model/start.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -44,9 +45,8 @@ export async function resultOf(
 }
 
 /** The checkpoint that the run started from. */
-function startOf({ kwargs, base_checkpoint }: RunRecord): string | null {
-  const { checkpoint_id } = kwargs.config.configurable;
-  return typeof checkpoint_id === "string" ? checkpoint_id : base_checkpoint;
+function baseOf({ kwargs, base_checkpoint }: RunRecord): string | null {
+  return startOf(kwargs.config.configurable) ?? base_checkpoint;
 }
 
 /** The run's last checkpoint; where it made none, the one that it started from. */
@@ -59,7 +59,7 @@ async function lastOf(
   if (thread?.checkpoint === undefined || thread.checkpoint === null) return undefined;
   const latest = await journal.checkpoint(key, "", thread.checkpoint);
   if (run === undefined || latest === undefined || latest.run_id === run.run_id) return latest;
-  const base = startOf(run);
+  const base = baseOf(run);
   if (base === latest.id) return latest;
   let before: string | undefined;
   for (;;) {

@@ -15,10 +15,11 @@ import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { Assistants } from "./assistants.ts";
 import { followThread } from "./following.ts";
 import { createEnding, type Ending } from "./ending.ts";
-import { draftOf, forkOf, type Place, type RunRequest } from "./kwargs.ts";
+import { draftOf, type Place, type RunRequest } from "./kwargs.ts";
 import { runOf } from "./records.ts";
 import { type Mark, Repeats, type RequestKey } from "./repeats.ts";
 import { resultOf } from "./result.ts";
+import { startOf } from "./start.ts";
 import { storableObject } from "./storable.ts";
 import { threadAt } from "./threads.ts";
 import type { Webhooks } from "./webhooks/webhooks.ts";
@@ -120,12 +121,6 @@ export function createRuns(deps: Deps): Runs {
     return { thread_id: key.thread, metadata, create: { metadata, ttl: threadTtl } };
   }
 
-  /** @throws ServiceError `checkpoint.not_found` when the run is to start from one that is not there */
-  async function checkFork(key: ThreadKey, id: string): Promise<void> {
-    if ((await journal.checkpoint(key, "", id)) === undefined)
-      throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} not found`);
-  }
-
   const isRunning = (key: ThreadKey, run: RunRecord) =>
     run.status === "pending" && system.isRunning(key, run.run_id);
 
@@ -134,9 +129,8 @@ export function createRuns(deps: Deps): Runs {
     const assistant = await assistants.resolve(key.tenant, request.assistant_id);
     const id = uuid7(clock.now(), random.bytes(16));
     const place = await placeOf(key, request);
-    const fork = forkOf(request);
-    if (fork !== null) await checkFork(key, fork);
-    const draft = draftOf(id, request, assistant, place);
+    const from = startOf(journal, key, request);
+    const draft = draftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
     return system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
   }
 
@@ -153,13 +147,10 @@ export function createRuns(deps: Deps): Runs {
     const keep = request.on_completion === "keep" || request.on_completion === "continue";
     const create = keep ? { metadata, ttl: threadTtl } : { metadata, temporary };
     const place = { thread_id: twin(id), metadata, create };
-    const fork = forkOf(request);
-    if (fork !== null) await checkFork({ tenant, thread: twin(id) }, fork);
-    const draft = draftOf(id, request, assistant, place);
-    return system.admit(
-      { tenant, thread: twin(id) },
-      mark === undefined ? draft : { ...draft, once: mark(id) },
-    );
+    const key = { tenant, thread: twin(id) };
+    const from = startOf(journal, key, request);
+    const draft = draftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
+    return system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
   }
 
   return {

@@ -3,6 +3,7 @@ import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
+import { mapOf } from "../model/start.ts";
 import { toIso } from "../model/time.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { type FactOf, json, named, type Page, shows, type SlotRenderer, taskNs } from "./page.ts";
@@ -16,11 +17,11 @@ type ResultFact = FactOf<"result">;
 
 // --- checkpoints ---
 
-const placeOf = (run: RunRecord, ns: string, id: string): JsonObject => ({
+const placeOf = (run: RunRecord, ns: string, id: string, head: CheckpointHead | null): JsonObject => ({
   thread_id: run.thread_id,
   checkpoint_ns: ns,
   checkpoint_id: id,
-  checkpoint_map: null,
+  checkpoint_map: mapOf(ns, id, head?.metadata ?? {}),
 });
 
 /** The configuration with which a run would go on from there. */
@@ -70,8 +71,8 @@ function withCheckpoint(
         metadata: metadataOf(run, fact, head),
         next: (head?.next ?? []).map(({ name }) => name),
         tasks: (head?.next ?? []).map(plannedOf),
-        checkpoint: placeOf(run, ns, id),
-        parent_checkpoint: parent === null ? null : placeOf(run, ns, parent),
+        checkpoint: placeOf(run, ns, id, head),
+        parent_checkpoint: parent === null ? null : placeOf(run, ns, parent, head),
       };
       put(payload, head);
     });

@@ -22,11 +22,21 @@ const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
 export const LIMITS = { least: 1, most: 1000, initial: 10 } as const;
 export const OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
 
+const orNull = <T extends TSchema>(type: T) => Type.Optional(Type.Union([type, Type.Null()]));
+
+/** A place in a thread's history; `thread_id` may stand in it, and is not looked at. */
+const place = {
+  checkpoint_id: Type.Optional(checkpointId),
+  checkpoint_ns: orNull(Type.String({ maxLength: 10_000 })),
+  checkpoint_map: orNull(Type.Record(Type.String(), Type.Union([checkpointId, Type.Literal("")]))),
+};
+const checkpoint = Type.Object(place);
+
 /** What a run and an assistant may be configured with; other members are kept as they are. */
 const config = Type.Object({
   tags: Type.Optional(Type.Array(Type.String())),
   recursion_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-  configurable: Type.Optional(Type.Object({ checkpoint_id: Type.Optional(checkpointId) })),
+  configurable: Type.Optional(Type.Object(place)),
 });
 
 const command = Type.Object({
@@ -37,15 +47,6 @@ const command = Type.Object({
 
 /** As which node: names are this long at most. */
 const asNode = Type.String({ maxLength: 128 });
-const orNull = <T extends TSchema>(type: T) => Type.Optional(Type.Union([type, Type.Null()]));
-
-/** A place in a thread's history; `thread_id` may stand in it, and is not looked at. */
-const checkpoint = Type.Object({
-  checkpoint_id: Type.Optional(checkpointId),
-  checkpoint_ns: orNull(Type.String({ maxLength: 10_000 })),
-  checkpoint_map: orNull(Type.Record(Type.String(), Type.Union([checkpointId, Type.Literal("")]))),
-});
-
 /** Supersteps that one thread may be made of, and updates that one of them may have. */
 const MOST_STEPS = 1000;
 /** Minutes, alone or with what to do then. */
@@ -172,7 +173,7 @@ export const runCreate = shape(
     metadata: Type.Optional(object),
     config: Type.Optional(config),
     context: Type.Optional(object),
-    checkpoint: Type.Optional(Type.Object({ checkpoint_id: Type.Optional(checkpointId) })),
+    checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
     stream_mode: Type.Optional(Type.Union([streamMode, Type.Array(streamMode, { maxItems: 100 })])),
     stream_subgraphs: Type.Optional(Type.Boolean()),

@@ -120,13 +120,12 @@ const notValid: readonly Case[] = [
   ["POST", `${RUNS}/stream`, run({ webhook: "http://[::1]/" }), "webhook"],
   ["GET", "/webhooks/deliveries?status=done", undefined, "status"],
   ["POST", "/webhooks/deliveries/nope/retry", undefined, "delivery_id"],
-  // Known, but not served yet.
-  ["POST", RUNS, run({ checkpoint: { checkpoint_ns: "node:1" } }), "checkpoint.checkpoint_ns"],
-  ["POST", RUNS, run({ checkpoint: { checkpoint_map: { "": NOBODY } } }), "checkpoint.checkpoint_map"],
+  ["POST", RUNS, run({ checkpoint: { checkpoint_ns: 1 } }), "checkpoint.checkpoint_ns"],
+  ["POST", RUNS, run({ checkpoint: { checkpoint_map: { "": "x" } } }), "checkpoint.checkpoint_map."],
   [
     "POST",
     RUNS,
-    run({ config: { configurable: { checkpoint_ns: "n" } } }),
+    run({ config: { configurable: { checkpoint_ns: [] } } }),
     "config.configurable.checkpoint_ns",
   ],
   ["POST", `${RUNS}/stream`, run({ stream_mode: "debugs" }), "stream_mode"],

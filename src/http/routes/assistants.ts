@@ -14,14 +14,14 @@ import {
   assistantUpdate,
   assistantVersions,
 } from "../../wire/schemas.ts";
-import { refuseUnserved } from "../../wire/unserved.ts";
+import { refusePlaces } from "../../wire/assistant-request.ts";
 
 export function assistantRoutes({ service: { assistants, threads } }: HttpDeps): readonly Route[] {
   /** A body with what an assistant is set up with. */
   async function parts(call: Call): Promise<RawBody> {
     const body = await call.body();
     dropNulls(body["config"]);
-    refuseUnserved(body, "assistant");
+    refusePlaces(body);
     return body;
   }
 

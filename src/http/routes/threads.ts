@@ -4,7 +4,6 @@ import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { threadCreate } from "../../wire/schemas.ts";
 import { lifetimeOf } from "../../wire/thread-request.ts";
-import { refuseUnserved } from "../../wire/unserved.ts";
 
 type Asked = Omit<NewThread, "ttl"> & Pick<ReturnType<typeof threadCreate.parse>, "ttl">;
 
@@ -14,9 +13,7 @@ export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route
       method: "POST",
       path: "/threads",
       async handle(call) {
-        const body = await call.body();
-        refuseUnserved(body, "thread");
-        const { thread_id, ttl, ...rest } = threadCreate.parse(body) as Asked;
+        const { thread_id, ttl, ...rest } = threadCreate.parse(await call.body()) as Asked;
         const id = parseUuid(thread_id);
         const asked: NewThread = {
           ...rest,

@@ -1,0 +1,108 @@
+import { Annotation, Command, interrupt, MemorySaver, START, StateGraph } from "@langchain/langgraph";
+import { Client } from "@langchain/langgraph-sdk";
+import { expect, test } from "vitest";
+import { serve } from "../e2e/support/server.ts";
+import { served } from "./support.ts";
+
+const State = Annotation.Root({
+  log: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
+});
+
+/** A graph with one in it, which has a history of its own (`keeps`) or one for each time that it is called. */
+function nested(keeps: boolean) {
+  const ran: string[] = [];
+  const node = (name: string) => () => {
+    ran.push(name);
+    return { log: [name] };
+  };
+  const sub = new StateGraph(State)
+    .addNode("a", node("a"))
+    .addNode("b", () => {
+      ran.push("b");
+      return { log: [`b ${String(interrupt("b?"))}`] };
+    })
+    .addNode("c", node("c"))
+    .addEdge(START, "a")
+    .addEdge("a", "b")
+    .addEdge("b", "c")
+    .compile(keeps ? { checkpointer: true } : {});
+  const outer = new StateGraph(State)
+    .addNode("pre", node("pre"))
+    .addNode("sub", sub)
+    .addNode("post", node("post"))
+    .addEdge(START, "pre")
+    .addEdge("pre", "sub")
+    .addEdge("sub", "post");
+  return { outer, took: () => ran.splice(0) };
+}
+
+interface Place {
+  readonly checkpoint_ns: string;
+  readonly checkpoint_id: string;
+  readonly checkpoint_map: Readonly<Record<string, string>>;
+}
+
+/** How a graph was driven: each answer, and what ran for it. */
+type Told = readonly (readonly [unknown, readonly string[]])[];
+
+/** The same story for both: paused, answered, then run from where the subgraph was about to ask, and answered otherwise. */
+async function inProcess(keeps: boolean): Promise<Told> {
+  const { outer, took } = nested(keeps);
+  const graph = outer.compile({ checkpointer: new MemorySaver() });
+  const thread = { thread_id: "0190c6f8-5c5e-7000-8000-000000000001" };
+  const told: [unknown, readonly string[]][] = [];
+  const run = async (input: unknown, place: object = {}) => {
+    const answer = await graph.invoke(input as never, { configurable: { ...thread, ...place } });
+    told.push([plain(answer), took()]);
+  };
+  await run({ log: ["in"] });
+  const { tasks } = await graph.getState({ configurable: thread });
+  const within = tasks[0]?.state as { configurable: Place } | undefined;
+  const checkpoint_ns = keeps ? "sub" : within?.configurable.checkpoint_ns;
+  const { config } = await graph.getState({ configurable: { ...thread, checkpoint_ns } });
+  await run(new Command({ resume: "yes" }));
+  await run(null, config.configurable);
+  await run(new Command({ resume: "no" }));
+  return told;
+}
+
+async function hosted(keeps: boolean): Promise<Told> {
+  const { outer, took } = nested(keeps);
+  const app = await serve({ langGraphs: await served({ outer: outer.compile() }) });
+  const client = new Client({ apiUrl: app.url });
+  const { thread_id } = await client.threads.create();
+  const told: [unknown, readonly string[]][] = [];
+  const run = async (options: object) => {
+    told.push([plain(await client.runs.wait(thread_id, "outer", options)), took()]);
+  };
+  await run({ input: { log: ["in"] } });
+  const { tasks } = await client.threads.getState(thread_id);
+  const checkpoint_ns = keeps ? "sub" : String(tasks[0]?.checkpoint?.checkpoint_ns);
+  const { checkpoint } = await client.threads.getState(thread_id, { checkpoint_ns } as never);
+  expect(checkpoint.checkpoint_map).toEqual({
+    "": expect.any(String) as unknown,
+    [checkpoint_ns]: checkpoint.checkpoint_id,
+  });
+  await run({ command: { resume: "yes" } });
+  await run({ input: null, checkpoint });
+  await run({ command: { resume: "no" } });
+  expect(app.complaints).toEqual([]);
+  return told;
+}
+
+function plain(answer: unknown): unknown {
+  const { __interrupt__: asked, ...values } = answer as {
+    readonly __interrupt__?: readonly { value: unknown }[];
+  };
+  return { ...values, asked: asked?.map(({ value }) => value) };
+}
+
+test.each([
+  ["a graph of its own history goes on in it", true, ["b"]],
+  ["one that begins anew whenever it is called does so", false, ["a", "b"]],
+])("a run from a subgraph's checkpoint: %s, as in LangGraph.js itself", async (_, keeps, ran) => {
+  const told = await hosted(keeps);
+  expect(told).toEqual(await inProcess(keeps));
+  expect(told[2]?.[1]).toEqual(ran);
+  expect(told[3]?.[0]).toMatchObject({ log: expect.arrayContaining(["b no", "post"]) as unknown });
+});
