@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
 import { Left, type Place } from "./left.ts";
 import { type CheckpointPayload, isInterrupted, Loop, type Marks, pathOf, PUSH, shownState } from "./loop.ts";
-import type { RawCheckpoint, RawWrites } from "./records.ts";
+import type { RawCheckpoint, RawWrites } from "./raw.ts";
 import { isSame, show } from "./show.ts";
 import type { Tokens } from "./tokens.ts";
 
@@ -93,7 +93,9 @@ export class Chronicle {
   }
 
   put(raw: RawCheckpoint): void {
-    this.#raws.set(`${raw.ns} ${raw.checkpoint.id}`, raw);
+    this.#raws.set(`${raw.ns} ${raw.id}`, raw);
+    // First of all: what is told besides consists of parts of this, and finds them shown.
+    void raw.values;
   }
 
   putWrites(raw: RawWrites): void {
@@ -154,7 +156,7 @@ export class Chronicle {
   }
 
   #untold(loop: Loop, raw: RawCheckpoint): void {
-    this.#raws.delete(`${raw.ns} ${raw.checkpoint.id}`);
+    this.#raws.delete(`${raw.ns} ${raw.id}`);
     const [emission, made] = loop.untold(raw);
     this.#made(loop, made, emission);
   }

@@ -1,7 +1,7 @@
 import { plainError, ServiceError, type PlainError } from "../model/errors.ts";
 import type { Position, Stage } from "../ports/engine.ts";
 import type { Called, Callee } from "./called.ts";
-import type { RawCheckpoint, RawWrites } from "./records.ts";
+import type { RawCheckpoint, RawWrites } from "./raw.ts";
 import type { SaverIo } from "./saver.ts";
 
 /** What LangGraph does, in the order in which it does it. */
@@ -74,7 +74,7 @@ export class Ear implements Callee, SaverIo {
   putWrites(raw: RawWrites): void {
     this.#refuseIfOver();
     // Who was told to stop and throws has stopped: that is no error of the task's.
-    if (this.#stopped && raw.writes.some(([channel]) => channel === "__error__")) return;
+    if (this.#stopped && raw.isError) return;
     this.#hear({ kind: "writes", raw });
   }
 

@@ -116,9 +116,8 @@ async function follow(graph: CompiledGraph, execution: HostedExecution, signal: 
   let failure: { readonly error: unknown } | null = null;
   try {
     const input = inputOf(hosted.library, run, position);
-    const stream = await graph.stream(input, optionsOf(run, position, signal));
-    for await (const chunk of stream) {
-      const [ns, mode, payload] = chunk as unknown as readonly [readonly string[], string, unknown];
+    const options = optionsOf(run, position, signal);
+    for await (const [ns, mode, payload] of chunksOf(hosted.library, graph, input, options)) {
       execution.ear.chunk(ns, mode, payload);
     }
   } catch (error) {
@@ -127,6 +126,21 @@ async function follow(graph: CompiledGraph, execution: HostedExecution, signal: 
   await execution.ear.takenIn();
   if (!execution.ear.over) await lookAhead(graph, execution);
   execution.ear.finished(failure);
+}
+
+type Chunk = readonly [ns: readonly string[], mode: string, payload: unknown];
+
+/**
+ * What a graph streams. Through `stream`, each chunk would pass three streams of the platform, one within the other, and be
+ * raced against the signal. So the method below it is taken, which every runnable has, as `stream` itself takes it.
+ */
+function chunksOf(
+  { runnables }: Library,
+  graph: CompiledGraph,
+  input: unknown,
+  options: ReturnType<typeof optionsOf>,
+): AsyncIterable<Chunk> {
+  return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
 }
 
 /** LangGraph has stopped right after a checkpoint: what would run next is asked for, and stored with it. */

@@ -24,6 +24,7 @@ import { pendingIds, wantsMessages } from "./input.ts";
 import { callOf, plannedOf, settledAs, stepOf } from "./handing.ts";
 import type { Library } from "./library.ts";
 import type { Loop } from "./loop.ts";
+import { inOneTurn } from "./show.ts";
 import { Tokens } from "./tokens.ts";
 
 /** Runs the graph from its start to its end, and tells the execution all that happens. Never rejects. */
@@ -162,10 +163,12 @@ export class HostedExecution implements Execution {
   /** Takes in what LangGraph has done until it came to a stand. */
   #takeIn(heard: readonly Heard[]): void {
     try {
-      // A checkpoint may be told of before it is put, in the same turn.
-      for (const one of heard) if (one.kind === "put") this.#chronicle.put(one.raw);
-      for (const one of heard) this.#take(one);
-      this.#chronicle.close(this.#ended !== null);
+      inOneTurn(() => {
+        // A checkpoint may be told of before it is put, in the same turn.
+        for (const one of heard) if (one.kind === "put") this.#chronicle.put(one.raw);
+        for (const one of heard) this.#take(one);
+        this.#chronicle.close(this.#ended !== null);
+      });
       this.#join();
     } catch (thrown) {
       this.#ended ??= { error: plainError(thrown) };

@@ -1,7 +1,8 @@
 import { blank, type TaskWrites } from "../model/checkpoint.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject } from "../model/json.ts";
-import { type RawWrites, writesRecord } from "./records.ts";
+import type { RawWrites } from "./raw.ts";
+import { writesRecord } from "./records.ts";
 import { show } from "./show.ts";
 
 /** What belongs to no task: the writes of a command. */

@@ -3,7 +3,8 @@ import { START } from "../graph/check.ts";
 import { uuid6Time } from "../model/ids.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
-import { type Before, checkpointRecord, langGraphPart, type RawCheckpoint } from "./records.ts";
+import type { RawCheckpoint } from "./raw.ts";
+import { type Before, checkpointRecord, langGraphPart } from "./records.ts";
 import { show } from "./show.ts";
 
 /** What LangGraph says of a checkpoint in its mode `checkpoints`. */
@@ -110,7 +111,7 @@ export class Loop {
 
   /** A checkpoint was put of which nothing is told: the graph stops at it. What runs next is not known. */
   untold(raw: RawCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
-    const { id } = raw.checkpoint;
+    const { id } = raw;
     if (this.#unput !== undefined && this.id === id)
       return [undefined, this.#make(raw, this.shown, [...this.next])];
     const values = this.values ?? this.shown;

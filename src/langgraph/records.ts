@@ -11,27 +11,9 @@ import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./library.ts";
+import type { RawCheckpoint } from "./raw.ts";
 import { revive, reviveAll } from "./revive.ts";
-import { isSame, show } from "./show.ts";
-
-/** A checkpoint as LangGraph hands it over. */
-export interface RawCheckpoint {
-  readonly ns: string;
-  readonly parent: string | null;
-  readonly checkpoint: Checkpoint;
-  readonly metadata: CheckpointMetadata;
-  /** The channels that have changed since the parent. */
-  readonly newVersions: ChannelVersions;
-}
-
-/** What a task has written, as LangGraph hands it over. */
-export interface RawWrites {
-  readonly ns: string;
-  readonly checkpoint: string;
-  readonly task: string;
-  readonly writes: readonly (readonly [channel: string, value: unknown])[];
-  readonly path: string;
-}
+import { isSame } from "./show.ts";
 
 /** What LangGraph needs of a checkpoint beside the state: kept in its `engine` under `lg`. */
 export interface LangGraphPart {
@@ -62,30 +44,28 @@ export interface Before {
  * @param shown the state after it, each value as `show` gives it
  */
 export function checkpointRecord(
-  { ns, parent, checkpoint, metadata, newVersions }: RawCheckpoint,
+  raw: RawCheckpoint,
   shown: JsonObject,
   before: Before | null,
 ): CheckpointRecord {
-  const { id, v, ts, channel_values: values, channel_versions: versions, versions_seen: seen } = checkpoint;
+  const { values, newVersions, ts } = raw;
   const channels: Record<string, unknown> = {};
-  for (const [channel, value] of Object.entries(values)) {
-    const now = show(value);
+  for (const channel of Object.keys(values)) {
+    const now = values[channel];
     if (Object.hasOwn(shown, channel) && isSame(shown[channel], now)) continue;
     const isNew = Object.hasOwn(newVersions, channel);
     if (!isNew && before?.channels !== undefined && !Object.hasOwn(before.channels, channel)) continue;
     channels[channel] = now;
   }
-  const { source, step, ...rest } = metadata;
-  const part: LangGraphPart = { v, ts, versions: { ...versions }, seen, channels };
   return {
-    id,
-    parent,
-    ns,
-    step,
-    source,
+    id: raw.id,
+    parent: raw.parent,
+    ns: raw.ns,
+    step: raw.step,
+    source: raw.source,
     created_at: Date.parse(ts),
-    metadata: show(rest) as JsonObject,
-    engine: { lg: { ...part, seen: show(seen) } },
+    metadata: raw.metadata,
+    engine: { lg: { v: raw.v, ts, versions: raw.versions, seen: raw.seen, channels } },
     changes: changesOf(shown, before?.shown ?? {}),
   };
 }
@@ -169,6 +149,7 @@ interface TaskSite {
 /**
  * What a task has left, with what it has written now. Its writes to channels stand in `result.goto`, in order, the first to a
  * place stays; what is special (questions, answers, an error) in `steps.lg`, the last one stays, and where the wire looks for it.
+ * @param writes each value as `show` gives it
  */
 export function writesRecord(
   site: TaskSite,
@@ -180,11 +161,11 @@ export function writesRecord(
   const taken = new Set(stored.map(([, , place], i) => place ?? i));
   let finished = before.result !== undefined;
   for (const [i, [channel, value]] of writes.entries()) {
-    if (SPECIAL.has(channel)) special[channel] = show(value);
+    if (SPECIAL.has(channel)) special[channel] = value;
     else {
       finished = true;
       if (taken.has(i)) continue;
-      stored.push(stored.length === i ? [channel, show(value)] : [channel, show(value), i]);
+      stored.push(stored.length === i ? [channel, value] : [channel, value, i]);
     }
   }
   const { result: _, ...kept } = before;

@@ -8,19 +8,19 @@ import { remember } from "./show.ts";
  * What `show` was given, made anew: objects of the library's classes, and nothing that is shared. A class that is not known
  * any more gives plain data. What is put back as it is will be shown by the identical value.
  */
-export function revive(library: Library, value: unknown): unknown {
+export function revive(library: Library, value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (value instanceof KeptValue) return reviveValue(library, value);
+  if (value instanceof KeptValue) return reviveValue(library, value, depth);
   if (Array.isArray(value)) {
-    const list = value.map((item) => revive(library, item));
-    remember(list, value);
+    const list = value.map((item) => revive(library, item, depth + 1));
+    remember(list, value, depth);
     return list;
   }
   if (!isObject(value)) return value;
   const members: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) members[key] = revive(library, value[key]);
+  for (const key of Object.keys(value)) members[key] = revive(library, value[key], depth + 1);
   const made = value instanceof Kept ? instanceOf(library, Kept.kindOf(value), members) : undefined;
-  remember(made ?? members, value);
+  remember(made ?? members, value, depth);
   return made ?? members;
 }
 
@@ -47,7 +47,7 @@ const VIEWS = {
   Uint8ClampedArray,
 } as const;
 
-function reviveValue(library: Library, kept: KeptValue): unknown {
+function reviveValue(library: Library, kept: KeptValue, depth: number): unknown {
   const { kind, data } = KeptValue.of(kept);
   switch (kind) {
     case "undefined":
@@ -58,7 +58,7 @@ function reviveValue(library: Library, kept: KeptValue): unknown {
       return BigInt(data);
     default: {
       const made = reviveObject(library, kept);
-      remember(made, kept);
+      remember(made, kept, depth);
       return made;
     }
   }

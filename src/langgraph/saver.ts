@@ -9,12 +9,12 @@ import type {
   ChannelVersions,
   PendingWrite,
 } from "@langchain/langgraph-checkpoint";
-import { blank, type CheckpointHead, type TaskWrites } from "../model/checkpoint.ts";
+import type { TaskWrites } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./library.ts";
-import { type RawCheckpoint, type RawWrites, tupleOf, writesRecord } from "./records.ts";
-import { show } from "./show.ts";
+import { RawCheckpoint, RawWrites } from "./raw.ts";
+import { tupleOf, writesRecord } from "./records.ts";
 
 /** What a saver reads, and to whom it hands over. Of the latter it says only what it was told: nothing is stored by it. */
 export interface SaverIo {
@@ -41,11 +41,6 @@ const PAGE = 100;
 /** Checkpoints of a namespace that it serves itself. Long before, they are stored: computing is one step ahead of that. */
 const HELD = 64;
 
-/** Put to a saver, as it will be read. */
-type Held = Pick<CheckpointHead, "id" | "ns" | "parent" | "source" | "step" | "metadata" | "engine"> & {
-  readonly values: JsonObject;
-};
-
 /**
  * The checkpoint saver of one attempt of one run: it knows this thread alone, and hands what LangGraph puts to it over to
  * those who write. Once they refuse it, because the attempt is over, LangGraph is refused.
@@ -54,8 +49,8 @@ class AttemptSaver {
   readonly #library: Library;
   readonly #thread: string;
   readonly #io: SaverIo;
-  readonly #held = new Map<string, Map<string, Held>>();
-  readonly #writes = new Map<string, Map<string, TaskWrites>>();
+  readonly #held = new Map<string, Map<string, RawCheckpoint>>();
+  readonly #writes = new Map<string, RawWrites[]>();
 
   constructor(library: Library, thread: string, io: SaverIo) {
     this.#library = library;
@@ -101,31 +96,21 @@ class AttemptSaver {
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
     const { ns, id: parent } = this.#own(config);
-    const { id, v, ts, channel_values, channel_versions: versions, versions_seen: seen } = checkpoint;
-    const values: Record<string, unknown> = {};
-    for (const [channel, value] of Object.entries(channel_values)) values[channel] = show(value);
-    const { source, step, ...rest } = metadata;
-    const engine = { lg: { v, ts, versions: { ...versions }, seen: show(seen), channels: {} } };
-    this.#io.put({ ns, parent, checkpoint, metadata, newVersions });
-    const held = { id, ns, parent, source, step, metadata: show(rest) as JsonObject, engine, values };
-    this.#hold(held);
-    return { configurable: { thread_id: this.#thread, checkpoint_ns: ns, checkpoint_id: id } };
+    const made = new RawCheckpoint({ ns, parent }, checkpoint, metadata, newVersions);
+    this.#io.put(made);
+    this.#hold(made);
+    return { configurable: { thread_id: this.#thread, checkpoint_ns: ns, checkpoint_id: made.id } };
   }
 
-  async putWrites(
-    config: RunnableConfig,
-    writes: PendingWrite[],
-    task: string,
-    path: unknown = "",
-  ): Promise<void> {
+  async putWrites(config: RunnableConfig, writes: PendingWrite[], task: string): Promise<void> {
     const { ns, id } = this.#own(config);
     if (id === null) throw new TypeError("Writes need the checkpoint_id that they were made at");
-    this.#io.putWrites({ ns, checkpoint: id, task, writes, path: typeof path === "string" ? path : "" });
-    const left = of(this.#writes, `${ns} ${id}`);
-    const site = { ns, checkpoint: id, task, name: "" };
-    const stored = left.has(task) ? [] : await this.#stored(ns, id);
-    const before = left.get(task) ?? stored.find((each) => each.task === task);
-    left.set(task, writesRecord(site, writes, before ?? blank(site)));
+    const made = new RawWrites({ ns, checkpoint: id, task }, writes);
+    this.#io.putWrites(made);
+    const at = `${ns} ${id}`;
+    const before = this.#writes.get(at);
+    if (before === undefined) this.#writes.set(at, [made]);
+    else before.push(made);
   }
 
   async deleteThread(thread: string): Promise<void> {
@@ -149,7 +134,7 @@ class AttemptSaver {
     return "[HeddleSaver]";
   }
 
-  #hold(made: Held): void {
+  #hold(made: RawCheckpoint): void {
     const held = of(this.#held, made.ns);
     held.set(made.id, made);
     for (const id of held.keys()) {
@@ -190,26 +175,24 @@ class AttemptSaver {
     return stored === null ? null : this.#withWrites(stored);
   }
 
-  #heldPosition({ values, ...head }: Held): Position {
-    const left = this.#writes.get(`${head.ns} ${head.id}`);
-    return {
-      head: { ...head, created_at: 0, run_id: null, writes: null, next: [], graph: "" },
-      values,
-      writes: [...(left?.values() ?? [])],
-    };
+  #heldPosition(held: RawCheckpoint): Position {
+    const { id, ns, parent, source, step, metadata, v, ts, versions, seen, values } = held;
+    const engine = { lg: { v, ts, versions, seen, channels: {} } };
+    const rest = { created_at: 0, run_id: null, writes: null, next: [], graph: "" };
+    const head = { id, ns, parent, source, step, metadata, engine, ...rest };
+    return this.#withWrites({ head, values, writes: [] });
   }
 
-  #withWrites(stored: Position): Position {
-    const { head, writes } = stored;
-    const left = head === null ? undefined : this.#writes.get(`${head.ns} ${head.id}`);
-    if (left === undefined) return stored;
-    const merged = new Map([...writes.map((each) => [each.task, each] as const), ...left]);
-    return { ...stored, writes: [...merged.values()] };
-  }
-
-  async #stored(ns: string, id: string): Promise<readonly TaskWrites[]> {
-    if (this.#held.get(ns)?.has(id) === true) return [];
-    return (await this.#io.read(ns, id))?.writes ?? [];
+  /** With what was written since to the tasks of a checkpoint. */
+  #withWrites(position: Position): Position {
+    const { head, writes } = position;
+    const made = head === null ? undefined : this.#writes.get(`${head.ns} ${head.id}`);
+    if (made === undefined) return position;
+    const left = new Map<string, TaskWrites>(writes.map((each) => [each.task, each]));
+    for (const { ns, checkpoint, task, writes: more } of made) {
+      left.set(task, writesRecord({ ns, checkpoint, task, name: "" }, more, left.get(task)));
+    }
+    return { ...position, writes: [...left.values()] };
   }
 
   async *#history(ns: string, under: string | null): AsyncGenerator<Position> {
@@ -269,8 +252,8 @@ function of<K, V>(all: Map<string, Map<K, V>>, key: string): Map<K, V> {
   return found;
 }
 
-function newest(held: ReadonlyMap<string, Held> | undefined): Held | undefined {
-  let found: Held | undefined;
+function newest(held: ReadonlyMap<string, RawCheckpoint> | undefined): RawCheckpoint | undefined {
+  let found: RawCheckpoint | undefined;
   for (const one of held?.values() ?? []) if (found === undefined || one.id > found.id) found = one;
   return found;
 }

@@ -9,9 +9,26 @@ import { membersOf } from "./classes.ts";
  */
 const shown = new WeakMap<object, unknown>();
 
-/** Remembers what an object was made from, so that it is shown as that for as long as nobody changes it. */
-export function remember(live: object, as: unknown): void {
-  shown.set(live, as);
+/** What was shown in this turn; null where none is marked. */
+let turn: Set<object> | null = null;
+
+/** Runs `work`, in which no code of a user's runs: what it has shown once is not looked at again. */
+export function inOneTurn(work: () => void): void {
+  const before = turn;
+  turn ??= new Set();
+  try {
+    work();
+  } finally {
+    turn = before;
+  }
+}
+
+/**
+ * Remembers what an object was made from, so that it is shown as that for as long as nobody changes it. Only what a list may
+ * hold, and messages wherever they are: of what stands deeper, that above it is remembered.
+ */
+export function remember(live: object, as: unknown, depth: number): void {
+  if (depth <= 1 || as instanceof Kept) shown.set(live, as);
 }
 
 /**
@@ -45,16 +62,47 @@ function objectAt(value: object, depth: number): unknown {
   if (value instanceof Kept || value instanceof KeptValue) return value;
   if (depth >= MAX_DEPTH)
     throw new Unstorable(`it contains itself, or is nested deeper than ${MAX_DEPTH} levels`);
-  const now = copyOf(value, depth);
   const before = shown.get(value);
-  if (before !== undefined && isSame(before, now)) return before;
-  shown.set(value, now);
-  return now;
+  if (before !== undefined && (turn?.has(value) === true || shows(before, value))) {
+    turn?.add(value);
+    return before;
+  }
+  const now = copyOf(value, depth);
+  const same = before !== undefined && isSame(before, now) ? before : now;
+  remember(value, same, depth);
+  turn?.add(value);
+  return same;
+}
+
+const BUILT_IN = [Date, Map, Set, RegExp, ArrayBuffer] as const;
+
+/** Is an object still as it was shown? False also where only a copy can tell. */
+function shows(as: unknown, live: unknown): boolean {
+  if (typeof live !== "object" || live === null) {
+    return live === as && (typeof live !== "number" || Number.isFinite(live));
+  }
+  if (typeof as !== "object" || as === null) return false;
+  if (Array.isArray(live)) {
+    if (!Array.isArray(as) || as.length !== live.length) return false;
+    for (let i = 0; i < live.length; i++) if (!shows(as[i], live[i])) return false;
+    return true;
+  }
+  if (as instanceof KeptValue || !isObject(as) || isBuiltIn(live)) return live === as;
+  const { kind, members } = membersOf(live);
+  if (kind !== kindOf(as) || !isObject(members)) return false;
+  let count = 0;
+  for (const key of Object.keys(members)) {
+    const member = members[key];
+    if (member === undefined || typeof member === "function" || typeof member === "symbol") continue;
+    if (!Object.hasOwn(as, key) || !shows(as[key], member)) return false;
+    count++;
+  }
+  return count === Object.keys(as).length;
 }
 
 function copyOf(value: object, depth: number): unknown {
   if (Array.isArray(value)) return value.map((item, i) => within(item, i, depth));
-  const builtIn = builtInOf(value, depth);
+  const builtIn = isBuiltIn(value) ? builtInOf(value, depth) : undefined;
   if (builtIn !== undefined) return builtIn;
   const { kind, members } = membersOf(value);
   if (!isObject(members)) return at(members, depth + 1);
@@ -74,6 +122,12 @@ function within(part: unknown, key: string | number, depth: number): unknown {
   } catch (cause) {
     throw cause instanceof Unstorable ? cause.under(key) : cause;
   }
+}
+
+function isBuiltIn(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) return false;
+  return BUILT_IN.some((one) => value instanceof one) || ArrayBuffer.isView(value);
 }
 
 function builtInOf(value: object, depth: number): KeptValue | undefined {

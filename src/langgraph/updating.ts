@@ -6,7 +6,8 @@ import type { StateUpdate, StateWrite, Updated } from "../ports/update.ts";
 import { copyOf } from "./hosting.ts";
 import { commandOf } from "./input.ts";
 import { type CheckpointPayload, plannedOf, shownState } from "./loop.ts";
-import { checkpointRecord, langGraphPart, type RawCheckpoint } from "./records.ts";
+import type { RawCheckpoint } from "./raw.ts";
+import { checkpointRecord, langGraphPart } from "./records.ts";
 import { attemptSaver } from "./saver.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./loaded.ts";
 
@@ -43,13 +44,15 @@ export async function updated(
   );
   const raw = puts.at(-1);
   if (raw === undefined) throw new TypeError("LangGraph has made no checkpoint of the update");
-  const made = await graph.getState({ configurable: { ...place, checkpoint_id: raw.checkpoint.id } });
+  const made = await graph.getState({ configurable: { ...place, checkpoint_id: raw.id } });
   const shown = shownState(made.values);
   const channels = langGraphPart(head?.engine ?? null)?.channels;
   const before = { shown: values, ...(channels !== undefined && { channels }) };
-  const record = checkpointRecord({ ...raw, parent: head?.id ?? null }, shown, before);
+  const record = checkpointRecord(raw, shown, before);
   const checkpoint = {
     ...record,
+    // Of several updates the last is stored, with what all of them change.
+    parent: head?.id ?? null,
     run_id: null,
     metadata: { ...record.metadata, ...asked.metadata },
     writes: writesOf(writes),

@@ -9,15 +9,9 @@ import {
   type PendingWrite,
 } from "@langchain/langgraph-checkpoint";
 import type { Library } from "../../src/langgraph/library.ts";
-import {
-  checkpointRecord,
-  langGraphPart,
-  writesRecord,
-  type RawCheckpoint,
-  type RawWrites,
-} from "../../src/langgraph/records.ts";
+import type { RawCheckpoint, RawWrites } from "../../src/langgraph/raw.ts";
+import { checkpointRecord, langGraphPart, writesRecord } from "../../src/langgraph/records.ts";
 import { attemptSaver, type SaverIo } from "../../src/langgraph/saver.ts";
-import { show } from "../../src/langgraph/show.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Checkpoint as Stored } from "../../src/model/checkpoint.ts";
 import type { Position } from "../../src/ports/engine.ts";
@@ -108,13 +102,13 @@ class ThreadIo implements SaverIo {
 }
 
 /** The state after a checkpoint: of its channels those that have changed, and the parent's. */
-function shownOf({ checkpoint, newVersions }: RawCheckpoint, before: JsonObject): JsonObject {
+function shownOf({ versions, newVersions, values }: RawCheckpoint, before: JsonObject): JsonObject {
   const shown: Record<string, unknown> = {};
-  for (const channel of Object.keys(checkpoint.channel_versions)) {
+  for (const channel of Object.keys(versions)) {
     if (!Object.hasOwn(newVersions, channel)) {
       if (Object.hasOwn(before, channel)) shown[channel] = before[channel];
-    } else if (Object.hasOwn(checkpoint.channel_values, channel)) {
-      shown[channel] = show(checkpoint.channel_values[channel]);
+    } else if (Object.hasOwn(values, channel)) {
+      shown[channel] = values[channel];
     }
   }
   return shown;
