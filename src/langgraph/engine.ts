@@ -140,6 +140,7 @@ function chunksOf(
   input: unknown,
   options: ReturnType<typeof optionsOf>,
 ): AsyncIterable<Chunk> {
+  // oxlint-disable-next-line no-underscore-dangle -- so it is called
   return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
 }
 
