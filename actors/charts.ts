@@ -1,4 +1,4 @@
-import type { AnyActorLogic } from "xstate";
+import type { AnyActorLogic } from "./xstate.ts";
 import type { RunInput } from "./messages.ts";
 import { runMachine, type RunDelays } from "./run/machine.ts";
 import { taskMachine } from "./node.ts";

@@ -1,5 +1,5 @@
 import { ServiceError } from "../src/model/errors.ts";
-import { newThread, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import { changeThread, newThread, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
 import type { SystemDeps, ThreadDraft } from "./port.ts";
 import { CheckpointIds } from "./thread/checkpoint-ids.ts";
 import { madeWith } from "./thread/updating.ts";
@@ -13,10 +13,10 @@ export async function create(
   const { journal, clock, random } = deps;
   const existing = await journal.thread(key);
   if (existing !== undefined) return taken(existing, draft);
-  const made = { ...newThread(key.thread, clock.now(), draft), seq: 1 };
-  const first = { key, fence: { epoch: 0, seq: 0 }, kind: "created", durable: true } as const;
+  const made = changeThread(newThread(key.thread, clock.now(), draft), { seq: 1 });
+  const fence = { epoch: 0, seq: 0 };
   if (draft.supersteps === undefined || draft.supersteps.length === 0) {
-    await journal.append({ ...first, thread: made });
+    await journal.append({ key, fence, thread: made, kind: "created", durable: true });
     return made;
   }
   const ids = new CheckpointIds(clock, random);
@@ -26,7 +26,7 @@ export async function create(
     checkpointId: (step: number) => ids.next(step),
   };
   const { thread, checkpoints } = await madeWith(deps, source, made, draft.supersteps);
-  await journal.append({ ...first, thread, checkpoints });
+  await journal.append({ key, fence, thread, kind: "created", durable: true, checkpoints });
   return thread;
 }
 

@@ -5,7 +5,8 @@ import {
   type AnyActorLogic,
   type AnyActorRef,
   type Snapshot,
-} from "xstate";
+} from "./xstate.ts";
+import { NO_CHILDREN, withChild, withoutChild, type Children } from "./children.ts";
 import type { RunInput, TaskEvent, TaskInput, TaskKind, TaskName, TaskOutput } from "./messages.ts";
 
 type TaskState = "running" | "backoff" | "stopping" | TaskKind;
@@ -54,7 +55,7 @@ export type TaskSnapshot = Snapshot<TaskOutput> & {
   readonly value: TaskState;
   readonly context: TaskInput;
   /** The graph that is its node, while that runs; the tasks of graphs that its body runs. */
-  readonly children: { readonly [id: string]: AnyActorRef };
+  readonly children: Children;
 };
 
 const SUBGRAPH = "subgraph";
@@ -84,8 +85,6 @@ export function taskMachine(
   effects: TaskEffects,
   graph: () => AnyActorLogic,
 ): TaskMachine & { readonly config: typeof taskChart } {
-  const none: TaskSnapshot["children"] = {};
-
   function enter(snapshot: TaskSnapshot, { self, defer }: Scope): TaskSnapshot {
     const { thread, run, task } = snapshot.context;
     const input: RunInput = { thread, run, within: task };
@@ -100,11 +99,11 @@ export function taskMachine(
   /** Tasks of graphs that the body runs: it waits for them by itself. */
   function join(snapshot: TaskSnapshot, tasks: readonly TaskName[], { self, defer }: Scope): TaskSnapshot {
     const { thread, run, within } = snapshot.context;
-    const children: Record<string, AnyActorRef> = { ...snapshot.children };
+    let { children } = snapshot;
     for (const { id, name } of tasks) {
       const input: TaskInput = { thread, run, within, task: id, name };
       const child = createActor(logic, { id: taskActor(id), input, parent: self as AnyActorRef });
-      children[taskActor(id)] = child;
+      children = withChild(children, taskActor(id), child as AnyActorRef);
       defer(() => child.start());
     }
     return { ...snapshot, children } as TaskSnapshot;
@@ -113,13 +112,12 @@ export function taskMachine(
   /** What it leaves is stopped, wherever that is; what has ended does not mind. */
   function leave({ children }: TaskSnapshot, { defer, stopChild }: Scope): TaskSnapshot["children"] {
     for (const child of Object.values(children)) defer(() => stopChild(child));
-    return none;
+    return NO_CHILDREN;
   }
 
   /** A task within has ended. */
   function drop(snapshot: TaskSnapshot, { task }: TaskOutput): TaskSnapshot {
-    const { [taskActor(task)]: _ended, ...children } = snapshot.children;
-    return { ...snapshot, children } as TaskSnapshot;
+    return { ...snapshot, children: withoutChild(snapshot.children, taskActor(task)) };
   }
 
   const logic: TaskMachine & { readonly config: typeof taskChart } = {
@@ -130,7 +128,7 @@ export function taskMachine(
       error: undefined,
       value: "running",
       context: input,
-      children: none,
+      children: NO_CHILDREN,
     }),
     start: ({ context }, { self }) => effects.execute(context, self),
     transition(snapshot, event, scope) {
@@ -148,7 +146,7 @@ export function taskMachine(
       if (value === undefined) return snapshot;
       const { context } = snapshot;
       let { children } = snapshot;
-      if (children !== none) {
+      if (children !== NO_CHILDREN) {
         const within = Object.values(children);
         if (value === "stopping")
           for (const child of within) defer(() => child.send({ type: "CANCEL", action: "interrupt" }));
@@ -156,7 +154,7 @@ export function taskMachine(
       }
       if ("on" in taskChart.states[value]) {
         if (value === "running") defer(() => effects.execute(context, self));
-        return { ...snapshot, value, children } as TaskSnapshot;
+        return { status: "active", output: undefined, error: undefined, value, context, children };
       }
       const output: TaskOutput = { task: context.task, kind: value as TaskKind };
       return { status: "done", output, error: undefined, value, context, children };

@@ -1,4 +1,4 @@
-import { createActor } from "xstate";
+import { createActor } from "./xstate.ts";
 import { ServiceError, threadNotFound } from "../src/model/errors.ts";
 import { isTerminal, type CancelAction, type RunRecord } from "../src/model/run.ts";
 import { newThread, type ThreadKey, type ThreadRecord, type ThreadStart } from "../src/model/thread.ts";
@@ -265,12 +265,12 @@ export class Registry implements ThreadSystem, CellOwner {
     const name = cellName(key);
     const { thread } = this.#charts;
     const input = { thread: name, active: record.active, queue: record.queue, rest: record.rest };
-    const actor = createActor(thread, {
-      // At rest it need not walk there.
-      ...(cell.runs.size === 0 ? { snapshot: thread.resting(input) } : {}),
-      input,
-      clock: this.#timers,
-    });
+    // At rest it need not walk there.
+    const options =
+      cell.runs.size === 0
+        ? { input, clock: this.#timers, snapshot: thread.resting(input) }
+        : { input, clock: this.#timers };
+    const actor = createActor(thread, options);
     actor.subscribe({ error: (cause) => cell.giveUp(cause) });
     cell.actor = actor;
     this.#cells.set(name, cell);

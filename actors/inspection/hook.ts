@@ -1,4 +1,4 @@
-import type { AnyActorRef, InspectionEvent } from "xstate";
+import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/check.ts";
 import type { Inspector, InspectScope, ShownActor, ShownEvent } from "../../src/ports/inspector.ts";
 import type { RunOutput, TaskInput, TaskOutput } from "../messages.ts";

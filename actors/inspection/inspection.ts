@@ -1,4 +1,4 @@
-import type { AnyActorRef } from "xstate";
+import type { AnyActorRef } from "../xstate.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import type { Inspector, InspectScope } from "../../src/ports/inspector.ts";
 import type { Cell } from "../thread/cell.ts";

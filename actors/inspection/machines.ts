@@ -1,4 +1,4 @@
-import { fromCallback, type AnyActorLogic } from "xstate";
+import { fromCallback, type AnyActorLogic } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { taskChart } from "../node.ts";
 import { runChart } from "../run/chart.ts";

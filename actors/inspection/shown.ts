@@ -1,4 +1,4 @@
-import type { AnyActorRef } from "xstate";
+import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { ShownEvent, ShownState, ShownValue } from "../../src/ports/inspector.ts";
 

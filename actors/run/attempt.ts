@@ -1,9 +1,10 @@
-import type { AnyActorRef } from "xstate";
+import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
 import { width, type Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { Stop, RunRecord } from "../../src/model/run.ts";
+import { changeRun, type Stop, type RunRecord } from "../../src/model/run.ts";
+import { changeThread } from "../../src/model/thread.ts";
 import type { Emission, NodeCall, Plan, Position, Step } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
@@ -235,7 +236,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
       .write(change, (thread) =>
         head === undefined
           ? thread
-          : { ...thread, checkpoint: head.id, state_updated_at: this.cell.deps.clock.now() },
+          : changeThread(thread, { checkpoint: head.id, state_updated_at: this.cell.deps.clock.now() }),
       )
       .then(() => {
         if (events !== undefined) this.sink.stored(events);
@@ -248,7 +249,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     const { run } = this;
     let noted = progress ? progressed(run) : run;
     const base = overwritten(this.#before, writes);
-    if (base.length > 0) noted = { ...noted, base_writes: [...(run.base_writes ?? []), ...base] };
+    if (base.length > 0) noted = changeRun(noted, { base_writes: [...(run.base_writes ?? []), ...base] });
     if (noted === run) return [];
     this.cell.runs.set(this.id, noted);
     return [noted];
@@ -278,7 +279,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   #keepMark(next: number): void {
     const run = this.run;
     if (next + HEADROOM < run.event_mark) return;
-    const raised = { ...run, event_mark: next + MARK };
+    const raised = changeRun(run, { event_mark: next + MARK });
     this.cell.runs.set(this.id, raised);
     this.cell
       .write({ kind: "marked", durable: true, runs: [raised] }, (thread) => thread)

@@ -1,4 +1,4 @@
-import { assign, enqueueActions, sendParent, sendTo, setup, stopChild, type AnyActorRef } from "xstate";
+import { assign, enqueueActions, sendParent, sendTo, setup, stopChild, type AnyActorRef } from "../xstate.ts";
 import type { Stop, TerminalStatus } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";

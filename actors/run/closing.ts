@@ -1,4 +1,4 @@
-import type { AnyActorRef } from "xstate";
+import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { outboxItem } from "../../src/model/delivery.ts";
 import type { EventChunk } from "../../src/model/event.ts";
@@ -8,7 +8,7 @@ import type { Sink } from "../../src/ports/sink.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import type { Stop, RunRecord, TerminalStatus } from "../../src/model/run.ts";
-import type { RestState } from "../../src/model/thread.ts";
+import { changeThread, type RestState } from "../../src/model/thread.ts";
 import type { RunEnd } from "../port.ts";
 import type { Cell } from "../thread/cell.ts";
 import { ended } from "../thread/record.ts";
@@ -112,7 +112,7 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
   const now = cell.deps.clock.now();
   if (verdict.error !== null) attempt.stage(undefined, [{ fact: { t: "error", error: verdict.error } }]);
   const { checkpoints, writes, events } = attempt.collect();
-  const run = { ...ended(attempt.run, verdict.status, now, verdict.error), next_event: sink.next };
+  const run = ended(attempt.run, verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
   const owed =
     webhook === null ? undefined : outboxItem({ run, values, waiting: waitingOf(verdict) }, webhook, now);
@@ -127,16 +127,16 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
         ...(events && { events }),
         ...(owed && { outbox: [owed] }),
       },
-      (thread) => ({
-        ...thread,
-        active: null,
-        rest: verdict.rest,
-        error: verdict.error,
-        checkpoint: elsewhere ? thread.checkpoint : (attempt.head?.id ?? thread.checkpoint),
-        interrupts: verdict.interrupts,
-        next_event: run.seq_base + sink.next,
-        state_updated_at: checkpoints.length > 0 ? now : thread.state_updated_at,
-      }),
+      (thread) =>
+        changeThread(thread, {
+          active: null,
+          rest: verdict.rest,
+          error: verdict.error,
+          checkpoint: elsewhere ? thread.checkpoint : (attempt.head?.id ?? thread.checkpoint),
+          interrupts: verdict.interrupts,
+          next_event: run.seq_base + sink.next,
+          state_updated_at: checkpoints.length > 0 ? now : thread.state_updated_at,
+        }),
     )
     .then(
       () => {

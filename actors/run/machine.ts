@@ -1,4 +1,5 @@
-import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "xstate";
+import { NO_CHILDREN, withChild, withoutChild, type Children } from "../children.ts";
+import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "../xstate.ts";
 import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
 import type { TaskMachine } from "../node.ts";
 import { stronger } from "../thread/multitask.ts";
@@ -10,7 +11,7 @@ type RunValue = "pending" | { readonly running: Working } | RunOutput["status"];
 export type RunSnapshot = Snapshot<RunOutput> & {
   readonly value: RunValue;
   readonly context: RunContext;
-  readonly children: { readonly [id: string]: AnyActorRef };
+  readonly children: Children;
 };
 
 /** What the run's actor hears from itself, from its tasks and from XState. */
@@ -40,9 +41,9 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
     scope: Scope,
     change?: Partial<RunContext>,
   ): RunSnapshot {
-    const context = change === undefined ? snapshot.context : { ...snapshot.context, ...change };
+    const context = change === undefined ? snapshot.context : changed(snapshot.context, change);
     const { self, defer } = scope;
-    let { children } = snapshot;
+    const { children } = snapshot;
     switch (running) {
       case "loading":
         defer(() => effects.load(context, self, context.stop !== null));
@@ -51,7 +52,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
         defer(() => effects.plan(context));
         break;
       case "executing":
-        return execute({ ...snapshot, context } as RunSnapshot, scope);
+        return spawn(at({ running }, context, children), context.planned, [], scope);
       case "draining":
         defer(() => {
           for (const id of context.waiting) children[taskActor(id)]?.send({ type: "CANCEL" });
@@ -71,12 +72,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
       case "committing":
         break;
     }
-    return { ...snapshot, value: { running }, context, children } as RunSnapshot;
-  }
-
-  function execute(snapshot: RunSnapshot, scope: Scope): RunSnapshot {
-    const value = { running: "executing" };
-    return spawn({ ...snapshot, value } as RunSnapshot, snapshot.context.planned, [], scope);
+    return at({ running }, context, children);
   }
 
   /** Starts tasks; `others` are at work already. */
@@ -87,23 +83,23 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
     { self, defer }: Scope,
   ): RunSnapshot {
     const { thread, run, within } = snapshot.context;
-    const children: Record<string, AnyActorRef> = { ...snapshot.children };
+    let { children } = snapshot;
     for (const { id, name } of tasks) {
       const input: TaskInput = { thread, run, within, task: id, name };
       const child = createActor(task, { id: taskActor(id), input, parent: self as AnyActorRef });
-      children[taskActor(id)] = child;
+      children = withChild(children, taskActor(id), child as AnyActorRef);
       defer(() => child.start());
     }
     const ids = tasks.map(({ id }) => id);
-    const context = { ...snapshot.context, waiting: others.length === 0 ? ids : [...others, ...ids] };
-    return { ...snapshot, context, children } as RunSnapshot;
+    const context = changed(snapshot.context, { waiting: others.length === 0 ? ids : [...others, ...ids] });
+    return at(snapshot.value, context, children);
   }
 
   /** A task has ended. */
   function ended(snapshot: RunSnapshot, output: TaskOutput, scope: Scope): RunSnapshot {
-    const { [taskActor(output.task)]: _ended, ...children } = snapshot.children;
+    const children = withoutChild(snapshot.children, taskActor(output.task));
     const waiting = snapshot.context.waiting.filter((id) => id !== output.task);
-    const next = { ...snapshot, children } as RunSnapshot;
+    const next = at(snapshot.value, snapshot.context, children);
     const failed = output.kind === "failed";
     if (isIn(snapshot, "draining")) {
       return waiting.length === 0 ? enter(next, "closing", scope, { waiting }) : stay(next, { waiting });
@@ -117,7 +113,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
       const child = snapshot.children[taskActor(id)];
       if (child !== undefined) scope.defer(() => scope.stopChild(child));
     }
-    return enter({ ...snapshot, children: {} } as RunSnapshot, "closing", scope, { waiting: [] });
+    return enter(at(snapshot.value, snapshot.context, NO_CHILDREN), "closing", scope, { waiting: [] });
   }
 
   function working(snapshot: RunSnapshot, running: Working, event: Heard, scope: Scope): RunSnapshot {
@@ -146,9 +142,10 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
       case "ENDED": {
         if (running !== "closing") return snapshot;
         const { status, rest } = event;
-        const end = { ...context, status, rest };
         const output: RunOutput = { status, rest };
-        return { ...snapshot, status: "done", output, value: status, context: end } as RunSnapshot;
+        const end = changed(context, output);
+        const { children } = snapshot;
+        return { status: "done", output, error: undefined, value: status, context: end, children };
       }
       case "BEGIN":
         return snapshot;
@@ -165,12 +162,12 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
       error: undefined,
       value: "pending",
       context: { thread, run, within, stop: null, waiting: [], planned: [], status: null, rest: "idle" },
-      children: {},
+      children: NO_CHILDREN,
     }),
     transition(snapshot, event, scope) {
       if (event.type === "xstate.stop") {
         for (const child of Object.values(snapshot.children)) scope.defer(() => scope.stopChild(child));
-        return { ...snapshot, status: "stopped", children: {} } as RunSnapshot;
+        return { ...snapshot, status: "stopped", children: NO_CHILDREN } as RunSnapshot;
       }
       const { value } = snapshot;
       if (typeof value === "object") return working(snapshot, value.running, event, scope);
@@ -182,6 +179,25 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
   };
 }
 
+/** Written out, here and below: a literal that begins with a spread is slow to make, and all that is read of it is. */
+function at(value: RunValue, context: RunContext, children: Children): RunSnapshot {
+  return { status: "active", output: undefined, error: undefined, value, context, children };
+}
+
+function changed(context: RunContext, change: Partial<RunContext>): RunContext {
+  const { thread, run, within } = context;
+  return {
+    thread,
+    run,
+    within,
+    stop: change.stop ?? context.stop,
+    waiting: change.waiting ?? context.waiting,
+    planned: change.planned ?? context.planned,
+    status: change.status ?? context.status,
+    rest: change.rest ?? context.rest,
+  };
+}
+
 const taskActor = (task: string) => `task:${task}`;
 
 function isIn({ value }: RunSnapshot, running: Working): boolean {
@@ -189,7 +205,7 @@ function isIn({ value }: RunSnapshot, running: Working): boolean {
 }
 
 function stay(snapshot: RunSnapshot, change: Partial<RunContext>): RunSnapshot {
-  return { ...snapshot, context: { ...snapshot.context, ...change } } as RunSnapshot;
+  return at(snapshot.value, changed(snapshot.context, change), snapshot.children);
 }
 
 function parentOf(self: unknown): AnyActorRef | undefined {

@@ -1,4 +1,4 @@
-import type { AnyActorRef } from "xstate";
+import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Stop, RunRecord } from "../../src/model/run.ts";
 import type { Sink } from "../../src/ports/sink.ts";

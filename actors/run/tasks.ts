@@ -1,4 +1,4 @@
-import type { AnyActorRef } from "xstate";
+import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/event.ts";
@@ -69,7 +69,8 @@ export class Tasks {
       return;
     }
     // What an earlier try has journaled is not run again.
-    const steps = { ...call.steps, ...this.#attempt.writes.get(task)?.steps };
+    const known = this.#attempt.writes.get(task)?.steps;
+    const steps = known === undefined ? call.steps : { ...call.steps, ...known };
     const streamed: StreamedFact[] | null = call.keepsPartial === true ? [] : null;
     const live: Live = {
       call,
@@ -93,7 +94,7 @@ export class Tasks {
       live.timer = cell.deps.scheduler.after(call.timeout, () => this.#timedOut(live));
     }
     if (call.subgraph) return this.#enter(live);
-    cell.deps.host.run({ ...call, steps }, io).then(
+    cell.deps.host.run(steps === call.steps ? call : { ...call, steps }, io).then(
       (outcome) => this.#ended(live, outcome),
       // The host promises never to reject; if it does all the same, the run must still end.
       (thrown: unknown) => this.#ended(live, { kind: "failed", error: plainError(thrown) }),
@@ -202,7 +203,7 @@ export class Tasks {
       return;
     }
     // What a body has journaled is newer than what its engine knows; one that drives itself knows it all.
-    attempt.stage(later ? writes : { ...writes, steps: { ...writes.steps, ...steps } }, emissions);
+    attempt.stage(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
     if (kind === "failed")
       attempt.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
     // Siblings may still run: what this one did is kept even if they, or the server, fail. After the last one the step's
@@ -275,6 +276,10 @@ export class Tasks {
     }
     this.#live.clear();
   }
+}
+
+function withSteps(writes: TaskWrites, steps: NodeCall["steps"]): TaskWrites {
+  return { ...writes, steps: { ...writes.steps, ...steps } };
 }
 
 class TaskIo implements NodeIo {

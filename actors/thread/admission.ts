@@ -1,5 +1,6 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
+import { changeThread } from "../../src/model/thread.ts";
 import type { RunDraft } from "../port.ts";
 import { gone, type Cell } from "./cell.ts";
 import { situationOf } from "./chart.ts";
@@ -41,7 +42,13 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
 
   if (rests && cell.owner.gate.enter(claimOf(cell, run))) {
     const thread = configured(admitted(cell.record, run, decision, false), draft.config);
-    const start = launch(cell, out === null ? thread : { ...thread, delayed: null }, run, "admitted", beside);
+    const start = launch(
+      cell,
+      out === null ? thread : changeThread(thread, { delayed: null }),
+      run,
+      "admitted",
+      beside,
+    );
     if (out !== null) for (const id of idsOf(out)) drop(cell, id);
     actor.send({ starts: true, ...told });
     await start.stored;
@@ -57,7 +64,7 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   const runs = [run, ...stopped, ...(out?.runs ?? [])];
   const stored = cell.write({ ...beside, kind: "admitted", durable: true, runs }, (thread) => {
     const next = configured(admitted(thread, run, decision, true), draft.config);
-    return out === null ? next : { ...next, delayed: null };
+    return out === null ? next : changeThread(next, { delayed: null });
   });
   if (out !== null) for (const id of idsOf(out)) drop(cell, id);
   actor.send({ starts: false, ...told });
@@ -82,11 +89,12 @@ export async function cancel(
   const waiting = cell.delayed.get(id) ?? (cell.record.queue.includes(id) ? cell.runs.get(id) : undefined);
   if (waiting !== undefined) {
     const out = withdraw([waiting], action, cell.deps.clock.now(), reason);
-    const stored = cell.write({ kind: "withdrawn", durable: true, ...out }, (thread) => ({
-      ...thread,
-      queue: thread.queue.filter((queued) => queued !== id),
-      delayed: undelayed(thread, id),
-    }));
+    const stored = cell.write({ kind: "withdrawn", durable: true, ...out }, (thread) =>
+      changeThread(thread, {
+        queue: thread.queue.filter((queued) => queued !== id),
+        delayed: undelayed(thread, id),
+      }),
+    );
     drop(cell, id);
     actor.send({ type: "RUN.WITHDRAWN", run: id });
     await stored;

@@ -1,4 +1,4 @@
-import { assign, sendTo, setup } from "xstate";
+import { assign, sendTo, setup } from "../xstate.ts";
 import type { ThreadEvent } from "../messages.ts";
 import type { RunMachine } from "../run/machine.ts";
 import {

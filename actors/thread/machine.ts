@@ -1,4 +1,5 @@
-import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "xstate";
+import { NO_CHILDREN, type Children } from "../children.ts";
+import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "../xstate.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunMachine } from "../run/machine.ts";
 import {
@@ -18,7 +19,7 @@ type ThreadValue = RestState | "failed" | { readonly pending: Inner };
 export type ThreadSnapshot = Snapshot<undefined> & {
   readonly value: ThreadValue;
   readonly context: ThreadContext;
-  readonly children: { readonly [id: string]: AnyActorRef };
+  readonly children: Children;
 };
 
 export interface ThreadMachine extends ActorLogic<ThreadSnapshot, Heard, ThreadInput> {
@@ -101,7 +102,8 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
     event: Heard,
     scope: Scope,
   ): ThreadSnapshot {
-    const context = { ...snapshot.context };
+    const { thread, active, queue, stop, rest } = snapshot.context;
+    const context = { thread, active, queue, stop, rest };
     const child = snapshot.children["run"];
     for (const action of actions) {
       const name = nameOf(action);
@@ -112,11 +114,11 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
         if (told !== undefined) scope.defer(() => child?.send(told));
       }
     }
-    if (target === undefined) return { ...snapshot, context } as ThreadSnapshot;
+    if (target === undefined) return at(snapshot.value, context, snapshot.children);
     const name = target.slice(target.lastIndexOf(".") + 1);
     if (name in inner && target !== "pending.starting") {
       if (name === "starting") scope.defer(() => enter(name, context));
-      return { ...snapshot, value: { pending: name as Inner }, context } as ThreadSnapshot;
+      return at({ pending: name as Inner }, context, snapshot.children);
     }
     // A run that has not started, or whose thread is given up.
     if (child !== undefined && child.getSnapshot().status === "active") {
@@ -146,12 +148,13 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
       enter(state, context);
       child.start();
     });
-    return { ...at("idle", context), value: { pending: state }, children: { run: child } } as ThreadSnapshot;
+    return at({ pending: state }, context, { run: child as AnyActorRef });
   }
 
-  function at(value: RestState | "failed", context: ThreadContext): ThreadSnapshot {
+  /** Written out: a literal that begins with a spread is slow to make, and all that is read of it is. */
+  function at(value: ThreadValue, context: ThreadContext, children = NO_CHILDREN): ThreadSnapshot {
     const status = value === "failed" ? "done" : "active";
-    return { status, output: undefined, error: undefined, value, context, children: {} } as ThreadSnapshot;
+    return { status, output: undefined, error: undefined, value, context, children } as ThreadSnapshot;
   }
 
   return {
@@ -167,7 +170,7 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
       if (event.type === "xstate.stop") {
         const child = snapshot.children["run"];
         if (child !== undefined) scope.defer(() => scope.stopChild(child));
-        return { ...snapshot, status: "stopped", children: {} } as ThreadSnapshot;
+        return { ...snapshot, status: "stopped", children: NO_CHILDREN } as ThreadSnapshot;
       }
       const transition = chosen(snapshot, event);
       return transition === undefined ? snapshot : follow(snapshot, transition, event, scope);

@@ -1,8 +1,8 @@
-import type { RunRecord, TerminalStatus } from "../../src/model/run.ts";
+import { changeRun, type RunRecord, type TerminalStatus } from "../../src/model/run.ts";
 import { outboxItem, type OutboxItem } from "../../src/model/delivery.ts";
 import type { PlainError } from "../../src/model/errors.ts";
-import { isObject, type JsonObject } from "../../src/model/json.ts";
-import type { ThreadRecord } from "../../src/model/thread.ts";
+import { EMPTY, isObject, type JsonObject } from "../../src/model/json.ts";
+import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import type { RunDraft } from "../port.ts";
 import type { Decision } from "./multitask.ts";
 
@@ -63,10 +63,8 @@ export function admitted(
   const before = thread.metadata;
   // The same object where nothing changes: then nothing of it is compared with the index.
   const isSame = before["graph_id"] === graph_id && before["assistant_id"] === assistant_id;
-  const own = { graph_id, assistant_id };
-  // First too: members that are new after a spread cost a microsecond each.
-  const metadata = isSame ? before : { ...own, ...before, ...own };
-  return { ...thread, metadata, queue, next_run: thread.next_run + 1 };
+  const metadata = isSame ? before : { ...EMPTY, ...before, graph_id, assistant_id };
+  return changeThread(thread, { metadata, queue, next_run: thread.next_run + 1 });
 }
 
 /** The thread's config once a run has brought its own: member by member, and so what is `configurable`. */
@@ -88,14 +86,12 @@ export function started(
 ): { readonly thread: ThreadRecord; readonly run: RunRecord } {
   const again = run.attempt > 0;
   return {
-    thread: {
-      ...thread,
+    thread: changeThread(thread, {
       epoch: thread.epoch + 1,
       active: run.run_id,
-      queue: thread.queue.filter((id) => id !== run.run_id),
-    },
-    run: {
-      ...run,
+      queue: thread.queue.length === 0 ? thread.queue : thread.queue.filter((id) => id !== run.run_id),
+    }),
+    run: changeRun(run, {
       updated_at: now,
       attempt: run.attempt + 1,
       started_at: run.started_at ?? now,
@@ -103,23 +99,24 @@ export function started(
       base_checkpoint: again ? run.base_checkpoint : thread.checkpoint,
       event_mark: first + MARK,
       boot,
-    },
+    }),
   };
 }
 
 /** A step is stored: the attempts that got nowhere before it are forgiven, only those count that follow one another. */
 export function progressed(run: RunRecord): RunRecord {
-  return run.attempt - run.parked > 1 ? { ...run, parked: run.attempt - 1 } : run;
+  return run.attempt - run.parked > 1 ? changeRun(run, { parked: run.attempt - 1 }) : run;
 }
 
-/** A run that has come to its end. */
+/** A run that has come to its end. `next_event`: how many events it had. */
 export function ended(
   run: RunRecord,
   status: TerminalStatus,
   now: number,
   error: PlainError | null = null,
+  next_event = run.next_event,
 ): RunRecord {
-  return { ...run, status, error, updated_at: now, ended_at: now };
+  return changeRun(run, { status, error, updated_at: now, ended_at: now, next_event });
 }
 
 /** What runs that end without having started owe. A run that is taken back owes nothing: there is none to tell of. */

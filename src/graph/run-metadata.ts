@@ -1,4 +1,4 @@
-import type { JsonObject } from "../model/json.ts";
+import { EMPTY, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 
 /** Settings of one call, of no use to whoever reads the checkpoint later. */
@@ -8,12 +8,11 @@ const HIDDEN: ReadonlySet<string> = new Set(["checkpoint_id", "checkpoint_ns", "
 export function runMetadata(run: RunRecord): JsonObject {
   const { configurable, metadata } = run.kwargs.config;
   const facts: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(configurable)) {
+  for (const key of Object.keys(configurable)) {
+    const value = configurable[key];
     const scalar = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
     if (scalar && !key.startsWith("__") && !HIDDEN.has(key)) facts[key] = value;
   }
   const { run_id, thread_id, graph_id, assistant_id } = run;
-  const own = { run_id, thread_id, graph_id, assistant_id };
-  // First too: members that are new after a spread cost a microsecond each.
-  return { ...own, ...facts, ...metadata, ...own };
+  return { ...EMPTY, ...facts, ...metadata, run_id, thread_id, graph_id, assistant_id };
 }

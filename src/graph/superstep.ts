@@ -1,6 +1,6 @@
 import type { ChannelChange, PlannedTask } from "../model/checkpoint.ts";
 import { uuid5 } from "../model/ids.ts";
-import { isObject, type JsonObject } from "../model/json.ts";
+import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
 import { START } from "./check.ts";
 import type { Definition } from "./definition.ts";
 import { END } from "./moves.ts";
@@ -73,8 +73,7 @@ export function applyUpdates(
   for (const [key, list] of writes) {
     const changed = rules.get(key)?.update(own(values, key), list, key);
     if (changed === undefined) continue;
-    // By `assign`: to a spread's object a new key is dear.
-    next ??= Object.assign({}, values);
+    next ??= { ...EMPTY, ...values };
     next[key] = changed.value;
     changes[key] = changed.change;
   }
@@ -98,7 +97,7 @@ export function initialValues({ rules }: Definition, values: JsonObject): Applie
   let next: Record<string, unknown> | undefined;
   for (const [key, rule] of rules) {
     if (rule.initial === undefined || rule.life === "never" || Object.hasOwn(values, key)) continue;
-    next ??= { ...values };
+    next ??= { ...EMPTY, ...values };
     next[key] = rule.initial;
     changes[key] =
       rule.kind === "list" || rule.kind === "messages"
@@ -110,8 +109,10 @@ export function initialValues({ rules }: Definition, values: JsonObject): Applie
 
 /** Two changes of the state, one after the other, as one. */
 export function joinChanges(first: Applied["changes"], then: Applied["changes"]): Applied["changes"] {
-  const joined: Record<string, ChannelChange> = { ...first };
-  for (const key of Object.keys(then)) {
+  const later = Object.keys(then);
+  if (later.length === 0) return first;
+  const joined: Record<string, ChannelChange> = Object.assign({}, first);
+  for (const key of later) {
     const [before, after] = [joined[key], then[key] as ChannelChange];
     joined[key] =
       before?.kind === "append" && after.kind === "append" && after.keep >= before.keep

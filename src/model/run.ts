@@ -108,3 +108,35 @@ export interface RunRecord {
   /** Why its end was asked for, in the words of who did. */
   readonly cancel_reason: string | null;
 }
+
+/** The run with these members in place of its own. Written out, as a thread is, in the order of a new run. */
+export function changeRun(run: RunRecord, change: Partial<RunRecord>): RunRecord {
+  return {
+    run_id: change.run_id === undefined ? run.run_id : change.run_id,
+    thread_id: change.thread_id === undefined ? run.thread_id : change.thread_id,
+    assistant_id: change.assistant_id === undefined ? run.assistant_id : change.assistant_id,
+    graph_id: change.graph_id === undefined ? run.graph_id : change.graph_id,
+    created_at: change.created_at === undefined ? run.created_at : change.created_at,
+    updated_at: change.updated_at === undefined ? run.updated_at : change.updated_at,
+    metadata: change.metadata === undefined ? run.metadata : change.metadata,
+    status: change.status === undefined ? run.status : change.status,
+    kwargs: change.kwargs === undefined ? run.kwargs : change.kwargs,
+    multitask_strategy:
+      change.multitask_strategy === undefined ? run.multitask_strategy : change.multitask_strategy,
+    order: change.order === undefined ? run.order : change.order,
+    attempt: change.attempt === undefined ? run.attempt : change.attempt,
+    parked: change.parked === undefined ? run.parked : change.parked,
+    cancel: change.cancel === undefined ? run.cancel : change.cancel,
+    started_at: change.started_at === undefined ? run.started_at : change.started_at,
+    ended_at: change.ended_at === undefined ? run.ended_at : change.ended_at,
+    error: change.error === undefined ? run.error : change.error,
+    seq_base: change.seq_base === undefined ? run.seq_base : change.seq_base,
+    next_event: change.next_event === undefined ? run.next_event : change.next_event,
+    event_mark: change.event_mark === undefined ? run.event_mark : change.event_mark,
+    boot: change.boot === undefined ? run.boot : change.boot,
+    base_checkpoint: change.base_checkpoint === undefined ? run.base_checkpoint : change.base_checkpoint,
+    base_writes: change.base_writes === undefined ? run.base_writes : change.base_writes,
+    due: change.due === undefined ? run.due : change.due,
+    cancel_reason: change.cancel_reason === undefined ? run.cancel_reason : change.cancel_reason,
+  };
+}

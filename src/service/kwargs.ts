@@ -1,5 +1,5 @@
 import type { AssistantRecord } from "../model/assistant.ts";
-import { isObject, type JsonObject } from "../model/json.ts";
+import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
 import type {
   Breakpoints,
   Command,
@@ -77,21 +77,20 @@ export function draftOf(
   start: RunStart = LATEST,
 ): RunDraft {
   const { assistant_id, graph_id } = assistant;
-  const graph = { graph_id, assistant_id };
   const metadata = {
-    // First too: members that are new after a spread cost a microsecond each.
-    ...graph,
+    ...EMPTY,
     ...assistant.metadata,
     ...place.metadata,
-    ...graph,
+    graph_id,
+    assistant_id,
     ...storableObject(request.metadata, "metadata"),
   };
   const config = unplaced(storableObject(request.config, "config"));
-  const ids = { run_id, thread_id: place.thread_id, graph_id, assistant_id };
   const kwargs: RunKwargs = {
     input: storable(request.input ?? null, "input"),
     command: (storable(request.command ?? null, "command") as Command | null) ?? null,
     config: {
+      ...EMPTY,
       ...assistant.config,
       ...config,
       configurable: {
@@ -100,7 +99,10 @@ export function draftOf(
         ...member(config, "configurable"),
         ...(request.langsmith_tracer && traced(request.langsmith_tracer)),
         ...start,
-        ...ids,
+        run_id,
+        thread_id: place.thread_id,
+        graph_id,
+        assistant_id,
       },
       metadata: {
         created_by: "user",
@@ -109,7 +111,7 @@ export function draftOf(
         ...metadata,
       },
     },
-    context: { ...assistant.context, ...storableObject(request.context, "context") },
+    context: { ...EMPTY, ...assistant.context, ...storableObject(request.context, "context") },
     webhook: request.webhook ?? null,
     temporary: place.create?.temporary !== undefined,
     stream_mode: modesOf(request.stream_mode),
@@ -138,12 +140,15 @@ export function draftOf(
 
 /** What the thread's record shows of the configuration that it was run with last. Most runs have none. */
 function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | undefined {
+  if (isEmpty(assistant) && isEmpty(run)) return undefined;
   const config = { ...assistant, ...run };
-  for (const _ in config) {
-    const configurable = { ...member(assistant, "configurable"), ...member(run, "configurable") };
-    return Object.hasOwn(config, "configurable") ? { ...config, configurable } : config;
-  }
-  return undefined;
+  const configurable = { ...member(assistant, "configurable"), ...member(run, "configurable") };
+  return Object.hasOwn(config, "configurable") ? { ...config, configurable } : config;
+}
+
+function isEmpty(object: JsonObject): boolean {
+  for (const _ in object) return false;
+  return true;
 }
 
 const PLACE = ["checkpoint_id", "checkpoint_ns", "checkpoint_map"];
@@ -177,5 +182,5 @@ function modesOf(modes: RunRequest["stream_mode"]): readonly StreamMode[] {
 
 function member(object: JsonObject, name: string): JsonObject {
   const value = object[name];
-  return isObject(value) ? value : {};
+  return isObject(value) ? value : EMPTY;
 }

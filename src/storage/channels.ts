@@ -7,6 +7,9 @@ import { damaged, unseal } from "./envelope.ts";
 import { ordinal, spanPrefix, wholeKey } from "./keys.ts";
 import type { Refs } from "./refs.ts";
 
+/** Begins every copy, see `EMPTY` in `model/json.ts`. */
+const EMPTY_REFS: Refs = Object.freeze({});
+
 type List = Extract<ChannelRef, { kind: "list" }>;
 type Spans = List["spans"];
 
@@ -26,8 +29,9 @@ export function derive(
   parent: Refs,
   changes: { readonly [channel: string]: ChannelChange },
 ): Refs {
-  const refs: Record<string, ChannelRef> = { ...parent };
-  for (const [channel, change] of Object.entries(changes)) {
+  const refs: Record<string, ChannelRef> = { ...EMPTY_REFS, ...parent };
+  for (const channel of Object.keys(changes)) {
+    const change = changes[channel] as ChannelChange;
     if (channel === "__proto__") {
       throw new ServiceError("value.unstorable", "A channel cannot be named __proto__: the name is reserved");
     }

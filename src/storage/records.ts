@@ -103,11 +103,6 @@ type Get = (key: string) => Buffer | undefined;
 /** Names for what one append writes: its number with room for this many checkpoints. */
 export const PER_APPEND = 4096;
 
-export function storedRun(run: RunRecord): StoredRun {
-  // Put in its place: to leave a member out costs as much as the encoding.
-  return { ...run, kwargs: null };
-}
-
 export function readRun(get: Get, key: ThreadKey, prefix: string, run: string): RunRecord | undefined {
   const stored = readStoredRun(get, key, prefix, run);
   if (stored === undefined) return undefined;
@@ -122,8 +117,8 @@ export function readStoredRun(get: Get, key: ThreadKey, prefix: string, run: str
   return bytes && runRows.record(unseal(bytes, key, `run ${run}`));
 }
 
-export function storedCheckpoint(made: NewCheckpoint, at: number, refs: Refs): StoredCheckpoint {
-  return { ...made, changes: { at, channels: packRefs(refs) } };
+export function checkpointRow(made: NewCheckpoint, at: number, refs: Refs): unknown[] {
+  return checkpointRows.row(made, "changes", { at, channels: packRefs(refs) });
 }
 
 export function readCheckpoint(bytes: Buffer, key: ThreadKey, id: string): Checkpoint {

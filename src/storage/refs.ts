@@ -12,7 +12,8 @@ export type StoredRefs = { readonly [channel: string]: number | readonly number[
 
 export function packRefs(refs: Refs): StoredRefs {
   const stored: Record<string, number | readonly number[] | Box> = {};
-  for (const [channel, ref] of Object.entries(refs)) {
+  for (const channel of Object.keys(refs)) {
+    const ref = refs[channel] as ChannelRef;
     if (ref.kind === "small") stored[channel] = { is: ref.value };
     else stored[channel] = ref.kind === "whole" ? ref.at : ref.spans.flatMap(({ at, end }) => [at, end]);
   }

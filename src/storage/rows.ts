@@ -1,6 +1,7 @@
 /** The form in which a kind of record is stored: its members' values in a fixed order, without their names. */
 export interface Columns<T> {
-  row(record: T): unknown[];
+  /** `value`: what stands in the row in place of the record's own member of that name. */
+  row<K extends keyof T & string>(record: Omit<T, K>, name?: K, value?: T[K]): unknown[];
   record(row: unknown): T;
 }
 
@@ -14,7 +15,11 @@ export function columns<T extends object>() {
   ): Columns<T> => {
     const own: readonly (keyof T & string)[] = names;
     return {
-      row: (record) => own.map((name) => record[name] ?? null),
+      row(record, name, value) {
+        const row: unknown[] = [];
+        for (const one of own) row.push((one === name ? value : (record as T)[one]) ?? null);
+        return row;
+      },
       record(row) {
         const record: { [name: string]: unknown } = {};
         for (let i = 0; i < own.length; i++) {

@@ -33,10 +33,9 @@ import {
   HIDDEN,
   MARK,
   PER_APPEND,
+  checkpointRow,
   checkpointRows,
   runRows,
-  storedCheckpoint,
-  storedRun,
   threadRows,
   type JournalEntry,
 } from "./records.ts";
@@ -132,7 +131,7 @@ function writeRun(draft: Draft, run: RunRecord, seq: number): void {
   }
   // An input may be large, and a run is stored several times: what has not changed stays where it is.
   if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
-  draft.put(runKey(prefix, run.run_id), runRows.row(storedRun(run)));
+  draft.put(runKey(prefix, run.run_id), runRows.row(run, "kwargs", null));
   if (run.due !== null && run.seq_base > 0) writeLate(draft, run, seq);
 }
 
@@ -164,10 +163,7 @@ function writeCheckpoints(draft: Draft, made: readonly NewCheckpoint[], seq: num
     const { ns, id, parent, changes } = checkpoint;
     const at = seq * PER_APPEND + i;
     const refs = derive(draft, ns, at, parent === null ? {} : parentRefs(draft, latest, ns, parent), changes);
-    draft.put(
-      checkpointKey(draft.head.prefix, ns, id),
-      checkpointRows.row(storedCheckpoint(checkpoint, at, refs)),
-    );
+    draft.put(checkpointKey(draft.head.prefix, ns, id), checkpointRow(checkpoint, at, refs));
     latest.set(ns, { id, refs });
   }
   return latest;
