@@ -103,6 +103,12 @@ export class Gate {
     return place;
   }
 
+  /** The same of a run in its thread's queue, of which the first alone waits here; undefined when it is not in it. */
+  positionIn(queue: readonly string[], run: string): number | undefined {
+    const place = queue.indexOf(run);
+    return place < 0 ? undefined : place + (this.position(queue[0] ?? "") ?? 1);
+  }
+
   /** Nobody enters any more. */
   close(): void {
     this.#open = false;

@@ -11,6 +11,7 @@ export class Idle {
   readonly #limits: SystemLimits;
   readonly #passivate: (cell: Cell) => boolean;
   #timer: Cancel | null = null;
+  #passivated = 0;
 
   constructor(clock: Clock, scheduler: Scheduler, limits: SystemLimits, passivate: (cell: Cell) => boolean) {
     this.#clock = clock;
@@ -21,6 +22,11 @@ export class Idle {
 
   get size(): number {
     return this.#since.size;
+  }
+
+  /** How many were let go. */
+  get passivated(): number {
+    return this.#passivated;
   }
 
   /** A cell may have come to rest, or have left it. */
@@ -44,7 +50,9 @@ export class Idle {
   }
 
   #letGo(cell: Cell | undefined): void {
-    if (cell !== undefined && this.#passivate(cell)) this.#since.delete(cell);
+    if (cell === undefined || !this.#passivate(cell)) return;
+    this.#since.delete(cell);
+    this.#passivated++;
   }
 
   #sweep(): void {

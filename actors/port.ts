@@ -16,6 +16,7 @@ import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Sinks } from "../src/ports/sink.ts";
 import type { Store } from "../src/ports/store.ts";
+import type { Figures } from "./tally.ts";
 
 /** A run that a client asks for. */
 export interface RunDraft {
@@ -151,6 +152,8 @@ export interface ThreadSystem {
   /** No new admission; waits up to `ms` for running supersteps, leaves the rest to recovery. */
   drain(ms: number): Promise<void>;
   readonly counts: { readonly live: number; readonly busy: number };
+  /** More of them, for who asks now and then. */
+  readonly figures: Figures;
 }
 
 export interface SystemDeps {

@@ -12,6 +12,7 @@ import { update } from "./thread/updating.ts";
 import { charts, type Charts } from "./charts.ts";
 import { create } from "./creating.ts";
 import { Delays } from "./delays.ts";
+import { figuresOf } from "./figures.ts";
 import { Gate } from "./gate.ts";
 import { Idle } from "./idle.ts";
 import { Inspection } from "./inspection/inspection.ts";
@@ -21,7 +22,9 @@ import { leave } from "./leaving.ts";
 import { loadRuns, retake } from "./waking.ts";
 import { isShared, Making } from "./making.ts";
 import { recover } from "./recovering.ts";
+import { type Figures, Tally } from "./tally.ts";
 import { Temporaries } from "./temporary.ts";
+import { timersOf } from "./timers.ts";
 import { Waiters } from "./waiters.ts";
 import type { RunDraft, RunEnd, SystemDeps, ThreadDraft, ThreadSystem, UpdateDraft } from "./port.ts";
 
@@ -33,6 +36,7 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly #deps: SystemDeps;
   readonly #cells = new Map<string, Cell>();
   readonly live = new Live(this.#cells);
+  readonly tally = new Tally();
   readonly threads: Keeping;
   readonly #waking = new Map<string, Promise<Cell>>();
   readonly #making = new Making();
@@ -41,11 +45,7 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly #idle: Idle;
   readonly #charts: Charts;
   readonly #inspection = new Inspection();
-  /** The scheduler as XState asks for it. */
-  readonly #timers = {
-    setTimeout: (task: () => void, ms: number) => this.#deps.scheduler.after(ms, task),
-    clearTimeout: (cancelTimer: unknown) => (cancelTimer as (() => void) | undefined)?.(),
-  };
+  readonly #timers = timersOf(() => this.#deps.scheduler);
   /** Runs that have not started. */
   readonly #line = new Set<string>();
   #halted = 0;
@@ -71,6 +71,11 @@ export class Registry implements ThreadSystem, CellOwner {
 
   get counts() {
     return { live: this.#cells.size, busy: this.#cells.size - this.#idle.size };
+  }
+
+  get figures(): Figures {
+    const now = { waking: this.#waking.size, queued: this.#line.size, waiting: this.gate.waiting };
+    return figuresOf(this.tally, this.#cells, this.#idle, now);
   }
 
   // --- the door ---
@@ -150,10 +155,7 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   positionOf(key: ThreadKey, run: string): number | undefined {
-    const queue = this.#cells.get(cellName(key))?.record.queue ?? [];
-    const place = queue.indexOf(run);
-    if (place < 0) return undefined;
-    return place + (this.gate.position(queue[0] ?? "") ?? 1);
+    return this.gate.positionIn(this.#cells.get(cellName(key))?.record.queue ?? [], run);
   }
 
   async recover(): Promise<void> {
@@ -274,6 +276,7 @@ export class Registry implements ThreadSystem, CellOwner {
     actor.subscribe({ error: (cause) => cell.giveUp(cause) });
     cell.actor = actor;
     this.#cells.set(name, cell);
+    this.tally.woken++;
     this.#inspection.met(cell, actor);
     actor.start();
     this.rested(cell);

@@ -1,5 +1,6 @@
 import { defaultLimits } from "../actors/port.ts";
 import { createSystem } from "../actors/system.ts";
+import { createMetrics } from "./app-metrics.ts";
 import type { App, AppOptions } from "./app-options.ts";
 import { openStore, setUpStore } from "./app-store.ts";
 import { type Config, readConfig } from "./config.ts";
@@ -7,9 +8,11 @@ import { Door, type DoorOptions } from "./door/door.ts";
 import { GraphRegistry } from "./graph/registry.ts";
 import { openEngines } from "./hosting.ts";
 import { createHandler } from "./http/handler.ts";
+import { Traffic } from "./http/traffic.ts";
 import { VIEWER } from "./inspect-config.ts";
 import { Feeds } from "./live/inspect/feeds.ts";
 import type { LiveDeps } from "./live/deps.ts";
+import { Sockets } from "./live/sockets.ts";
 import { createUpgrade } from "./live/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/loaded.ts";
 import { loadGraphs } from "./loading/graphs.ts";
@@ -32,6 +35,7 @@ import { createHub } from "./stream/hub.ts";
 import { awake, stayAlive } from "./system/alive.ts";
 import { bootId } from "./system/boot.ts";
 import { systemClock } from "./system/clock.ts";
+import { systemProcess } from "./system/process-figures.ts";
 import { systemRandom } from "./system/random.ts";
 import { systemScheduler } from "./system/scheduler.ts";
 import { openTransport } from "./transport/open.ts";
@@ -130,6 +134,17 @@ export async function createApp(options: AppOptions): Promise<App> {
     const { inspection } = service;
     const feeds = new Feeds({ inspection, clock, scheduler, logger, values: inspect.values });
     const watch: LiveDeps["inspect"] = (...asked) => feeds.open(...asked);
+    const [traffic, sockets] = [new Traffic(), new Sockets()];
+    const metrics = createMetrics({
+      ...parts,
+      about: { version: VERSION, transport: open.kind },
+      storage,
+      hub,
+      traffic,
+      sockets,
+      feeds,
+      process: systemProcess,
+    });
     const handlers = {
       request: createHandler({
         service,
@@ -145,6 +160,8 @@ export async function createApp(options: AppOptions): Promise<App> {
         },
         inspect,
         pages: builtPages(),
+        traffic,
+        metrics: metrics.tell,
         about: { version: VERSION, transport: { kind: open.kind, why: open.why } },
       }),
       upgrade: createUpgrade({
@@ -153,6 +170,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         runs: service.runs,
         protocol: service.protocol,
         door,
+        sockets,
         inspect: watch,
         scheduler,
         logger,
@@ -176,6 +194,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       // Once nothing listens and nobody is connected, the process would end in the middle of it.
       const release = stayAlive();
       stopping = true;
+      metrics.close();
       try {
         transport.stopListening();
         const fired = firing.stop();

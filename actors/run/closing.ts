@@ -146,6 +146,7 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
         finish(attempt, verdict);
         if (events !== undefined) sink.stored(events);
         sink.close();
+        cell.owner.tally.of(run.graph_id)[verdict.status]++;
         cell.owner.concluded(cell, id, { run, ...leftBy(attempt, verdict) }, sink.isRead);
       },
       // The cell has been given up; recovery takes the run up.
@@ -163,7 +164,7 @@ function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoi
 /** The run is rolled back: forgotten with all that it did; the thread stands where it stood before. */
 function takeBack(attempt: Ending): void {
   const { cell, id, sink } = attempt;
-  const { seq_base, base_checkpoint } = attempt.run;
+  const { seq_base, base_checkpoint, graph_id } = attempt.run;
   // Its last events are shown to who reads now; they are not stored any more.
   const unstored = sink.take();
   const store = async (writes: readonly TaskWrites[]) => {
@@ -182,6 +183,7 @@ function takeBack(attempt: Ending): void {
     finish(attempt, { status: "interrupted", rest });
     if (unstored !== undefined) sink.stored(unstored);
     sink.close();
+    cell.owner.tally.of(graph_id).rolled_back++;
     cell.owner.concluded(cell, id, { run: undefined }, sink.isRead);
   };
   attempt.flushed

@@ -11,6 +11,7 @@ import type { Ongoing } from "../run/ongoing.ts";
 import type { Delays } from "../delays.ts";
 import type { Gate } from "../gate.ts";
 import type { RunEnd, SystemDeps } from "../port.ts";
+import type { Tally } from "../tally.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
 
 /** What one append changes, beside the thread's record. */
@@ -27,6 +28,8 @@ export interface CellOwner {
   readonly draining: boolean;
   /** Says which run may start. */
   readonly gate: Gate;
+  /** Where it is counted what becomes of runs. */
+  readonly tally: Tally;
   /** When runs start that wait for their time. */
   readonly delays: Delays;
   /** A run is to wait. @throws ServiceError `server.busy` when too many do, unless it `isTaken`: promised earlier */

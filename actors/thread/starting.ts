@@ -27,6 +27,7 @@ export function prepare(cell: Cell, thread: ThreadRecord, run: RunRecord, first:
   const attempt = new Attempt(cell, next.run, sink, next.thread.epoch);
   cell.runs.set(run.run_id, next.run);
   cell.attempt = attempt;
+  cell.owner.tally.of(run.graph_id).started++;
   return { thread: next.thread, run: next.run, events, attempt };
 }
 

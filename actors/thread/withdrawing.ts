@@ -46,6 +46,7 @@ export function drop(cell: Cell, id: string): void {
 /** Their end is stored: whoever reads them or waits for them is told. */
 export function dismiss(cell: Cell, out: Withdrawn): void {
   for (const id of idsOf(out)) {
+    cell.owner.tally.withdrawn++;
     cell.deps.sinks.dismiss(cell.key, id);
     cell.owner.concluded(cell, id, { run: out.runs.find(({ run_id }) => run_id === id) });
   }

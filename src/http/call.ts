@@ -4,6 +4,7 @@ import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport
 import { readList, readObject, type RawBody } from "../wire/body.ts";
 import { invalidField, JSON_HEADERS } from "../wire/errors.ts";
 import { Query } from "../wire/query.ts";
+import { type Answers, count } from "./traffic.ts";
 
 /** One request on its way through a route. */
 export class Call {
@@ -15,6 +16,7 @@ export class Call {
   /** What every answer carries. */
   readonly #extra: Headers;
   readonly #params: readonly string[];
+  readonly #answers: Answers;
   #query: Query | undefined;
   #answered = false;
 
@@ -23,6 +25,7 @@ export class Call {
     reply: Reply,
     { tenant, id, headers }: { readonly tenant: string; readonly id: string; readonly headers: Headers },
     params: readonly string[],
+    answers: Answers,
   ) {
     this.request = request;
     this.reply = reply;
@@ -30,6 +33,7 @@ export class Call {
     this.id = id;
     this.#extra = headers;
     this.#params = params;
+    this.#answers = answers;
   }
 
   get answered(): boolean {
@@ -86,11 +90,13 @@ export class Call {
 
   send(status: number, headers: Headers, body?: string): void {
     this.#answered = true;
+    count(this.#answers, status);
     this.reply.send(status, merged(headers, this.#extra), body);
   }
 
   open(headers: Headers, first: string): ByteStream {
     this.#answered = true;
+    count(this.#answers, 200);
     return this.reply.open(200, merged(headers, this.#extra), first);
   }
 }

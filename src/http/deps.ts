@@ -4,6 +4,7 @@ import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
+import type { Traffic } from "./traffic.ts";
 
 export interface HttpDeps {
   readonly service: Service;
@@ -21,6 +22,10 @@ export interface HttpDeps {
   readonly inspect: { readonly values: boolean; readonly viewer: string };
   /** A file of a page, by name. */
   readonly pages: (name: string) => { readonly type: string; readonly body: string } | undefined;
+  /** Counts what goes through. */
+  readonly traffic: Traffic;
+  /** The server's figures, as text of the type that is told. */
+  readonly metrics: () => Promise<{ readonly type: string; readonly body: string }>;
   /** For `/info`. */
   readonly about: About;
 }

@@ -23,6 +23,7 @@ import { stateRoutes } from "./routes/states.ts";
 import { threadRecordRoutes } from "./routes/thread-records.ts";
 import { threadRoutes } from "./routes/threads.ts";
 import { waitRoutes } from "./routes/waits.ts";
+import { count } from "./traffic.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 
 const notFound = new ServiceError("route.not_found", "Not Found");
@@ -33,7 +34,7 @@ const noKey = new ServiceError(
 
 /** The wire protocol as one function from request to reply, whatever carries them. */
 export function createHandler(deps: HttpDeps): Handlers["request"] {
-  const { door, logger, requestLog } = deps;
+  const { door, logger, requestLog, traffic } = deps;
   const router = new Router([
     ...threadRoutes(deps),
     ...stateRoutes(deps),
@@ -61,17 +62,18 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     const id = requestId(request, deps.newId);
     const out = isLogged ? loggedReply(deps, request, reply, { id, tenant: guest.tenant }) : reply;
     const headers = { "x-request-id": id, ...guest.headers };
-    if (guest.refusal !== undefined) return refuse(out, headers, guest.refusal);
+    if (guest.refusal !== undefined) return refuse(deps, out, headers, guest.refusal);
     if (request.method === "OPTIONS") {
+      count(traffic.elsewhere, 204);
       return out.send(204, { ...headers, ...door.preflight(request, guest) });
     }
     const path = door.path(request.path);
     const found = path === undefined ? undefined : router.find(request.method, path);
     // Before an unknown route: who has no key learns nothing of what there is.
-    if (guest.tenant === undefined && found?.route.keyless !== true) return refuse(out, headers, noKey);
+    if (guest.tenant === undefined && found?.route.keyless !== true) return refuse(deps, out, headers, noKey);
     // Also for another method: clients try 405 again for longer than they should.
-    if (found === undefined) return refuse(out, headers, notFound);
-    const call = new Call(request, out, { tenant, id, headers }, found.params);
+    if (found === undefined) return refuse(deps, out, headers, notFound);
+    const call = new Call(request, out, { tenant, id, headers }, found.params, traffic.of(found.route));
     try {
       found.route.handle(call)?.then(undefined, (cause: unknown) => fail(deps, call, cause));
     } catch (cause) {
@@ -80,8 +82,9 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
   };
 }
 
-function refuse(reply: Reply, extra: Headers, error: ServiceError): void {
+function refuse({ traffic }: HttpDeps, reply: Reply, extra: Headers, error: ServiceError): void {
   const { status, headers, body } = failureOf(error);
+  count(traffic.elsewhere, status);
   reply.send(status, { ...headers, ...extra }, body);
 }
 

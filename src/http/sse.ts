@@ -5,8 +5,11 @@ import type { ByteStream } from "../ports/transport.ts";
 import { type Outcome, type Outlet, Pump, type PumpOptions } from "../stream/pump.ts";
 import type { Reader } from "../stream/reader.ts";
 import { render, type Segment, type View } from "../stream/view.ts";
+import type { Traffic } from "./traffic.ts";
 
 export interface SseOptions extends PumpOptions {
+  /** Counts the streams that are open. */
+  readonly traffic: Traffic;
   readonly view: View<Uint8Array> | (() => View<Uint8Array>);
   /** Milliseconds between heartbeats. Clients learn the rhythm and take a longer silence for a broken connection. */
   readonly heartbeat?: number;
@@ -39,13 +42,14 @@ export function pumpRendered(
   rendered: (segment: Segment) => Eventually<Uint8Array>,
   options: Omit<SseOptions, "view">,
 ): () => void {
-  const { scheduler, heartbeat = 5_000, onDone } = options;
+  const { scheduler, traffic, heartbeat = 5_000, onDone } = options;
   const outlet = new SseOutlet(stream);
   let cancelBeat: Cancel | undefined;
   const pump = new Pump(reader, rendered, outlet, {
     ...options,
     onDone(outcome) {
       cancelBeat?.();
+      traffic.streams--;
       onDone?.(outcome);
     },
   });
@@ -55,6 +59,7 @@ export function pumpRendered(
     pump.nudge();
   };
   cancelBeat = scheduler.after(heartbeat, beat);
+  traffic.streams++;
   stream.onDrain(pump.drained);
   pump.start();
   return () => pump.left();

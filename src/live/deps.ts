@@ -6,6 +6,7 @@ import type { Socket } from "../ports/transport.ts";
 import type { Protocol } from "../service/protocol.ts";
 import type { Runs } from "../service/runs.ts";
 import type { Hub } from "../stream/hub.ts";
+import type { Sockets } from "./sockets.ts";
 
 export interface LiveDeps {
   readonly journal: Journal;
@@ -15,6 +16,8 @@ export interface LiveDeps {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   readonly door: Door;
+  /** Counts those that are let in, but for the ones that `inspect` takes. */
+  readonly sockets: Sockets;
   /** Shows live actors. */
   readonly inspect: (socket: Socket, tenant: string, query: string) => void;
   /** At which level connections and commands are logged. */

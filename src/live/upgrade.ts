@@ -51,7 +51,8 @@ export function createUpgrade(deps: LiveDeps): Handlers["upgrade"] {
       return {
         kind: "accept",
         ...protocol,
-        open(socket) {
+        open(raw) {
+          const socket = deps.sockets.counted(raw);
           open(deps, socket, asked).catch((cause: unknown) => {
             refuseSocket(socket, cause);
             if (toldOf(cause).status < 500) return;

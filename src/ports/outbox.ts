@@ -37,6 +37,11 @@ export interface Outbox {
   dead(limit: number): Promise<readonly Owed[]>;
   find(key: DeliveryKey): Eventually<Delivery | undefined>;
   content(key: DeliveryKey): Eventually<DeliveryContent | undefined>;
+  /**
+   * How many are pending and how many dead, of all owners; where there are `most` or more, `most`. MUST read no more than it
+   * takes to count them.
+   */
+  count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
   /** Newest run first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**

@@ -20,6 +20,7 @@ import { LevelKv, repairLevel } from "./level.ts";
 import { lockDirectory } from "./lock.ts";
 import { MemoryKv } from "./memory.ts";
 import { KvOutbox } from "./outbox.ts";
+import { folderSize } from "./size.ts";
 import { Sweeper } from "./sweeper.ts";
 
 export type StorageOptions =
@@ -38,6 +39,8 @@ export interface Storage {
   readonly crons: CronBook;
   /** Counted since it was opened. */
   stats(): CommitStats;
+  /** Bytes that it takes on the disk; undefined where it is on none. It looks at each file. @throws when it cannot */
+  size(): Promise<number | undefined>;
   /** Resolves when a write has gone through. @throws ServiceError `storage.unavailable` */
   check(): Promise<void>;
   /** Stores what has been taken, refuses what comes, and lets go of the directory. */
@@ -72,6 +75,7 @@ async function openDirectory(directory: string, deps: StorageDeps): Promise<Stor
     marker.write();
     return {
       ...storage,
+      size: () => folderSize(databaseIn(directory)),
       close: async () => {
         await storage.close();
         lock.release();
@@ -108,6 +112,7 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
       outbox,
       crons: new KvCrons(kv, committer),
       stats: () => committer.stats,
+      size: async () => undefined,
       check: () => committer.check(),
       close: async () => {
         await committer.close();

@@ -102,6 +102,17 @@ export class KvOutbox implements Outbox {
     return bytes && (unsealed(bytes, key) as DeliveryContent);
   }
 
+  async count(most: number): Promise<{ readonly pending: number; readonly dead: number }> {
+    const [pending, dead] = await Promise.all([this.#countIn(OUTBOX, most), this.#countIn(DEAD, most)]);
+    return { pending, dead };
+  }
+
+  async #countIn(range: Range, limit: number): Promise<number> {
+    let count = 0;
+    for await (const _ of this.#kv.entries({ ...range, limit })) count++;
+    return count;
+  }
+
   async list(tenant: string, { status, limit, offset }: DeliveryQuery): Promise<readonly Delivery[]> {
     const found: Delivery[] = [];
     let skip = offset;

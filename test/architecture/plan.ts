@@ -20,6 +20,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   "src/wire": ["src/service", "src/ports", "src/model"],
   "src/http": ["src/wire", "src/door", "src/service", "src/stream", "src/codec", "src/ports", "src/model"],
   "src/live": ["src/wire", "src/door", "src/service", "src/stream", "src/codec", "src/ports", "src/model"],
+  "src/metrics": ["src/ports", "src/model"],
   "src/version.ts": [],
   "src/inspect-config.ts": ["src/model"],
   "src/pages.ts": [],
@@ -75,6 +76,16 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/store-config.ts",
     "src/inspect-config.ts",
   ],
+  // Of the parts list, what its figures are read from.
+  "src/app-metrics.ts": [
+    "src/http",
+    "src/live",
+    "src/metrics",
+    "actors",
+    "src/stream",
+    "src/storage",
+    "src/ports",
+  ],
   // Of the parts list, what the store is made of.
   "src/app-store.ts": [
     "src/service",
@@ -88,6 +99,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   // The parts list: the only one that knows everyone.
   "src/app.ts": [
     "src/app-options.ts",
+    "src/app-metrics.ts",
     "src/app-store.ts",
     "src/http",
     "src/live",
@@ -169,6 +181,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
   "abstract-level": ["src/storage/"],
   "memory-level": ["src/storage/"],
   msgpackr: ["src/codec/msgpack.ts"],
+  "prom-client": ["src/metrics/exposition.ts"],
   croner: ["src/service/crons/schedule.ts"],
   typebox: ["src/wire/typebox.ts"],
   "typebox/compile": ["src/wire/typebox.ts"],

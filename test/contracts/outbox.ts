@@ -137,6 +137,18 @@ export function outboxContract(name: string, open: () => Promise<Harness>, suppo
       expect(await list({ offset: 9 })).toEqual([]);
     });
 
+    test("they are counted, of all owners, as far as is asked", async () => {
+      const { outbox } = harness;
+      expect(await outbox.count(10)).toEqual({ pending: 0, dead: 0 });
+      for (const n of [1, 2, 3]) await owing(n, n === 2 ? B : A);
+      await owing(4, A, 2_000, "other");
+      await change(3, { status: "dead" });
+      expect(await outbox.count(10)).toEqual({ pending: 3, dead: 1 });
+      expect(await outbox.count(2)).toEqual({ pending: 2, dead: 1 });
+      await change(3, null);
+      expect(await outbox.count(10)).toEqual({ pending: 3, dead: 0 });
+    });
+
     test.runIf(supports.reopen)("the next open finds it as it was", async () => {
       await owing(1);
       await owing(2, B);

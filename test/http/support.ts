@@ -1,6 +1,7 @@
 import { someRun } from "../fixtures/runs.ts";
 import { Door } from "../../src/door/door.ts";
 import { createHandler } from "../../src/http/handler.ts";
+import { Traffic } from "../../src/http/traffic.ts";
 import type { AssistantRecord } from "../../src/model/assistant.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
@@ -129,6 +130,7 @@ const doorAndClock = {
   ready: async () => undefined,
   inspect: { values: false, viewer: "https://viewer.test/" },
   pages: () => undefined,
+  metrics: async () => ({ type: "text/plain", body: "figures" }),
   about: { version: "0.0.0", transport: { kind: "node", why: "asked for" } },
 } as const;
 
@@ -295,7 +297,13 @@ export function protocol(
   };
   const log = (message: string, fields: unknown) => void logged.push(`${message} ${JSON.stringify(fields)}`);
   const logger: Logger = { isOn: () => false, debug: log, info: log, warn: log, error: log };
-  const handler = createHandler({ service, scheduler: timers, logger, ...doorAndClock });
+  const handler = createHandler({
+    service,
+    scheduler: timers,
+    logger,
+    traffic: new Traffic(),
+    ...doorAndClock,
+  });
 
   /** Sends a request and hands out its answer at once, as far as it has come. */
   function begin(method: string, url: string, body?: unknown, headers: Headers = {}): Answer {

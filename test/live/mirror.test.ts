@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse } from "../../src/http/sse.ts";
 import { Door, type DoorOptions } from "../../src/door/door.ts";
+import { Traffic } from "../../src/http/traffic.ts";
+import { Sockets } from "../../src/live/sockets.ts";
 import { createUpgrade } from "../../src/live/upgrade.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { RunRecord, StreamMode } from "../../src/model/run.ts";
@@ -59,6 +61,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     return { method: "GET", path, query, header, body: async () => new Uint8Array() };
   }
 
+  const sockets = new Sockets();
   const serving = (options: DoorOptions = {}) =>
     createUpgrade({
       journal: gate.journal,
@@ -74,6 +77,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       scheduler,
       door: new Door(options, { clock: new SimulatedClock(), random: new SimulatedRandom(1) }),
       logger: new Lines(),
+      sockets,
       inspect: (socket) => socket.close(1000, "not here"),
       requestLog: "debug",
     });
@@ -130,6 +134,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       view: viewOf(modes, false, sse),
       scheduler,
       logger: new Lines(),
+      traffic: new Traffic(),
     });
     const socket = await connect(`stream_mode=${query}`);
     emitAll();
@@ -228,9 +233,12 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   });
 
   test("a peer that leaves lets go of all, also before its run was found", async () => {
+    const before = sockets.open;
     const socket = await connect();
+    expect(sockets.open).toBe(before + 1);
     socket.close(1001, "");
     expect(hub.counts.readers).toBe(0);
+    expect(sockets.open).toBe(before);
     const answer = upgrade(PATH);
     if (answer.kind !== "accept") throw new TypeError("refused");
     const early = new FakeSocket();
@@ -238,6 +246,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     early.close(1001, "");
     await scheduler.settle();
     expect(hub.counts.readers).toBe(0);
+    expect(sockets.open).toBe(before);
   });
 
   describe("what cannot be served", () => {

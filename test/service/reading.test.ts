@@ -65,6 +65,9 @@ beforeEach(async () => {
     isRunning: (_, id) => id === running,
     inspect: () => () => undefined,
     live: { list: () => [], threadOf: () => undefined },
+    get figures(): never {
+      throw new TypeError("nobody asks for figures here");
+    },
     threads: {
       update: () => Promise.reject(new Error("not here")),
       copy: () => Promise.reject(new Error("not here")),

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse, type SseOptions } from "../../src/http/sse.ts";
+import { Traffic } from "../../src/http/traffic.ts";
 import type { StreamMode } from "../../src/model/run.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
@@ -13,6 +14,7 @@ let hub: Hub;
 let writer: Writer;
 let sink: Sink;
 let outcomes: string[];
+let traffic: Traffic;
 
 describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   beforeEach(async () => {
@@ -23,6 +25,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     await writer.start();
     sink = hub.open(KEY, runRecord(), 1, 0);
     outcomes = [];
+    traffic = new Traffic();
   });
 
   const emit = (data: unknown) => sink.emit({ t: "custom", ns: "", data });
@@ -34,6 +37,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       view: viewOf(modes, false, sse),
       scheduler,
       logger: new Lines(),
+      traffic,
       onDone: (outcome) => outcomes.push(outcome),
       ...over,
     });
@@ -45,6 +49,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     const peer = new Peer();
     pump(peer);
     expect(peer.text).toBe(event(0, 0));
+    expect(traffic.streams).toBe(1);
     emit(1);
     emit(2);
     await scheduler.settle();
@@ -52,6 +57,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     await writer.finish(sink);
     expect(peer.state).toBe("ended");
     expect(outcomes).toEqual(["ended"]);
+    expect(traffic.streams).toBe(0);
     expect(scheduler.timers).toBe(0);
     expect(hub.counts).toEqual({ logs: 0, readers: 0, watches: 0 });
   });
@@ -205,8 +211,11 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       view: viewOf(["custom"], false, sse),
       scheduler,
       logger: new Lines(),
+      traffic,
     });
+    expect(traffic.streams).toBe(1);
     left();
+    expect(traffic.streams).toBe(0);
     gate.releaseReads();
     await scheduler.settle();
     expect(peer.writes).toEqual([]);

@@ -1,7 +1,8 @@
+import { invalidField } from "../../wire/errors.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-export function metaRoutes({ about, ready }: HttpDeps): readonly Route[] {
+export function metaRoutes({ about, ready, metrics }: HttpDeps): readonly Route[] {
   const { version, transport } = about;
   const info = {
     version,
@@ -40,5 +41,17 @@ export function metaRoutes({ about, ready }: HttpDeps): readonly Route[] {
     { method: "GET", path: "/ready", keyless: true, handle: able },
     // Clients ask for it before they know of a key.
     { method: "GET", path: "/info", keyless: true, handle: (call) => call.json(info) },
+    {
+      // With a key, where there are keys: it tells what all who have one are at.
+      method: "GET",
+      path: "/metrics",
+      async handle(call) {
+        const format = call.query.text("format") ?? "prometheus";
+        if (format !== "prometheus")
+          throw invalidField("format", "must be prometheus: there is no other yet");
+        const { type, body } = await metrics();
+        call.send(200, { "content-type": type, "cache-control": "no-store" }, body);
+      },
+    },
   ];
 }

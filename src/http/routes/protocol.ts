@@ -11,7 +11,12 @@ import type { Route } from "../router.ts";
 import { pumpRendered, SSE_HEADERS } from "../sse.ts";
 
 /** The thread-centric protocol (version 2), as far as it is spoken over HTTP. */
-export function protocolRoutes({ service: { protocol }, scheduler, logger }: HttpDeps): readonly Route[] {
+export function protocolRoutes({
+  service: { protocol },
+  scheduler,
+  logger,
+  traffic,
+}: HttpDeps): readonly Route[] {
   async function command(call: Call): Promise<void> {
     const key = call.thread();
     const asked = commandOf(await call.body());
@@ -38,7 +43,11 @@ export function protocolRoutes({ service: { protocol }, scheduler, logger }: Htt
     if (call.reply.aborted) return reader.close();
     const wanted = since ?? reader.cursor;
     const rendered = protocolSse(reader, (event) => event.seq > wanted && matches(filter, event));
-    const left = pumpRendered(reader, call.open(SSE_HEADERS, HEARTBEAT), rendered, { scheduler, logger });
+    const left = pumpRendered(reader, call.open(SSE_HEADERS, HEARTBEAT), rendered, {
+      scheduler,
+      logger,
+      traffic,
+    });
     call.reply.onAbort(left);
   }
 

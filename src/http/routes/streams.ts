@@ -32,7 +32,7 @@ interface Wanted {
 }
 
 export function streamRoutes(deps: HttpDeps): readonly Route[] {
-  const { service, scheduler, logger } = deps;
+  const { service, scheduler, logger, traffic } = deps;
   const views = new Views();
 
   function answer(call: Call, started: Started, { modes, namespaces }: Wanted, after: number): void {
@@ -46,7 +46,7 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
     const reader = service.runs.follow(key, run, after);
     // A comment, so that the head goes out at once.
     const stream = call.open(headers, HEARTBEAT);
-    onDisconnect(deps, call, started, pumpSse(reader, stream, { view, scheduler, logger }));
+    onDisconnect(deps, call, started, pumpSse(reader, stream, { view, scheduler, logger, traffic }));
   }
 
   async function join(call: Call, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
@@ -73,7 +73,7 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
       return call.send(200, headers);
     }
     const view = threadView(reader, undefined, threadSse);
-    const left = pumpSse(reader, call.open(headers, HEARTBEAT), { view, scheduler, logger });
+    const left = pumpSse(reader, call.open(headers, HEARTBEAT), { view, scheduler, logger, traffic });
     call.reply.onAbort(left);
   }
 

@@ -1,0 +1,48 @@
+import type { Clock } from "../ports/clock.ts";
+import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+
+/** Milliseconds between two looks. */
+const EVERY = 100;
+/** Milliseconds for which it goes on when nobody asks. */
+const UNASKED = 5 * 60_000;
+
+/** How late a timer fires: what anything that is to be done now has to wait for. Measured while somebody wants to know. */
+export class Lag {
+  readonly #clock: Clock;
+  readonly #scheduler: Scheduler;
+  #observe: (seconds: number) => void = () => undefined;
+  #asked = 0;
+  #due = 0;
+  #cancel: Cancel | null = null;
+  #closed = false;
+
+  constructor(clock: Clock, scheduler: Scheduler) {
+    this.#clock = clock;
+    this.#scheduler = scheduler;
+  }
+
+  /** From now on `observe` is told, in seconds. */
+  readonly look = (observe: (seconds: number) => void): void => {
+    this.#observe = observe;
+    this.#asked = this.#clock.mono();
+    if (this.#cancel === null && !this.#closed) this.#wait(this.#asked);
+  };
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+
+  #wait(now: number): void {
+    this.#due = now + EVERY;
+    this.#cancel = this.#scheduler.after(EVERY, this.#tick);
+  }
+
+  readonly #tick = (): void => {
+    this.#cancel = null;
+    const now = this.#clock.mono();
+    this.#observe(Math.max(0, now - this.#due) / 1_000);
+    if (now - this.#asked < UNASKED) this.#wait(now);
+  };
+}
