@@ -1,6 +1,7 @@
 import { ask, read } from "../server.ts";
 import type {
   Assistant,
+  Delivery,
   Json,
   Question,
   Run,
@@ -74,3 +75,9 @@ export const listAssistants = (): Promise<readonly Assistant[]> =>
   read("assistants/search", { body: { limit: 200 } });
 export const getSchemas = (assistant: string): Promise<Schemas> =>
   read(`assistants/${encodeURIComponent(assistant)}/schemas`);
+
+export const listDeliveries = (status: Delivery["status"], limit: number): Promise<readonly Delivery[]> =>
+  read(`webhooks/deliveries?status=${status}&limit=${limit}`);
+export const retryDelivery = (id: string): Promise<Delivery> =>
+  read(`webhooks/deliveries/${id}/retry`, { method: "POST" });
+export const deleteDelivery = (id: string) => ask(`webhooks/deliveries/${id}`, { method: "DELETE" });

@@ -123,3 +123,16 @@ export const isDone = ({ status }: Run): boolean => status !== "pending" && stat
 
 export const isJson = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A webhook that is owed, or was given up. */
+export interface Delivery {
+  readonly id: string;
+  readonly run_id: string;
+  readonly thread_id: string;
+  readonly url: string;
+  readonly status: "pending" | "dead";
+  readonly attempts: number;
+  readonly created_at: string;
+  readonly last_status: number | null;
+  readonly last_error: string | null;
+}

@@ -1,35 +1,32 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { to } from "../app/route.ts";
 import { reasonOf } from "../app/session.ts";
 import { Failure } from "../parts/empty.tsx";
-import { lasting } from "../parts/status.tsx";
-import { type Look, lookAround } from "./look.ts";
+import { lasting, Status } from "../parts/status.tsx";
+import { Chart } from "./chart.tsx";
+import { Letters } from "./letters.tsx";
+import { EVERY, KEPT, type Look, lookAround, looks } from "./look.ts";
+import { usePolling } from "./polling.ts";
+import { seriesOf } from "./series.ts";
 
-const EVERY = 2_000;
+/** Looks of a minute. */
+const FIRST = 30;
 
-/** How the server is, as far as it tells. */
+/** How the server is, as far as it tells, now and over the last minutes. */
 export function SystemPage() {
   const [look, setLook] = useState<Look | null>(null);
   const [error, setError] = useState<string | null>(null);
-  useEffect(() => {
-    let isOver = false;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const run = async () => {
-      try {
-        const seen = await lookAround();
-        if (isOver) return;
-        setLook(seen);
-        setError(null);
-      } catch (cause) {
-        if (!isOver) setError(reasonOf(cause));
-      }
-      if (!isOver) timer = setTimeout(() => void run(), EVERY);
-    };
-    void run();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, []);
+  usePolling(async () => {
+    try {
+      setLook(await lookAround());
+      setError(null);
+    } catch (cause) {
+      setError(reasonOf(cause));
+    }
+  }, EVERY);
+  // The first minute fills the whole of a chart, then it grows up to all that is kept.
+  const span = Math.max(FIRST, Math.min(KEPT, looks.value.length));
+  const dead = looks.value.at(-1)?.of("heddle_webhooks", "status", "dead") ?? 0;
   return (
     <article class="page system">
       <header class="head">
@@ -43,15 +40,24 @@ export function SystemPage() {
         </div>
       </header>
       {error !== null && <Failure text={error} />}
-      <div class="pad tiles">
-        {(look?.tiles ?? []).map(({ title, value, note, bad }) => (
-          <div class={`card tile ${bad === true ? "bad" : ""}`} key={title}>
-            <span class="dim">{title}</span>
-            <strong>{value}</strong>
-            {note !== undefined && <span class="dim">{note}</span>}
-          </div>
+      {look !== null && look.threads !== undefined && (
+        <p class="pad statuses">
+          <a href={to([])}>
+            {look.threads.toLocaleString("en")} {look.threads === 1 ? "thread" : "threads"}
+          </a>
+          {look.statuses.map(([status, count]) => (
+            <span class="inline" key={status}>
+              <Status of={status} small /> {count.toLocaleString("en")}
+            </span>
+          ))}
+        </p>
+      )}
+      <div class="pad tiles charts">
+        {seriesOf(looks.value, look?.threads).map((series) => (
+          <Chart key={series.title} series={series} span={span} />
         ))}
       </div>
+      <Letters count={dead} />
     </article>
   );
 }

@@ -1,0 +1,63 @@
+/** What a server tells at `/metrics`, at one moment. */
+export class Figures {
+  /** Milliseconds, by the page's clock. */
+  readonly at: number;
+  readonly #samples: ReadonlyMap<string, readonly Sample[]>;
+
+  constructor(at: number, samples: ReadonlyMap<string, readonly Sample[]>) {
+    this.at = at;
+    this.#samples = samples;
+  }
+
+  /** The sum of a family's samples, or of those that `wanted` likes; undefined where it is not told. */
+  sum(name: string, wanted: (labels: Labels) => boolean = () => true): number | undefined {
+    const found = this.#samples.get(name);
+    return found?.reduce((sum, { labels, value }) => (wanted(labels) ? sum + value : sum), 0);
+  }
+
+  /** The sample with this one label. */
+  of(name: string, label: string, value: string): number | undefined {
+    return this.samples(name).find(({ labels }) => labels.get(label) === value)?.value;
+  }
+
+  samples(name: string): readonly Sample[] {
+    return this.#samples.get(name) ?? [];
+  }
+}
+
+export type Labels = ReadonlyMap<string, string>;
+
+export interface Sample {
+  readonly labels: Labels;
+  readonly value: number;
+}
+
+const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
+const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/g;
+
+/** Reads the text format of Prometheus. Lines that it does not know are passed over. */
+export function figuresOf(text: string, at: number): Figures {
+  const samples = new Map<string, Sample[]>();
+  for (const line of text.split("\n")) {
+    const [, name, labels = "", value] = LINE.exec(line) ?? [];
+    if (name === undefined || value === undefined) continue;
+    const sample = { labels: labelsOf(labels), value: value === "+Inf" ? Infinity : Number(value) };
+    const known = samples.get(name);
+    if (known === undefined) samples.set(name, [sample]);
+    else known.push(sample);
+  }
+  return new Figures(at, samples);
+}
+
+const ESCAPED: { readonly [letter: string]: string } = { n: "\n", '"': '"', "\\": "\\" };
+
+function labelsOf(text: string): Labels {
+  const labels = new Map<string, string>();
+  for (const [, name = "", value = ""] of text.matchAll(LABEL)) {
+    labels.set(
+      name,
+      value.replaceAll(/\\(.)/g, (_, letter: string) => ESCAPED[letter] ?? letter),
+    );
+  }
+  return labels;
+}

@@ -1,0 +1,68 @@
+import { useState } from "preact/hooks";
+import { deleteDelivery, listDeliveries, retryDelivery } from "../api/client.ts";
+import type { Delivery } from "../api/records.ts";
+import { to } from "../app/route.ts";
+import { attempt, tell } from "../app/session.ts";
+import { Confirm } from "../parts/confirm.tsx";
+import { Failure } from "../parts/empty.tsx";
+import { useResource } from "../parts/resource.ts";
+import { Age, shortId } from "../parts/status.tsx";
+
+/** Webhooks that were given up, and what to do about them. Read anew when `count`, how many there are, changes. */
+export function Letters({ count }: { readonly count: number }) {
+  const { value = [], error, reload } = useResource(() => listDeliveries("dead", 100), [count]);
+  const [deleting, setDeleting] = useState<Delivery | null>(null);
+  const act = (work: () => Promise<unknown>, said: string) =>
+    attempt(async () => {
+      await work();
+      tell(said);
+      reload();
+    });
+  if (error !== null) return <Failure text={error} onRetry={reload} />;
+  if (value.length === 0) return null;
+  return (
+    <section class="letters pad" aria-labelledby="letters-title">
+      <h3 id="letters-title">Webhooks given up</h3>
+      <ul>
+        {value.map((delivery) => (
+          <li class="card" key={delivery.id}>
+            <div class="what">
+              <code>{delivery.url}</code>
+              <p class="dim">
+                <a href={to(["threads", delivery.thread_id, "runs", delivery.run_id])}>
+                  run {shortId(delivery.run_id)}
+                </a>
+                , ended <Age since={delivery.created_at} /> ago; tried{" "}
+                {delivery.attempts === 1 ? "once" : `${delivery.attempts} times`}
+              </p>
+              <p class="bad">{reasonOf(delivery)}</p>
+            </div>
+            <div class="bar">
+              <button
+                type="button"
+                onClick={() => void act(() => retryDelivery(delivery.id), "It is sent again.")}
+              >
+                Send again
+              </button>
+              <button type="button" class="quiet" onClick={() => setDeleting(delivery)}>
+                Delete
+              </button>
+            </div>
+          </li>
+        ))}
+      </ul>
+      {deleting !== null && (
+        <Confirm
+          title="Delete this webhook?"
+          text={`${deleting.url} is never told of the end of its run.`}
+          yes="Delete it"
+          onYes={() => void act(() => deleteDelivery(deleting.id), "The webhook is deleted.")}
+          onClose={() => setDeleting(null)}
+        />
+      )}
+    </section>
+  );
+}
+
+const reasonOf = ({ last_status, last_error }: Delivery): string =>
+  last_error ?? (last_status === null ? "No answer" : `Answered ${last_status}`);

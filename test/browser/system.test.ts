@@ -1,0 +1,108 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { gated } from "../e2e/support/gate.ts";
+import { receiver } from "../e2e/support/receiver.ts";
+import { serve } from "../e2e/support/server.ts";
+import { newThread, post, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+/** The number of a chart, and what it says beside. */
+const chart = (page: Page, title: string) => page.locator(`.chart:has(figcaption:text-is("${title}"))`);
+const number = (page: Page, title: string): Promise<string> =>
+  chart(page, title).locator("strong").innerText();
+
+const HIDE = `Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "hidden" });`;
+const SHOW = `delete document.visibilityState; document.dispatchEvent(new Event("visibilitychange"));`;
+
+describe.skipIf(isMissing)("the view of the system in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages);
+
+  test("charts tell what the server is at, as it changes", async () => {
+    const { held, waits, open } = gated();
+    const { url } = await serve({ graphs: { held } });
+    const thread = await newThread(url);
+    await newThread(url);
+    const run = (name: string) =>
+      postJson(`${url}/threads/${thread}/runs`, {
+        assistant_id: "held",
+        input: { name },
+        multitask_strategy: "enqueue",
+      });
+    await run("a");
+    await run("b");
+    await waits("a");
+    const { page, wrong } = await opened(await browser(), `${url}/#/system`);
+    await expect.poll(() => number(page, "Runs in progress")).toBe("1");
+    expect(await number(page, "Runs that wait")).toBe("1");
+    expect(await number(page, "Live actors")).toBe("1");
+    expect(await chart(page, "Live actors").innerText()).toContain("1 passive, in storage");
+    await expect.poll(() => number(page, "Runs ended"), { timeout: 10_000 }).toBe("0/s");
+    open("a");
+    open("b");
+    await expect.poll(() => number(page, "Runs in progress"), { timeout: 10_000 }).toBe("0");
+    expect(await chart(page, "Runs ended").innerText()).toContain("2 since the start");
+    const line = chart(page, "Runs in progress").locator("polyline");
+    await expect.poll(async () => (await line.getAttribute("points"))?.split(" ").length).toBeGreaterThan(1);
+    const said = await chart(page, "Runs in progress").locator("svg").getAttribute("aria-label");
+    expect(said).toBe("Runs in progress: now 0, at most 1 in the last minutes");
+    expect(wrong).toEqual([]);
+  });
+
+  test("it asks while it is seen alone, and keeps what it saw", async () => {
+    const { url } = await serve();
+    const context = await browser();
+    await context.clock.install();
+    const { page, wrong } = await opened(context, `${url}/#/system`);
+    let asked = 0;
+    page.on("request", (request) => {
+      if (request.url().endsWith("/metrics")) asked++;
+    });
+    await page.clock.fastForward(2_000);
+    await expect.poll(() => asked).toBeGreaterThan(0);
+    await page.evaluate(HIDE);
+    // A look that was under way is over.
+    const answered = () => page.evaluate('fetch("ok").then(({ ok }) => ok)');
+    for (let i = 0; i < 5; i++) await answered();
+    const before = asked;
+    for (let i = 0; i < 3; i++) {
+      await page.clock.fastForward(5_000);
+      await answered();
+    }
+    expect(asked).toBe(before);
+    await page.evaluate(SHOW);
+    await expect.poll(() => asked).toBeGreaterThan(before);
+    await page.evaluate('location.hash = "#/graphs"');
+    await page.waitForSelector(".graphs");
+    await page.evaluate('location.hash = "#/system"');
+    const points = await chart(page, "Memory").locator("polyline").getAttribute("points");
+    expect(points?.split(" ").length).toBeGreaterThan(1);
+    expect(wrong).toEqual([]);
+  });
+
+  test("a webhook that was given up is listed with its reason, sent again, and one more deleted", async () => {
+    const hook = await receiver((nth) => (nth <= 2 ? 500 : 200));
+    const { url } = await serve({ webhooks: { allow_internal: true, attempts: 1 } });
+    for (const path of ["/one", "/two"]) {
+      const body = { assistant_id: "approval", input: {}, webhook: `${hook.url}${path}` };
+      const thread = await newThread(url);
+      await post(`${url}/threads/${thread}/runs/wait`, body);
+    }
+    await hook.until(2);
+    const { page, wrong } = await opened(await browser(), `${url}/#/system`);
+    await expect.poll(() => number(page, "Dead letters"), { timeout: 10_000 }).toBe("2");
+    const letter = (path: string) => page.locator(`.letters li:has(code:text-is("${hook.url}${path}"))`);
+    await letter("/one").waitFor();
+    expect(await letter("/one").innerText()).toContain("The receiver answered 500");
+    await letter("/one").locator('button:has-text("Send again")').click();
+    expect((await hook.until(3)).at(-1)?.path).toBe("/one");
+    await letter("/one").waitFor({ state: "detached" });
+    await letter("/two").locator('button:has-text("Delete")').click();
+    await page.click('dialog button:has-text("Delete it")');
+    await letter("/two").waitFor({ state: "detached" });
+    await expect.poll(() => number(page, "Dead letters"), { timeout: 10_000 }).toBe("0");
+    expect(hook.told).toHaveLength(3);
+    expect(wrong).toEqual([]);
+  });
+});
