@@ -191,6 +191,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
   "@preact/signals": ["src/dashboard/"],
   "@tanstack/virtual-core": ["src/dashboard/threads/rows.tsx"],
   diff: ["src/dashboard/parts/diff.tsx"],
+  marked: ["src/dashboard/parts/markdown.tsx"],
   xstate: ["actors/"],
   "tsx/cjs/api": ["src/loading/"],
   "tsx/esm/api": ["src/loading/"],
