@@ -68,6 +68,8 @@ export interface Threads {
   prune(tenant: string, threads: readonly string[], strategy: TtlStrategy): Promise<number>;
   /** The latest state, also of a thread that has none yet. @throws ServiceError `thread.not_found` */
   state(key: ThreadKey, selection: StateSelection): Promise<JsonObject>;
+  /** The same as JSON; kept where it is short and nothing is left to run, for those that ask again and again. */
+  stateText(key: ThreadKey, selection: StateSelection): Promise<string>;
 }
 
 interface Deps {
@@ -81,8 +83,18 @@ interface Deps {
   readonly threadTtl?: ThreadLifetime | undefined;
 }
 
+/** The longest state that is kept as text, in characters. There are as many as the journal has records at hand. */
+const KEPT = 16 * 1024;
+
 export function createThreads(deps: Deps): Threads {
   const { system, journal, catalog, clock, random, engine, threadTtl } = deps;
+  /** By the record that they are of: the journal shows another one once anything of the thread has changed. */
+  const texts = new WeakMap<ThreadRecord, string>();
+
+  async function latest(key: ThreadKey, { checkpoint: id }: ThreadRecord, selection: StateSelection) {
+    if (id === null) return emptyState;
+    return snapshot({ engine, journal, key, selection }, await checkpointAt(journal, key, id));
+  }
 
   async function valuesOf(
     key: ThreadKey,
@@ -168,12 +180,23 @@ export function createThreads(deps: Deps): Threads {
       return count;
     },
 
-    state: (key, selection) =>
-      whole(journal, key, async (record) => {
-        if (record.checkpoint === null) return emptyState;
-        const checkpoint = await checkpointAt(journal, key, record.checkpoint);
-        return snapshot({ engine, journal, key, selection }, checkpoint);
-      }),
+    state: (key, selection) => whole(journal, key, (record) => latest(key, record, selection)),
+
+    async stateText(key, selection) {
+      const plain = selection.keys === undefined && selection.writes && selection.subgraphs !== true;
+      if (plain) {
+        const known = texts.get(await threadAt(journal, key));
+        if (known !== undefined) return known;
+      }
+      return whole(journal, key, async (record) => {
+        const state = await latest(key, record, selection);
+        const text = JSON.stringify(state);
+        // Where tasks are planned, the state also tells what they left and whether they are graphs: the record does not.
+        const rests = (state["next"] as readonly unknown[]).length === 0;
+        if (plain && rests && text.length <= KEPT) texts.set(record, text);
+        return text;
+      });
+    },
   };
 }
 

@@ -205,6 +205,7 @@ export function protocol(
       copy: async (...args) => (note("threads.copy", ...args), { thread_id: THREAD }),
       prune: async (...args) => (note("threads.prune", ...args), 1),
       state: async (...args) => (note("threads.state", ...args), { values: {} }),
+      stateText: async (...args) => (note("threads.state", ...args), '{"values":{}}'),
       ...overrides.threads,
     },
     states: {

@@ -238,6 +238,33 @@ describe("threads", () => {
     });
   });
 
+  test("its text says what it is now, however often it was asked for before", async () => {
+    const all = { writes: true };
+    const same = async () => {
+      const text = await service.threads.stateText(KEY, all);
+      expect(await service.threads.stateText(KEY, all)).toBe(text);
+      expect(JSON.parse(text)).toEqual(await service.threads.state(KEY, all));
+      return text;
+    };
+    const empty = await same();
+    await step(1, run(1), { a: 1 });
+    const first = await same();
+    // Too long to be kept, and of a thread that has something left to run.
+    await step(2, run(1), { a: "x".repeat(20_000) });
+    const long = await same();
+    await step(3, run(1), { a: 3 }, { next: [waiting] });
+    const paused = await same();
+    await append({}, { writes: [left(3, { interrupts: [interrupt] })] });
+    const asking = await same();
+    expect(new Set([empty, first, long, paused, asking]).size).toBe(5);
+    // Back to where it stood: a rollback.
+    await append({ checkpoint: checkpointId(1) });
+    expect(await same()).toBe(first);
+    const selected = await service.threads.stateText(KEY, { keys: [], writes: false });
+    expect(JSON.parse(selected)).toMatchObject({ values: {} });
+    await expect(service.threads.stateText(NOBODY, all)).rejects.toMatchObject({ code: "thread.not_found" });
+  });
+
   test("only the keys that are asked for", async () => {
     await step(1, run(1), { a: 1, b: 2 });
     const state = (keys: readonly string[]) => service.threads.state(KEY, { keys, writes: false });

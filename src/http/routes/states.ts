@@ -1,6 +1,6 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { StateSelection } from "../../service/snapshot.ts";
-import { invalidField } from "../../wire/errors.ts";
+import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
 import { LIMITS } from "../../wire/schemas.ts";
 import { historyRequest, selectionOf, stateRequest, updateRequest } from "../../wire/state-request.ts";
 import type { Call } from "../call.ts";
@@ -13,7 +13,8 @@ export function stateRoutes({ service: { threads, states } }: HttpDeps): readonl
       method: "GET",
       path: "/threads/:thread_id/state",
       async handle(call) {
-        call.json(await threads.state(call.thread(), selected(call)));
+        const text = await threads.stateText(call.thread(), selected(call));
+        call.send(200, JSON_HEADERS, text);
       },
     },
     {
