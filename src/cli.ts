@@ -1,7 +1,10 @@
 #!/usr/bin/env node
+import { keepCompiled } from "./loading/compiled.ts";
 import { ServiceError } from "./model/errors.ts";
 import { HELP, invocation, type Invocation } from "./settings.ts";
 import { VERSION } from "./version.ts";
+
+keepCompiled();
 
 const { stdout, stderr } = process;
 const say = (line: string) => void stdout.write(`${line}\n`);

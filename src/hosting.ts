@@ -7,6 +7,7 @@ import { langGraphEngine, type LangGraphs } from "./langgraph/engine.ts";
 import type { Engine } from "./ports/engine.ts";
 import type { Host } from "./ports/host.ts";
 import type { Scheduler } from "./ports/scheduler.ts";
+import { entry } from "./loading/place.ts";
 import { startWorker } from "./system/worker-thread.ts";
 import { workerHost } from "./workers/pool.ts";
 
@@ -45,12 +46,7 @@ async function openHost({ registry, workers, config, loaded, deps }: Hosting): P
   const editions = new Map(loaded.map((name) => [name, registry.current(name).edition]));
   return workerHost({
     count: workers,
-    // Beside this file, from the sources as in the package.
-    spawn: () =>
-      startWorker(new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url), {
-        path,
-        graphs,
-      }),
+    spawn: () => startWorker(entry("worker"), { path, graphs }),
     local,
     serves: ({ graph, edition }) => editions.get(graph) === edition,
     scheduler: deps.scheduler,

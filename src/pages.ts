@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { inSource } from "./loading/place.ts";
 
 /** A file of a page, as it goes out. */
 export interface PageFile {
@@ -39,8 +40,8 @@ export function builtPages(): Pages {
 /** Beside this file once it is built, else where the build puts it. */
 function place(name: string): string | undefined {
   return (
-    [`./dashboard/${name}`, `../dist/src/dashboard/${name}`]
-      .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+    [`dashboard/${name}`, `../dist/src/dashboard/${name}`]
+      .map((path) => fileURLToPath(inSource(path)))
       // The sources stand beside it too: a page is there when its script is.
       .find((path) => existsSync(path) && existsSync(path.replace(/[^/\\]+$/, "inspector.js")))
   );

@@ -24,7 +24,7 @@ export async function loadEmbedder(
   if (!existsSync(file)) return refuse(`there is no file ${file}`);
   const modules = TYPESCRIPT.has(extname(file))
     ? await typescriptModules(dirname(config), options)
-    : await plainModules();
+    : await plainModules([file]);
   const module = await settled(modules.load(pathToFileURL(file).href), options).catch((cause: unknown) =>
     refuse(`${file} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, cause),
   );

@@ -47,11 +47,12 @@ export async function loadGraphs(
   const entries = Object.entries(config.graphs);
   const typescript = entries.some(([, { file }]) => TYPESCRIPT.has(extname(file)));
   // What has to be loaded anew goes through tsx as well: it keeps one load apart from another.
+  const files = entries.map(([, { file }]) => file);
   const viaTsx =
     typescript || options.fresh === true
       ? await typescriptModules(dirname(config.path), options)
-      : await plainModules();
-  const plain = options.fresh === true ? viaTsx : await plainModules();
+      : await plainModules(files);
+  const plain = typescript && options.fresh !== true ? await plainModules(files) : viaTsx;
   for (const [name, place] of entries) {
     const modules = TYPESCRIPT.has(extname(place.file)) ? viaTsx : plain;
     const graph = await loadGraph(place, modules, options, (what, cause) => {

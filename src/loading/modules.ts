@@ -14,8 +14,8 @@ export interface Modules {
 }
 
 /** As Node does it. */
-export async function plainModules(): Promise<Modules> {
-  resolveAsOurs(undefined);
+export async function plainModules(files: readonly string[]): Promise<Modules> {
+  resolveAsOurs(undefined, files);
   return { load: (url) => import(url) };
 }
 

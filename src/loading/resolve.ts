@@ -1,12 +1,13 @@
 import Module, { register } from "node:module";
-import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { findsOurs } from "./natural.ts";
+import { entry, inSource } from "./place.ts";
 
-/** The package's own door, a room above this file: built, or from source. */
-const OWN = new URL(`../index${extname(fileURLToPath(import.meta.url))}`, import.meta.url).href;
+/** The package's own door: built, or from source. */
+const OWN = entry("index").href;
 
 /** The same door in source, when this is the built one: the demo goes through it. */
-const TWIN = OWN.endsWith(".js") ? new URL("../../../src/index.ts", import.meta.url).href : OWN;
+const TWIN = OWN.endsWith(".js") ? inSource("../../src/index.ts").href : OWN;
 
 /** What tsx puts behind a file's name to tell one load from another; `?` is escaped where a path has to hold it. */
 const MARK = /(%3[Ff][^/\\]*)?(\?[^/\\]*)?$/;
@@ -32,8 +33,9 @@ type RegisterHooks = ((hooks: { resolve: SyncResolve }) => unknown) | undefined;
 /**
  * What `import` and `require` find from now on, for the whole process, since Node knows no smaller scope: `heddle` is the
  * running package, and under `namespace` (of tsx) a package is the one that everybody else has.
+ * @param files the only ones that will be loaded, where they are known
  */
-export function resolveAsOurs(namespace: string | undefined): void {
+export function resolveAsOurs(namespace: string | undefined, files?: readonly string[]): void {
   const cjs = Module as unknown as { _resolveFilename: ResolveFilename; registerHooks: RegisterHooks };
   const before = cjs._resolveFilename;
   const file = fileURLToPath(OWN);
@@ -50,7 +52,9 @@ export function resolveAsOurs(namespace: string | undefined): void {
     });
     return;
   }
-  // Elsewhere hooks live in a thread of their own, where nothing of this file can be reached.
+  // Elsewhere hooks live in a thread of their own, which a start has to wait for: only where it makes a difference.
+  if (files?.every((name) => findsOurs(name, file)) === true) return;
+  // Nothing of this file can be reached there.
   const hook = `
     const OWN = ${JSON.stringify(OWN)}, TWIN = ${JSON.stringify(TWIN)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};
     ${String(plain)}

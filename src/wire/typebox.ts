@@ -1,6 +1,3 @@
-/**
- * What is used of TypeBox, and the only way to it: the build puts all of it into this one file, since reading its 700 files took
- * most of a start.
- */
+/** What is used of TypeBox, and the only way to it. */
 export { type Static, type TSchema, Type } from "typebox";
 export { Compile, type Validator } from "typebox/compile";

@@ -23,7 +23,6 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   "src/metrics": ["src/ports", "src/model"],
   "src/version.ts": [],
   "src/inspect-config.ts": ["src/model"],
-  "src/pages.ts": [],
   "src/relay.ts": ["src/door"],
   "src/inspect.ts": ["src/relay.ts", "src/settings.ts", "src/door", "src/model"],
   "src/dashboard": [],
@@ -42,9 +41,11 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   "src/store-config.ts": ["src/model"],
   "src/log.ts": ["src/ports"],
   "src/loading": ["src/config.ts", "src/langgraph", "src/graph", "src/ports", "src/model"],
+  "src/pages.ts": ["src/loading"],
   "src/settings.ts": ["src/door", "src/config.ts", "src/log.ts", "src/model"],
   "src/hosting.ts": [
     "src/langgraph",
+    "src/loading",
     "src/workers",
     "src/engine",
     "src/graph",
@@ -148,6 +149,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/care.ts": ["src/storage", "src/log.ts", "src/system", "src/ports", "src/model"],
   "src/cli.ts": [
+    "src/loading",
     "src/inspect.ts",
     "src/serve.ts",
     "src/care.ts",

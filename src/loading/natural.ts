@@ -1,0 +1,37 @@
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+
+interface Manifest {
+  readonly name?: string;
+  readonly exports?: { readonly "."?: { readonly default?: string } };
+}
+
+/**
+ * Does the name `heddle` lead from a file to `door`, the running package's, without our doing? Node looks at the package that
+ * the file belongs to, then into `node_modules` of each folder above. In doubt it does not.
+ */
+export function findsOurs(file: string, door: string): boolean {
+  try {
+    const manifest = createRequire(import.meta.url).resolve("heddle/package.json");
+    const { exports } = JSON.parse(readFileSync(manifest, "utf8")) as Manifest;
+    const ours = dirname(manifest);
+    // Run from its sources, the package has another door than its name leads to.
+    return join(ours, exports?.["."]?.default ?? "") === door && leadsTo(ours, realpathSync(file));
+  } catch {
+    return false;
+  }
+}
+
+function leadsTo(ours: string, file: string): boolean {
+  let within = false;
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    if (!within && existsSync(join(folder, "package.json"))) {
+      if (folder === ours) return true;
+      within = true;
+    }
+    const installed = join(folder, "node_modules", "heddle");
+    if (existsSync(installed)) return realpathSync(installed) === ours;
+    if (dirname(folder) === folder) return false;
+  }
+}
