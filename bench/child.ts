@@ -1,5 +1,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import type { Job, JobResult } from "./load/job.ts";
+import { cpuOf, ioOf, type IoCount } from "./proc.ts";
+import type { Server } from "./server.ts";
 import type { ServerStats } from "./servers/report.ts";
 
 /** Waits for one IPC message of a child; rejects when it ends instead. */
@@ -48,8 +50,8 @@ export class LoadProcess {
   }
 }
 
-/** A server under measurement, Heddle or a control, in a process of its own. */
-export class ServerProcess {
+/** A server under measurement, Heddle or a control, in a process of its own that tells of itself over IPC. */
+export class ServerProcess implements Server {
   readonly #child: ChildProcess;
   readonly port: number;
   readonly pid: number;
@@ -76,6 +78,14 @@ export class ServerProcess {
     return new ServerProcess(child, port);
   }
 
+  cpu(): number {
+    return cpuOf(this.pid);
+  }
+
+  io(): IoCount {
+    return ioOf(this.pid);
+  }
+
   stats(): Promise<ServerStats> {
     return this.#ask("stats");
   }
@@ -99,11 +109,18 @@ export class ServerProcess {
   }
 
   async stop(): Promise<void> {
-    if (this.#child.exitCode !== null) return;
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = new Promise((resolve) => this.#child.once("exit", resolve));
     this.#child.send({ ask: "stop" });
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), 15_000);
     await gone;
     clearTimeout(timer);
+  }
+
+  async kill(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const gone = new Promise((resolve) => this.#child.once("exit", resolve));
+    this.#child.kill("SIGKILL");
+    await gone;
   }
 }

@@ -67,6 +67,28 @@ export const slow = graph({
   edges: { start: "wait" },
 });
 
+/** One node that records so many steps. */
+export const steps = graph({
+  state: { steps: z.number(), value: z.number().optional() },
+  nodes: {
+    work: async (state, ctx) => {
+      let value = 0;
+      for (let i = 0; i < state.steps; i++) value += await ctx.step(`step ${i}`, () => 1);
+      return { value };
+    },
+  },
+  edges: { start: "work" },
+});
+
+const add = async (state: { value?: number | undefined }) => ({ value: (state.value ?? 0) + 1 });
+
+/** Three nodes, one after the other: three synced checkpoints. */
+export const three = graph({
+  state: { value: z.number().optional() },
+  nodes: { first: add, second: add, third: add },
+  edges: { start: "first", first: "second", second: "third" },
+});
+
 /** Keeps its thread busy for two milliseconds: parsing, templates, small models. */
 export const burn = graph({
   state: { value: z.number().optional() },

@@ -20,6 +20,61 @@ export interface Report {
   readonly rounds: number;
   readonly scale: number;
   readonly rows: readonly RowReport[];
+  /** The rows that the official JavaScript server took too. */
+  readonly peer: readonly PeerReport[];
+}
+
+export interface PeerReport {
+  readonly name: string;
+  readonly figures: readonly {
+    readonly figure: Figure;
+    readonly heddle: Spread;
+    readonly peer: Spread;
+    /** Heddle's figure divided by the peer's. */
+    readonly ratio: Spread;
+  }[];
+  readonly failure?: string;
+}
+
+/** What is told of the peer, where the row has it. */
+const COMPARED = [
+  "per_s",
+  "p50_ms",
+  "p99_ms",
+  "first_p50_ms",
+  "cpu_us",
+  "ok_p99_ms",
+  "cpu_100",
+  "cpu_500",
+  "select_us",
+  "lost",
+  "stuck",
+] as const satisfies Figure[];
+
+/** A row of Heddle beside the same row of the peer. The peer may have had fewer rounds. */
+export function reportPeer(
+  row: Row,
+  ours: readonly Figures[],
+  theirs: readonly Figures[],
+  failure: string | undefined,
+): PeerReport {
+  const told = COMPARED.flatMap((figure) => {
+    const pairs = theirs.flatMap((round, i) => {
+      const a = ours[i]?.[figure];
+      const b = round[figure];
+      return a === undefined || b === undefined ? [] : [{ a, b }];
+    });
+    if (pairs.length === 0) return [];
+    return [
+      {
+        figure,
+        heddle: spread(pairs.map(({ a }) => a)),
+        peer: spread(pairs.map(({ b }) => b)),
+        ratio: spread(pairs.map(({ a, b }) => a / b)),
+      },
+    ];
+  });
+  return { name: row.name, figures: told, ...(failure === undefined ? {} : { failure }) };
 }
 
 /** The rounds of a row as medians; ratios are taken within each round, then their median: both drift together. */
@@ -110,6 +165,17 @@ export function markdown(report: Report): string {
     }),
   );
   if (further.length > 0) parts.push(table(["Row", "figure", "value"], further));
+  const compared = report.peer.flatMap((row) => {
+    if (row.failure !== undefined) return [[`\`${row.name}\``, `no figures: ${row.failure}`, "", "", ""]];
+    return row.figures.map(({ figure, heddle, peer, ratio }) => [
+      `\`${row.name}\``,
+      figures[figure].title,
+      cell(heddle, figures[figure].digits),
+      cell(peer, figures[figure].digits),
+      number(ratio.median, ratio.median < 0.1 ? 4 : 2),
+    ]);
+  });
+  if (compared.length > 0) parts.push(table(["Row", "figure", "Heddle", "peer", "Heddle : peer"], compared));
   parts.push(report.rows.map((row) => `- \`${row.name}\`: ${row.what}`).join("\n"));
   return `${parts.join("\n\n")}\n`;
 }

@@ -1,6 +1,7 @@
 /**
- * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR]`: every row and the control rows that it is set
- * against, round by round; a table on the screen, `FILE.json` and `FILE.md` beside it.
+ * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR --peer]`: every row and the control rows that it
+ * is set against, round by round; a table on the screen, `FILE.json` and `FILE.md` beside it. With `--peer` the official
+ * JavaScript server takes the rows that it can in the same rounds, and the rows of other engines are measured too.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,26 +9,34 @@ import { parseArgs } from "node:util";
 import { build, ROOT } from "./build.ts";
 import { LoadProcess, ServerProcess } from "./child.ts";
 import { describeMachine, measureSync } from "./machine.ts";
-import { markdown, reportRow, type Report } from "./report.ts";
+import { markdown, reportPeer, reportRow, type Report } from "./report.ts";
+import { newProject, removeProjects, startLangGraph } from "./peers/langgraph.ts";
 import { controls } from "./rows/controls.ts";
 import { rows } from "./rows/heddle.ts";
 import type { Bench, Figures, Row } from "./rows/row.ts";
 import { crowds } from "./rows/crowds.ts";
 import { hosted } from "./rows/hosted.ts";
+import { growths } from "./rows/growth.ts";
 import { searches } from "./rows/searches.ts";
 import { special } from "./rows/special.ts";
+import { stepped } from "./rows/steps.ts";
+import { startHeddle } from "./start.ts";
 import { watched } from "./rows/watched.ts";
+import { watchers } from "./rows/watchers.ts";
 import { workers } from "./rows/workers.ts";
 
 const all: readonly Row[] = [
   ...controls,
   ...rows,
+  ...growths,
   ...special,
   ...crowds,
   ...watched,
+  ...watchers,
   ...workers,
   ...searches,
   ...hosted,
+  ...stepped,
 ];
 
 /** The rows asked for, each behind the controls that it needs. */
@@ -56,15 +65,37 @@ function newBench(
   profile: string | undefined,
 ): Bench {
   const script = (name: string) => join(built, "bench", "servers", `${name}.js`);
+  const newData = () => mkdtempSync(join(directory, "data-"));
   return {
     load,
     built,
     directory,
     scale,
+    share: 1,
+    newData,
+    start: (data = newData()) => startHeddle(built, data),
     control: (name, ...args) => ServerProcess.start(script(name), args),
     heddle: (options = {}) => {
-      const data = options.data ?? mkdtempSync(join(directory, "data-"));
+      const { data = newData() } = options;
       return ServerProcess.start(script("heddle"), [JSON.stringify({ ...options, data })], profile);
+    },
+  };
+}
+
+/** The same work for the official JavaScript server, or a share of it. */
+function peerBench(bench: Bench, share: number): Bench {
+  return {
+    ...bench,
+    share,
+    scale: bench.scale * share,
+    newData: newProject,
+    heddle: ({ data = newProject() } = {}) => startLangGraph(data),
+    start: async (data = newProject()) => {
+      const began = performance.now();
+      const server = await startLangGraph(data);
+      const took = performance.now() - began;
+      await server.kill();
+      return took;
     },
   };
 }
@@ -76,43 +107,57 @@ const { values } = parseArgs({
     scale: { type: "string", default: "1" },
     out: { type: "string" },
     profile: { type: "string" },
+    peer: { type: "boolean", default: false },
   },
 });
 const names =
   values.row?.flatMap((list) => list.split(",")) ??
-  all.filter(({ long }) => long !== true).map((row) => row.name);
+  all
+    .filter(({ long, foreign }) => long !== true && (values.peer || foreign !== true))
+    .map((row) => row.name);
 const chosen = choose(names);
 const rounds = Number(values.rounds);
 const scale = Number(values.scale);
 
 const built = build();
-writeFileSync(join(built, "bench", "cold.json"), JSON.stringify({ graphs: { cold: "./cold.js:cold" } }));
 const base = join(ROOT, "dist", "bench-data");
 mkdirSync(base, { recursive: true });
 const directory = mkdtempSync(join(base, "run-"));
 const load = await LoadProcess.start(built);
 const bench = newBench(load, built, directory, scale, values.profile);
-const measured = new Map<string, Figures[]>(chosen.map((row) => [row.name, []]));
+const measured = new Map<string, Figures[]>();
 const failures = new Map<string, string>();
+/** What stands in for the row's name where the peer is meant. */
+const ofPeer = (name: string) => `${name}, peer`;
+
+/** One round of a row; once it has failed there are no more. */
+async function measureRow(name: string, round: () => Promise<Figures>): Promise<void> {
+  if (failures.has(name)) return;
+  process.stderr.write(`${name} ... `);
+  try {
+    const told = await round();
+    measured.set(name, [...(measured.get(name) ?? []), told]);
+    process.stderr.write(
+      `${Object.entries(told)
+        .map(([figure, value]) => `${figure} ${Number(value.toPrecision(4))}`)
+        .join(", ")}\n`,
+    );
+  } catch (error) {
+    failures.set(name, error instanceof Error ? error.message : String(error));
+    process.stderr.write(`failed: ${failures.get(name)}\n`);
+  }
+}
+
 const before = measureSync(directory, 500);
 
 try {
   for (let round = 1; round <= rounds; round++) {
+    process.stderr.write(`round ${round}/${rounds}\n`);
     for (const row of chosen) {
-      if (failures.has(row.name)) continue;
-      process.stderr.write(`round ${round}/${rounds} ${row.name} ... `);
-      try {
-        const told = await row.run(bench);
-        measured.get(row.name)?.push(told);
-        process.stderr.write(
-          `${Object.entries(told)
-            .map(([figure, value]) => `${figure} ${Number(value.toPrecision(4))}`)
-            .join(", ")}\n`,
-        );
-      } catch (error) {
-        failures.set(row.name, error instanceof Error ? error.message : String(error));
-        process.stderr.write(`failed: ${failures.get(row.name)}\n`);
-      }
+      await measureRow(row.name, () => row.run(bench));
+      const { share = 0, rounds: most = rounds } = row.peer ?? {};
+      if (!values.peer || share === 0 || round > most) continue;
+      await measureRow(ofPeer(row.name), () => row.run(peerBench(bench, share)));
     }
   }
   const report: Report = {
@@ -121,6 +166,18 @@ try {
     rounds,
     scale,
     rows: chosen.map((row) => reportRow(row, (name) => measured.get(name) ?? [], failures.get(row.name))),
+    peer: chosen.flatMap((row) =>
+      values.peer && row.peer !== undefined
+        ? [
+            reportPeer(
+              row,
+              measured.get(row.name) ?? [],
+              measured.get(ofPeer(row.name)) ?? [],
+              failures.get(ofPeer(row.name)),
+            ),
+          ]
+        : [],
+    ),
   };
   const text = markdown(report);
   process.stdout.write(text);
@@ -131,5 +188,6 @@ try {
 } finally {
   load.stop();
   rmSync(directory, { recursive: true, force: true });
+  removeProjects();
 }
 process.exitCode = failures.size === 0 ? 0 : 1;

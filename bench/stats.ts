@@ -45,3 +45,16 @@ export function spread(rounds: readonly number[]): Spread {
       : ((sorted[half - 1] ?? Number.NaN) + (sorted[half] ?? Number.NaN)) / 2;
   return { median, low: quantile(sorted, 0), high: quantile(sorted, 1) };
 }
+
+/** How much the second of each pair grows with the first: the line of least squares. */
+export function slope(points: readonly (readonly [x: number, y: number])[]): number {
+  const mean = (of: 0 | 1) => points.reduce((sum, point) => sum + point[of], 0) / points.length;
+  const [x0, y0] = [mean(0), mean(1)];
+  let above = 0;
+  let below = 0;
+  for (const [x, y] of points) {
+    above += (x - x0) * (y - y0);
+    below += (x - x0) ** 2;
+  }
+  return above / below;
+}

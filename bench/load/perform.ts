@@ -38,7 +38,7 @@ export async function perform(job: Job): Promise<JobResult> {
   const latencies: number[] = [];
   const firsts: number[] = [];
   const collected: string[] = [];
-  const mark = job.collect === undefined ? undefined : `"${job.collect}":"`;
+  const mark = job.collect === undefined ? undefined : new RegExp(`"${job.collect}": ?"([^"]*)"`);
   let sent = 0;
   let ended = 0;
   let failures = 0;
@@ -86,8 +86,7 @@ export async function perform(job: Job): Promise<JobResult> {
         bytes += text.text.length;
         const good = text.status >= 200 && text.status < 300 && !text.text.includes('"__error__"');
         if (good && mark !== undefined) {
-          const at = text.text.indexOf(mark) + mark.length;
-          collected.push(text.text.slice(at, text.text.indexOf('"', at)));
+          collected.push(mark.exec(text.text)?.[1] ?? "");
         }
         finish(lost, good ? undefined : `${text.status} ${text.text.slice(0, 300)}`);
       });

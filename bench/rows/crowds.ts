@@ -1,5 +1,5 @@
 import { createServer, type AddressInfo } from "node:net";
-import type { ServerProcess } from "../child.ts";
+import type { Server } from "../server.ts";
 import { perform, withServer, type Request } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
@@ -31,7 +31,7 @@ async function closedPort(): Promise<number> {
 const TRIES = 14;
 
 /** Runs with or without a webhook, and then how soon later ones start. */
-async function laterStarts(bench: Bench, server: ServerProcess, webhook?: string) {
+async function laterStarts(bench: Bench, server: Server, webhook?: string) {
   await perform(bench, server, runs(Math.max(64, Math.round(2_000 * bench.scale)), 64));
   const body = JSON.stringify({ ...(JSON.parse(OF_ONE) as object), ...(webhook && { webhook }) });
   await perform(bench, server, runs(Math.max(64, Math.round(1_000 * bench.scale)), 64, { body }));

@@ -1,4 +1,4 @@
-import type { ServerProcess } from "../child.ts";
+import type { Server } from "../server.ts";
 import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
@@ -10,7 +10,7 @@ export const body = (graph: string, input: unknown, more: object = {}) =>
   JSON.stringify({ assistant_id: graph, input, ...more });
 
 /** Operations before a measurement: code runs hot, LevelDB has files, connections were made once. */
-export async function warmUp(bench: Bench, server: ServerProcess, runs: number): Promise<void> {
+export async function warmUp(bench: Bench, server: Server, runs: number): Promise<void> {
   const count = Math.max(20, Math.round(runs * bench.scale));
   const threads = await makeThreads(bench, server, count);
   await perform(bench, server, {
@@ -63,18 +63,20 @@ function streams(options: {
   readonly each: "request" | "event";
   readonly target?: string;
   readonly against?: Row["against"];
+  readonly peer?: Row["peer"];
 }): Row {
-  const { name, what, clients, each, target, against } = options;
+  const { name, what, clients, each, target, against, peer } = options;
   return {
     name,
     what,
     ...(target === undefined ? {} : { target }),
     ...(against === undefined ? {} : { against }),
+    ...(peer === undefined ? {} : { peer }),
     run: (bench) =>
       withServer(bench.heddle(), async (server): Promise<Figures> => {
         await warmUp(bench, server, 2000);
-        const total =
-          each === "event" ? options.total : Math.max(clients, Math.round(options.total * bench.scale));
+        const { scale, share } = bench;
+        const total = Math.max(clients, Math.round(options.total * (each === "event" ? share : scale)));
         const once = async () => {
           const ids = await makeThreads(bench, server, total);
           return {
@@ -82,7 +84,8 @@ function streams(options: {
             method: "POST",
             paths: ids.map(streamPath),
             total,
-            body: options.body(bench.scale),
+            // A crowd of streams becomes a smaller one for a peer, and one stream a shorter one.
+            body: options.body(clients === 1 ? scale : scale / share),
             answer: "events",
           } satisfies Request;
         };
@@ -98,6 +101,7 @@ const shrink = (count: number, scale: number) => Math.max(10, Math.round(count *
 export const rows: readonly Row[] = [
   wait("wait-1", 1, 2_000, "new", {
     target: "p50 under 2 ms, durable (at most 3 fdatasync + 1 ms)",
+    peer: { share: 0.01 },
     against: [
       { row: "uws-commit-1", figure: "p50_ms" },
       { row: "level-1", figure: "p50_ms" },
@@ -107,6 +111,7 @@ export const rows: readonly Row[] = [
   wait("wait-1-same", 1, 2_000, "same", { against: [{ row: "uws-commit-1", figure: "p50_ms" }] }),
   wait("wait-256", 256, 12_000, "new", {
     target: "3,000/s, p99 under 150 ms, under 330 us CPU a run",
+    peer: { share: 0.08 },
     against: [
       { row: "uws-commit-256", figure: "per_s" },
       { row: "uws-commit-256", figure: "cpu_us" },
@@ -121,6 +126,7 @@ export const rows: readonly Row[] = [
     body: () => body("one", { value: 1 }, { stream_mode: ["values"] }),
     each: "request",
     target: "first event under 2 ms, end under 3 ms",
+    peer: { share: 0.01 },
     against: [{ row: "uws-commit-1", figure: "p50_ms" }],
   }),
   streams({
@@ -131,6 +137,7 @@ export const rows: readonly Row[] = [
     body: (scale) => body("emit", { count: shrink(200_000, scale), size: 100 }, { stream_mode: ["custom"] }),
     each: "event",
     target: "300,000 events/s",
+    peer: { share: 0.1 },
     against: [{ row: "uws-events-1", figure: "per_s" }],
   }),
   streams({
@@ -141,6 +148,7 @@ export const rows: readonly Row[] = [
     body: (scale) => body("emit", { count: shrink(200, scale), size: 100 }, { stream_mode: ["custom"] }),
     each: "event",
     target: "200,000 events/s",
+    peer: { share: 0.2 },
     against: [{ row: "uws-events-100", figure: "per_s" }],
   }),
   streams({
@@ -152,6 +160,7 @@ export const rows: readonly Row[] = [
       body("tokens", { count: shrink(50_000, scale), messages: [] }, { stream_mode: ["messages-tuple"] }),
     each: "event",
     target: "150,000 tokens/s",
+    peer: { share: 0.1 },
     against: [{ row: "uws-events-640", figure: "per_s" }],
   }),
   streams({
@@ -167,6 +176,7 @@ export const rows: readonly Row[] = [
     name: "state-64",
     what: "GET state (1 KB) of 64 threads, 64 clients",
     target: "20,000/s",
+    peer: { share: 0.2 },
     against: [{ row: "uws-64", figure: "per_s" }],
     run: (bench) =>
       withServer(bench.heddle(), async (server) => {

@@ -1,6 +1,5 @@
-import type { ServerProcess } from "../child.ts";
+import type { Server } from "../server.ts";
 import { question } from "../langgraph.ts";
-import { cpuOf } from "../proc.ts";
 import type { Asked } from "../servers/memorysaver.ts";
 import { body } from "./heddle.ts";
 import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";
@@ -32,11 +31,11 @@ function asking(threads: readonly string[], runs: number): Request {
   };
 }
 
-async function warm(bench: Bench, server: ServerProcess): Promise<void> {
+async function warm(bench: Bench, server: Server): Promise<void> {
   await perform(bench, server, asking(await makeThreads(bench, server, scaled(WARM, bench)), 1));
 }
 
-const withHeddle = (bench: Bench, use: (server: ServerProcess) => Promise<Figures>) =>
+const withHeddle = (bench: Bench, use: (server: Server) => Promise<Figures>) =>
   withServer(bench.heddle({ langGraph: true }), async (server) => {
     await warm(bench, server);
     return use(server);
@@ -50,18 +49,18 @@ const withLangGraph = (bench: Bench, threads: number, before: number, runs: numb
     await server.perform({ ...given, threads: ids("warm", scaled(WARM, bench)), runs: 1 } satisfies Asked);
     const asked = { ...given, threads: ids("measured", threads) };
     if (before > 0) await server.perform({ ...asked, runs: before, last: false } satisfies Asked);
-    const cpu = cpuOf(server.pid);
+    const cpu = server.cpu();
     const start = performance.now();
     await server.perform({ ...asked, runs } satisfies Asked);
     const seconds = (performance.now() - start) / 1000;
     const operations = threads * runs;
-    return { per_s: operations / seconds, cpu_us: ((cpuOf(server.pid) - cpu) / operations) * 1e6 };
+    return { per_s: operations / seconds, cpu_us: ((server.cpu() - cpu) / operations) * 1e6 };
   });
 
 /** Runs of a thread before those around its `n`th are measured. */
 const beforeRun = (n: number, { scale }: Bench) => Math.max(WINDOW, Math.round(n * scale)) - WINDOW / 2;
 
-async function window(bench: Bench, server: ServerProcess, threads: readonly string[]): Promise<Figures> {
+async function window(bench: Bench, server: Server, threads: readonly string[]): Promise<Figures> {
   return (await measure(bench, server, asking(threads, WINDOW))).figures;
 }
 

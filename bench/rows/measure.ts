@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ServerProcess } from "../child.ts";
+import type { Server } from "../server.ts";
 import type { Job, JobResult } from "../load/job.ts";
 import { Probe } from "../probe.ts";
-import { cpuOf } from "../proc.ts";
 import type { Bench, Figures } from "./row.ts";
 
 export type Request = Omit<Job, "host" | "port">;
@@ -13,7 +12,7 @@ export interface Measured {
 }
 
 /** Runs a job against a server with nothing noted; fails when a request did. */
-export async function perform(bench: Bench, server: ServerProcess, request: Request): Promise<JobResult> {
+export async function perform(bench: Bench, server: Server, request: Request): Promise<JobResult> {
   const result = await bench.load.perform({ host: "127.0.0.1", port: server.port, ...request });
   if (result.failures > 0) {
     throw new Error(
@@ -29,15 +28,15 @@ export async function perform(bench: Bench, server: ServerProcess, request: Requ
  */
 export async function measure(
   bench: Bench,
-  server: ServerProcess,
+  server: Server,
   request: Request,
   each: "request" | "event" = "request",
 ): Promise<Measured> {
   const before = await server.stats();
-  const cpu = cpuOf(server.pid);
+  const cpu = server.cpu();
   const probe = await Probe.start(server.port);
   const result = await perform(bench, server, request);
-  const used = cpuOf(server.pid) - cpu;
+  const used = server.cpu() - cpu;
   const ok = probe.stop();
   const after = await server.stats();
   const operations = each === "event" ? result.events : result.requests;
@@ -64,9 +63,9 @@ export async function measure(
   };
 }
 
-export async function withServer<T>(
-  starting: Promise<ServerProcess>,
-  use: (server: ServerProcess) => Promise<T>,
+export async function withServer<S extends Server, T>(
+  starting: Promise<S>,
+  use: (server: S) => Promise<T>,
 ): Promise<T> {
   const server = await starting;
   try {
@@ -77,11 +76,7 @@ export async function withServer<T>(
 }
 
 /** Makes threads and answers their ids; costs no row anything. */
-export async function makeThreads(
-  bench: Bench,
-  server: ServerProcess,
-  count: number,
-): Promise<readonly string[]> {
+export async function makeThreads(bench: Bench, server: Server, count: number): Promise<readonly string[]> {
   const result = await perform(bench, server, {
     connections: Math.min(64, count),
     method: "POST",

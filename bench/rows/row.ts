@@ -1,4 +1,5 @@
 import type { LoadProcess, ServerProcess } from "../child.ts";
+import type { Server } from "../server.ts";
 
 /** What one round of a row gave, by figure. */
 export type Figures = { readonly [figure in Figure]?: number };
@@ -19,11 +20,13 @@ export const figures = {
   ok_p99_ms: { title: "/ok p99 ms", digits: 1 },
   cpu_100: { title: "CPU, run 100 : run 1", digits: 2 },
   cpu_500: { title: "CPU, run 500 : run 1", digits: 2 },
+  cpu_1000: { title: "CPU, run 1,000 : run 1", digits: 2 },
   bytes_1: { title: "bytes stored, run 1", digits: 0 },
   bytes_100: { title: "bytes, run 100 : run 1", digits: 2 },
   bytes_500: { title: "bytes, run 500 : run 1", digits: 2 },
   bytes_10: { title: "bytes stored, run 10", digits: 0 },
   bytes_400: { title: "bytes, run 400 : run 10", digits: 2 },
+  bytes_1000: { title: "bytes, run 1,000 : run 1", digits: 2 },
   select_us: { title: "GET state?select=, run 500: CPU us", digits: 1 },
   disk_bytes: { title: "bytes to disk a run, compactions too", digits: 0 },
   heap_bytes: { title: "heap bytes a thread", digits: 0 },
@@ -36,6 +39,8 @@ export const figures = {
   status_p50_ms: { title: "in a status, p50 ms", digits: 2 },
   member_p50_ms: { title: "by metadata, p50 ms", digits: 2 },
   updated_p50_ms: { title: "in a status, last changed, p50 ms", digits: 2 },
+  lost: { title: "runs lost", digits: 0 },
+  stuck: { title: "runs without an end", digits: 0 },
   restart_ms: { title: "restart to /ok ms", digits: 0 },
 } as const;
 
@@ -50,7 +55,14 @@ export interface Bench {
   readonly directory: string;
   /** Shrinks the work of every row, to see that it runs: 1 for figures that are to be told. */
   readonly scale: number;
-  heddle(options?: HeddleOptions): Promise<ServerProcess>;
+  /** Of the work, how much this server is given: 1 for Heddle, less for a peer that would take hours. */
+  readonly share: number;
+  /** Starts Heddle; where the peer is measured, the peer. */
+  heddle(options?: HeddleOptions): Promise<Server>;
+  /** A place for a server's records that outlives the server, removed at the end. */
+  newData(): string;
+  /** Milliseconds from the start of the command line's process to its first `/ok`, on what a directory holds. */
+  start(data?: string): Promise<number>;
   control(name: string, ...args: string[]): Promise<ServerProcess>;
 }
 
@@ -76,6 +88,10 @@ export interface Row {
   readonly long?: boolean;
   /** What design asks for, in its own words. */
   readonly target?: string;
+  /** Measured on the official JavaScript server too, with this share of the work, in so many rounds at most. */
+  readonly peer?: { readonly share: number; readonly rounds?: number };
+  /** Needs other software than Heddle, which is installed when the row is measured: only when asked for. */
+  readonly foreign?: boolean;
   /** One round, on a fresh server. */
   run(bench: Bench): Promise<Figures>;
   /** The control rows that this one is set against, each by one figure; they run in the same round, right before it. */

@@ -1,4 +1,4 @@
-import type { ServerProcess } from "../child.ts";
+import type { Server } from "../server.ts";
 import { makeThreads, measure, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
@@ -9,7 +9,7 @@ const USERS = 100;
 const WAITING = 10;
 
 /** Threads of a hundred users, one in a hundred of them at a breakpoint. */
-async function fill(bench: Bench, server: ServerProcess, threads: number): Promise<void> {
+async function fill(bench: Bench, server: Server, threads: number): Promise<void> {
   const each = Math.max(1, Math.round(threads / USERS));
   for (let user = 0; user < USERS; user++) {
     await perform(bench, server, {

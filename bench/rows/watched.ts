@@ -1,13 +1,12 @@
 import { once } from "node:events";
 import { WebSocket } from "ws";
-import type { ServerProcess } from "../child.ts";
-import { cpuOf } from "../proc.ts";
+import type { Server } from "../server.ts";
 import { body, warmUp } from "./heddle.ts";
 import { makeThreads, measure, perform, waitFor, withServer, type Request } from "./measure.ts";
 import type { Figures, Row } from "./row.ts";
 
 /** A socket that takes what it gets and counts it, in the process of the bench: neither the server's nor the load's. */
-async function watch(server: ServerProcess, path: string): Promise<{ frames: number; close(): void }> {
+export async function watch(server: Server, path: string): Promise<{ frames: number; close(): void }> {
   const socket = new WebSocket(`ws://127.0.0.1:${server.port}${path}`);
   const watcher = { frames: 0, close: () => socket.terminate() };
   socket.on("message", () => watcher.frames++);
@@ -41,10 +40,10 @@ function mirrored(name: string, mirrors: number, target: string): Row {
         const [thread = ""] = await makeThreads(bench, server, 1);
         const path = `/threads/${thread}/stream?stream_mode=custom`;
         const watchers = await Promise.all(Array.from({ length: mirrors }, () => watch(server, path)));
-        const before = cpuOf(server.pid);
+        const before = server.cpu();
         const { figures } = await measure(bench, server, stream([thread]), "event");
         await waitFor(() => watchers.every(({ frames }) => frames >= count));
-        const used = cpuOf(server.pid) - before;
+        const used = server.cpu() - before;
         for (const watcher of watchers) watcher.close();
         // Sockets may end later than the stream.
         return { ...figures, cpu_us: (used / count) * 1e6 };

@@ -2,7 +2,6 @@
 import { fileURLToPath } from "node:url";
 import { noLimits } from "../../actors/gate.ts";
 import { createApp } from "../../src/app.ts";
-import { cold } from "../cold.ts";
 import * as graphs from "../graphs.ts";
 import { langGraphOf, type LoadedLangGraph } from "../../src/langgraph/loaded.ts";
 import type { HeddleOptions } from "../rows/row.ts";
@@ -25,9 +24,7 @@ async function langGraphs(): Promise<ReadonlyMap<string, LoadedLangGraph>> {
 }
 
 const app = await createApp({
-  ...(workers === undefined
-    ? { graphs: { ...graphs, cold } }
-    : { config: burn, workers, graphs: { ...others, cold } }),
+  ...(workers === undefined ? { graphs: { ...graphs } } : { config: burn, workers, graphs: others }),
   langGraphs: await langGraphs(),
   data,
   webhooks: { allow_internal: true },

@@ -7,6 +7,8 @@ export interface ServerStats {
   readonly cpu: number;
   readonly rss: number;
   readonly heap: number;
+  /** Timers that are armed. */
+  readonly timers: number;
   /** Of Heddle: what its storage has written so far. */
   readonly storage?: {
     readonly batches: number;
@@ -21,7 +23,8 @@ export interface ServerStats {
 export function ownStats(): ServerStats {
   const { user, system } = process.cpuUsage();
   const memory = process.memoryUsage();
-  return { cpu: (user + system) / 1e6, rss: memory.rss, heap: memory.heapUsed };
+  const timers = process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  return { cpu: (user + system) / 1e6, rss: memory.rss, heap: memory.heapUsed, timers };
 }
 
 export function reportOver(port: number, stats: () => ServerStats, stop: () => void | Promise<void>): void {

@@ -1,8 +1,8 @@
-import { graph, value } from "../src/index.ts";
+import { graph, value } from "heddle";
 
 /** For the cold start: a graph that brings no packages of its own along. */
 export const cold = graph({
-  state: { value: value<number>() },
+  state: { value: value() },
   nodes: { work: async () => ({ value: 1 }) },
   edges: { start: "work" },
 });

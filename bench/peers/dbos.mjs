@@ -1,0 +1,66 @@
+/** DBOS behind node:http: `POST /one/ID` and `POST /three/ID` run a workflow of so many steps. */
+import { createServer } from "node:http";
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DBOS } from "@dbos-inc/dbos-sdk";
+
+const [, , port, url] = process.argv;
+
+const steps = (name, count) =>
+  DBOS.registerWorkflow(
+    async () => {
+      let value = 0;
+      for (let i = 0; i < count; i++) value += await DBOS.runStep(async () => 1, { name: `step ${i}` });
+      return { value };
+    },
+    { name },
+  );
+const workflows = new Map([
+  ["one", steps("one", 1)],
+  ["three", steps("three", 3)],
+]);
+
+/** The database is being started beside this process. */
+async function listening({ hostname, port }) {
+  for (;;) {
+    const socket = connect(Number(port), hostname);
+    const up = await new Promise((resolve) => {
+      socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    });
+    socket.destroy();
+    if (up) return;
+    await sleep(20);
+  }
+}
+
+await listening(new URL(url));
+DBOS.setConfig({
+  name: "bench",
+  systemDatabaseUrl: url,
+  // More connections than cores do not help PostgreSQL; 10, as it comes, leaves it waiting for this process.
+  systemDatabasePoolSize: 32,
+  logLevel: "error",
+  runAdminServer: false,
+});
+await DBOS.launch();
+
+createServer(async (request, response) => {
+  const answer = (status, body) => {
+    const text = JSON.stringify(body);
+    response.writeHead(status, {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(text),
+    });
+    response.end(text);
+  };
+  try {
+    request.resume();
+    const [, name, id] = request.url.split("/");
+    const workflow = workflows.get(name);
+    if (workflow === undefined) return answer(200, { ok: true });
+    const handle = await DBOS.startWorkflow(workflow, { workflowID: id })();
+    answer(200, await handle.getResult());
+  } catch (error) {
+    answer(500, { error: String(error) });
+  }
+}).listen(Number(port), "127.0.0.1");

@@ -1,0 +1,39 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../build.ts";
+
+/** What a peer is made of, with exact versions. */
+export interface Parts {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly overrides?: Readonly<Record<string, string>>;
+  readonly flags?: readonly string[];
+}
+
+const MINUTES = 10;
+
+/**
+ * A folder of the peer's own with its packages, installed at first use and again when its parts change; never a
+ * dependency of Heddle.
+ * @throws Error with npm's last words, when it does not install here
+ */
+export function installed(name: string, { dependencies, overrides = {}, flags = [] }: Parts): string {
+  const folder = join(ROOT, "dist", "peers", name);
+  const manifest = JSON.stringify({ private: true, type: "module", dependencies, overrides }, undefined, 2);
+  // Written last: a half of an installation is done anew.
+  const mark = join(folder, "installed.json");
+  if (existsSync(mark) && readFileSync(mark, "utf8") === manifest) return folder;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), manifest);
+  process.stderr.write(`installing ${name} ... `);
+  const npm = spawnSync("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", ...flags], {
+    cwd: folder,
+    encoding: "utf8",
+    timeout: MINUTES * 60_000,
+  });
+  if (npm.status !== 0) {
+    throw new Error(`${name} does not install here: ${npm.stderr.trim().split("\n").slice(-3).join(" ")}`);
+  }
+  writeFileSync(mark, manifest);
+  return folder;
+}

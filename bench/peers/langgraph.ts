@@ -1,0 +1,79 @@
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../build.ts";
+import { firstAnswer, freePort } from "../ports.ts";
+import { installed } from "./install.ts";
+import { Processes } from "./processes.ts";
+
+const PROJECTS = join(ROOT, "dist", "peers", "langgraph", "projects");
+const NAMES = ["one", "chat", "emit", "tokens", "slow"];
+
+/** A project of its own with the graphs of the bench, which the peer's records are kept in too. */
+export function newProject(): string {
+  installed("langgraph", {
+    dependencies: {
+      "@langchain/langgraph-api": "2.0.0",
+      "@langchain/langgraph-cli": "2.0.0",
+      "@langchain/langgraph": "1.4.18",
+      "@langchain/core": "1.2.13",
+      "@langchain/langgraph-checkpoint": "1.1.5",
+    },
+    // Its packages ask for three of them.
+    overrides: { "@langchain/langgraph-sdk": "2.0.0" },
+    flags: ["--legacy-peer-deps"],
+  });
+  mkdirSync(PROJECTS, { recursive: true });
+  const project = mkdtempSync(join(PROJECTS, "p-"));
+  copyFileSync(join(ROOT, "bench", "peers", "langgraph.mjs"), join(project, "graphs.mjs"));
+  writeFileSync(
+    join(project, "langgraph.json"),
+    JSON.stringify({
+      node_version: "20",
+      dependencies: ["."],
+      graphs: Object.fromEntries(NAMES.map((name) => [name, `./graphs.mjs:${name}`])),
+      env: {},
+    }),
+  );
+  writeFileSync(join(project, ".gitignore"), ".langgraph_api\n");
+  return project;
+}
+
+export function removeProjects(): void {
+  rmSync(PROJECTS, { recursive: true, force: true });
+}
+
+/** The official JavaScript server, on a project made by {@link newProject}; answers once its `/ok` does. */
+export async function startLangGraph(project: string): Promise<Processes> {
+  const port = await freePort();
+  const server = new Processes(port);
+  const cli = join(
+    project,
+    "..",
+    "..",
+    "node_modules",
+    "@langchain",
+    "langgraph-cli",
+    "dist",
+    "cli",
+    "cli.mjs",
+  );
+  server.start({
+    program: process.execPath,
+    args: [cli, "dev", "--no-browser", "--no-reload", "-n", "256", "-h", "127.0.0.1", "-p", String(port)],
+    cwd: project,
+    env: {
+      LOG_LEVEL: "error",
+      LANGSMITH_TRACING: "false",
+      LANGCHAIN_TRACING_V2: "false",
+      LANGGRAPH_CLI_NO_ANALYTICS: "1",
+    },
+    stop: "SIGINT",
+  });
+  try {
+    await firstAnswer(port, "/ok", () => server.ended());
+  } catch (error) {
+    await server.kill();
+    throw error;
+  }
+  return server;
+}

@@ -1,0 +1,130 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { cpuOf, ioOf, type IoCount } from "../proc.ts";
+import type { Server } from "../server.ts";
+import type { ServerStats } from "../servers/report.ts";
+
+interface Command {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** The signal it takes as the wish to stop. */
+  readonly stop?: NodeJS.Signals;
+}
+
+/** What a process says is kept for the day it fails, up to so many characters. */
+const KEPT = 4_000;
+
+/** The group that a process belongs to and the session, from its `stat`: behind the name, which may hold anything. */
+function groupOf(pid: string): number {
+  const text = readFileSync(`/proc/${pid}/stat`, "latin1");
+  return Number(text.slice(text.lastIndexOf(")") + 2).split(" ")[2]);
+}
+
+/**
+ * A peer's server, as many processes as it is made of: each command leads a group of its own, whatever it starts belongs to
+ * that group, and all of them are measured and ended together.
+ */
+export class Processes implements Server {
+  readonly port: number;
+  readonly #leaders: { readonly child: ChildProcess; readonly stop: NodeJS.Signals }[] = [];
+  #said = "";
+
+  constructor(port: number) {
+    this.port = port;
+  }
+
+  start({ program, args, cwd, env = {}, stop = "SIGTERM" }: Command): void {
+    const child = spawn(program, args, {
+      cwd,
+      env: { ...process.env, ...env },
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const keep = (text: string) => void (this.#said = (this.#said + text).slice(-KEPT));
+    child.stdout.setEncoding("utf8").on("data", keep);
+    child.stderr.setEncoding("utf8").on("data", keep);
+    child.on("error", (error) => keep(error.message));
+    this.#leaders.push({ child, stop });
+  }
+
+  /** Why it is of no use to wait any longer; undefined while all of it runs. */
+  ended(): string | undefined {
+    const gone = this.#leaders.some(({ child }) => child.exitCode !== null || child.pid === undefined);
+    return gone ? `ended: ${this.#said.trim()}` : undefined;
+  }
+
+  #pids(): number[] {
+    const leaders = new Set(this.#leaders.map(({ child }) => child.pid));
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .flatMap((name) => {
+        try {
+          return leaders.has(groupOf(name)) ? [Number(name)] : [];
+        } catch {
+          // It has ended between the two calls.
+          return [];
+        }
+      });
+  }
+
+  cpu(): number {
+    return this.#pids().reduce((sum, pid) => sum + cpuOf(pid), 0);
+  }
+
+  io(): IoCount {
+    const all = this.#pids().map(ioOf);
+    return {
+      written: all.reduce((sum, { written }) => sum + written, 0),
+      toDisk: all.reduce((sum, { toDisk }) => sum + toDisk, 0),
+    };
+  }
+
+  stats(): Promise<ServerStats> {
+    const rss = this.#pids().reduce((sum, pid) => sum + rssOf(pid), 0);
+    return Promise.resolve({ cpu: this.cpu(), rss, heap: Number.NaN, timers: Number.NaN });
+  }
+
+  collect(): Promise<ServerStats> {
+    return this.stats();
+  }
+
+  async stop(): Promise<void> {
+    // What was started last leans on what was started first.
+    for (const { child, stop } of this.#leaders.toReversed()) await end(child, stop);
+    await this.kill();
+  }
+
+  async kill(): Promise<void> {
+    for (const { child } of this.#leaders) {
+      try {
+        process.kill(-(child.pid ?? Number.NaN), "SIGKILL");
+      } catch {
+        // None of the group is left.
+      }
+    }
+    await Promise.all(this.#leaders.map(({ child }) => gone(child)));
+  }
+}
+
+function rssOf(pid: number): number {
+  const kilobytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? 0;
+  return Number(kilobytes) * 1024;
+}
+
+async function gone(child: ChildProcess): Promise<void> {
+  if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+    await once(child, "exit");
+  }
+}
+
+/** Asks a process to end, and makes it after ten seconds. */
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill(signal);
+  const timer = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  await gone(child);
+  clearTimeout(timer);
+}

@@ -1,0 +1,50 @@
+import { createServer, type AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Connection } from "./load/connection.ts";
+import { TextReceiver } from "./load/receivers.ts";
+
+/** A port of this machine that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Asks once, over a plain connection: a client that has to be loaded first would be measured too. */
+async function answers(port: number, path: string): Promise<boolean> {
+  try {
+    const connection = await Connection.open("127.0.0.1", port, Connection.buffer());
+    const status = await new Promise<number>((resolve) => {
+      const receiver: TextReceiver = new TextReceiver((lost) =>
+        resolve(lost === undefined ? receiver.status : 0),
+      );
+      connection.send(Buffer.from(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`), receiver);
+    });
+    connection.close();
+    return status === 200;
+  } catch {
+    // Not listening yet.
+    return false;
+  }
+}
+
+/**
+ * Waits for the first answer with status 200, asking every two milliseconds.
+ * @throws Error what `ended` says, once it says something; or that it took longer than `seconds`
+ */
+export async function firstAnswer(
+  port: number,
+  path: string,
+  ended: () => string | undefined,
+  seconds = 60,
+): Promise<void> {
+  const began = performance.now();
+  while (!(await answers(port, path))) {
+    const why = ended();
+    if (why !== undefined) throw new Error(why);
+    if (performance.now() - began > seconds * 1000) throw new Error(`no ${path} within ${seconds} s`);
+    await sleep(2);
+  }
+}
