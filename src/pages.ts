@@ -18,6 +18,9 @@ const TYPES: { readonly [name: string]: string } = {
   "inspector.html": "text/html; charset=utf-8",
   "inspector.css": "text/css; charset=utf-8",
   "inspector.js": "text/javascript; charset=utf-8",
+  "docs.html": "text/html; charset=utf-8",
+  "docs.css": "text/css; charset=utf-8",
+  "docs.js": "text/javascript; charset=utf-8",
   "elk-worker.js": "text/javascript; charset=utf-8",
 };
 

@@ -79,6 +79,11 @@ export class Door {
     return !this.#keys.none;
   }
 
+  /** What all paths begin with; empty: nothing. */
+  get mount(): string {
+    return this.#mount;
+  }
+
   /** The path that is served, without what all begin with; undefined: nothing is here. */
   path(full: string): string | undefined {
     let path = full;

@@ -6,7 +6,7 @@ import type { HttpDeps } from "./deps.ts";
 import { failureOf } from "../wire/errors.ts";
 import { loggedReply } from "./request-log.ts";
 import { requestId } from "./request-id.ts";
-import { Router } from "./router.ts";
+import { type Route, Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
 import { drawingRoutes } from "./routes/drawings.ts";
 import { protocolRoutes } from "./routes/protocol.ts";
@@ -15,6 +15,7 @@ import { cronRoutes } from "./routes/crons.ts";
 import { endingRoutes } from "./routes/ending.ts";
 import { inspectRoutes } from "./routes/inspect.ts";
 import { metaRoutes } from "./routes/meta.ts";
+import { docsRoutes } from "./routes/docs.ts";
 import { pageRoutes } from "./routes/pages.ts";
 import { runRoutes } from "./routes/runs.ts";
 import { storeRoutes } from "./routes/store.ts";
@@ -35,7 +36,7 @@ const noKey = new ServiceError(
 /** The wire protocol as one function from request to reply, whatever carries them. */
 export function createHandler(deps: HttpDeps): Handlers["request"] {
   const { door, logger, requestLog, traffic } = deps;
-  const router = new Router([
+  const routes: Route[] = [
     ...threadRoutes(deps),
     ...stateRoutes(deps),
     ...threadRecordRoutes(deps),
@@ -53,7 +54,9 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     ...metaRoutes(deps),
     ...inspectRoutes(deps),
     ...pageRoutes(deps),
-  ]);
+  ];
+  routes.push(...docsRoutes(deps, () => routes));
+  const router = new Router(routes);
   const isLogged = logger.isOn?.(requestLog) ?? true;
   return (request, reply) => {
     // Who may come in, from which page and to which tenant, is decided before anything is read.

@@ -3,25 +3,25 @@ import { cronOrders, type CronParts, type CronSearch, type NewCron } from "../se
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./errors.ts";
 import { runRequest } from "./run-request.ts";
-import { LIMITS, OFFSETS } from "./schemas.ts";
+import { LIMITS, OFFSETS, runCreate } from "./schemas.ts";
 import { Type } from "./typebox.ts";
 import { shape } from "./validate.ts";
 
 const object = Type.Record(Type.String(), Type.Unknown());
 const uuid = Type.String({ format: "uuid" });
 
-const cronParts = shape(
-  Type.Object({
-    schedule: Type.Optional(Type.String({ maxLength: 200 })),
-    timezone: Type.Optional(Type.String({ maxLength: 100 })),
-    end_time: Type.Optional(Type.String({ maxLength: 100 })),
-    enabled: Type.Optional(Type.Boolean()),
-    on_run_completed: Type.Optional(Type.Enum(["delete", "keep"])),
-    metadata: Type.Optional(object),
-  }),
-);
+const parts = {
+  schedule: Type.Optional(Type.String({ maxLength: 200 })),
+  timezone: Type.Optional(Type.String({ maxLength: 100 })),
+  end_time: Type.Optional(Type.String({ maxLength: 100 })),
+  enabled: Type.Optional(Type.Boolean()),
+  on_run_completed: Type.Optional(Type.Enum(["delete", "keep"])),
+  metadata: Type.Optional(object),
+};
+const cronParts = shape(Type.Object(parts));
 
-const named = shape(Type.Object({ assistant_id: Type.String(), schedule: Type.String() }));
+const ofNew = { assistant_id: Type.String(), schedule: Type.String() };
+const named = shape(Type.Object(ofNew));
 
 export const cronFields = [
   "cron_id",
@@ -49,7 +49,7 @@ const filter = {
 
 export const cronCount = shape(Type.Object(filter));
 
-const search = shape(
+export const cronFind = shape(
   Type.Object({
     ...filter,
     limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
@@ -77,6 +77,13 @@ const RUN = [
   "checkpoint_during",
   "timeout_seconds",
 ] as const;
+
+const ofRun = Object.fromEntries(RUN.map((field) => [field, runCreate.schema.properties[field]]));
+/** What the bodies of the two may hold, for people to read: they are checked part by part. */
+export const cronBodies = {
+  create: Type.Object({ ...ofRun, ...parts, ...ofNew }),
+  update: Type.Object({ ...ofRun, ...parts }),
+};
 
 /** @throws ServiceError `validation.failed` */
 export function newCron(body: RawBody): NewCron {
@@ -108,7 +115,7 @@ export function cronSearch(body: RawBody): {
   readonly query: CronSearch;
   readonly select: readonly string[];
 } {
-  const { select = [], limit = LIMITS.initial, offset = OFFSETS.initial, ...rest } = search.parse(body);
+  const { select = [], limit = LIMITS.initial, offset = OFFSETS.initial, ...rest } = cronFind.parse(body);
   return { query: { ...rest, limit, offset } as CronSearch, select };
 }
 

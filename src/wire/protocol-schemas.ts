@@ -32,7 +32,7 @@ export const stateList = shape(
 
 export const unsubscribe = shape(Type.Object({ subscription_id: Type.String() }));
 
-const subscription = shape(
+export const subscription = shape(
   Type.Object({
     channels: Type.Array(Type.String({ maxLength: 200 }), { minItems: 1, maxItems: 100 }),
     namespaces: Type.Optional(Type.Array(namespace, { maxItems: 1000 })),

@@ -10,7 +10,7 @@ export interface Shape<T> {
   parse(body: RawBody): T;
 }
 
-export function shape<const S extends TSchema>(schema: S): Shape<Static<S>> {
+export function shape<const S extends TSchema>(schema: S): Shape<Static<S>> & { readonly schema: S } {
   let compiled: Validator | undefined;
   return {
     schema,

@@ -1,0 +1,77 @@
+import type { Content, OpenApi, Parameter, Placed } from "./openapi.ts";
+import { curlOf, limitsOf, typeOf } from "./openapi.ts";
+import { SchemaView } from "./schema.tsx";
+
+/** One operation: its line, and all about it once that is opened. */
+export function OperationView({ api, placed }: { readonly api: OpenApi; readonly placed: Placed }) {
+  const { method, path, operation } = placed;
+  const { operationId, summary, description, parameters, requestBody, responses } = operation;
+  return (
+    <details class="card operation" id={operationId} open={location.hash === `#${operationId}`}>
+      <summary>
+        <span class={`method ${method.toLowerCase()}`}>{method}</span>
+        <code>{path}</code>
+        <span class="dim">{summary}</span>
+      </summary>
+      <div class="inside">
+        {description !== undefined && <p>{description}</p>}
+        {parameters.length > 0 && <Parameters parameters={parameters} />}
+        {requestBody !== undefined && <Shown api={api} title="Body" content={requestBody.content} />}
+        {Object.entries(responses).map(([status, { description, content }]) => (
+          <Shown
+            key={status}
+            api={api}
+            title={status === "default" ? "Otherwise" : `Answer ${status}`}
+            about={description}
+            content={content}
+          />
+        ))}
+        <h4>By hand</h4>
+        <pre tabIndex={0}>{curlOf(api, placed, location.origin)}</pre>
+        <p>
+          <a href={`#${operationId}`}>Link to this</a>
+        </p>
+      </div>
+    </details>
+  );
+}
+
+function Parameters({ parameters }: { readonly parameters: readonly Parameter[] }) {
+  return (
+    <>
+      <h4>Parameters</h4>
+      <ul class="members">
+        {parameters.map(({ name, in: place, description, schema }) => (
+          <li key={name}>
+            <code>{name}</code> <span class="type">{typeOf(schema)}</span>{" "}
+            <span class="dim">
+              {[`in the ${place}`, description, limitsOf(schema)].filter(Boolean).join("; ")}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+interface ShownProps {
+  readonly api: OpenApi;
+  readonly title: string;
+  readonly about?: string;
+  readonly content?: Content | undefined;
+}
+
+function Shown({ api, title, about = "", content = {} }: ShownProps) {
+  const [found] = Object.entries(content);
+  const type =
+    found === undefined ? "" : found[0] === "application/json" ? typeOf(found[1].schema) : found[0];
+  return (
+    <>
+      <h4>
+        {title} <span class="type">{type}</span>
+      </h4>
+      {about !== "" && about !== type && <p class="dim">{about}</p>}
+      {found !== undefined && <SchemaView api={api} schema={found[1].schema} />}
+    </>
+  );
+}

@@ -1,0 +1,45 @@
+import { useState } from "preact/hooks";
+import { limitsOf, membersOf, type OpenApi, type Schema, typeOf } from "./openapi.ts";
+
+/** The members of an object, each with its type; what they are made of themselves is shown when it is asked for. */
+export function SchemaView({ api, schema }: { readonly api: OpenApi; readonly schema: Schema }) {
+  const whole = membersOf(api, schema);
+  if (whole?.properties === undefined) return null;
+  return (
+    <ul class="members">
+      {Object.entries(whole.properties).map(([name, member]) => (
+        <Member
+          key={name}
+          api={api}
+          name={name}
+          schema={member}
+          isNeeded={whole.required?.includes(name) === true}
+        />
+      ))}
+    </ul>
+  );
+}
+
+interface MemberProps {
+  readonly api: OpenApi;
+  readonly name: string;
+  readonly schema: Schema;
+  readonly isNeeded: boolean;
+}
+
+function Member({ api, name, schema, isNeeded }: MemberProps) {
+  const [isOpen, setOpen] = useState(false);
+  const hasMore = membersOf(api, schema) !== undefined;
+  return (
+    <li>
+      <code>{name}</code> <span class="type">{typeOf(schema)}</span>{" "}
+      <span class="dim">{[isNeeded && "required", limitsOf(schema)].filter(Boolean).join("; ")}</span>
+      {hasMore && (
+        <details class="deeper" onToggle={(event) => setOpen(event.currentTarget.open)}>
+          <summary>its members</summary>
+          {isOpen && <SchemaView api={api} schema={schema} />}
+        </details>
+      )}
+    </li>
+  );
+}

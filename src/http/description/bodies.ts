@@ -1,0 +1,56 @@
+import { cronBodies, cronCount, cronFind } from "../../wire/cron-request.ts";
+import { subscription } from "../../wire/protocol-schemas.ts";
+import {
+  assistantCount,
+  assistantCreate,
+  assistantLatest,
+  assistantSearch,
+  assistantUpdate,
+  assistantVersions,
+  historyRead,
+  runCreate,
+  runsCancel,
+  stateRead,
+  stateUpdate,
+  threadCount,
+  threadCreate,
+  threadPrune,
+  threadSearch,
+  threadUpdate,
+} from "../../wire/schemas.ts";
+import { itemDelete, itemPut, itemSearch, namespaceList } from "../../wire/store-schemas.ts";
+import { Type } from "../../wire/typebox.ts";
+
+/** Bodies of requests, by the names that they are described under: the very schemas that they are checked with. */
+export const bodies = {
+  ThreadCreate: threadCreate.schema,
+  ThreadUpdate: threadUpdate.schema,
+  ThreadSearch: threadSearch.schema,
+  ThreadCount: threadCount.schema,
+  ThreadPrune: threadPrune.schema,
+  StateRead: stateRead.schema,
+  StateUpdate: stateUpdate.schema,
+  HistoryRead: historyRead.schema,
+  RunCreate: runCreate.schema,
+  RunsCancel: runsCancel.schema,
+  AssistantCreate: assistantCreate.schema,
+  AssistantUpdate: assistantUpdate.schema,
+  AssistantSearch: assistantSearch.schema,
+  AssistantCount: assistantCount.schema,
+  AssistantVersions: assistantVersions.schema,
+  AssistantLatest: assistantLatest.schema,
+  CronCreate: cronBodies.create,
+  CronUpdate: cronBodies.update,
+  CronSearch: cronFind.schema,
+  CronCount: cronCount.schema,
+  ItemPut: itemPut.schema,
+  ItemDelete: itemDelete.schema,
+  ItemSearch: itemSearch.schema,
+  NamespaceList: namespaceList.schema,
+  Subscription: subscription.schema,
+  Command: Type.Object({
+    id: Type.Integer({ minimum: 0 }),
+    method: Type.String(),
+    params: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  }),
+};

@@ -1,0 +1,101 @@
+import { Type } from "../../wire/typebox.ts";
+import { flag, limit, list, text } from "./params.ts";
+import { type Descriptions, json, none, record, records, stream } from "./route.ts";
+
+const count = json(Type.Integer({ minimum: 0 }), "How many there are");
+const tag = "Threads";
+const state = "Thread state";
+const fields = list("select", "The fields that are wanted, and values.<key> for keys of the state");
+const subgraphs = flag("subgraphs", "With the states of subgraphs");
+const ns = text("checkpoint_ns", "The subgraph whose state it is");
+
+export const threads: Descriptions = {
+  "POST /threads": { tag, summary: "Create a thread", body: "ThreadCreate", answer: record("Thread") },
+  "POST /threads/search": {
+    tag,
+    summary: "Find threads",
+    more: "x-pagination-total tells how many there are, x-pagination-next where the next page begins.",
+    body: "ThreadSearch",
+    answer: records("Thread"),
+  },
+  "POST /threads/count": { tag, summary: "Count threads", body: "ThreadCount", answer: count },
+  "POST /threads/prune": {
+    tag,
+    summary: "Delete threads, or all of their history but the latest state",
+    body: "ThreadPrune",
+    answer: json(Type.Object({ pruned_count: Type.Integer({ minimum: 0 }) })),
+  },
+  "GET /threads/:thread_id": {
+    tag,
+    summary: "Get a thread",
+    query: [list("include", "ttl: when it is deleted")],
+    answer: record("Thread"),
+  },
+  "PATCH /threads/:thread_id": {
+    tag,
+    summary: "Change a thread's metadata or time to live",
+    more: "With the header prefer: return=minimal the answer is 204, without a body.",
+    body: "ThreadUpdate",
+    answer: record("Thread"),
+  },
+  "DELETE /threads/:thread_id": {
+    tag,
+    summary: "Delete a thread with all that belongs to it",
+    answer: none(),
+  },
+  "POST /threads/:thread_id/copy": {
+    tag,
+    summary: "Copy a thread with its history, without its runs",
+    answer: record("Thread"),
+  },
+  "GET /threads/:thread_id/stream": {
+    tag,
+    summary: "Follow the events of all runs of a thread",
+    query: [text("last_event_id", "The last event that the client has; -1: from the start")],
+    answer: stream,
+  },
+  "GET /threads/:thread_id/state": {
+    tag: state,
+    summary: "Get the latest state",
+    query: [subgraphs, fields],
+    answer: record("ThreadState"),
+  },
+  "GET /threads/:thread_id/state/:checkpoint_id": {
+    tag: state,
+    summary: "Get the state at a checkpoint",
+    query: [ns, subgraphs, fields],
+    answer: record("ThreadState"),
+  },
+  "POST /threads/:thread_id/state/checkpoint": {
+    tag: state,
+    summary: "Get the state at a checkpoint, also of a subgraph",
+    body: "StateRead",
+    answer: record("ThreadState"),
+  },
+  "POST /threads/:thread_id/state": {
+    tag: state,
+    summary: "Change the state, as a node would",
+    body: "StateUpdate",
+    answer: json(
+      Type.Object({ checkpoint: Type.Record(Type.String(), Type.Unknown()) }),
+      "The new checkpoint",
+    ),
+  },
+  "GET /threads/:thread_id/interrupts": {
+    tag: state,
+    summary: "List the questions that wait for an answer, with what each takes for one",
+    answer: json(Type.Array(Type.Record(Type.String(), Type.Unknown()))),
+  },
+  "GET /threads/:thread_id/history": {
+    tag: state,
+    summary: "List earlier states, the newest first",
+    query: [limit, text("before", "The id of a checkpoint: only older ones"), ns, fields],
+    answer: records("ThreadState"),
+  },
+  "POST /threads/:thread_id/history": {
+    tag: state,
+    summary: "List earlier states, the newest first, by more criteria",
+    body: "HistoryRead",
+    answer: records("ThreadState"),
+  },
+};

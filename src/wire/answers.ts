@@ -1,0 +1,135 @@
+import { type TSchema, Type } from "./typebox.ts";
+
+/** What the records that are answered look like, for people and for programs that make clients. A test holds answers to them. */
+
+const uuid = Type.String({ format: "uuid" });
+const time = Type.String({ format: "date-time" });
+const object = Type.Record(Type.String(), Type.Unknown());
+const any = Type.Unknown();
+const orNull = <T extends TSchema>(type: T) => Type.Union([type, Type.Null()]);
+const text = Type.String();
+
+const interrupt = Type.Object({
+  id: text,
+  value: any,
+  resumable: Type.Optional(Type.Boolean()),
+  ns: Type.Optional(Type.Array(text)),
+  when: Type.Optional(text),
+});
+
+const checkpoint = Type.Object({
+  thread_id: uuid,
+  checkpoint_ns: text,
+  checkpoint_id: Type.Optional(orNull(text)),
+  checkpoint_map: Type.Optional(orNull(object)),
+});
+
+const version = {
+  assistant_id: uuid,
+  graph_id: text,
+  version: Type.Integer({ minimum: 1 }),
+  name: text,
+  description: orNull(text),
+  config: object,
+  context: object,
+  metadata: object,
+  created_at: time,
+};
+
+export const answers = {
+  Thread: Type.Object({
+    thread_id: uuid,
+    created_at: time,
+    updated_at: time,
+    state_updated_at: time,
+    metadata: object,
+    status: Type.Enum(["idle", "busy", "interrupted", "error"]),
+    config: object,
+    values: orNull(object),
+    interrupts: Type.Record(text, Type.Array(interrupt)),
+    error: Type.Optional(any),
+    ttl: Type.Optional(orNull(object)),
+  }),
+  ThreadState: Type.Object({
+    values: any,
+    next: Type.Array(text),
+    tasks: Type.Array(
+      Type.Object({
+        id: text,
+        name: text,
+        path: Type.Array(any),
+        error: orNull(text),
+        interrupts: Type.Array(interrupt),
+        checkpoint: orNull(object),
+        state: orNull(object),
+        result: any,
+      }),
+    ),
+    metadata: object,
+    created_at: orNull(time),
+    checkpoint: orNull(checkpoint),
+    parent_checkpoint: orNull(checkpoint),
+    interrupts: Type.Array(interrupt),
+    checkpoint_id: orNull(text),
+    parent_checkpoint_id: orNull(text),
+  }),
+  Run: Type.Object({
+    run_id: uuid,
+    thread_id: uuid,
+    assistant_id: uuid,
+    created_at: time,
+    updated_at: time,
+    metadata: object,
+    status: Type.Enum(["pending", "running", "success", "error", "timeout", "interrupted"]),
+    kwargs: object,
+    multitask_strategy: Type.Enum(["reject", "enqueue", "interrupt", "rollback"]),
+    queue_position: Type.Optional(Type.Integer({ minimum: 1 })),
+    scheduled_for: Type.Optional(time),
+    cancel_reason: Type.Optional(text),
+  }),
+  AssistantVersion: Type.Object(version),
+  Assistant: Type.Object({ ...version, updated_at: time }),
+  Cron: Type.Object({
+    cron_id: uuid,
+    assistant_id: uuid,
+    thread_id: orNull(uuid),
+    on_run_completed: orNull(text),
+    schedule: text,
+    timezone: orNull(text),
+    end_time: orNull(time),
+    next_run_date: orNull(time),
+    enabled: Type.Boolean(),
+    payload: object,
+    metadata: object,
+    user_id: orNull(text),
+    created_at: time,
+    updated_at: time,
+  }),
+  StoreItem: Type.Object({
+    namespace: Type.Array(text),
+    key: text,
+    value: object,
+    created_at: time,
+    updated_at: time,
+    score: Type.Optional(orNull(Type.Number())),
+  }),
+  Delivery: Type.Object({
+    id: uuid,
+    run_id: uuid,
+    thread_id: uuid,
+    url: text,
+    status: Type.Enum(["pending", "dead"]),
+    attempts: Type.Integer({ minimum: 0 }),
+    created_at: time,
+    next_attempt_at: orNull(time),
+    expires_at: orNull(time),
+    last_attempt_at: orNull(time),
+    last_status: orNull(Type.Integer()),
+    last_error: orNull(text),
+  }),
+  Error: Type.Object({
+    detail: text,
+    code: Type.Optional(text),
+    errors: Type.Optional(Type.Array(Type.Object({ at: text, message: text }))),
+  }),
+};
