@@ -10,24 +10,53 @@ const MOST_NESTED = 200;
 /** Subgraphs within subgraphs that are drawn. */
 const DEEPEST = 6;
 
+/** What a graph's chart is made of. */
+export interface Outline {
+  /** Where each node leads: the start first, the end last. */
+  readonly edges: ReadonlyMap<string, readonly Edge[]>;
+  /** Nodes that always start several others side by side, and do nothing else. */
+  readonly forks: ReadonlyMap<string, readonly string[]>;
+  /** The graph that a node is. */
+  inner(node: string): Outline | null;
+}
+
+function outlineOf(definition: Definition): Outline {
+  const forks = new Map<string, readonly string[]>();
+  for (const [from, { kind, targets }] of definition.edges)
+    if (kind === "always" && targets !== null) forks.set(from, targets);
+  return {
+    edges: edgesOf(definition),
+    forks,
+    inner: (node) => {
+      const inner = subgraphOf(definition.nodes.get(node));
+      return inner === null ? null : outlineOf(inner);
+    },
+  };
+}
+
+/** The chart of one of our own graphs. */
+export function chartOf(definition: Definition, name: string): Statechart {
+  return outlined(outlineOf(definition), name);
+}
+
 /**
  * The graph as a statechart: a node is a state, an edge a transition on the node's end, a subgraph a state with states inside,
  * and what an edge starts side by side are the regions of a parallel state, as far as nothing else leads into them.
  */
-export function chartOf(definition: Definition, name: string): Statechart {
-  return { id: name, ...drawn(definition, "", 0) };
+export function outlined(outline: Outline, name: string): Statechart {
+  return { id: name, ...drawn(outline, "", 0) };
 }
 
-function drawn(definition: Definition, prefix: string, depth: number): ChartState & { initial: string } {
-  const edges = edgesOf(definition);
-  const homes = homesOf(definition, edges);
+function drawn(outline: Outline, prefix: string, depth: number): ChartState & { initial: string } {
+  const { edges } = outline;
+  const homes = homesOf(outline);
   const states = new Map<string, Map<string, ChartState>>([["", new Map()]]);
   const ids = new Map([...edges.keys()].map((node, i) => [node, idOf(prefix, node, i)]));
   const id = (node: string) => ids.get(node) ?? node;
   for (const [node, out] of edges) {
     const on = transitions(node, out, id);
-    const inner = subgraphOf(definition.nodes.get(node));
-    const within = inner === null || depth >= DEEPEST ? {} : drawn(inner, `${id(node)}/`, depth + 1);
+    const inner = depth >= DEEPEST ? null : outline.inner(node);
+    const within = inner === null ? {} : drawn(inner, `${id(node)}/`, depth + 1);
     const state: ChartState =
       node === END ? { id: id(node), type: "final" } : { id: id(node), ...(on && { on }), ...within };
     const home = homes.regions.get(node) ?? "";
@@ -72,7 +101,7 @@ interface Group {
 }
 
 /** Which nodes form regions of their own: what an edge starts, with all that can be reached through that alone. */
-function homesOf(definition: Definition, edges: ReadonlyMap<string, readonly Edge[]>) {
+function homesOf({ edges, forks }: Outline) {
   const regions = new Map<string, string>();
   const groups: Group[] = [];
   if (edges.size > MOST_NESTED) return { regions, groups };
@@ -91,9 +120,9 @@ function homesOf(definition: Definition, edges: ReadonlyMap<string, readonly Edg
       ([other, out]) => other === from || out.every(({ to }) => to !== head) || isBelow(other, head),
     );
   const heads = new Map<string, readonly string[]>();
-  for (const [from, { kind, targets }] of definition.edges) {
-    const own = (targets ?? []).filter((to) => to !== END && above.get(to) === from && isClosed(to, from));
-    if (kind === "always" && own.length > 1 && own.length === targets?.length) heads.set(from, own);
+  for (const [from, targets] of forks) {
+    const own = targets.filter((to) => to !== END && above.get(to) === from && isClosed(to, from));
+    if (own.length > 1 && own.length === targets.length) heads.set(from, own);
   }
   const isHead = new Set([...heads.values()].flat());
   const homeOf = (node: string): string => {

@@ -6,7 +6,8 @@ import type { RunRecord } from "../model/run.ts";
 import type { Engine, PlainRefusal } from "../ports/engine.ts";
 import type { Host } from "../ports/host.ts";
 import { Scopes } from "./called.ts";
-import { drawingOf } from "./drawing.ts";
+import { outlined } from "../graph/chart.ts";
+import { drawingOf, outlineOf } from "./drawing.ts";
 import { HostedExecution, type Drive } from "./execution.ts";
 import { copyOf, hostGraph, subgraphAt } from "./hosting.ts";
 import { inputOf, optionsOf } from "./input.ts";
@@ -51,6 +52,10 @@ export function langGraphEngine(graphs: LangGraphs) {
   const engine: Engine = {
     has: (graph) => graphs().has(graph),
     graphs: () => [...graphs().keys()],
+    chart(name) {
+      const loaded = graphs().get(name);
+      return loaded === undefined ? undefined : outlined(outlineOf(loaded.graph), name);
+    },
     async drawing(name, levels, config) {
       return drawingOf(await found(name).compiled(config), levels);
     },

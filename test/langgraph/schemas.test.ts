@@ -1,7 +1,15 @@
-import { Annotation, MessagesAnnotation, MessagesValue, StateGraph, StateSchema } from "@langchain/langgraph";
+import {
+  Annotation,
+  entrypoint,
+  MessagesAnnotation,
+  MessagesValue,
+  StateGraph,
+  StateSchema,
+} from "@langchain/langgraph";
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { drawingOf } from "../../src/langgraph/drawing.ts";
+import { outlined } from "../../src/graph/chart.ts";
+import { drawingOf, outlineOf } from "../../src/langgraph/drawing.ts";
 import { libraryOf, type Library } from "../../src/langgraph/library.ts";
 import type { CompiledGraph } from "../../src/langgraph/loaded.ts";
 import { schemasOf, subgraphSchemas } from "../../src/langgraph/schemas.ts";
@@ -152,6 +160,47 @@ describe("a drawing", () => {
       type: "runnable",
       data: { id: ["langgraph", "RunnableCallable"], name: "a" },
       metadata: { __interrupt: "before" },
+    });
+  });
+});
+
+describe("charts", () => {
+  const chart = (graph: unknown) => outlined(outlineOf(graph as CompiledGraph), "g");
+
+  test("nodes are states, edges their ends, and graphs within are states with states inside", () => {
+    const { states = {}, ...own } = chart(outer);
+    expect(own).toEqual({ id: "g", initial: "__start__" });
+    expect(Object.keys(states)).toEqual(["__start__", "a", "sub", "__end__"]);
+    expect(states["a"]?.on).toEqual({
+      "a.done": [
+        { target: "#sub", guard: "chosen" },
+        { target: "#__end__", guard: "chosen" },
+      ],
+    });
+    expect(states["sub"]).toMatchObject({
+      id: "sub",
+      initial: "__start__",
+      on: { "sub.done": [{ target: "#__end__" }] },
+      states: { b: { id: "sub/b", states: { d1: { on: { "d1.done": [{ target: "#sub/b/d2" }] } } } } },
+    });
+    expect(states["__end__"]).toEqual({ id: "__end__", type: "final" });
+  });
+
+  test("what an edge starts side by side are the regions of a parallel state", () => {
+    const wide = new StateGraph(Notes).addNode("plan", nothing).addNode("l", nothing).addNode("r", nothing);
+    wide.addEdge("__start__", "plan").addEdge("plan", "l").addEdge("plan", "r");
+    expect(chart(wide.compile()).states?.["after: plan"]).toMatchObject({
+      type: "parallel",
+      states: { l: { initial: "l" }, r: { initial: "r" } },
+    });
+  });
+
+  test("of a graph that has no edges to draw, its nodes", () => {
+    const flow = entrypoint("flow", async (n: number) => n);
+    expect(chart(flow).states).toEqual({
+      __start__: { id: "__start__", on: { start: [{ target: "#flow" }] } },
+      flow: { id: "flow", on: { "flow.done": [{ target: "#__end__" }] } },
+      __end__: { id: "__end__", type: "final" },
     });
   });
 });
