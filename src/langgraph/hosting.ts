@@ -1,6 +1,7 @@
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import type { Library } from "./library.ts";
 import type { CompiledGraph } from "./loaded.ts";
+import { completeStore } from "./store.ts";
 
 /** A node that is about to run. `run` runs its body. */
 export interface NodeCalled {
@@ -104,6 +105,7 @@ function actorRunnable(library: Library, name: string, body: Runnable, intercept
     override name = body.getName();
 
     override async invoke(input: unknown, options: RunnableConfig = {}): Promise<unknown> {
+      completeStore((options as { readonly store?: unknown }).store);
       const run = (signal?: AbortSignal) =>
         body.invoke(input, signal === undefined ? options : { ...options, signal });
       return intercept({ name, config: options, run });

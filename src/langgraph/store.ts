@@ -60,6 +60,18 @@ export function baseStore(library: Library, store: Pick<StoreDoor, "batch">): Ba
   return Object.assign(made, { batch });
 }
 
+/**
+ * LangGraph gives nodes the store in a wrapper that gathers what they ask, and that has no way for a list of namespaces: the call
+ * always fails there. Of this wrapper, it goes to the store within.
+ */
+export function completeStore(wrapped: unknown): void {
+  const { lg_name: name } = (wrapped ?? {}) as { readonly lg_name?: unknown };
+  if (name !== "AsyncBatchedStore" || Object.hasOwn(wrapped as object, "listNamespaces")) return;
+  const { store } = wrapped as { readonly store: BaseStore };
+  const listNamespaces: BaseStore["listNamespaces"] = (options) => store.listNamespaces(options);
+  Object.assign(wrapped as object, { listNamespaces });
+}
+
 /** What is asked of the store for an operation: one thing, or page after page of a long list. Nothing, where nothing can match. */
 function opsOf(operation: Operation): readonly StoreOp[] {
   if ("namespacePrefix" in operation) return pages(searchOf(operation), operation.limit ?? 10);
