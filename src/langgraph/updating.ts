@@ -67,6 +67,9 @@ function updateOf({ library }: LoadedLangGraph, { values, command, as_node }: St
   return { values: given, ...(as_node !== null && { asNode: as_node }) };
 }
 
+/** What LangGraph says where it is the node that is wrong: unknown, not told, or one of its own that has no use there. */
+const NAMES_NODE = /^(Node "|No writers found|Ambiguous update|"asNode"|Cannot (copy|apply|create))/;
+
 /** By the node that is said to have made it. */
 function writesOf(writes: readonly StateWrite[]): JsonObject | null {
   const named = writes.flatMap(({ as_node, values, command }) => {
@@ -83,7 +86,7 @@ async function refusing(writes: readonly StateWrite[], update: () => Promise<unk
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
     const { message } = cause instanceof Error ? cause : { message: String(cause) };
-    const field = /node|asNode/i.test(message) ? "as_node" : "values";
+    const field = NAMES_NODE.test(message) ? "as_node" : "values";
     const at = writes[0]?.at ?? "";
     const told = message.replaceAll("asNode", "as_node");
     throw new ServiceError("validation.failed", told, {
