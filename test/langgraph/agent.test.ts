@@ -3,7 +3,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
 
-const config = fileURLToPath(new URL("../fixtures/langgraph/heddle.json", import.meta.url));
+const config = fileURLToPath(new URL("../fixtures/langgraph/langgraph.json", import.meta.url));
 
 interface Message {
   readonly id: string;
@@ -12,16 +12,16 @@ interface Message {
   readonly tool_call_chunks?: readonly { readonly name: string }[];
 }
 
-test("a prebuilt agent streams tokens, calls tools, waits for a human's approval, and goes on with it", async () => {
+/** A thread of an agent's, and what a run on it streams. */
+async function talk(agent: string) {
   const app = await serve({ config });
   const client = new Client({ apiUrl: app.url });
   const { thread_id } = await client.threads.create();
-
   const said = async (payload: object) => {
     const tokens: string[] = [];
     const calls: string[] = [];
     let last: unknown;
-    for await (const { event, data } of client.runs.stream(thread_id, "booking", {
+    for await (const { event, data } of client.runs.stream(thread_id, agent, {
       ...payload,
       streamMode: ["messages-tuple", "values"],
     })) {
@@ -33,43 +33,63 @@ test("a prebuilt agent streams tokens, calls tools, waits for a human's approval
     }
     return { tokens, calls, last };
   };
+  return { app, client, thread_id, said };
+}
 
-  const first = await said({ input: { messages: [{ role: "user", content: "Fly me to Lisbon" }] } });
-  expect(first.tokens).toEqual([
-    "ai: Let ",
-    "ai: me ",
-    "ai: look ",
-    "tool: It is sunny in Lisbon",
-    "ai: Now ",
-    "ai: the ",
-    "ai: flight ",
-  ]);
-  expect(first.calls).toEqual(["weather", "book"]);
-  expect(first.last).toMatchObject({
-    __interrupt__: [{ value: { action: "book a flight", city: "Lisbon" }, resumable: true, when: "during" }],
-  });
-  expect((await client.threads.get(thread_id)).status).toBe("interrupted");
+/** How `createReactAgent`'s tool asks, how `createAgent`'s middleware does, and what each takes for a yes. */
+const agents = [
+  ["booking", { action: "book a flight", city: "Lisbon" }, true],
+  [
+    "reviewed",
+    {
+      actionRequests: [{ name: "book", args: { city: "Lisbon" } }],
+      reviewConfigs: [{ actionName: "book", allowedDecisions: ["approve", "edit", "reject"] }],
+    },
+    { decisions: [{ type: "approve" }] },
+  ],
+] as const;
 
-  const second = await said({ command: { resume: true } });
-  expect(second.tokens).toEqual([
-    "tool: Booked a flight to Lisbon",
-    "ai: All ",
-    "ai: is ",
-    "ai: done ",
-    "ai: for ",
-    "ai: you",
-  ]);
-  const { values } = await client.threads.getState<{ messages: Message[] }>(thread_id);
-  expect(values.messages.map(({ type, content }) => [type, content])).toEqual([
-    ["human", "Fly me to Lisbon"],
-    ["ai", "Let me look "],
-    ["tool", "It is sunny in Lisbon"],
-    ["ai", "Now the flight "],
-    ["tool", "Booked a flight to Lisbon"],
-    ["ai", "All is done for you"],
-  ]);
-  expect(app.complaints).toEqual([]);
-});
+test.each(agents)(
+  "the agent %s streams tokens, calls tools, waits for a human's approval, and goes on",
+  async (name, question, yes) => {
+    const { app, client, thread_id, said } = await talk(name);
+    const first = await said({ input: { messages: [{ role: "user", content: "Fly me to Lisbon" }] } });
+    expect(first.tokens).toEqual([
+      "ai: Let ",
+      "ai: me ",
+      "ai: look ",
+      "tool: It is sunny in Lisbon",
+      "ai: Now ",
+      "ai: the ",
+      "ai: flight ",
+    ]);
+    expect(first.calls).toEqual(["weather", "book"]);
+    expect(first.last).toMatchObject({
+      __interrupt__: [{ value: question, resumable: true, when: "during" }],
+    });
+    expect((await client.threads.get(thread_id)).status).toBe("interrupted");
+
+    const second = await said({ command: { resume: yes } });
+    expect(second.tokens).toEqual([
+      "tool: Booked a flight to Lisbon",
+      "ai: All ",
+      "ai: is ",
+      "ai: done ",
+      "ai: for ",
+      "ai: you",
+    ]);
+    const { values } = await client.threads.getState<{ messages: Message[] }>(thread_id);
+    expect(values.messages.map(({ type, content }) => [type, content])).toEqual([
+      ["human", "Fly me to Lisbon"],
+      ["ai", "Let me look "],
+      ["tool", "It is sunny in Lisbon"],
+      ["ai", "Now the flight "],
+      ["tool", "Booked a flight to Lisbon"],
+      ["ai", "All is done for you"],
+    ]);
+    expect(app.complaints).toEqual([]);
+  },
+);
 
 test("what it has said so far: the mode `messages`", async () => {
   const app = await serve({ config });

@@ -7,7 +7,7 @@ import { beforeAll, expect, test } from "vitest";
 import { build, heddle, Running } from "../config/process.ts";
 import { directory } from "../e2e/support/server.ts";
 
-const config = fileURLToPath(new URL("../fixtures/langgraph/heddle.json", import.meta.url));
+const config = fileURLToPath(new URL("../fixtures/langgraph/langgraph.json", import.meta.url));
 
 beforeAll(build, 120_000);
 
