@@ -17,6 +17,7 @@ import { createUpgrade } from "./live/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/loaded.ts";
 import { loadGraphs } from "./loading/graphs.ts";
 import { silent } from "./log.ts";
+import { bundledComponents } from "./components.ts";
 import { builtPages } from "./pages.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
 import { uuid7 } from "./model/ids.ts";
@@ -160,6 +161,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         },
         inspect,
         pages: builtPages(),
+        ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
         traffic,
         metrics: metrics.tell,
         about: { version: VERSION, transport: { kind: open.kind, why: open.why } },

@@ -3,6 +3,7 @@ import { dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type DoorConfig, readDoor } from "./door/config.ts";
 import { keysOf } from "./config-keys.ts";
+import type { ComponentFiles } from "./components.ts";
 import { type InspectConfig, readInspect } from "./inspect-config.ts";
 import { ServiceError } from "./model/errors.ts";
 import { isObject, type JsonObject } from "./model/json.ts";
@@ -42,6 +43,8 @@ export interface Config {
   /** Worker threads in which nodes run. */
   readonly workers?: number;
   readonly inspect?: InspectConfig;
+  /** The sections `ui` and `ui_config`. */
+  readonly components?: ComponentFiles;
   /** The section `store`. */
   readonly store?: StoreConfig<GraphFile>;
 }
@@ -120,9 +123,27 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...(root["inspect"] === undefined
       ? {}
       : { inspect: readInspect(section(root, "inspect", refuse), refuse) }),
+    ...readComponents(root, dirname(path), refuse),
     ...readWorkers(section(root, "nodes", refuse), refuse),
     ...(root["runs"] === undefined ? {} : { runs: readRuns(section(root, "runs", refuse), refuse) }),
   };
+}
+
+function readComponents(
+  root: JsonObject,
+  base: string,
+  refuse: Refuse,
+): { readonly components?: ComponentFiles } {
+  const ui = section(root, "ui", refuse);
+  if (Object.keys(ui).length === 0) return {};
+  const files = Object.entries(ui).map(([graph, file]) => {
+    if (typeof file !== "string" || file === "") refuse(`ui.${graph} must name a file, as "./ui.tsx"`);
+    return [graph, resolve(base, file as string)] as const;
+  });
+  const { shared = [] } = section(root, "ui_config", refuse);
+  if (!Array.isArray(shared) || !shared.every((name) => typeof name === "string"))
+    refuse("ui_config.shared must be a list of packages");
+  return { components: { files: Object.fromEntries(files), shared: shared as readonly string[] } };
 }
 
 const MOST_WORKERS = 64;

@@ -22,7 +22,7 @@ const META: ReadonlySet<string> = new Set([
 ]);
 
 /** The dashboard, and what it is made of. */
-const UI: ReadonlySet<string> = new Set(["", "dashboard"]);
+const UI: ReadonlySet<string> = new Set(["", "dashboard", "ui"]);
 
 /** The part that a path belongs to. Health belongs to none: it is always told. */
 export function groupOf(path: string): Group | undefined {

@@ -22,6 +22,13 @@ export interface HttpDeps {
   readonly inspect: { readonly values: boolean; readonly viewer: string };
   /** A file of a page, by name. */
   readonly pages: (name: string) => { readonly type: string; readonly body: string } | undefined;
+  /** The bundle of a graph's components, undefined where it has none; absent: the project has none at all. */
+  readonly components?: (graph: string) =>
+    | Promise<{
+        readonly global: string;
+        readonly files: ReadonlyMap<string, { readonly type: string; readonly body: string }>;
+      }>
+    | undefined;
   /** Counts what goes through. */
   readonly traffic: Traffic;
   /** The server's figures, as text of the type that is told. */

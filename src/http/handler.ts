@@ -11,6 +11,7 @@ import { assistantRoutes } from "./routes/assistants.ts";
 import { drawingRoutes } from "./routes/drawings.ts";
 import { protocolRoutes } from "./routes/protocol.ts";
 import { authRoutes } from "./routes/auth.ts";
+import { componentRoutes } from "./routes/components.ts";
 import { cronRoutes } from "./routes/crons.ts";
 import { endingRoutes } from "./routes/ending.ts";
 import { inspectRoutes } from "./routes/inspect.ts";
@@ -52,6 +53,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     ...storeRoutes(deps),
     ...webhookRoutes(deps),
     ...metaRoutes(deps),
+    ...componentRoutes(deps),
     ...inspectRoutes(deps),
     ...pageRoutes(deps),
   ];

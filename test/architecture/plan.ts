@@ -23,6 +23,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   "src/metrics": ["src/ports", "src/model"],
   "src/version.ts": [],
   "src/inspect-config.ts": ["src/model"],
+  "src/components.ts": [],
   "src/relay.ts": ["src/door"],
   "src/inspect.ts": ["src/relay.ts", "src/settings.ts", "src/door", "src/model"],
   "src/dashboard": [],
@@ -31,6 +32,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
   "src/thread-ttl-config.ts": ["src/model"],
   "src/config.ts": [
     "src/config-keys.ts",
+    "src/components.ts",
     "src/door",
     "src/webhook-config.ts",
     "src/store-config.ts",
@@ -123,6 +125,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/log.ts",
     "src/version.ts",
     "src/inspect-config.ts",
+    "src/components.ts",
     "src/pages.ts",
   ],
   "src/dev.ts": [
@@ -183,6 +186,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
   "abstract-level": ["src/storage/"],
   "memory-level": ["src/storage/"],
   msgpackr: ["src/codec/msgpack.ts"],
+  esbuild: ["src/components.ts"],
   "prom-client": ["src/metrics/exposition.ts"],
   croner: ["src/service/crons/schedule.ts"],
   typebox: ["src/wire/typebox.ts"],
@@ -210,6 +214,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
   "ipaddr.js": ["src/service/webhooks/addresses.ts"],
   "node:fs": [
     "src/pages.ts",
+    "src/components.ts",
     "src/storage/",
     "src/system/boot.ts",
     "src/system/watcher.ts",
@@ -222,6 +227,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
   "node:path": [
     "src/storage/",
     "src/system/watcher.ts",
+    "src/components.ts",
     "src/config.ts",
     "src/serve.ts",
     "src/dev.ts",
