@@ -22,6 +22,8 @@ export interface AskingDeps {
   readonly ledger: Ledger;
   readonly dice: Dice;
   readonly modes: readonly string[];
+  /** Whose runs threads have, and runs without one. */
+  readonly graphs: readonly string[];
   /** Where webhooks go. */
   readonly hook: string;
   readonly report: (violation: Violation) => void;
@@ -144,7 +146,14 @@ export class Asking {
     return answer;
   }
 
-  #body({ body }: Order): { readonly hooked: boolean; readonly body: object } {
+  #graph({ at, what }: Order): string {
+    const { ledger, dice } = this.#deps;
+    // A thread that is kept goes on with the graph that it was made for.
+    if (at === "" && what !== "kept") return dice.pick(this.#deps.graphs);
+    return ledger.threads.get(at.replace("/threads/", ""))?.graph ?? "chaos";
+  }
+
+  #body(order: Order): { readonly hooked: boolean; readonly body: object } {
     const { dice, hook } = this.#deps;
     const hooked = dice.chance(0.5);
     const durability = dice.pick(DURABILITIES);
@@ -152,7 +161,13 @@ export class Asking {
     const after_seconds = dice.chance(0.1) ? 0.01 + 0.3 * dice.float() : undefined;
     return {
       hooked,
-      body: { assistant_id: "chaos", durability, after_seconds, ...(hooked && { webhook: hook }), ...body },
+      body: {
+        assistant_id: this.#graph(order),
+        durability,
+        after_seconds,
+        ...(hooked && { webhook: hook }),
+        ...order.body,
+      },
     };
   }
 

@@ -28,6 +28,8 @@ export interface ChaosOptions {
   /** Longest time under load before a kill, milliseconds. */
   readonly longest?: number;
   readonly plant?: string;
+  /** Do some threads have the same graph in LangGraph.js? */
+  readonly hosted?: boolean;
   readonly say?: (line: string) => void;
 }
 
@@ -45,7 +47,7 @@ export interface Outcome {
 }
 
 /** Milliseconds that a start may take, and that work may take to come to rest. */
-const BOOT = 20_000;
+const BOOT = 30_000;
 
 /** Milliseconds that the test's server keeps what was made for one run, for readers. */
 const LINGER = 1_000;
@@ -152,6 +154,7 @@ class Driver {
       dice: this.#dice,
       threads: this.#options.threads ?? 50,
       modes: this.#modes,
+      graphs: this.#options.hosted === true ? ["chaos", "hosted"] : ["chaos"],
       hook: this.#hook,
       report: (violation) => {
         if (self === undefined) this.#found(violation);
@@ -184,6 +187,7 @@ class Driver {
       data: join(this.#directory, "data"),
       effects: join(this.#directory, "effects.jsonl"),
       linger: LINGER,
+      hosted: this.#options.hosted === true,
       ...(room === undefined ? {} : { slots: room }),
       ...(plant === undefined ? {} : { plant }),
       ...(dieAt === undefined ? {} : { dieAt }),

@@ -59,7 +59,7 @@ const ATTEMPTS = 3;
 
 /** What the driver knows to have been promised. It lives outside the server, so no crash of that can touch it. */
 export class Ledger {
-  readonly threads = new Map<string, { readonly acknowledged: number }>();
+  readonly threads = new Map<string, { readonly acknowledged: number; readonly graph?: string }>();
   readonly runs = new Map<string, RunEntry>();
   /** Runs without a thread of their own. */
   readonly alone = new Map<string, AloneEntry>();

@@ -86,7 +86,7 @@ export class Load {
       const answer = await this.#asking.json("POST", "/threads", {});
       const thread = (answer.json as { thread_id?: string }).thread_id;
       if (answer.status !== 200 || thread === undefined) throw new Lost("no thread");
-      ledger.threads.set(thread, { acknowledged: ledger.now() });
+      ledger.threads.set(thread, { acknowledged: ledger.now(), graph: dice.pick(this.#deps.graphs) });
       return thread;
     }
     // Recent threads mostly, so that each has a history that is short enough to be looked through.

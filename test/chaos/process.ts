@@ -17,6 +17,8 @@ export interface Setup {
   /** Milliseconds that what was made for one run is kept for readers. */
   readonly linger: number;
   readonly slots?: Slots;
+  /** Does it serve the graph in LangGraph.js, too? */
+  readonly hosted?: boolean;
   /** The server kills itself when it comes by this failpoint for the n-th time. */
   readonly dieAt?: { readonly place: string; readonly count: number };
 }

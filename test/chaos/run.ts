@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- --kills N [--seconds S] [--seed X] [--threads N] [--clients N] [--longest MS] [--plant NAME]`: kills a
+ * `npm run chaos -- --kills N [--seconds S] [--seed X] [--threads N] [--clients N] [--longest MS] [--plant NAME] [--hosted]`: kills a
  * server under load N times. Ends with 1 when an invariant was breached; with a planted fault it has to.
  */
 import { parseArgs } from "node:util";
@@ -17,6 +17,7 @@ const { values } = parseArgs({
     clients: { type: "string", default: "24" },
     longest: { type: "string", default: "3000" },
     plant: { type: "string" },
+    hosted: { type: "boolean", default: false },
   },
 });
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
@@ -26,6 +27,7 @@ const outcome = await runChaos({
   seed,
   threads: Number(values.threads),
   clients: Number(values.clients),
+  hosted: values.hosted,
   longest: Number(values.longest),
   ...(values.seconds === undefined ? {} : { seconds: Number(values.seconds) }),
   ...(values.plant === undefined ? {} : { plant: values.plant }),

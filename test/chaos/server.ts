@@ -18,8 +18,16 @@ function dying({ place, count }: NonNullable<Setup["dieAt"]>): Failpoints {
   };
 }
 
+/** Loaded only where they are wanted: LangGraph.js takes longer to load than all of Heddle. */
+async function twins() {
+  const { served } = await import("../langgraph/support.ts");
+  const { twin } = await import("../langgraph/twin.ts");
+  return served({ hosted: twin(chaos) });
+}
+
 const app = await createApp({
   graphs: { chaos },
+  ...(setup.hosted === true && { langGraphs: await twins() }),
   webhooks: { allow_internal: true },
   limits: { linger: setup.linger, concurrent: { ...noLimits, ...setup.slots } },
   data: plantedStorage(setup.data, setup.plant),

@@ -13,6 +13,19 @@ test("four kills under load: nothing acknowledged is lost, nothing is repeated, 
   expect(outcome.events).toBeGreaterThan(100);
 }, 120_000);
 
+test("the same where half of the threads have a graph of LangGraph.js", async () => {
+  const outcome = await runChaos({
+    kills: 2,
+    seed: 4,
+    threads: 12,
+    clients: 8,
+    longest: 1500,
+    hosted: true,
+  });
+  expect(told(outcome)).toEqual([]);
+  expect(outcome.runs).toBeGreaterThan(10);
+}, 120_000);
+
 test("a server that answers before its batch is on its way is found out", async () => {
   const outcome = await runChaos({
     kills: 6,
