@@ -51,7 +51,7 @@ describe.each(["uws", "node"] as const)("the WebSocket mirror over %s", (transpo
     const thread = await newThread(url);
     const response = await post(`${url}/threads/${thread}/runs/stream`, {
       assistant_id: "talk",
-      input: {},
+      input: { log: [] },
       stream_mode: ALL_MODES,
     });
     const path = response.headers.get("content-location") ?? "";
@@ -129,7 +129,10 @@ describe.each(["uws", "node"] as const)("the WebSocket mirror over %s", (transpo
     const { url, thread, open, response } = await start();
     open();
     await response.text();
-    const failed = await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "fails", input: {} });
+    const failed = await post(`${url}/threads/${thread}/runs/wait`, {
+      assistant_id: "fails",
+      input: { log: [] },
+    });
     await failed.text();
     const { frames, code } = await mirror(url, failed.headers.get("content-location") ?? "").ended;
     expect(frames.at(-1)).toMatchObject({ event: "error", data: { error: "TypeError", message: "kaboom" } });
@@ -173,7 +176,7 @@ describe.each(["uws", "node"] as const)("the WebSocket mirror over %s", (transpo
     await response.text();
     const created = await post(`${url}/threads/${thread}/runs/stream`, {
       assistant_id: "talk",
-      input: {},
+      input: { log: [] },
       stream_mode: ["updates", "debug"],
     });
     const own = events(await created.text()).map(({ id, event, data }) => ({ id, event, data }));
@@ -192,7 +195,7 @@ describe.each(["uws", "node"] as const)("the WebSocket mirror over %s", (transpo
       await response.text();
       const created = await post(`${url}/threads/${thread}/runs/stream`, {
         assistant_id: "talk",
-        input: {},
+        input: { log: [] },
         stream_mode: streamModes,
         stream_subgraphs: true,
       });

@@ -7,6 +7,7 @@ import { systemClock } from "../../src/system/clock.ts";
 import { systemScheduler } from "../../src/system/scheduler.ts";
 import { lines } from "./support/clients.ts";
 import { gated } from "./support/gate.ts";
+import { differs } from "./support/kind.ts";
 import { serve } from "./support/server.ts";
 import { bytesOf, events, get, newThread, post, Reading, type Sent, TIME, UUID } from "./support/wire.ts";
 
@@ -75,7 +76,10 @@ interface Part {
 }
 
 /** Ids and times by the order in which they come: two runs of one graph then look the same. */
-function alike(parts: readonly Part[]): unknown {
+function alike(given: readonly Part[]): unknown {
+  const parts = differs("tokens that nobody asked for")
+    ? given.map(({ event, data }) => ({ event, data }))
+    : given;
   const seen = new Map<string, string>();
   const rename = (found: string) => {
     const known = seen.get(found) ?? `#${seen.size}`;
@@ -112,10 +116,13 @@ describe.each(lines)("stream modes over %s", (_, connect) => {
     return { server, client, read };
   };
 
+  /** That all graphs have something to show in. */
+  const shownModes = streamModes.filter((mode) => mode !== "logs" || !differs("log lines"));
+
   test("all at once show what each shows alone, of the same run and of another one", async () => {
     const { client, read, server } = await start();
-    const { thread_id, run_id, got } = await read("chatter", [...streamModes]);
-    for (const mode of streamModes) {
+    const { thread_id, run_id, got } = await read("chatter", [...shownModes]);
+    for (const mode of shownModes) {
       const joined: Part[] = [];
       for await (const part of client.runs.joinStream(thread_id, run_id, {
         lastEventId: "-1",

@@ -3,6 +3,7 @@ import { graph, list, messages, value } from "../../src/index.ts";
 import type { Ctx } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
 import { latches } from "./support/gate.ts";
+import { differs } from "./support/kind.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, post, postJson } from "./support/wire.ts";
 
@@ -317,7 +318,11 @@ describe("an update that is refused", () => {
     ["nobody's checkpoint", { checkpoint_id: "1f0c5c11-0000-6000-8000-000000000000" }, 404, undefined],
     ["a copy of nothing", { as_node: "__copy__" }, 422, "as_node"],
   ];
-  test.each(table)("%s", async (_, body, status, at) => {
+  const loose = differs("unknown keys") && differs("types of values");
+  const checked = table.filter(
+    ([what]) => !loose || (what !== "an unknown key" && what !== "a value of the wrong type"),
+  );
+  test.each(checked)("%s", async (_, body, status, at) => {
     const { refused } = await started();
     const answer = await refused(body);
     expect(answer.status).toBe(status);

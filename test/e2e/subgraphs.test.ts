@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { END, graph, list, messages, send, to, value } from "../../src/index.ts";
 import { type Client, lines } from "./support/clients.ts";
+import { differs } from "./support/kind.ts";
 import { serve } from "./support/server.ts";
 
 /** A graph within, that asks in its second node. `secret` is its own. */
@@ -164,7 +165,7 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
 
   test("a run may be taken up behind a state that its reader has", async () => {
     const { url, client, thread_id } = await start(connect);
-    await client.runs.wait(thread_id, "outer", { input: {} });
+    await client.runs.wait(thread_id, "outer", { input: { log: [] } });
     const [run] = await client.runs.list(thread_id);
     const history = await client.threads.getHistory(thread_id);
     const read = async (query: string) => {
@@ -187,7 +188,7 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
   test("show their events under their namespace to those who ask for subgraphs, and to nobody else", async () => {
     const { client, thread_id } = await start(connect);
     const options = {
-      input: {},
+      input: { log: [] },
       streamMode: ["values", "updates", "custom"] as ("values" | "updates" | "custom")[],
     };
     const shown = await all(client.runs.stream(thread_id, "outer", { ...options, streamSubgraphs: true }));
@@ -242,7 +243,9 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
     const [, meta] = (hidden[0] as Event).data as [unknown, { [key: string]: string }];
     expect(meta["langgraph_node"]).toBe("model");
     expect(plain(meta["langgraph_checkpoint_ns"] ?? "")).toBe("chat|model");
-    expect(plain(meta["checkpoint_ns"] ?? "")).toBe("chat");
+    expect(plain(meta["checkpoint_ns"] ?? "")).toBe(
+      differs("namespaces of messages") ? "chat|model" : "chat",
+    );
     expect((await told(true)).map(({ event }) => plain(event))).toEqual([
       "messages|chat|model",
       "messages|chat|model",
@@ -309,16 +312,19 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
     });
   });
 
-  test("breakpoints inside are named by the way to them", async () => {
-    const { client, thread_id, wait } = await start(connect);
-    for (const point of ["review|nobody", "plan|ask", "nobody|ask", "review|ask|deeper"]) {
-      await expect(wait("outer", { input: {}, interruptBefore: [point] })).rejects.toThrow(/is no node/);
-    }
-    expect(questions(await wait("outer", { input: {}, interruptBefore: ["review|ask"] }))).toEqual([]);
-    const state = await client.threads.getState(thread_id, undefined, { subgraphs: true });
-    expect(state.next).toEqual(["review"]);
-    expect(state.tasks[0]?.state?.next).toEqual(["ask"]);
-    expect((await client.threads.get(thread_id)).status).toBe("interrupted");
-    expect(questions(await wait("outer", { input: null }))).toMatchObject([{ value: { ok: "seen tea" } }]);
-  });
+  test.skipIf(differs("breakpoints in graphs within"))(
+    "breakpoints inside are named by the way to them",
+    async () => {
+      const { client, thread_id, wait } = await start(connect);
+      for (const point of ["review|nobody", "plan|ask", "nobody|ask", "review|ask|deeper"]) {
+        await expect(wait("outer", { input: {}, interruptBefore: [point] })).rejects.toThrow(/is no node/);
+      }
+      expect(questions(await wait("outer", { input: {}, interruptBefore: ["review|ask"] }))).toEqual([]);
+      const state = await client.threads.getState(thread_id, undefined, { subgraphs: true });
+      expect(state.next).toEqual(["review"]);
+      expect(state.tasks[0]?.state?.next).toEqual(["ask"]);
+      expect((await client.threads.get(thread_id)).status).toBe("interrupted");
+      expect(questions(await wait("outer", { input: null }))).toMatchObject([{ value: { ok: "seen tea" } }]);
+    },
+  );
 });

@@ -193,7 +193,7 @@ describe.each(["uws", "node"] as const)("the thread's socket over %s", (transpor
     const data = await directory();
     const one = await serve({ transport, data, graphs: { echo } });
     const thread = await newThread(one.url);
-    const body = { assistant_id: "echo", input: {} };
+    const body = { assistant_id: "echo", input: { log: [] } };
     await postJson(`${one.url}/threads/${thread}/runs/wait`, body);
     await one.close(0);
     const two = await serve({ transport, data, graphs: { echo } });
@@ -246,7 +246,12 @@ describe.each(["uws", "node"] as const)("the thread's socket over %s", (transpor
     test("sent twice with one id, it is done and acknowledged once", async () => {
       const { url, thread, address } = await start();
       const socket = await dial(address);
-      const command = { type: "run", assistant_id: "echo", input: {}, multitask_strategy: "enqueue" };
+      const command = {
+        type: "run",
+        assistant_id: "echo",
+        input: { log: [] },
+        multitask_strategy: "enqueue",
+      };
       for (let i = 0; i < 20; i++) {
         socket.send({ ...command, id: i });
         socket.send({ ...command, id: i });
@@ -343,7 +348,9 @@ describe.each(["uws", "node"] as const)("the thread's socket over %s", (transpor
       const { address } = await start();
       const socket = await dial(address, { packed: true });
       expect(socket.socket.protocol).toBe("heddle.msgpack");
-      expect(await socket.ask({ type: "run", id: 1, assistant_id: "echo", input: {} })).toMatchObject({
+      expect(
+        await socket.ask({ type: "run", id: 1, assistant_id: "echo", input: { log: [] } }),
+      ).toMatchObject({
         type: "ack",
       });
       await socket.until(({ frames }) => frames.length >= 3);
@@ -366,7 +373,7 @@ describe.each(["uws", "node"] as const)("the thread's socket over %s", (transpor
     const issued = await fetch(`${url}/auth/token`, { method: "POST", headers: { "x-api-key": "two" } });
     const { token } = (await issued.json()) as { token: string };
     const socket = await dial(`${address}?token=${encodeURIComponent(token)}`);
-    expect(await socket.ask({ type: "run", id: 1, assistant_id: "echo", input: {} })).toMatchObject({
+    expect(await socket.ask({ type: "run", id: 1, assistant_id: "echo", input: { log: [] } })).toMatchObject({
       type: "ack",
     });
     const other = await dial(`${url}/threads/${NOBODY}/stream`, { headers: { "x-api-key": "two" } });

@@ -20,7 +20,7 @@ async function start(transport?: "uws" | "node") {
   const server = await serve({ graphs: { echo }, ...(transport !== undefined && { transport }) });
   const thread = await newThread(server.url);
   const run = async () => {
-    const body = { assistant_id: "echo", input: {}, stream_mode: ["values", "custom", "updates"] };
+    const body = { assistant_id: "echo", input: { log: [] }, stream_mode: ["values", "custom", "updates"] };
     const { run_id } = await postJson<{ run_id: string }>(`${server.url}/threads/${thread}/runs`, body);
     await (await get(`${server.url}/threads/${thread}/runs/${run_id}/join`)).text();
     return run_id;

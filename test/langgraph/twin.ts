@@ -1,3 +1,4 @@
+import { coerceMessageLikeToMessage } from "@langchain/core/messages";
 import {
   Annotation,
   Command,
@@ -10,15 +11,19 @@ import {
 } from "@langchain/langgraph";
 import { EphemeralValue } from "@langchain/langgraph/channels";
 import type { Rule } from "../../src/graph/channel.ts";
-import type { Ctx } from "../../src/graph/context.ts";
+import type { Ctx, MessageMaker } from "../../src/graph/context.ts";
 import { type Definition, subgraphOf } from "../../src/graph/definition.ts";
 import { isSend, isTo, isToParent, type Target, type To } from "../../src/graph/moves.ts";
 import type { NodeRule } from "../../src/graph/node.ts";
 import { parse, type Schema } from "../../src/graph/schema.ts";
+import type { StoreOp } from "../../src/model/item.ts";
+import { isObject } from "../../src/model/json.ts";
+import type { NodeStore } from "../../src/graph/store.ts";
+import { speaking } from "./speaking.ts";
 
 type Config = LangGraphRunnableConfig & { readonly configurable?: { readonly [key: string]: string } };
 
-/** The graph, written in LangGraph.js: the same state, nodes and edges. `ctx.message` has no twin, and `ctx.step` stores nothing. */
+/** The graph, written in LangGraph.js: the same state, nodes and edges. `ctx.step` stores nothing. */
 export function twin(definition: Definition): ReturnType<Builder["compile"]> {
   const { rules, nodes, edges, input, output } = definition;
   const all = Annotation.Root(
@@ -31,6 +36,11 @@ export function twin(definition: Definition): ReturnType<Builder["compile"]> {
     ...(input !== null && { input: part(input.keys()) }),
     ...(output !== null && { output: part(output) }),
   } as never) as unknown as Builder;
+  const spoken = new Set([...rules].flatMap(([key, { kind }]) => (kind === "messages" ? [key] : [])));
+  // Where bodies lead by themselves need not be declared, but for nodes that nothing else leads to.
+  const led = new Set([...edges.values()].flatMap(({ targets }) => targets ?? [...nodes.keys()]));
+  for (const { name } of definition.joins) led.add(name);
+  const unled = [...nodes.keys()].filter((name) => !led.has(name));
   for (const node of nodes.values()) {
     const { attempts, initial, factor, max, when } = node.retry;
     const retryPolicy = {
@@ -41,9 +51,9 @@ export function twin(definition: Definition): ReturnType<Builder["compile"]> {
       jitter: false,
       ...(when !== undefined && { retryOn: when }),
     };
-    builder.addNode(node.name, bodyOf(node), {
+    builder.addNode(node.name, bodyOf(node, spoken), {
       defer: node.defer,
-      ends: [...nodes.keys(), "__end__"],
+      ...(unled.length > 0 && { ends: [...unled, "__end__"] }),
       ...(attempts > 1 && { retryPolicy }),
     });
   }
@@ -82,17 +92,23 @@ function channelOf(rule: Rule, key: string): never {
   } as never) as never;
 }
 
-function bodyOf(node: NodeRule): unknown {
+/** `spoken`: the keys that hold messages. */
+function bodyOf(node: NodeRule, spoken: ReadonlySet<string>): unknown {
   const inner = subgraphOf(node);
   if (inner !== null) return twin(inner);
   return async (state: unknown, config: Config) => {
     const given =
       node.input === undefined ? state : parse(node.input, state, `the input of node "${node.name}"`);
-    return returned(await node.run(given, ctxOf(config)));
+    const said = speaking(placeOf(config), config);
+    try {
+      return returned(await node.run(given, ctxOf(config, said.message)), spoken);
+    } finally {
+      await said.ended();
+    }
   };
 }
 
-function returned(value: unknown): unknown {
+function returned(value: unknown, spoken: ReadonlySet<string>): unknown {
   if (isToParent(value)) {
     return new Command({
       graph: Command.PARENT,
@@ -100,13 +116,27 @@ function returned(value: unknown): unknown {
       update: value.write as never,
     });
   }
-  if (isTo(value))
-    return new Command({ goto: movesOf((value as To).to) as never, update: value.update as never });
+  if (isTo(value)) {
+    const { to, update } = value as To;
+    return new Command({ goto: movesOf(to) as never, update: written(update, spoken) as never });
+  }
   if (isSend(value)) return new Command({ goto: movesOf(value) as never });
   if (Array.isArray(value) && value.length > 0 && value.every(isSend)) {
     return new Command({ goto: movesOf(value) as never });
   }
-  return value ?? {};
+  return written(value, spoken);
+}
+
+/** With messages of LangChain's classes: literals are stored there too, and streamed by nobody. */
+function written(update: unknown, spoken: ReadonlySet<string>): unknown {
+  if (!isObject(update)) return update;
+  const all = Object.entries(update).map(([key, value]) => [key, spoken.has(key) ? said(value) : value]);
+  return Object.fromEntries(all) as unknown;
+}
+
+function said(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((one) => (isObject(one) ? said(one) : one));
+  return isObject(value) && value["type"] !== "remove" ? coerceMessageLikeToMessage(value as never) : value;
 }
 
 function movesOf(targets: unknown): unknown {
@@ -114,9 +144,14 @@ function movesOf(targets: unknown): unknown {
   return moves.map((move) => (isSend(move) ? new Send(move.node, move.input) : move));
 }
 
-function ctxOf(config: Config): Ctx {
-  const { configurable = {}, writer, signal, context, executionInfo } = config;
-  const ns = configurable["checkpoint_ns"] ?? "";
+function placeOf({ configurable = {}, executionInfo }: Config) {
+  const ns = (configurable["checkpoint_ns"] ?? "").split("|").slice(0, -1).join("|");
+  return { task: executionInfo?.taskId ?? "", attempt: 1, try: executionInfo?.nodeAttempt ?? 1, ns };
+}
+
+function ctxOf(config: Config, message: MessageMaker): Ctx {
+  const { configurable = {}, writer, signal, context } = config;
+  const { task: taskId, ns } = placeOf(config);
   const ctx = {
     interrupt: async (value: unknown, options?: { readonly schema?: Schema }) => {
       const answer: unknown = interrupt(value);
@@ -129,9 +164,33 @@ function ctxOf(config: Config): Ctx {
     context: context ?? {},
     runId: configurable["run_id"] ?? "",
     threadId: configurable["thread_id"] ?? "",
-    taskId: executionInfo?.taskId ?? "",
+    taskId,
     attempt: 1,
-    ns: ns.split("|").slice(0, -1).join("|"),
+    ns,
+    message,
+    log: { debug: unsaid, info: unsaid, warn: unsaid, error: unsaid },
+    store: config.store === undefined ? undefined : storeOf(config.store),
   };
   return ctx as unknown as Ctx;
+}
+
+/** Whoever writes a graph in LangGraph.js has a logger of their own. */
+const unsaid = () => undefined;
+
+/** The library's store, asked as ours is. */
+function storeOf(store: NonNullable<Config["store"]>): NodeStore {
+  const plain = (labels: readonly string[]) => [...labels];
+  const one = (op: StoreOp): unknown => {
+    if (op.kind === "put") return store.put(plain(op.namespace), op.key, op.value);
+    if (op.kind === "delete") return store.delete(plain(op.namespace), op.key);
+    throw new TypeError(`The twin's batch does not know ${op.kind}`);
+  };
+  return {
+    batch: async (ops) => (await Promise.all(ops.map(one))) as never,
+    get: async (namespace, key) => (await store.get(plain(namespace), key)) as never,
+    put: (namespace, key, value, { index } = {}) => store.put(plain(namespace), key, value, index as never),
+    delete: (namespace, key) => store.delete(plain(namespace), key),
+    search: async (prefix, options) => (await store.search(plain(prefix), options)) as never,
+    listNamespaces: (options) => store.listNamespaces(options as never),
+  };
 }
