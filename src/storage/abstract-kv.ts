@@ -6,6 +6,10 @@ type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
 /** Entries fetched from a store at a time. */
 const PAGE = 512;
+/** Keys fetched at first: a page of a list, and a few more. */
+const FIRST = 48;
+/** Bytes of keys fetched at a time: an option of LevelDB's alone, for which each fetch is a hop to another thread and back. */
+const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
 /** What every store of the Level family does alike. How one is opened is the affair of its own file. */
 export abstract class AbstractKv<D extends Db> implements Kv {
@@ -40,6 +44,22 @@ export abstract class AbstractKv<D extends Db> implements Kv {
         const page = await iterator.nextv(PAGE);
         if (page.length === 0) return;
         yield* page;
+      }
+    } catch (cause) {
+      throw readError(cause);
+    } finally {
+      await iterator?.close();
+    }
+  }
+
+  async *keys(range: Range): AsyncGenerator<readonly string[]> {
+    let iterator;
+    try {
+      iterator = this.#opened().keys({ ...range, ...FETCH });
+      for (let size = FIRST; ; size = Math.min(2 * size, PAGE)) {
+        const page = await iterator.nextv(size);
+        if (page.length === 0) return;
+        yield page;
       }
     } catch (cause) {
       throw readError(cause);

@@ -39,8 +39,8 @@ import { MARK, threadRows } from "./records.ts";
 import { type Found, type Page, race } from "./thread-search.ts";
 import { Walks, type Wanted } from "./thread-walks.ts";
 
-/** What is spent behind a page to say how many more there are: 250 keys, or 50 records. */
-const AHEAD = 250;
+/** What is spent behind a page to say how many more there are: keys that were fetched with it, or a few records. */
+const AHEAD = 25;
 
 /** The catalog over a store of keys and values; the journal's appends keep its index of threads. */
 export class KvCatalog implements Catalog {

@@ -33,6 +33,8 @@ export interface Kv {
   batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void>;
   /** Entries as they stood at the call. Ends at the end of the range and never before. */
   entries(range: Range): AsyncIterable<Entry>;
+  /** The same without their values, many at a time: the first ones come soon, for who wants a few. */
+  keys(range: Range): AsyncIterable<readonly string[]>;
   /**
    * After a failed write: rejects while writing again would be sure to fail, so that the store is left open for
    * reading. Absent where nobody can tell.

@@ -12,18 +12,20 @@ import {
   statusPrefix,
   within,
 } from "./keys.ts";
+import {
+  all,
+  type Candidate,
+  type Candidates,
+  doubted,
+  given,
+  only,
+  type Pages,
+  some,
+  without,
+} from "./candidates.ts";
 import type { Kv } from "./kv.ts";
 import { HIDDEN } from "./records.ts";
 import { memberOf, WIDE } from "./thread-index.ts";
-
-/** A thread that may be meant. */
-export interface Candidate {
-  readonly thread: string;
-  /** What it is sorted by where it was found, if that is a number. */
-  readonly at: number;
-  /** It may not fit, although its walk is sure. */
-  readonly doubtful?: true;
-}
 
 /** One way to all threads that a search means. */
 export interface Walk {
@@ -33,8 +35,11 @@ export interface Walk {
   readonly sure: boolean;
   /** No thread further on comes before what `at` says, in the order asked for. */
   readonly bounded?: true;
-  candidates(): AsyncIterable<Candidate>;
+  candidates(): AsyncIterable<Candidates>;
 }
+
+/** Prefixes under one of which whoever is meant has to stand. */
+type Room = readonly [string, ...string[]];
 
 export interface Wanted {
   readonly filter: ThreadFilter;
@@ -49,12 +54,19 @@ const MOST = 3;
 
 const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies ThreadStatus[];
 
+/**
+ * Threads of which the ids are held in memory, to tell who is not among them by its key alone. More are not held: then
+ * many fit, and one that does is soon met.
+ */
+const HELD = 4_096;
+
 /** The ways through the index of one tenant's threads, for one search. */
 export class Walks {
   readonly #kv: Kv;
   readonly #tenant: string;
   readonly #read: (thread: string) => ThreadRecord | undefined;
   readonly #reverse: boolean;
+  readonly #held = new Map<string, Promise<ReadonlySet<string> | null>>();
   #busy: Promise<ReadonlyMap<string, ThreadRecord>> | undefined;
 
   constructor(
@@ -78,21 +90,32 @@ export class Walks {
     const isByCreation = sort_by === "created_at" || (sort_by === "status" && status !== undefined);
     const walks: Walk[] = [];
     const isSure = asked === 1 && !isPartial && status === undefined;
-    for (const member of membersAsked(metadata)) {
-      walks.push({ ordered: isByCreation, sure: isSure, candidates: () => this.#withMember(member) });
+    const members = membersAsked(metadata);
+    // Who is to be found stands under each of these, and at work where it rested last.
+    const wide = memberPrefix(this.#tenant, WIDE);
+    const rooms: Room[] = members.map((member) => [memberPrefix(this.#tenant, member), wide]);
+    if (status !== undefined && status !== "busy") rooms.push([statusPrefix(this.#tenant, status)]);
+    const among = (pages: () => Pages, own?: string) => () => {
+      const others = rooms.filter(([room]) => room !== own);
+      return others.length === 0 ? pages() : this.#among(pages(), others);
+    };
+    for (const member of members) {
+      const candidates = among(() => this.#withMember(member), memberPrefix(this.#tenant, member));
+      walks.push({ ordered: isByCreation, sure: isSure, candidates });
     }
     if (status !== undefined) {
-      const candidates = () => this.#inStatus(status);
+      const candidates = among(() => this.#inStatus(status), statusPrefix(this.#tenant, status));
       walks.push({ ordered: isByCreation, sure: isAll, candidates });
     }
     // With a status it is found among those in that status.
     if (status === undefined || !isByCreation) {
-      walks.push({ ...this.#inOrder(sort_by), sure: isAll && status === undefined });
+      const { candidates, ...order } = this.#inOrder(sort_by);
+      walks.push({ ...order, candidates: among(candidates), sure: isAll && status === undefined });
     }
     return walks;
   }
 
-  #inOrder(sort_by: ThreadOrder): Omit<Walk, "sure"> {
+  #inOrder(sort_by: ThreadOrder): Omit<Walk, "sure"> & { readonly candidates: () => Pages } {
     switch (sort_by) {
       case "thread_id":
         return { ordered: true, candidates: () => this.#byId() };
@@ -116,43 +139,75 @@ export class Walks {
 
   // --- ranges of keys ---
 
-  async *#range(prefix: string): AsyncGenerator<Candidate> {
-    for await (const [key] of this.#kv.entries({ ...within(prefix), reverse: this.#reverse })) {
-      yield parsePlace(key);
+  async *#range(prefix: string): Pages {
+    for await (const keys of this.#kv.keys({ ...within(prefix), reverse: this.#reverse })) {
+      yield all(keys.map(parsePlace));
     }
   }
 
-  async *#byId(): AsyncGenerator<Candidate> {
+  async *#byId(): Pages {
     const range = { ...within(indexPrefix(this.#tenant)), reverse: this.#reverse };
-    for await (const [key] of this.#kv.entries(range)) yield { thread: lastSegment(key), at: 0 };
+    for await (const keys of this.#kv.keys(range)) {
+      yield all(keys.map((key) => ({ thread: lastSegment(key), at: 0 })));
+    }
   }
 
-  async *#withMember(member: string): AsyncGenerator<Candidate> {
+  async *#withMember(member: string): Pages {
     const own = this.#range(memberPrefix(this.#tenant, member));
     yield* this.#merged(own, doubted(this.#range(memberPrefix(this.#tenant, WIDE))));
   }
 
   /** Those at rest stand in the index, those at work are all read: a few, beside those at rest. */
-  async *#inStatus(status: ThreadStatus): AsyncGenerator<Candidate> {
+  async *#inStatus(status: ThreadStatus): Pages {
     const busy = await this.#atWork();
-    if (status === "busy") {
-      yield* this.#sorted(busy, "created_at");
-      return;
-    }
+    if (status === "busy") yield this.#sorted(busy, "created_at");
     // One at work stands where it rested last.
-    for await (const found of this.#range(statusPrefix(this.#tenant, status))) {
-      if (!busy.has(found.thread)) yield found;
-    }
+    else yield* without(this.#range(statusPrefix(this.#tenant, status)), busy);
   }
 
-  async *#byStatus(): AsyncGenerator<Candidate> {
+  async *#byStatus(): Pages {
     for (const status of this.#reverse ? STATUSES.toReversed() : STATUSES) yield* this.#inStatus(status);
   }
 
-  async *#byUpdate(): AsyncGenerator<Candidate> {
+  async *#byUpdate(): Pages {
     const busy = await this.#atWork();
     const resting = this.#range(restedPrefix(this.#tenant));
-    yield* this.#merged(this.#sorted(busy, "updated_at"), without(resting, busy));
+    yield* this.#merged(only(this.#sorted(busy, "updated_at")), without(resting, busy));
+  }
+
+  // --- those that stand in several ranges ---
+
+  async *#among(pages: Pages, rooms: readonly Room[]): Pages {
+    let first = true;
+    for await (const { found, seen } of pages) {
+      let left = found;
+      // Where many fit, the page is full by then.
+      for (const room of first ? [] : rooms) {
+        const held = await this.#members(room);
+        if (held !== null) left = left.filter(({ thread }) => held.has(thread));
+      }
+      first = false;
+      yield { found: left, seen };
+    }
+  }
+
+  /** All threads in a room; null: too many to be held. */
+  #members(room: Room): Promise<ReadonlySet<string> | null> {
+    const [name] = room;
+    const known = this.#held.get(name) ?? this.#readMembers(room);
+    this.#held.set(name, known);
+    return known;
+  }
+
+  async #readMembers(room: Room): Promise<ReadonlySet<string> | null> {
+    const held = new Set<string>();
+    for (const prefix of room) {
+      for await (const keys of this.#kv.keys(within(prefix))) {
+        for (const key of keys) held.add(lastSegment(key));
+        if (held.size > HELD) return null;
+      }
+    }
+    return held;
   }
 
   // --- those at work ---
@@ -172,12 +227,9 @@ export class Walks {
     return found;
   }
 
-  async *#sorted(
-    threads: ReadonlyMap<string, ThreadRecord>,
-    by: "created_at" | "updated_at",
-  ): AsyncGenerator<Candidate> {
-    const all = [...threads.values()].map((thread) => ({ thread: thread.thread_id, at: thread[by] }));
-    yield* all.toSorted((a, b) => this.#compare(a, b));
+  #sorted(threads: ReadonlyMap<string, ThreadRecord>, by: "created_at" | "updated_at"): Candidates {
+    const places = [...threads.values()].map((thread) => ({ thread: thread.thread_id, at: thread[by] }));
+    return all(places.toSorted((a, b) => this.#compare(a, b)));
   }
 
   #compare(a: Candidate, b: Candidate): number {
@@ -186,21 +238,25 @@ export class Walks {
   }
 
   /** Two ways that come in the same order, as one. */
-  async *#merged(
-    one: AsyncGenerator<Candidate>,
-    other: AsyncGenerator<Candidate>,
-  ): AsyncGenerator<Candidate> {
+  async *#merged(one: Pages, other: Pages): Pages {
     try {
-      let [a, b] = [await one.next(), await other.next()];
-      while (!a.done || !b.done) {
-        if (b.done || (!a.done && this.#compare(a.value, b.value) <= 0)) {
-          yield a.value as Candidate;
-          a = await one.next();
-        } else {
-          yield b.value;
-          b = await other.next();
+      let [a, b] = [await some(one), await some(other)];
+      while (a.length > 0 && b.length > 0) {
+        const found: Candidate[] = [];
+        let [i, j] = [0, 0];
+        while (i < a.length && j < b.length) {
+          const [x, y] = [a[i] as Candidate, b[j] as Candidate];
+          const isX = this.#compare(x, y) <= 0;
+          found.push(isX ? x : y);
+          if (isX) i++;
+          else j++;
         }
+        yield all(found);
+        a = i < a.length ? a.slice(i) : await some(one);
+        b = j < b.length ? b.slice(j) : await some(other);
       }
+      for (; a.length > 0; a = await some(one)) yield all(a);
+      for (; b.length > 0; b = await some(other)) yield all(b);
     } finally {
       await one.return(undefined);
       await other.return(undefined);
@@ -211,19 +267,4 @@ export class Walks {
 function membersAsked(metadata: JsonObject): readonly string[] {
   const members = Object.keys(metadata).map((name) => memberOf(name, metadata[name]));
   return members.filter((member) => member !== undefined).slice(0, MOST);
-}
-
-async function* given(ids: readonly string[]): AsyncGenerator<Candidate> {
-  for (const thread of new Set(ids)) yield { thread, at: 0 };
-}
-
-async function* without(
-  all: AsyncIterable<Candidate>,
-  threads: ReadonlyMap<string, unknown>,
-): AsyncGenerator<Candidate> {
-  for await (const found of all) if (!threads.has(found.thread)) yield found;
-}
-
-async function* doubted(all: AsyncIterable<Candidate>): AsyncGenerator<Candidate> {
-  for await (const found of all) yield { ...found, doubtful: true };
 }

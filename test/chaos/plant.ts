@@ -61,6 +61,11 @@ class EarlyKv implements Kv {
     yield* this.#kv.entries(range);
   }
 
+  async *keys(range: Range): AsyncIterable<readonly string[]> {
+    await this.#last;
+    yield* this.#kv.keys(range);
+  }
+
   async close(): Promise<void> {
     await this.#last;
     await this.#kv.close();
@@ -99,6 +104,10 @@ class ForgetfulKv implements Kv {
 
   entries(range: Range): AsyncIterable<Entry> {
     return this.#kv.entries(range);
+  }
+
+  keys(range: Range): AsyncIterable<readonly string[]> {
+    return this.#kv.keys(range);
   }
 
   close(): Promise<void> {
@@ -144,6 +153,10 @@ class HoardingKv implements Kv {
 
   entries(range: Range): AsyncIterable<Entry> {
     return this.#kv.entries(range);
+  }
+
+  keys(range: Range): AsyncIterable<readonly string[]> {
+    return this.#kv.keys(range);
   }
 
   close(): Promise<void> {

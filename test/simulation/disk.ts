@@ -137,6 +137,10 @@ class DiskKv implements Kv {
     }
   }
 
+  async *keys(range: Range): AsyncGenerator<readonly string[]> {
+    for await (const [key] of this.entries(range)) yield [key];
+  }
+
   die(): readonly Batch[] {
     this.#dead = true;
     return this.#pending;

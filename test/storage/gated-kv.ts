@@ -42,6 +42,10 @@ export class GatedKv implements Kv {
     return this.inner.entries(range);
   }
 
+  keys(range: Range): AsyncIterable<readonly string[]> {
+    return this.inner.keys(range);
+  }
+
   async probe(): Promise<void> {
     this.calls.push("probe");
     if (this.probeError !== undefined) throw this.probeError;

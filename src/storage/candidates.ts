@@ -1,0 +1,47 @@
+/** A thread that may be meant. */
+export interface Candidate {
+  readonly thread: string;
+  /** What it is sorted by where it was found, if that is a number. */
+  readonly at: number;
+  /** It may not fit, although its walk is sure. */
+  readonly doubtful?: true;
+}
+
+/** Candidates that come together; `seen`: the keys that it took to find them. */
+export interface Candidates {
+  readonly found: readonly Candidate[];
+  readonly seen: number;
+}
+
+export type Pages = AsyncGenerator<Candidates>;
+
+export const all = (found: readonly Candidate[]): Candidates => ({ found, seen: found.length });
+
+/** The next candidates; empty: there are no more. */
+export async function some(pages: Pages): Promise<readonly Candidate[]> {
+  for (;;) {
+    const page = await pages.next();
+    if (page.done === true) return [];
+    if (page.value.found.length > 0) return page.value.found;
+  }
+}
+
+export async function* only(page: Candidates): Pages {
+  yield page;
+}
+
+export async function* given(ids: readonly string[]): Pages {
+  yield all(Array.from(new Set(ids), (thread) => ({ thread, at: 0 })));
+}
+
+export async function* without(pages: Pages, threads: ReadonlyMap<string, unknown>): Pages {
+  for await (const { found, seen } of pages) {
+    yield threads.size === 0
+      ? { found, seen }
+      : { found: found.filter(({ thread }) => !threads.has(thread)), seen };
+  }
+}
+
+export async function* doubted(pages: Pages): Pages {
+  for await (const { found } of pages) yield all(found.map((one) => ({ ...one, doubtful: true })));
+}
