@@ -6,7 +6,6 @@ import type { Fact } from "../model/event.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import type { Within } from "../model/start.ts";
 import type { Statechart } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
 import type { StateUpdate, Updated } from "./update.ts";
@@ -193,11 +192,8 @@ export interface Execution {
  */
 export interface Inner {
   readonly ns: string;
-  /**
-   * Where it begins as long as its own namespace has no checkpoint: at one of another branch, of which it makes one of its
-   * own. Null: at its start.
-   */
-  readonly from: Within | null;
+  /** While its namespace has no checkpoint it begins at one of another branch, of which it makes its own; null: at its start. */
+  readonly from: Pick<CheckpointHead, "ns" | "id"> | null;
   /**
    * `position`: the latest checkpoint in the namespace; where there is none, that of `from`, or nothing. The execution that comes back is
    * driven as the root's is; the caller MUST have driven the try before to its end, or cut it off.
