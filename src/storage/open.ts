@@ -14,6 +14,7 @@ import { KvCrons } from "./crons.ts";
 import { checkFormat, Marker, MARKER } from "./format.ts";
 import { Heads } from "./heads.ts";
 import { KvItems } from "./items.ts";
+import { repairIndex } from "./index-repair.ts";
 import { KvJournal } from "./journal.ts";
 import type { Kv } from "./kv.ts";
 import { LevelKv, repairLevel } from "./level.ts";
@@ -125,11 +126,24 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
   }
 }
 
-/** Rebuilds the database of a data directory from what is left of it. What it cannot bring back, `verify` names. */
+/**
+ * Rebuilds the database of a data directory from what is left of it, and its indexes from what they are of. What it cannot
+ * bring back, `verify` names.
+ */
 export async function repairStorage(directory: string): Promise<void> {
   const lock = lockDirectory(resolve(directory));
   try {
-    await repairLevel(databaseIn(resolve(directory)));
+    const { format } = new Marker(resolve(directory));
+    const database = databaseIn(resolve(directory));
+    await repairLevel(database);
+    const kv = new LevelKv(database, true);
+    await kv.open();
+    try {
+      await checkFormat(kv, directory, format !== undefined);
+      await repairIndex(kv);
+    } finally {
+      await kv.close();
+    }
   } finally {
     lock.release();
   }

@@ -3,21 +3,10 @@ import type { Damage } from "../ports/journal.ts";
 import { ServiceError } from "../model/errors.ts";
 import { unseal } from "./envelope.ts";
 import { checkItem } from "./item-check.ts";
-import {
-  ALL,
-  DUE,
-  headKey,
-  parseDue,
-  parseIndex,
-  splitThread,
-  threadPrefix,
-  unsegment,
-  within,
-} from "./keys.ts";
+import { ALL, splitThread, threadPrefix, unsegment, within } from "./keys.ts";
 import type { Kv } from "./kv.ts";
-import { threadRows } from "./records.ts";
-import { indexOf } from "./thread-index.ts";
 import { ThreadCheck, type Swept } from "./thread-check.ts";
+import { strayOf } from "./index-repair.ts";
 
 /**
  * Reads every value once, in the order of the keys, and checks each thread when its last key has gone by: what is held at
@@ -63,35 +52,10 @@ function* checkOther(kv: Kv, at: string, bytes: Buffer): Generator<Damage> {
 
 /** A key of the index: is its thread to be found there? One that has lost its record is told of with what is left of it. */
 async function* checkListed(kv: Kv, at: string, told: Set<string>): AsyncGenerator<Damage> {
-  const key = listedBy(at);
-  if (key === undefined) return;
-  const prefix = threadPrefix(key);
-  if (told.has(prefix) || isListed(kv, key, at)) return;
-  if (kv.getSync(headKey(prefix)) === undefined) {
-    for await (const _ of kv.entries({ ...within(prefix), limit: 1 })) return;
-  }
-  if (isListed(kv, key, at)) return;
-  told.add(prefix);
+  const key = await strayOf(kv, at);
+  if (key === undefined || told.has(threadPrefix(key))) return;
+  told.add(threadPrefix(key));
   yield { key, what: "it is in the index of threads, and should not be" };
-}
-
-/** The thread that a key says is there; undefined for any other key. */
-function listedBy(at: string): ThreadKey | undefined {
-  if (!at.startsWith("!")) return parseIndex(at);
-  return at.startsWith(DUE.gte) ? parseDue(at).key : undefined;
-}
-
-/** The key and the record may be of different moments: only what two looks say counts. */
-function isListed(kv: Kv, key: ThreadKey, at: string): boolean {
-  if (kv.getSync(at) === undefined) return true;
-  const bytes = kv.getSync(headKey(threadPrefix(key)));
-  if (bytes === undefined) return false;
-  try {
-    return indexOf(key, threadRows.record(unseal(bytes, key, "its record"))).includes(at);
-  } catch {
-    // That is told of with the thread.
-    return true;
-  }
 }
 
 export function messageOf(error: unknown): string {

@@ -1,6 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { MemoryKv } from "../../src/storage/memory.ts";
+import { repairIndex } from "../../src/storage/index-repair.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { MARK } from "../../src/storage/records.ts";
+import { indexOf } from "../../src/storage/thread-index.ts";
 import {
   aCheckpoint,
   add,
@@ -190,6 +193,53 @@ describe("what is missing is found", () => {
       { sync: true },
     );
     expect(await whats()).toEqual(["appends 11 to 25 are missing"]);
+  });
+});
+
+describe("an index that has drifted from the threads' records", () => {
+  const rooms = ["i", "ic", "iu", "is", "im"] as const;
+  const waiting = {
+    metadata: { team: "tea" },
+    ttl: { minutes: 1, strategy: "delete" as const, due: 60_000 },
+    delayed: [{ run: run.run_id, due: 9 }],
+  };
+
+  test("is told of, and repaired: what it lacks, and what it has too much of", async () => {
+    await one.append({ thread: { ...waiting, queue: [run.run_id] } });
+    expect(await whats()).toEqual([]);
+    const whole = await keys();
+    const listed = whole.filter(
+      (at) => rooms.some((room) => at.startsWith(`_/${room}/`)) || /^!(due|active|ttl)/.test(at),
+    );
+    expect(listed.length).toBeGreaterThan(8);
+    for (const at of listed) {
+      await kv.batch([{ key: at, value: null }], { sync: true });
+      expect(await all(storage.journal.verify()), at).toHaveLength(1);
+      await repairIndex(kv);
+      expect(await keys()).toEqual(whole);
+    }
+    // As a thread leaves them that had another state.
+    const other = { ...one.record, created_at: 7, rested_at: 8, rest: "error", metadata: { a: 1 } } as const;
+    const strays = indexOf(key, other).filter((at) => !whole.includes(at));
+    expect(strays.length).toBe(4);
+    for (const at of [...strays, ...indexOf(threadKey(3), { ...other, thread_id: id(3) })]) {
+      await kv.batch([{ key: at, value: MARK }], { sync: true });
+      expect(await all(storage.journal.verify()), at).toMatchObject([
+        { what: "it is in the index of threads, and should not be" },
+      ]);
+      await repairIndex(kv);
+      expect(await keys()).toEqual(whole);
+    }
+    expect(await all(storage.journal.verify())).toEqual([]);
+  });
+
+  test("is left alone where the record itself is damaged: that is no more to be believed", async () => {
+    const before = await keys();
+    await kv.batch([{ key: await find(new RegExp(`^_/t/${key.thread}/h$`)), value: Buffer.from("x") }], {
+      sync: true,
+    });
+    await repairIndex(kv);
+    expect(await keys()).toEqual(before);
   });
 });
 

@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { seal } from "../../src/storage/envelope.ts";
-import { FORMAT_KEY } from "../../src/storage/keys.ts";
+import { FORMAT_KEY, indexKey } from "../../src/storage/keys.ts";
+import { LevelKv } from "../../src/storage/level.ts";
 import { MemoryKv } from "../../src/storage/memory.ts";
 import { openStorage, repairStorage, type Storage } from "../../src/storage/open.ts";
 import { all, threadKey, Writer } from "./samples.ts";
@@ -79,6 +80,20 @@ describe("a database that is lost", () => {
     const storage = await open();
     for (const one of writers) expect(await storage.journal.thread(one.key)).toEqual(one.record);
     expect(await all(storage.journal.verify())).toEqual([]);
+    await storage.close();
+  });
+
+  test("its index of threads is repaired with it", async () => {
+    const writers = await filled();
+    const kv = new LevelKv(join(room.path, "level"), true);
+    await kv.open();
+    const drop = writers.map(({ key }) => ({ key: indexKey(key), value: null }));
+    await kv.batch(drop, { sync: true });
+    await kv.close();
+    await repairStorage(room.path);
+    const storage = await open();
+    expect(await all(storage.journal.verify())).toEqual([]);
+    expect(await storage.catalog.countThreads("_", { status: "idle" })).toBe(writers.length);
     await storage.close();
   });
 

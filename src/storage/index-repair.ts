@@ -1,0 +1,94 @@
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import { markDelayed } from "./delayed.ts";
+import { unseal } from "./envelope.ts";
+import { isUnsettled } from "./heads.ts";
+import {
+  activeKey,
+  ALL,
+  DUE,
+  headKey,
+  parseDue,
+  parseIndex,
+  splitThread,
+  threadPrefix,
+  within,
+} from "./keys.ts";
+import type { Kv, Op } from "./kv.ts";
+import { HIDDEN, MARK, threadRows } from "./records.ts";
+import { indexOf } from "./thread-index.ts";
+
+/** Changes that are written at a time. */
+const BATCH = 1_000;
+
+/**
+ * Makes the index of threads, and the marks of those that have work, what the threads' records say. Nobody else may write
+ * meanwhile. Threads of which the record cannot be read are left as they are: a check tells of them.
+ */
+export async function repairIndex(kv: Kv): Promise<void> {
+  let ops: Op[] = [];
+  for await (const keys of kv.keys(ALL)) {
+    for (const at of keys) {
+      const key = splitThread(at)?.key;
+      if (key === undefined) {
+        if ((await strayOf(kv, at)) !== undefined) ops.push({ key: at, value: null });
+      } else if (at === headKey(threadPrefix(key))) {
+        const thread = recordAt(kv, key);
+        if (thread !== undefined && thread !== "damaged") ops.push(...missing(kv, key, thread));
+      }
+    }
+    if (ops.length < BATCH) continue;
+    await kv.batch(ops, { sync: false });
+    ops = [];
+  }
+  await kv.batch(ops, { sync: true });
+}
+
+/** What the index lacks of a thread, and its mark where that is wrong. */
+function missing(kv: Kv, key: ThreadKey, thread: ThreadRecord): readonly Op[] {
+  const places = indexOf(key, thread).map((at) => ({ key: at, value: MARK }));
+  const ops: Op[] = [...places, ...markDelayed(key, null, thread.delayed)];
+  const mark = activeKey(key);
+  if (isUnsettled(thread)) ops.push({ key: mark, value: thread.temporary === null ? MARK : HIDDEN });
+  return [
+    ...ops.filter((op) => kv.getSync(op.key) === undefined),
+    ...(isUnsettled(thread) || kv.getSync(mark) === undefined ? [] : [{ key: mark, value: null }]),
+  ];
+}
+
+/**
+ * The thread that a key of the index names although it is not to be found there; undefined for any other key, and for a
+ * thread that has lost its record: that is told of with what is left of it.
+ */
+export async function strayOf(kv: Kv, at: string): Promise<ThreadKey | undefined> {
+  const key = listedBy(at);
+  if (key === undefined || isListed(kv, key, at)) return undefined;
+  const prefix = threadPrefix(key);
+  if (kv.getSync(headKey(prefix)) === undefined) {
+    for await (const _ of kv.keys({ ...within(prefix), limit: 1 })) return undefined;
+  }
+  return isListed(kv, key, at) ? undefined : key;
+}
+
+/** The thread that a key says is there; undefined for any other key. */
+function listedBy(at: string): ThreadKey | undefined {
+  if (!at.startsWith("!")) return parseIndex(at);
+  return at.startsWith(DUE.gte) ? parseDue(at).key : undefined;
+}
+
+/** The key and the record may be of different moments: only what two looks say counts. */
+function isListed(kv: Kv, key: ThreadKey, at: string): boolean {
+  if (kv.getSync(at) === undefined) return true;
+  const thread = recordAt(kv, key);
+  // What is damaged is told of with the thread.
+  return thread === "damaged" || (thread !== undefined && indexOf(key, thread).includes(at));
+}
+
+function recordAt(kv: Kv, key: ThreadKey): ThreadRecord | "damaged" | undefined {
+  const bytes = kv.getSync(headKey(threadPrefix(key)));
+  if (bytes === undefined) return undefined;
+  try {
+    return threadRows.record(unseal(bytes, key, "its record"));
+  } catch {
+    return "damaged";
+  }
+}
