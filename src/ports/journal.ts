@@ -106,8 +106,8 @@ export interface Journal {
   run(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
   /** Newest admission first. */
   runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]>;
-  /** How many there are that fit; no further than `most`, so that it need not look at all. */
-  countRuns(key: ThreadKey, filter?: RunsFilter, most?: number): Promise<number>;
+  /** How many there are that fit. With a filter each one is looked at. */
+  countRuns(key: ThreadKey, filter?: RunsFilter): Promise<number>;
 
   /**
    * Runs that have begun, in that order, by the thread's numbers for events: from the last one on that begins at or below

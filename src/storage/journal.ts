@@ -83,8 +83,8 @@ export class KvJournal implements Journal {
     return this.#sweeper.has(key) ? [] : this.#lists(key).newest(query);
   }
 
-  async countRuns(key: ThreadKey, filter: RunsFilter = {}, most?: number): Promise<number> {
-    return this.#sweeper.has(key) ? 0 : this.#lists(key).count(filter, most);
+  async countRuns(key: ThreadKey, filter: RunsFilter = {}): Promise<number> {
+    return this.#sweeper.has(key) ? 0 : this.#lists(key).count(filter);
   }
 
   async started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]> {

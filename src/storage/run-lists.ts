@@ -33,11 +33,11 @@ export class RunLists {
     return found;
   }
 
-  async count(filter: RunsFilter, most = Number.POSITIVE_INFINITY): Promise<number> {
+  async count(filter: RunsFilter): Promise<number> {
+    const isAll = filter.status === undefined && filter.metadata === undefined;
     let count = 0;
-    for await (const id of this.#ids(0, true)) {
-      if (count >= most) break;
-      if (this.#fits(id, filter)) count++;
+    for await (const keys of this.#kv.keys(within(orderPrefix(this.#prefix)))) {
+      count += isAll ? keys.length : keys.filter((key) => this.#fits(lastSegment(key), filter)).length;
     }
     return count;
   }

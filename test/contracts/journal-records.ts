@@ -66,6 +66,16 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     expect(await opened().journal.countRuns(one.key, { metadata, status: "error" })).toBe(0);
   });
 
+  test("all runs of a thread are counted, however many there are", async () => {
+    const one = writer();
+    const many = (status: "pending" | "error", first: number) =>
+      Array.from({ length: 700 }, (_, n) => aRun(one.key, first + n, { order: first + n, status }));
+    await one.append({ runs: many("pending", 1) });
+    await one.append({ runs: many("error", 701) });
+    expect(await opened().journal.countRuns(one.key)).toBe(1_400);
+    expect(await opened().journal.countRuns(one.key, { status: "error" })).toBe(700);
+  });
+
   test("threads with work are listed, and no others", async () => {
     const one = writer(1);
     const two = writer(2);
