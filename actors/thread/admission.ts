@@ -21,7 +21,7 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   const { clock, engine } = cell.deps;
   const { actor } = cell;
   if (actor === undefined || !cell.alive) throw gone();
-  const decision = decide(draft.multitask_strategy, situationOf(actor.getSnapshot().value));
+  const decision = decide(draft.multitask_strategy, situationOf(actor.getSnapshot().value), isLeft(cell));
   if (decision.kind === "refuse") throw new ServiceError("run.conflict", CONFLICT);
   const now = clock.now();
   const due = draft.delay === undefined ? null : cell.owner.delays.now + Math.ceil(draft.delay);
@@ -36,7 +36,9 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
 
   const out = superseded(cell, draft.multitask_strategy, now);
   if (due !== null) return delay(cell, draft, run, decision, out);
-  const told = { type: "RUN.ADMITTED", run: run.run_id, strategy: draft.multitask_strategy } as const;
+  // One that waits does as one that had asked to.
+  const strategy = decision.kind === "queue" ? "enqueue" : draft.multitask_strategy;
+  const told = { type: "RUN.ADMITTED", run: run.run_id, strategy } as const;
   const { once } = draft;
   const beside: Beside | null = out === null && once === undefined ? null : { ...out, ...(once && { once }) };
 
@@ -72,6 +74,11 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   await stored;
   if (out !== null) dismiss(cell, out);
   return run;
+}
+
+/** Has the run in progress been told to stop, with none behind it? */
+function isLeft({ record: { active, queue }, runs }: Cell): boolean {
+  return active !== null && queue.length === 0 && (runs.get(active)?.cancel ?? null) !== null;
 }
 
 /**

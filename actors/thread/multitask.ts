@@ -22,12 +22,15 @@ export type Decision =
    */
   | { readonly kind: "supersede"; readonly action: CancelAction; readonly active: boolean };
 
-/** The multitask rules, whole: may this run start, wait, take over, or is it refused? */
-export function decide(strategy: MultitaskStrategy, situation: Situation): Decision {
+/**
+ * The multitask rules, whole: may this run start, wait, take over, or is it refused? `isLeft`: the run in progress has been told
+ * to stop, and nobody waits: it is in nobody's way but for the moment that its nodes take to end.
+ */
+export function decide(strategy: MultitaskStrategy, situation: Situation, isLeft = false): Decision {
   if (situation === "resting") return { kind: "start" };
   switch (strategy) {
     case "reject":
-      return { kind: "refuse" };
+      return isLeft ? { kind: "queue" } : { kind: "refuse" };
     case "enqueue":
       return { kind: "queue" };
     case "interrupt":

@@ -22,6 +22,13 @@ describe("the multitask rules", () => {
     expect(decide(strategy, situation)).toEqual(decision);
   });
 
+  test("once the run in progress is told to stop, one that would be refused waits for that; the others do as before", () => {
+    for (const [strategy, situation, decision] of rows) {
+      const left = strategy === "reject" && situation !== "resting" ? { kind: "queue" } : decision;
+      expect(decide(strategy, situation, true)).toEqual(left);
+    }
+  });
+
   test("a rollback is never softened to an interrupt", () => {
     expect(stronger("rollback", "interrupt")).toBe("rollback");
     expect(stronger("interrupt", "rollback")).toBe("rollback");

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { graph, list, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
+import { gated, latch } from "./support/gate.ts";
 import { serve } from "./support/server.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";
 
@@ -39,6 +40,37 @@ describe.each(lines)("a second run on a busy thread over %s", (_, connect) => {
     open("a");
     expect(await join(a)).toEqual({ name: "a", log: whole("a") });
     expect(await status(a)).toBe("success");
+  });
+
+  test("reject: while the first one is being stopped, one takes its place, and the next is refused", async () => {
+    const stubborn = graph({
+      state: { log: list<string>(), name: value("") },
+      // The first one does not listen to who stops it.
+      nodes: {
+        say: async ({ name }) => {
+          began.pass();
+          if (name === "a") await ever;
+          return { log: [name] };
+        },
+      },
+      edges: { start: "say" },
+    });
+    const began = latch();
+    const ever = new Promise<void>(() => undefined);
+    const { url } = await serve({ graphs: { stubborn } });
+    const client = connect(url);
+    const { thread_id } = await client.threads.create();
+    const create = (name: string) => client.runs.create(thread_id, "stubborn", { input: { name } });
+    const a = await create("a");
+    await began.passed;
+    await expect(create("b")).rejects.toMatchObject({ status: 409 });
+    await client.runs.cancel(thread_id, a.run_id);
+    const b = await create("b");
+    expect(b).toMatchObject({ status: "pending", multitask_strategy: "reject" });
+    await expect(create("c")).rejects.toMatchObject({ status: 409 });
+    expect(await client.runs.join(thread_id, b.run_id)).toEqual({ name: "b", log: ["b"] });
+    expect((await client.runs.get(thread_id, a.run_id)).status).toBe("interrupted");
+    expect(await client.runs.list(thread_id)).toHaveLength(2);
   });
 
   test("without a strategy it is refused too, and shown as reject where it was taken", async () => {
