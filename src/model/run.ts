@@ -33,6 +33,14 @@ export const streamModes = [
 
 export type StreamMode = (typeof streamModes)[number];
 
+/**
+ * What a thread's stream shows: `run_modes`, each run in its own modes; `lifecycle`, when runs start and end; `state_update`,
+ * the thread's state whenever it changes.
+ */
+export const threadModes = ["run_modes", "lifecycle", "state_update"] as const;
+
+export type ThreadMode = (typeof threadModes)[number];
+
 export type Durability = "sync" | "async" | "exit";
 
 /** `*` stands for every node. */

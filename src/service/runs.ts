@@ -24,9 +24,6 @@ import { storableObject } from "./storable.ts";
 import { threadAt } from "./threads.ts";
 import type { Webhooks } from "./webhooks/webhooks.ts";
 
-/** Runs behind a page that are counted: a thread may have any number. */
-const AHEAD = 1_000;
-
 export interface RunsPage {
   readonly limit: number;
   readonly offset: number;
@@ -37,7 +34,7 @@ export interface RunsPage {
 
 export interface RunsFound {
   readonly runs: readonly RunRecord[];
-  /** How many there are on all pages; of more than a thousand behind this one, only those are counted. */
+  /** How many there are on all pages. */
   readonly total: number;
 }
 
@@ -79,7 +76,7 @@ export interface Runs extends Ending {
   /** Reads the run's events above `after`; -1: from the start. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, after: number): Reader;
   /** Reads the events of all runs of a thread, see {@link followThread}. */
-  followThread(key: ThreadKey, after: number | undefined): Promise<ThreadReader>;
+  followThread(key: ThreadKey, after: number | undefined, ends?: boolean): Promise<ThreadReader>;
 }
 
 interface Deps {
@@ -200,7 +197,7 @@ export function createRuns(deps: Deps): Runs {
       const { status, metadata } = filter;
       if (status === undefined || isTerminal(status)) {
         const found = await journal.runs(key, { ...filter, limit, offset });
-        return { runs: found, total: await journal.countRuns(key, filter, offset + limit + AHEAD) };
+        return { runs: found, total: await journal.countRuns(key, filter) };
       }
       // Those that have not ended stand in the thread's record. The one that runs is stored as pending too.
       const candidate = active === null ? undefined : await journal.run(key, active);
@@ -227,7 +224,7 @@ export function createRuns(deps: Deps): Runs {
 
     follow: (key, run, after) => hub.follow(key, run, { after }),
 
-    followThread: (key, after) => followThread(deps, key, after),
+    followThread: (key, after, ends) => followThread(deps, key, after, ends),
   };
 }
 

@@ -1,4 +1,3 @@
-import { frame } from "../codec/sse.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadReader } from "./thread-reader.ts";
 import { type Format, type View, viewOf } from "./view.ts";
@@ -18,21 +17,5 @@ export function threadView<Out>(
     of = run;
     view = viewOf(modes ?? run.kwargs.stream_mode, run.kwargs.subgraphs, format(run));
     return view;
-  };
-}
-
-/** A run's server-sent events with the thread's numbers as ids. */
-export function threadSse({ seq_base }: RunRecord): Format<Uint8Array> {
-  return {
-    name: "sse of the thread",
-    begin() {
-      let text = "";
-      return {
-        put(id, event, data) {
-          text += frame(event, data, seq_base + id);
-        },
-        done: () => Buffer.from(text),
-      };
-    },
   };
 }

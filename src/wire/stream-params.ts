@@ -1,5 +1,5 @@
 import { parseUuid } from "../model/ids.ts";
-import { type StreamMode, streamModes } from "../model/run.ts";
+import { type StreamMode, streamModes, type ThreadMode, threadModes } from "../model/run.ts";
 import { invalidField } from "./errors.ts";
 import type { Query } from "./query.ts";
 
@@ -22,19 +22,18 @@ export function afterQuery(query: Query): number | undefined {
   return Number(text);
 }
 
-/** What a thread's stream shows: `run_modes`, each run in its own modes, and no more so far. */
-const THREAD_MODES = ["run_modes"];
-const THREAD_MODES_TO_COME = ["lifecycle", "state_update"];
-
-/** @throws ServiceError `validation.failed` where something else is asked for than is served */
-export function checkThreadModes(query: Query): void {
+/** What of a thread's stream is asked for: by default its runs. @throws ServiceError `validation.failed` */
+export function threadModesOf(query: Query): ReadonlySet<ThreadMode> {
+  const asked = new Set<ThreadMode>();
   for (const field of ["stream_mode", "stream_modes"]) {
-    const odd = query.list(field).find((mode) => !THREAD_MODES.includes(mode));
-    if (odd === undefined) continue;
-    if (THREAD_MODES_TO_COME.includes(odd)) throw invalidField(field, `"${odd}" is not served yet`);
-    const known = [...THREAD_MODES, ...THREAD_MODES_TO_COME].join(", ");
-    throw invalidField(field, `"${odd.slice(0, 40)}" must be one of ${known}`);
+    for (const name of query.list(field)) {
+      const mode = threadModes.find((known) => known === name);
+      if (mode === undefined)
+        throw invalidField(field, `"${name.slice(0, 40)}" must be one of ${threadModes.join(", ")}`);
+      asked.add(mode);
+    }
   }
+  return asked.size === 0 ? new Set(["run_modes"]) : asked;
 }
 
 /** The query's filter `stream_mode`; undefined where there is none. @throws ServiceError `validation.failed` */

@@ -60,8 +60,7 @@ describe.each(["uws", "node"] as const)("a thread's server-sent events over %s",
 test("what is not served is refused by name", async () => {
   const { url, address } = await start();
   for (const [query, detail] of [
-    ["?stream_mode=lifecycle", "not served yet"],
-    ["?stream_modes=run_modes,state_update", "not served yet"],
+    ["?stream_modes=lifecycle,updates", "must be one of"],
     ["?stream_mode=nope", "must be one of"],
   ] as const) {
     const response = await get(`${address}${query}`);
@@ -93,4 +92,50 @@ test.each(lines)("threads.joinStream of %s follows the thread", async (_, connec
   await reading;
   const one = ["metadata", "values", "custom", "updates", "values"];
   expect(got).toEqual([...one, ...one]);
+});
+
+test("shows when runs start and end, and the state whenever it changes, where that is asked for", async () => {
+  const { url, thread, address, run } = await start();
+  const first = await run();
+  const read = async (query: string) => {
+    const reading = new Reading(await get(`${address}?${query}`, { "last-event-id": "-" }));
+    return reading;
+  };
+  const [lifecycle, states, both] = await Promise.all(
+    ["stream_mode=lifecycle", "stream_mode=state_update", "stream_modes=run_modes,lifecycle"].map(read),
+  );
+  const second = await run();
+  const ended = await lifecycle?.until(
+    ({ event, data }) => event === "run_done" && (data as { run_id: string }).run_id === second,
+  );
+  expect(ended?.map(({ event, data }) => [event, data])).toEqual(
+    [first, second].flatMap((run_id) => [
+      ["metadata", expect.objectContaining({ run_id })],
+      ["run_done", { run_id, status: "success" }],
+    ]),
+  );
+  const last = await (await get(`${url}/threads/${thread}/state`)).json();
+  const { checkpoint } = last as { checkpoint: { checkpoint_id: string } };
+  const isLast = (data: unknown) =>
+    (data as typeof last as { checkpoint: { checkpoint_id: string } }).checkpoint.checkpoint_id ===
+    checkpoint.checkpoint_id;
+  const told = (await states?.until(({ data }) => isLast(data))) ?? [];
+  expect(new Set(told.map(({ event }) => event))).toEqual(new Set(["state_update"]));
+  // The input, the step that it takes, and the node's: of each run.
+  expect(told).toHaveLength(6);
+  expect(told.at(-1)?.data).toMatchObject({ values: { log: ["said", "said"] }, next: [], checkpoint });
+  const whole =
+    (await both?.until(({ event, id }) => event === "run_done" && id === ended?.at(-1)?.id)) ?? [];
+  const one = ["metadata", "values", "custom", "updates", "values", "run_done"];
+  expect(whole.map(({ event }) => event)).toEqual([...one, ...one]);
+  expect(whole.map(({ id }) => Number(id))).toEqual(
+    whole.map(({ id }) => Number(id)).toSorted((a, b) => a - b),
+  );
+  // What was seen is not told again.
+  const rest = new Reading(
+    await get(`${address}?stream_mode=lifecycle`, { "last-event-id": ended?.[1]?.id ?? "" }),
+  );
+  const again = await rest.until(({ event }) => event === "run_done");
+  expect(again).toEqual(ended?.slice(2));
+  await Promise.all([lifecycle, states, both, rest].map((reading) => reading?.leave()));
 });

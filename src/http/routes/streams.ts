@@ -1,11 +1,11 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sse, type View, viewOf } from "../../stream/view.ts";
-import { threadSse, threadView } from "../../stream/thread-view.ts";
+import { threadEvents } from "../../stream/thread-modes.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { pumpSse, SSE_HEADERS } from "../sse.ts";
+import { pumpRendered, pumpSse, SSE_HEADERS } from "../sse.ts";
 import {
   alonePath,
   type Modes,
@@ -19,9 +19,9 @@ import {
   afterHeader,
   afterQuery,
   checkpointOf,
-  checkThreadModes,
   modesOf,
   namespacesOf,
+  threadModesOf,
 } from "../../wire/stream-params.ts";
 
 /** What of a run's events a client wants. */
@@ -65,15 +65,15 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
   /** All runs of a thread, those that begin later too; ids are the thread's numbers. It never ends by itself. */
   async function joinThread(call: Call): Promise<void> {
     const key = call.thread();
-    checkThreadModes(call.query);
-    const reader = await service.runs.followThread(key, afterOf(call));
+    const modes = threadModesOf(call.query);
+    const reader = await service.runs.followThread(key, afterOf(call), modes.has("lifecycle"));
     const headers = { ...SSE_HEADERS, location: `/threads/${key.thread}/stream` };
     if (call.isHead || call.reply.aborted) {
       reader.close();
       return call.send(200, headers);
     }
-    const view = threadView(reader, undefined, threadSse);
-    const left = pumpSse(reader, call.open(headers, HEARTBEAT), { view, scheduler, logger, traffic });
+    const options = { scheduler, logger, traffic };
+    const left = pumpRendered(reader, call.open(headers, HEARTBEAT), threadEvents(reader, modes), options);
     call.reply.onAbort(left);
   }
 
