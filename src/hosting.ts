@@ -1,5 +1,6 @@
 import type { Config } from "./config.ts";
 import { type HostDeps, localHost } from "./engine/host.ts";
+import { tellFailure } from "./engine/log-lines.ts";
 import { nativeEngine } from "./engine/native.ts";
 import { severalEngines } from "./engine/several.ts";
 import type { GraphRegistry } from "./graph/registry.ts";
@@ -30,7 +31,7 @@ export async function openEngines(hosting: Hosting): Promise<{ engine: Engine; h
   const { registry, langGraphs } = hosting;
   const { engine, host } = severalEngines(
     { engine: nativeEngine(registry), host: own },
-    langGraphEngine(langGraphs),
+    langGraphEngine(langGraphs, (...failure) => tellFailure(hosting.deps, ...failure)),
   );
   return { engine, host: { run: (call, io) => host.run(call, io), close: () => own.close() } };
 }

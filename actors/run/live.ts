@@ -3,6 +3,8 @@ import type { Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { NodeCall, Position, StreamedFact } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
+import type { TaskEvent } from "../messages.ts";
+import type { TaskSnapshot } from "../node.ts";
 
 /** A graph that runs in a task. */
 export interface InnerLevel {
@@ -49,4 +51,12 @@ export function signalOf(live: Live): AbortSignal {
 export function stop(live: Live, reason: DOMException): void {
   live.stopped ??= reason;
   live.controller?.abort(live.stopped);
+}
+
+/**
+ * Tells a task's actor how its body has ended. One that did not listen when it was told to stop may outlive its actor: that
+ * goes after the grace, and, where a graph runs in another task's body, with that task.
+ */
+export function tell(self: AnyActorRef, event: TaskEvent): void {
+  if ((self.getSnapshot() as TaskSnapshot).status === "active") self.send(event);
 }

@@ -15,7 +15,7 @@ import type {
 } from "../../src/ports/engine.ts";
 import type { NodeIo } from "../../src/ports/host.ts";
 import type { Cell } from "../thread/cell.ts";
-import { type InnerLevel, type Live, ofMessage, signalOf, stop, streamedBy } from "./live.ts";
+import { type InnerLevel, type Live, ofMessage, signalOf, stop, streamedBy, tell } from "./live.ts";
 import { retryAfter } from "./retry.ts";
 
 /** How a graph that is a task's node tells its end. `stopped`: because it was told to. */
@@ -160,7 +160,7 @@ export class Tasks {
     if (outcome.kind === "failed" && live.stopped !== null) {
       const streamed = streamedBy(live);
       if (streamed !== null) this.#cut.set(call.task, streamed);
-      return self.send({ type: "FAILED" });
+      return tell(self, { type: "FAILED" });
     }
     const delay = retryAfter(call, outcome, attempt.cell.deps.random.float());
     if (delay !== null) {
@@ -172,7 +172,7 @@ export class Tasks {
     const broken = (thrown: unknown): void => {
       if (!attempt.alive) return;
       attempt.fail(plainError(thrown));
-      self.send({ type: "FAILED" });
+      tell(self, { type: "FAILED" });
     };
     try {
       const settled = attempt.execution.settle(call.task, outcome);
@@ -209,7 +209,7 @@ export class Tasks {
     // Siblings may still run: what this one did is kept even if they, or the server, fail. After the last one the step's
     // own append takes it along: in this turn, or (of a graph that drives itself) as soon as that has planned on.
     if (!later || this.#live.size > 0) attempt.flushSoon();
-    self.send({ type: answers[kind] });
+    tell(self, { type: answers[kind] });
     attempt.settled();
   }
 

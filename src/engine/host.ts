@@ -1,4 +1,4 @@
-import { plainError, ServiceError } from "../model/errors.ts";
+import { ServiceError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
 import type { StoreOp, StoreResults } from "../model/item.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -10,7 +10,7 @@ import { subgraphAt } from "../graph/definition.ts";
 import type { GraphRegistry } from "../graph/registry.ts";
 import { ResultCache } from "./cache.ts";
 import { contextOf } from "./context.ts";
-import { keepFailure, stackOf } from "./log-lines.ts";
+import { tellFailure } from "./log-lines.ts";
 import { failure, Questions } from "./questions.ts";
 import { isRetryable } from "./retryable.ts";
 
@@ -95,7 +95,7 @@ async function attempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOu
     // A body that swallowed the pause, or threw something else on its way out, waits all the same.
     const waits = questions.outcome();
     if (waits !== undefined) return waits;
-    if (reason !== undefined && !own.signal.aborted) tell(parts, call, own, reason.thrown);
+    if (reason !== undefined && !own.signal.aborted) tellFailure(parts, call, own, reason.thrown);
     if (key !== null && node.cache !== null && outcome.kind === "returned") {
       cache.keep(node, node.cache, key, outcome.value, clock.mono());
     }
@@ -105,22 +105,4 @@ async function attempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOu
   } finally {
     own.over = true;
   }
-}
-
-/** Clients are told what was thrown; where, only those are who ask for the log lines. */
-function tell({ logger, clock }: Parts, call: NodeCall, io: NodeIo, thrown: unknown): void {
-  const { graph, node, ns, run, thread, attempt: begun, try: tried } = call;
-  const { error, message } = plainError(thrown);
-  const what = `${error}: ${message}`;
-  keepFailure(call, io, clock, what, thrown);
-  logger.warn("a node failed", {
-    graph,
-    node,
-    ...(ns !== "" && { ns }),
-    run_id: run,
-    thread_id: thread,
-    attempt: begun,
-    try: tried,
-    error: stackOf(thrown) ?? what,
-  });
 }

@@ -1,3 +1,4 @@
+import { plainError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -29,19 +30,26 @@ export function logOf(call: NodeCall, io: NodeIo, { logger, clock }: LogDeps): L
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** That a try failed, and where, among the task's lines. */
-export function keepFailure(
-  call: NodeCall,
-  io: NodeIo,
-  clock: Clock,
-  message: string,
-  thrown: unknown,
-): void {
-  keep(call, io, clock, "error", message, undefined, stackOf(thrown));
+/** A try has failed. Clients are told what was thrown; where, only those are who ask for the log lines. */
+export function tellFailure({ logger, clock }: LogDeps, call: NodeCall, io: NodeIo, thrown: unknown): void {
+  const { graph, node, ns, run, thread, attempt: begun, try: tried } = call;
+  const { error, message } = plainError(thrown);
+  const what = `${error}: ${message}`;
+  keep(call, io, clock, "error", what, undefined, stackOf(thrown));
+  logger.warn("a node failed", {
+    graph,
+    node,
+    ...(ns !== "" && { ns }),
+    run_id: run,
+    thread_id: thread,
+    attempt: begun,
+    try: tried,
+    error: stackOf(thrown) ?? what,
+  });
 }
 
 /** Where it was thrown; undefined where that is not known. */
-export function stackOf(thrown: unknown): string | undefined {
+function stackOf(thrown: unknown): string | undefined {
   return thrown instanceof Error && typeof thrown.stack === "string"
     ? thrown.stack.slice(0, LONGEST_STACK)
     : undefined;

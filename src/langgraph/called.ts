@@ -29,6 +29,8 @@ export class Called {
   readonly step: number;
   /** Which try it is, from 1. */
   readonly attempt: number;
+  /** What the body threw, unless that came up from a body within. */
+  thrown: { readonly error: unknown } | null = null;
   /** Resolves when the body is to run. */
   readonly go: Promise<AbortSignal | undefined>;
   #go: (signal: AbortSignal | undefined) => void = () => undefined;
@@ -73,7 +75,8 @@ export class Called {
     this.#ended({ kind: "returned", value: null });
   }
 
-  threw(thrown: unknown): void {
+  threw(thrown: unknown, here: boolean): void {
+    if (here) this.thrown = { error: thrown };
     if (isBubble(thrown)) this.#ended({ kind: "interrupted", interrupts: [] });
     else this.#ended({ kind: "failed", error: plainError(thrown) });
   }
@@ -96,6 +99,8 @@ interface InfoConfig {
 /** Knows in whose run a node is called, however deep: by the asynchronous context, which LangGraph's own loop keeps. */
 export class Scopes {
   readonly #current = new AsyncLocalStorage<Scope>();
+  /** By bodies, on its way up. */
+  readonly #thrown = new WeakSet<object>();
 
   /** Runs what drives a graph: the nodes that it calls are this run's. */
   run<T>(callee: Callee, drive: () => T): T {
@@ -114,7 +119,9 @@ export class Scopes {
       called.returned();
       return value;
     } catch (thrown) {
-      called.threw(thrown);
+      const isError = typeof thrown === "object" && thrown !== null;
+      called.threw(thrown, !isError || !this.#thrown.has(thrown));
+      if (isError) this.#thrown.add(thrown);
       throw thrown;
     }
   };

@@ -3,8 +3,8 @@ import { refusal, resumes } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import type { RunRecord } from "../model/run.ts";
-import type { Engine, PlainRefusal } from "../ports/engine.ts";
-import type { Host } from "../ports/host.ts";
+import type { Engine, NodeCall, PlainRefusal } from "../ports/engine.ts";
+import type { Host, NodeIo } from "../ports/host.ts";
 import { Scopes } from "./called.ts";
 import { outlined } from "../graph/chart.ts";
 import { drawingOf, outlineOf } from "./drawing.ts";
@@ -21,8 +21,11 @@ import { updated } from "./updating.ts";
 /** The graphs that are served now, by name. */
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
 
+/** Told of a node's body that threw, with the call that it was run for. */
+export type OnFailure = (call: NodeCall, io: NodeIo, thrown: unknown) => void;
+
 /** Hosts compiled LangGraph.js graphs: an engine, and the host that runs their nodes' bodies. */
-export function langGraphEngine(graphs: LangGraphs) {
+export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
   const scopes = new Scopes();
   // Whoever starts a run may do so from within another's node: nothing of that is to be found in it.
   const outside = new AsyncResource("LangGraphRun");
@@ -108,7 +111,8 @@ export function langGraphEngine(graphs: LangGraphs) {
     async run(call, io) {
       const execution = open.get(call.run);
       if (execution === undefined) throw new TypeError(`Run ${call.run} is not at work`);
-      return doorOf(execution).during(io, () => execution.runBody(call.task, io));
+      const tell = (thrown: unknown) => failed(call, io, thrown);
+      return doorOf(execution).during(io, () => execution.runBody(call.task, io, tell));
     },
   };
 

@@ -110,12 +110,15 @@ export class HostedExecution implements Execution {
     return callOf(this.#calledAs(task), this.run, this.#source.tenant);
   }
 
-  /** Runs the body of a task that was called. */
-  runBody(task: string, io: NodeIo): Promise<TaskOutcome> {
+  /** Runs the body of a task that was called. `failed` is told what it throws, unless it was told to stop. */
+  async runBody(task: string, io: NodeIo, failed: (thrown: unknown) => void): Promise<TaskOutcome> {
     const called = this.#calledAs(task);
     this.#called.delete(task);
     // LangGraph's own signal reaches the root's nodes; those within have to be told on their own.
-    return called.start(called.ns === "" ? undefined : io.signal);
+    const outcome = await called.start(called.ns === "" ? undefined : io.signal);
+    const { thrown } = called;
+    if (outcome.kind === "failed" && thrown !== null && !io.signal.aborted) failed(thrown.error);
+    return outcome;
   }
 
   settle(task: string): Promise<Settled> {
@@ -264,14 +267,9 @@ export class HostedExecution implements Execution {
     const ready = this.#ready;
     this.#ready = [];
     for (const { task } of ready) this.#atWork.add(task);
-    if (this.#ended !== null) waiting(stepOf(this.#chronicle, this.#stage, this.#lastPlan(this.#ended)));
-    else
-      waiting(
-        stepOf(this.#chronicle, this.#stage, {
-          kind: "tasks",
-          tasks: ready.map((called) => plannedOf(this.#chronicle, called)),
-        }),
-      );
+    const tasks = ready.map((called) => plannedOf(this.#chronicle, called));
+    const plan: Plan = this.#ended === null ? { kind: "tasks", tasks } : this.#lastPlan(this.#ended);
+    waiting(stepOf(this.#chronicle, this.#stage, plan));
   }
 
   /** What is left to be stored at the end; null: nothing. */

@@ -34,7 +34,9 @@ export class Left {
     const site = { ns, checkpoint, task, name: name ?? (task === NULL_TASK ? "__input__" : "") };
     for (const [channel, value] of writes) if (channel === "__interrupt__") this.#noteOrigin(site, value);
     const record = writesRecord(site, writes, this.at(site) ?? blank(site));
-    this.keep({ ...record, interrupts: record.interrupts.map((asked) => this.interrupt(asked)) });
+    const { interrupts } = record;
+    if (interrupts.length === 0) this.keep(record);
+    else this.keep({ ...record, interrupts: interrupts.map((asked) => this.interrupt(asked)) });
   }
 
   keep(left: TaskWrites): void {

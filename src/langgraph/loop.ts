@@ -104,9 +104,10 @@ export class Loop {
     this.unknown = false;
     const head = this.head ?? undefined;
     const input = source === "input" && quiet;
-    const rest = quiet && !input ? ({ shows: "rest" } as const) : {};
-    const fact = { t: "checkpoint", id, ns: this.ns, step, input, ...rest } as const;
-    return [{ fact, values: shown, ...(head !== undefined && { head }) }, made];
+    const { ns } = this;
+    const fact = { t: "checkpoint", id, ns, step, input } as const;
+    const told = quiet && !input ? ({ ...fact, shows: "rest" } as const) : fact;
+    return [head === undefined ? { fact: told, values: shown } : { fact: told, values: shown, head }, made];
   }
 
   /** A checkpoint was put of which nothing is told: the graph stops at it. What runs next is not known. */
@@ -177,21 +178,32 @@ export class Loop {
     const writes = this.#unput === undefined ? this.#takeWrites(record.source) : this.#unput.writes;
     this.#unput = undefined;
     const { run, graph } = this.#marks;
+    // Written out: a literal that begins with a spread costs a microsecond a member.
     const made = {
-      ...record,
-      metadata: this.#metadata(record.metadata),
+      id: record.id,
+      parent: record.parent,
+      ns: record.ns,
+      step: record.step,
+      source: record.source,
+      created_at: record.created_at,
       run_id: run,
+      metadata: this.#metadata(record.metadata),
       writes,
       next,
+      engine: record.engine,
       graph,
+      changes: record.changes,
     };
     this.#base = baseAt(made, shown);
     this.head = made;
     return made;
   }
 
+  /** The run's own come with it nearly always: LangGraph was given them. */
   #metadata(own: JsonObject): JsonObject {
-    return { ...own, ...this.#marks.metadata };
+    const { metadata } = this.#marks;
+    for (const key of Object.keys(metadata)) if (own[key] !== metadata[key]) return { ...own, ...metadata };
+    return own;
   }
 
   #takeWrites(source: string): JsonObject | null {

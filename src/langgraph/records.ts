@@ -158,27 +158,30 @@ export function writesRecord(
 ): TaskWrites {
   const special: Record<string, unknown> = { ...specialOf(before) };
   const stored: StoredWrite[] = [...storedOf(before)];
-  const taken = new Set(stored.map(([, , place], i) => place ?? i));
+  const taken = stored.length === 0 ? null : new Set(stored.map(([, , place], i) => place ?? i));
   let finished = before.result !== undefined;
   for (const [i, [channel, value]] of writes.entries()) {
     if (SPECIAL.has(channel)) special[channel] = value;
     else {
       finished = true;
-      if (taken.has(i)) continue;
+      if (taken?.has(i) === true) continue;
       stored.push(stored.length === i ? [channel, value] : [channel, value, i]);
     }
   }
-  const { result: _, ...kept } = before;
+  const { ns, checkpoint, task, name } = site;
   const resumes = special["__resume__"];
-  return {
-    ...kept,
-    ...site,
-    ...(finished && { result: { value: before.result?.value ?? null, goto: stored } }),
+  const left = {
+    ns,
+    checkpoint,
+    task,
+    name,
     interrupts: finished ? [] : interruptsOf(special["__interrupt__"], site),
     resumes: Array.isArray(resumes) ? resumes : resumes === undefined ? [] : [resumes],
     steps: Object.keys(special).length === 0 ? before.steps : { ...before.steps, lg: special },
     error: finished ? null : errorOf(special["__error__"]),
   };
+  if (!finished) return left;
+  return { result: { value: before.result?.value ?? null, goto: stored }, ...left };
 }
 
 function specialOf({ steps }: TaskWrites): JsonObject {

@@ -28,7 +28,9 @@ export function inOneTurn(work: () => void): void {
  * hold, and messages wherever they are: of what stands deeper, that above it is remembered.
  */
 export function remember(live: object, as: unknown, depth: number): void {
-  if (depth <= 1 || as instanceof Kept) shown.set(live, as);
+  if (depth > 1 && !(as instanceof Kept)) return;
+  shown.set(live, as);
+  turn?.add(live);
 }
 
 /**
@@ -70,7 +72,6 @@ function objectAt(value: object, depth: number): unknown {
   const now = copyOf(value, depth);
   const same = before !== undefined && isSame(before, now) ? before : now;
   remember(value, same, depth);
-  turn?.add(value);
   return same;
 }
 

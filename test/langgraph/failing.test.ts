@@ -1,0 +1,106 @@
+import { Annotation, START, StateGraph } from "@langchain/langgraph";
+import { Client } from "@langchain/langgraph-sdk";
+import { expect, test, vi } from "vitest";
+import { Actor, type AnyActor } from "xstate";
+import { serve } from "../e2e/support/server.ts";
+import { served } from "./support.ts";
+
+const State = Annotation.Root({ log: Annotation<string[]> });
+
+const around = (node: () => Promise<Partial<typeof State.State>>, retryPolicy = {}) =>
+  new StateGraph(State)
+    .addNode(
+      "outer",
+      new StateGraph(State)
+        .addNode("inner", node, { retryPolicy: { maxAttempts: 1, ...retryPolicy } })
+        .addEdge(START, "inner")
+        .compile(),
+    )
+    .addEdge(START, "outer")
+    .compile();
+
+/** Resolves when it is told to. */
+function signal(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve: () => void = () => undefined;
+  const promise = new Promise<void>((now) => (resolve = now));
+  return { promise, resolve };
+}
+
+const parsed = (lines: readonly string[]) => lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+
+test("where a node failed is logged once, however deep it stands", async () => {
+  const graph = around(async () => {
+    throw new TypeError("no such thing");
+  });
+  const app = await serve({ langGraphs: await served({ broken: graph }) });
+  const client = new Client({ apiUrl: app.url });
+  const { thread_id } = await client.threads.create();
+  const outcome = await client.runs.wait(thread_id, "broken", { input: { log: [] }, raiseError: false });
+  expect(outcome).toEqual({ __error__: { error: "TypeError", message: "no such thing" } });
+  const lines = parsed(app.complaints);
+  expect(lines).toEqual([
+    expect.objectContaining({
+      level: "warn",
+      message: "a node failed",
+      graph: "broken",
+      node: "inner",
+      thread_id,
+      try: 1,
+    }),
+  ]);
+  expect(lines[0]?.["ns"]).toMatch(/^outer:/);
+  expect(lines[0]?.["error"]).toMatch(/^TypeError: no such thing\n.*failing\.test\.ts/s);
+});
+
+test("each try that failed is logged", async () => {
+  let tries = 0;
+  const graph = around(
+    async () => {
+      if (++tries < 3) throw new Error(`try ${tries}`);
+      return { log: ["done"] };
+    },
+    { maxAttempts: 3, initialInterval: 1, jitter: false, logWarning: false },
+  );
+  const app = await serve({ langGraphs: await served({ flaky: graph }) });
+  const client = new Client({ apiUrl: app.url });
+  expect(await client.runs.wait(null, "flaky", { input: { log: [] } })).toEqual({ log: ["done"] });
+  expect(parsed(app.complaints).map((line) => line["try"])).toEqual([1, 2]);
+});
+
+test("a body that outlives its run, and throws, is not heard any more", async () => {
+  const send = Actor.prototype.send;
+  const late: unknown[] = [];
+  const sent = vi.spyOn(Actor.prototype, "send").mockImplementation(function (this: AnyActor, event) {
+    if (this.getSnapshot().status !== "active") late.push(event);
+    send.call(this, event);
+  });
+  try {
+    const begun = signal();
+    const held = signal();
+    const left = signal();
+    const graph = around(async () => {
+      begun.resolve();
+      try {
+        await held.promise;
+        throw new Error("too late");
+      } finally {
+        left.resolve();
+      }
+    });
+    const app = await serve({ langGraphs: await served({ deaf: graph }) });
+    const client = new Client({ apiUrl: app.url });
+    const { thread_id } = await client.threads.create();
+    const run = await client.runs.create(thread_id, "deaf", { input: { log: [] } });
+    await begun.promise;
+    await client.runs.cancel(thread_id, run.run_id, true);
+    held.resolve();
+    await left.promise;
+    // What comes of it comes in the turns that follow.
+    await client.runs.get(thread_id, run.run_id);
+    expect(sent).toHaveBeenCalled();
+    expect(late).toEqual([]);
+    expect(app.complaints).toEqual([]);
+  } finally {
+    sent.mockRestore();
+  }
+});
