@@ -65,8 +65,7 @@ export class Tasks {
       call = execution.call(task);
     } catch (thrown) {
       this.#attempt.fail(plainError(thrown));
-      self.send({ type: "FAILED" });
-      return;
+      return self.send({ type: "FAILED" });
     }
     // What an earlier try has journaled is not run again.
     const known = this.#attempt.writes.get(task)?.steps;
