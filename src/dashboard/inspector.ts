@@ -1,7 +1,9 @@
-import { litBy, nodesOf, wordsOf, type Value } from "./inspector/chart.ts";
-import { Drawing } from "./inspector/draw.ts";
+import { wordsOf, type Value } from "./inspector/chart.ts";
+import { text } from "./inspector/element.ts";
+import { Figures } from "./inspector/figures.ts";
 import { Handover } from "./inspector/handover.ts";
-import { type Actor, isLive, type Message, Model } from "./inspector/model.ts";
+import { type Actor, isLive, type Message, Model, nameOf, said } from "./inspector/model.ts";
+import { NOTHING, pastOf } from "./inspector/past.ts";
 import { about, connect, live } from "./inspector/server.ts";
 import { enter, KeyNeeded } from "./server.ts";
 
@@ -15,22 +17,20 @@ const watched = new URLSearchParams(
 const isWatching = watched.has("thread_id") || watched.has("run_id");
 
 const model = new Model();
-const drawing = new Drawing("inspector/elk-worker.js");
-const figures = new Map<string, Figure>();
+const figures = new Figures($("#charts"), $("#wide"), {
+  drawn: () => soon(),
+  failed: (cause) => say(`The chart could not be drawn: ${String(cause)}`),
+});
 let chosen: string | null = null;
 let handover: Handover | null = null;
 let due = false;
+/** What the thread did before, and where its graph has gone: read anew as that moves. */
+let past = NOTHING;
+let reading: ReturnType<typeof setTimeout> | undefined;
 
 const say = (text: string): void => {
   $("#status").textContent = text;
 };
-
-/** A chart on the page, of whichever actor stands there. */
-interface Figure {
-  readonly element: HTMLElement;
-  definition: string;
-  svg: SVGSVGElement | null;
-}
 
 // --- what is seen ---
 
@@ -43,7 +43,35 @@ function soon(): void {
     showActors();
     showCharts();
     showSteps();
+    showFailure();
   });
+}
+
+/** Milliseconds in which changes are gathered before the past is read anew. */
+const GATHER = 200;
+
+function recall(): void {
+  const thread = watched.get("thread_id");
+  clearTimeout(reading);
+  if (thread === null) return;
+  reading = setTimeout(() => {
+    void pastOf(thread).then((found) => {
+      past = found;
+      if (found.isMissing) missing();
+      soon();
+    });
+  }, GATHER);
+}
+
+/** Nothing is shown of a thread that is not there, but that. */
+function missing(): void {
+  for (const part of ["#actors", "#log", "#hand"]) $(part).hidden = true;
+  $("#missing").hidden = false;
+}
+
+function showFailure(): void {
+  $("#failure").hidden = past.error === null;
+  $("#failure").textContent = past.error === null ? "" : `${past.error.error}: ${past.error.message}`;
 }
 
 function showActors(): void {
@@ -77,89 +105,27 @@ function rowOf(actor: Actor): HTMLElement {
   return row;
 }
 
-const nameOf = ({ kind, name }: Actor): string =>
-  kind === "task" || kind === "graph" ? `${kind} ${name}` : kind;
-
-/** How an actor stands, in words. */
-function said({ kind, chart, message }: Actor): string {
-  const value = message.snapshot?.value;
-  return kind === "graph" ? nodesOf(chart, value) : wordsOf(value);
-}
-
 /** The chosen actor, then the latest graph, its run, and the thread. */
 function showCharts(): void {
   const shown = [
-    chosen === null ? undefined : model.actors.get(chosen),
-    model.latest("graph"),
-    model.latest("run"),
-    model.latest("thread"),
-  ];
-  const slots = ["chosen", "graph", "run", "thread"];
-  slots.forEach((slot, i) => {
-    const actor = shown[i];
-    if (actor === undefined || (i > 0 && actor.id === chosen)) return drop(slot);
-    const figure = figures.get(slot) ?? add(slot, slots);
-    show(figure, actor);
-  });
-}
-
-function drop(slot: string): void {
-  figures.get(slot)?.element.remove();
-  figures.delete(slot);
-}
-
-function add(slot: string, slots: readonly string[]): Figure {
-  const element = document.createElement("figure");
-  element.dataset["slot"] = slot;
-  const scroll = document.createElement("div");
-  scroll.className = "scroll";
-  scroll.tabIndex = 0;
-  element.append(document.createElement("figcaption"), scroll);
-  const after = slots.slice(slots.indexOf(slot) + 1).map((name) => figures.get(name)?.element);
-  $("#charts").insertBefore(element, after.find((one) => one !== undefined) ?? null);
-  const figure: Figure = { element, definition: "", svg: null };
-  figures.set(slot, figure);
-  return figure;
-}
-
-function show(figure: Figure, actor: Actor): void {
-  const { element } = figure;
-  const { tags = [], status } = actor.message.snapshot ?? {};
-  const words = said(actor);
-  const says = tags.length === 0 ? words : `${words} (${tags.join(", ")})`;
-  element
-    .querySelector("figcaption")
-    ?.replaceChildren(text("strong", nameOf(actor)), text("span", says, "state"));
-  const failed = status === "error" || words === "error" || words === "failed" || words === "timeout";
-  element.classList.toggle("failed", failed);
-  element.classList.toggle("stuck", !failed && (tags.length > 0 || words === "interrupted"));
-  element.dataset["actor"] = actor.id;
-  if (figure.definition !== actor.definition) {
-    figure.definition = actor.definition;
-    drawing.draw(actor.chart, actor.definition).then(
-      (svg) => {
-        if (figure.definition !== actor.definition) return;
-        figure.svg = svg;
-        element.querySelector(".scroll")?.replaceChildren(svg);
-        soon();
-      },
-      (cause: unknown) => say(`The chart could not be drawn: ${String(cause)}`),
-    );
+    ["chosen", chosen === null ? undefined : model.actors.get(chosen)],
+    ["graph", model.latest("graph")],
+    ["run", model.latest("run")],
+    ["thread", model.latest("thread")],
+  ] as const;
+  for (const [slot, actor] of shown) {
+    if (actor === undefined || (slot !== "chosen" && actor.id === chosen)) figures.drop(slot);
+    else figures.show(slot, actor, actor === model.latest("graph") ? [past.way] : []);
   }
-  if (figure.svg !== null) light(figure.svg, actor, `${nameOf(actor)}: ${says}`);
 }
 
-function light(svg: SVGSVGElement, { chart, message }: Actor, label: string): void {
-  const lit = litBy(chart, message.snapshot?.value);
-  for (const group of svg.querySelectorAll<SVGElement>("[data-state]")) {
-    group.classList.toggle("lit", lit.has(Number(group.dataset["state"])));
-  }
-  svg.setAttribute("aria-label", label);
-}
-
+/** What was told, and before that what is stored: who comes late sees it too. */
 function showSteps(): void {
+  const since = model.steps[0]?.at ?? Number.POSITIVE_INFINITY;
+  const steps = [...past.steps.filter(({ at }) => at < since), ...model.steps];
+  $("#log .none").hidden = steps.length > 0;
   $("#log > ol").replaceChildren(
-    ...model.steps.toReversed().map(({ at, actor, event, words }) => {
+    ...steps.toReversed().map(({ at, actor, event, words }) => {
       const item = document.createElement("li");
       item.append(text("time", new Date(at).toLocaleTimeString()), `${actor}: ${short(event)} → ${words}`);
       return item;
@@ -169,13 +135,6 @@ function showSteps(): void {
 
 /** Ids by their first characters: they are told in full by who has them. */
 const short = (event: string): string => event.replaceAll(/([0-9a-f]{8})-[0-9a-f-]{27}/g, "$1…");
-
-function text(tag: string, content: string, className = ""): HTMLElement {
-  const element = document.createElement(tag);
-  element.textContent = content;
-  element.className = className;
-  return element;
-}
 
 // --- what is asked ---
 
@@ -187,17 +146,22 @@ async function watch(again = 0): Promise<void> {
     model.clear();
     say("Watching.");
     again = 0;
+    recall();
   });
   socket.addEventListener("message", ({ data }) => {
     const message = JSON.parse(data as string) as Message;
     model.take(message);
     handover?.send(message);
+    if (message.type !== "@xstate.event" && message.kind !== "task") recall();
     soon();
   });
   socket.addEventListener("close", ({ code, reason }) => {
     if (code === 4401) return start();
     // What is refused now is refused again.
-    if (code >= 4000) return say(reason);
+    if (code >= 4000) {
+      missing();
+      return say(reason);
+    }
     say(`Not connected${reason === "" ? "" : `: ${reason}`}; trying again…`);
     setTimeout(() => attempt(() => watch(again + 1)), Math.min(500 * 2 ** again, 10_000));
   });

@@ -3,9 +3,10 @@ import type { AddressInfo } from "node:net";
 import { buildSync } from "esbuild";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { graph, list, to } from "../../src/index.ts";
 import { gated } from "../e2e/support/gate.ts";
 import { serve } from "../e2e/support/server.ts";
-import { newThread, post, postJson } from "../e2e/support/wire.ts";
+import { newThread, NOBODY, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
@@ -89,6 +90,80 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
     await page.waitForSelector('figure[data-slot="chosen"] svg');
     await expect.poll(() => lit(page, "chosen")).toEqual(["done"]);
     expect(wrong).toEqual([]);
+  });
+
+  test("who comes late sees where the graph has gone, also where it declares nothing, what failed, and what was done", async () => {
+    const wanders = graph({
+      state: { log: list<string>() },
+      nodes: {
+        plan: async () => to("work"),
+        work: async () => ({ log: ["worked"] }),
+        never: async () => ({}),
+        fail: async () => {
+          throw new RangeError("no way on");
+        },
+      },
+      edges: { start: "plan", work: (state) => (state.log.length > 0 ? "fail" : "never") },
+    });
+    const app = await serve({ graphs: { wanders } });
+    const thread = await newThread(app.url);
+    await post(`${app.url}/threads/${thread}/runs/wait`, { assistant_id: "wanders", input: {} });
+    const { page, wrong } = await opened(await browser(), `${app.url}/inspector?thread_id=${thread}`);
+    await page.getByRole("alert").getByText("RangeError: no way on").waitFor();
+    const taken = () => page.locator("path.edge.taken").count();
+    await expect.poll(taken, { timeout: 10_000 }).toBe(3);
+    expect(await page.locator("path.edge.untaken").count()).toBeGreaterThan(0);
+    expect(await lit(page, "graph")).toEqual(["fail"]);
+    await expect
+      .poll(() => page.$$eval("#log li", (items) => items.map((one) => one.textContent?.split("→ ")[1])))
+      .toEqual(["fail", "work", "plan", "__start__"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("at 1280 by 800 each chart is seen whole; larger ones keep what is lit in sight", async () => {
+    const app = await serve();
+    const thread = await newThread(app.url);
+    await post(`${app.url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
+    const context = await browser();
+    const { page, wrong } = await opened(context, `${app.url}/inspector?thread_id=${thread}`);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    for (const slot of ["graph", "run", "thread"]) {
+      const figure = page.locator(`figure[data-slot="${slot}"]`);
+      await figure.locator("svg").waitFor();
+      const isWhole = () =>
+        figure.locator(".scroll").evaluate((box) => {
+          const { scrollWidth, clientWidth, scrollHeight, clientHeight } = box;
+          return scrollWidth <= clientWidth && scrollHeight <= clientHeight;
+        });
+      await expect.poll(isWhole, { timeout: 10_000 }).toBe(true);
+      for (let i = 0; i < 5; i++) await figure.getByRole("button", { name: "Zoom in" }).click();
+      expect(await isWhole()).toBe(false);
+      const isSeen = figure
+        .locator("g.lit")
+        .last()
+        .evaluate((state) => {
+          const [one, box] = [state, state.closest(".scroll") ?? state].map((part) =>
+            part.getBoundingClientRect(),
+          );
+          if (one === undefined || box === undefined) return false;
+          const [x, y] = [one.x + one.width / 2, one.y + one.height / 2];
+          return x > box.left && x < box.right && y > box.top && y < box.bottom;
+        });
+      expect(await isSeen, slot).toBe(true);
+      await figure.getByRole("button", { name: "Fit" }).click();
+      expect(await isWhole()).toBe(true);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test.each(["nope", NOBODY])("of the thread %s it says that there is none", async (thread) => {
+    const { url } = await serve();
+    const { page } = await opened(await browser(), `${url}/inspector?thread_id=${thread}`);
+    await page.getByRole("heading", { name: "There is no such thread." }).waitFor();
+    expect(await page.isVisible("#actors")).toBe(false);
+    expect(await page.isVisible("#log")).toBe(false);
+    await page.getByRole("link", { name: "To the live threads" }).click();
+    await page.waitForSelector("#threads .none");
   });
 
   test("threads to choose from; a key is asked for where one is set, and a wrong one again", async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { conversationOf, messageOf } from "../../src/dashboard/live/messages.ts";
-import { drawn, marksOf, placesOf, subgraphsOf } from "../../src/dashboard/graphs/chart.ts";
+import { drawn, marksOf, subgraphsOf, waysOf } from "../../src/dashboard/graphs/chart.ts";
+import { chartOf, placesOf } from "../../src/dashboard/inspector/chart.ts";
+import { walked } from "../../src/dashboard/inspector/taken.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
 import { groupsOf, rangeOf, ticksOf } from "../../src/dashboard/runs/layout.ts";
 import { filterOf } from "../../src/dashboard/threads/search.ts";
@@ -185,5 +187,64 @@ describe("a graph that is drawn", () => {
     ]);
     expect(marks.has(at.get("end") ?? -1)).toBe(false);
     expect(marksOf(chart, "end", []).get(at.get("end") ?? -1)).toBe("running");
+  });
+});
+
+describe("the arrows that a run has taken", () => {
+  const leads = (...targets: readonly string[]) => ({
+    done: targets.map((target) => ({ target: `#${target}`, guard: "chosen" })),
+  });
+  const chart = chartOf({
+    initial: "a",
+    states: {
+      a: { id: "a", on: leads("b", "c") },
+      b: { id: "b" },
+      c: { id: "c" },
+      d: { id: "d" },
+    },
+  });
+  const words = (ways: Parameters<typeof walked>[1]) => {
+    const { chart: shown, taken } = walked(chart, ways);
+    const name = (place: number) => shown.states[place]?.name ?? "";
+    return shown.arrows
+      .filter((_, place) => taken.has(place))
+      .map(({ from, to }) => `${name(from)} ${name(to)}`);
+  };
+
+  test("are those between what ran in one superstep and in the next, declared or not", () => {
+    expect(words([])).toEqual([]);
+    expect(words([[["a"], ["b"], ["d"]]])).toEqual(["a b", "b d"]);
+    expect(words([[["a"], ["b", "c"], ["d"]]])).toEqual(["a b", "a c", "b d", "c d"]);
+    // Who leads to `c` is declared, so `d` leads to `b`.
+    expect(
+      words([
+        [
+          ["a", "d"],
+          ["c", "b"],
+        ],
+      ]),
+    ).toEqual(["a b", "a c"]);
+    expect(
+      words([
+        [
+          ["c", "a"],
+          ["b", "d"],
+        ],
+      ]),
+    ).toEqual(["a b", "c d"]);
+    expect(words([[["nobody"], ["b"]]])).toEqual([]);
+  });
+
+  test("are found in the events of a run, also of one that goes on from a pause, and of a graph within", () => {
+    const { trace, debug, saved } = traced();
+    debug("task", 3, 0, { id: "x", name: "b" });
+    saved(3, 1, {}, ["outer"]);
+    saved(0, 2, {}, ["inner"], "outer:o");
+    saved(1, 3, {}, [], "outer:o");
+    saved(4, 4, {}, []);
+    expect(waysOf(trace)).toEqual([
+      [["b"], ["outer"], ["__end__"]],
+      [[], ["outer/inner"], ["outer/__end__"]],
+    ]);
   });
 });

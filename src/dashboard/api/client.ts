@@ -3,6 +3,7 @@ import type {
   Assistant,
   Delivery,
   Json,
+  Order,
   Question,
   Run,
   Schemas,
@@ -14,7 +15,7 @@ import type {
 
 /** The public API, one function a call. */
 
-const ROW = ["thread_id", "created_at", "updated_at", "status", "metadata"];
+const ROW = ["thread_id", "created_at", "updated_at", "status", "metadata", "error"];
 
 export interface ThreadPage {
   readonly rows: readonly ThreadRow[];
@@ -24,11 +25,13 @@ export interface ThreadPage {
 
 export async function searchThreads(
   filter: ThreadFilter,
+  order: Order,
   offset: number,
   limit: number,
   signal?: AbortSignal,
 ): Promise<ThreadPage> {
-  const body = { ...filter, offset, limit, sort_by: "updated_at", sort_order: "desc", select: ROW };
+  const sort_order = order === "latest" ? "desc" : "asc";
+  const body = { ...filter, offset, limit, sort_by: "updated_at", sort_order, select: ROW };
   const response = await ask("threads/search", { body, ...(signal !== undefined && { signal }) });
   const rows = (await response.json()) as readonly ThreadRow[];
   const total = Number(response.headers.get("x-pagination-total") ?? offset + rows.length);
@@ -59,7 +62,8 @@ export interface StateUpdate {
   readonly checkpoint_id?: string;
 }
 
-export const updateState = (id: string, update: StateUpdate): Promise<unknown> =>
+/** Gives the place of the state that it makes. */
+export const updateState = (id: string, update: StateUpdate): Promise<{ readonly checkpoint_id: string }> =>
   read(`threads/${id}/state`, { body: update });
 
 export const listRuns = (id: string, limit = 100): Promise<readonly Run[]> =>

@@ -23,7 +23,11 @@ export interface ThreadRow {
   readonly updated_at: string;
   readonly status: ThreadStatus;
   readonly metadata: Json;
+  /** Why its last run failed, while that is how it stands. */
+  readonly error?: { readonly error: string; readonly message: string };
 }
+
+export type Order = "latest" | "oldest";
 
 /** Which threads are looked for. */
 export interface ThreadFilter {

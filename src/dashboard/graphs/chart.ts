@@ -1,5 +1,14 @@
-import { type Chart, chartOf, type Definition, litBy, type State, type Value } from "../inspector/chart.ts";
-import type { Task, TaskStatus } from "../live/trace.ts";
+import {
+  type Chart,
+  chartOf,
+  type Definition,
+  join,
+  litBy,
+  placesOf,
+  type Value,
+} from "../inspector/chart.ts";
+import type { Way } from "../inspector/taken.ts";
+import type { Task, TaskStatus, Trace } from "../live/trace.ts";
 
 /** A chart of which only the subgraphs in `open` are drawn from within; paths of nodes with slashes. */
 export function drawn(definition: Definition, open: ReadonlySet<string>): Chart {
@@ -20,8 +29,6 @@ function closed(definition: Definition, open: ReadonlySet<string>, path: string)
   return { ...definition, states };
 }
 
-const join = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
-
 /** The nodes that hold others, by their paths. */
 export function subgraphsOf(definition: Definition, path = ""): readonly string[] {
   return Object.entries(definition.states ?? {}).flatMap(([name, inner]) => {
@@ -31,21 +38,7 @@ export function subgraphsOf(definition: Definition, path = ""): readonly string[
   });
 }
 
-/** Each node's place in the chart, by its path. */
-export function placesOf(chart: Chart): ReadonlyMap<string, number> {
-  const places = new Map<string, number>();
-  const walk = (states: readonly State[], path: string): void => {
-    for (const state of states) {
-      const here = state.isNode ? join(path, state.name) : path;
-      if (state.isNode) places.set(here, state.index);
-      walk(state.children, here);
-    }
-  };
-  walk(chart.root, "");
-  return places;
-}
-
-export const pathOf = ({ ns, name }: Task): string =>
+export const pathOf = ({ ns, name }: Pick<Task, "ns" | "name">): string =>
   [...ns.split("|").map((part) => part.split(":")[0] ?? ""), name].filter((part) => part !== "").join("/");
 
 /** How each state of the chart is to be marked: the nodes that run, and how the others ended last. */
@@ -69,4 +62,18 @@ export function marksOf(
       marks.set(place, "running");
   }
   return marks;
+}
+
+/** Where a run has gone, in its graph and in each of the graphs within. */
+export function waysOf(trace: Trace): readonly Way[] {
+  const all = new Map<string, Trace["steps"]>();
+  for (const step of trace.steps) all.set(step.ns, [...(all.get(step.ns) ?? []), step]);
+  return [...all].map(([ns, steps]) => {
+    const path = pathOf({ ns, name: "" });
+    const [first] = steps;
+    // It went on from a state that is not its own.
+    const before = [...trace.tasks.values()].filter((task) => task.ns === ns && task.step === first?.step);
+    const way = steps.map(({ next }) => (next.length === 0 ? ["__end__"] : next));
+    return [before.map(({ name }) => name), ...way].map((names) => names.map((name) => join(path, name)));
+  });
 }

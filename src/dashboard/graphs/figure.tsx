@@ -1,12 +1,16 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { chartOf, type Definition, litBy, type Value } from "../inspector/chart.ts";
-import { Drawing } from "../inspector/draw.ts";
+import { chartOf, type Definition, litBy, placesOf, type Value } from "../inspector/chart.ts";
+import { Drawing, markArrows } from "../inspector/draw.ts";
+import { furtherOf, walked, type Way } from "../inspector/taken.ts";
+import { Zoom } from "../inspector/zoom.ts";
 import type { Task } from "../live/trace.ts";
 import { reasonOf } from "../app/session.ts";
-import { drawn, marksOf, placesOf, subgraphsOf } from "./chart.ts";
+import { drawn, marksOf, subgraphsOf } from "./chart.ts";
 
 /** Layouts are made once, whoever shows them. */
 const drawing = new Drawing("dashboard/elk-worker.js");
+
+const NOWHERE: readonly Way[] = [];
 
 interface FigureProps {
   /** A statechart as XState has it, as JSON. */
@@ -14,20 +18,42 @@ interface FigureProps {
   readonly value: Value | undefined;
   readonly tasks: readonly Task[];
   readonly label: string;
+  /** Where it has gone: its arrows are marked. */
+  readonly ways?: readonly Way[];
   /** An actor's own chart: nothing in it is closed, and every state that it is in is lit. */
   readonly isChart?: boolean;
   readonly onNode?: (path: string) => void;
 }
 
 /** A chart that lights up: what runs, and what has ended how. */
-export function Figure({ definition, value, tasks, label, isChart = false, onNode }: FigureProps) {
+export function Figure({
+  definition,
+  value,
+  tasks,
+  label,
+  ways = NOWHERE,
+  isChart = false,
+  onNode,
+}: FigureProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [wrong, setWrong] = useState("");
   const box = useRef<HTMLDivElement>(null);
   const svg = useRef<SVGSVGElement | null>(null);
+  const bar = useRef<HTMLDivElement>(null);
+  const zoom = useRef<Zoom | null>(null);
+  useEffect(() => {
+    if (box.current === null) return undefined;
+    const made = new Zoom(box.current);
+    zoom.current = made;
+    bar.current?.replaceChildren(made.bar);
+    return () => made.close();
+  }, []);
   const parsed = useMemo(() => JSON.parse(definition) as Definition, [definition]);
   const subgraphs = useMemo(() => (isChart ? [] : subgraphsOf(parsed)), [parsed]);
-  const chart = useMemo(() => (isChart ? chartOf(parsed) : drawn(parsed, open)), [parsed, open]);
+  const declared = useMemo(() => (isChart ? chartOf(parsed) : drawn(parsed, open)), [parsed, open]);
+  const gone = walked(declared, ways);
+  const { chart } = gone;
+  const further = furtherOf(chart, declared);
   const marks = isChart
     ? new Map([...litBy(chart, value)].map((place) => [place, "running"]))
     : marksOf(chart, value, tasks);
@@ -40,12 +66,14 @@ export function Figure({ definition, value, tasks, label, isChart = false, onNod
       group.classList.toggle("lit", mark === "running" || mark === "retrying" || mark === "interrupted");
     }
     svg.current?.setAttribute("aria-label", label);
+    if (svg.current !== null) markArrows(svg.current, gone);
+    zoom.current?.show();
   };
   const lit = useRef(light);
   lit.current = light;
   useEffect(() => {
     let isOld = false;
-    drawing.draw(chart, `${definition} ${[...open].join(" ")}`).then(
+    drawing.draw(chart, `${definition} ${[...open].join(" ")} ${further}`).then(
       (made) => {
         if (isOld) return;
         svg.current = made;
@@ -62,7 +90,7 @@ export function Figure({ definition, value, tasks, label, isChart = false, onNod
     return () => {
       isOld = true;
     };
-  }, [chart]);
+  }, [declared, further]);
   useEffect(light);
   const toggle = (path: string) => {
     const next = new Set(open);
@@ -87,6 +115,7 @@ export function Figure({ definition, value, tasks, label, isChart = false, onNod
           ))}
         </figcaption>
       )}
+      <div class="zooms" ref={bar} />
       {wrong !== "" && <p class="failure">The chart could not be drawn: {wrong}</p>}
       <div
         class="scroll"
@@ -98,7 +127,9 @@ export function Figure({ definition, value, tasks, label, isChart = false, onNod
           const node = (event.target as Element).closest<SVGElement>("[data-node]")?.dataset["node"];
           if (node !== undefined) onNode?.(node);
         }}
-      />
+      >
+        <p class="dim drawing">Drawing…</p>
+      </div>
     </figure>
   );
 }

@@ -9,7 +9,7 @@ import type { ThreadWatch } from "../live/thread-watch.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { Empty, Failure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
-import { pathOf } from "./chart.ts";
+import { pathOf, waysOf } from "./chart.ts";
 import { Figure } from "./figure.tsx";
 
 /** The graph of a thread with what runs in it, and the statecharts of its actors. */
@@ -76,6 +76,7 @@ export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) 
         value={value}
         tasks={tasks}
         label={`Graph ${name ?? ""}`}
+        ways={traces.flatMap(waysOf)}
         onNode={(path) => {
           const task = tasks.findLast((one) => pathOf(one) === path);
           if (task !== undefined) onTask(task);

@@ -168,6 +168,23 @@ export function litBy(chart: Chart, value: Value | undefined): ReadonlySet<numbe
   return lit;
 }
 
+/** A node's path: the nodes that it is in, and its own name. */
+export const join = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
+
+/** Each node's place in the chart, by its path. */
+export function placesOf(chart: Chart): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  const walk = (states: readonly State[], path: string): void => {
+    for (const state of states) {
+      const here = state.isNode ? join(path, state.name) : path;
+      if (state.isNode) places.set(here, state.index);
+      walk(state.children, here);
+    }
+  };
+  walk(chart.root, "");
+  return places;
+}
+
 /** Nodes of a graph in words. */
 export function nodesOf(chart: Chart, value: Value | undefined): string {
   const lit = litBy(chart, value);

@@ -1,11 +1,10 @@
 import elk, { type ElkExtendedEdge, type ElkNode } from "elkjs/lib/elk-api.js";
 import type { Chart, State } from "./chart.ts";
+import type { Walked } from "./taken.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 /** Characters of a label, and lines of it. */
 const LONGEST = 32;
-/** What a chart is shrunk to at most, to fit. */
-const SMALLEST = 0.7;
 const LINES = 4;
 
 const OPTIONS = {
@@ -44,7 +43,7 @@ export class Drawing {
 function graphOf({ root, arrows }: Chart): ElkNode {
   const edges = arrows.map(({ from, to, labels }, i): ElkExtendedEdge => {
     const text = shown(labels);
-    const width = Math.max(...text.map((line) => line.length), 0) * 5.9 + 6;
+    const width = Math.max(...text.map(widthOf), 0) + 6;
     return {
       id: `e${i}`,
       sources: [`s${from}`],
@@ -81,6 +80,9 @@ function shown(labels: readonly string[]): readonly string[] {
     : [...lines.slice(0, LINES - 1), `and ${lines.length - LINES + 1} more`];
 }
 
+/** About how many pixels a label takes: capitals are wider. */
+const widthOf = (text: string): number => text.length * 5.9 + (text.match(/[A-Z_]/g)?.length ?? 0) * 1.6;
+
 const cut = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`);
 
 function svgOf(chart: Chart, laid: ElkNode): SVGSVGElement {
@@ -95,23 +97,27 @@ function svgOf(chart: Chart, laid: ElkNode): SVGSVGElement {
     }
   };
   boxes(laid.children);
+  const labels: SVGElement[] = [];
   for (const edge of laid.edges ?? []) {
-    const arrow = chart.arrows[Number(edge.id.slice(1))];
+    const place = Number(edge.id.slice(1));
+    const arrow = chart.arrows[place];
     for (const { startPoint, bendPoints = [], endPoint } of edge.sections ?? []) {
       const points = [startPoint, ...bendPoints, endPoint];
       const d = points.map(({ x, y }, i) => `${i === 0 ? "M" : "L"}${x} ${y}`).join("");
-      svg.append(make("path", { class: arrow?.maybe === true ? "edge maybe" : "edge", d }));
-      svg.append(tip(points.at(-2) ?? startPoint, endPoint));
+      const kind = arrow?.maybe === true ? "edge maybe" : "edge";
+      svg.append(make("path", { class: kind, d, "data-arrow": place }));
+      svg.append(tip(points.at(-2) ?? startPoint, endPoint, place));
     }
     for (const { x = 0, y = 0, text = "" } of edge.labels ?? []) {
       text.split("\n").forEach((line, i) => {
         const label = make("text", { class: "label", x: x + 2, y: y + 11 + i * 14 });
         label.textContent = line;
-        svg.append(label);
+        labels.push(label);
       });
     }
   }
-  svg.style.minWidth = `${Math.round(width * SMALLEST)}px`;
+  // Above all lines.
+  svg.append(...labels);
   return svg as SVGSVGElement;
 }
 
@@ -134,10 +140,11 @@ function box(state: State, { x = 0, y = 0, width = 0, height = 0 }: ElkNode): SV
   return group;
 }
 
-function tip(from: { x: number; y: number }, to: { x: number; y: number }): SVGElement {
+function tip(from: { x: number; y: number }, to: { x: number; y: number }, place: number): SVGElement {
   const angle = (Math.atan2(to.y - from.y, to.x - from.x) * 180) / Math.PI;
   return make("path", {
     class: "tip",
+    "data-arrow": place,
     d: "M0 0L-8 -4L-8 4Z",
     transform: `translate(${to.x} ${to.y}) rotate(${angle})`,
   });
@@ -147,4 +154,14 @@ function make(name: string, attributes: { readonly [name: string]: string | numb
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
   return element;
+}
+
+/** Marks the arrows of a drawing. */
+export function markArrows(svg: SVGElement, { chart, taken, left }: Walked): void {
+  for (const part of svg.querySelectorAll<SVGElement>("[data-arrow]")) {
+    const place = Number(part.dataset["arrow"]);
+    const from = chart.arrows[place]?.from;
+    part.classList.toggle("taken", taken.has(place));
+    part.classList.toggle("untaken", from !== undefined && left.has(from) && !taken.has(place));
+  }
 }

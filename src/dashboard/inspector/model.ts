@@ -99,19 +99,27 @@ export class Model {
     for (const { id: old } of ended.slice(0, Math.max(0, ended.length - ENDED))) this.actors.delete(old);
   }
 
-  #step({ kind, name, chart }: Actor, { seq, createdAt, event, snapshot }: Message): void {
-    const actor = kind === "task" || kind === "graph" ? `${kind} ${name}` : kind;
-    const words = kind === "graph" ? nodesOf(chart, snapshot?.value) : wordsOf(snapshot?.value);
+  #step(actor: Actor, message: Message): void {
+    const { seq, createdAt, event } = message;
     this.steps.push({
       seq,
       at: Number(createdAt),
-      actor,
-      kind,
+      actor: nameOf(actor),
+      kind: actor.kind,
       event: event?.type ?? "",
-      words,
+      words: said({ ...actor, message }),
     });
     if (this.steps.length > STEPS) this.steps.shift();
   }
 }
 
 export const isLive = ({ message }: Actor): boolean => message.snapshot?.status === "active";
+
+export const nameOf = ({ kind, name }: Actor): string =>
+  kind === "task" || kind === "graph" ? `${kind} ${name}` : kind;
+
+/** How an actor stands, in words. */
+export function said({ kind, chart, message }: Actor): string {
+  const value = message.snapshot?.value;
+  return kind === "graph" ? nodesOf(chart, value) : wordsOf(value);
+}

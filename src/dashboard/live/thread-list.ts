@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { countThreads, searchThreads } from "../api/client.ts";
-import type { ThreadFilter, ThreadRow } from "../api/records.ts";
+import type { Order, ThreadFilter, ThreadRow } from "../api/records.ts";
 import { isLocked, reasonOf } from "../app/session.ts";
 import { KeyNeeded } from "../server.ts";
 
@@ -9,11 +9,12 @@ export const PAGE = 100;
 /** Milliseconds between two looks; a server that takes longer is asked less often. */
 const EVERY = 1_000;
 const SHARE = 10;
+const LONGEST = 10_000;
 /** The same for counting all that match: a search counts no further than some pages. */
 const COUNT_EVERY = 5_000;
 
 /**
- * The threads that match, the latest first, however many: only the pages that are looked at are read, and those again and
+ * The threads that match, by the time of their last change, however many: only the pages that are looked at are read, and those again and
  * again.
  */
 export class ThreadList {
@@ -23,6 +24,7 @@ export class ThreadList {
   readonly version = signal(0);
   #pages = new Map<number, readonly ThreadRow[]>();
   #filter: ThreadFilter = {};
+  #order: Order = "latest";
   #seen: readonly [from: number, to: number] = [0, 0];
   #abort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -52,9 +54,10 @@ export class ThreadList {
     return this.#pages.get(Math.floor(index / PAGE))?.[index % PAGE];
   }
 
-  filter(filter: ThreadFilter): void {
-    if (JSON.stringify(filter) === JSON.stringify(this.#filter)) return;
+  filter(filter: ThreadFilter, order: Order): void {
+    if (JSON.stringify(filter) === JSON.stringify(this.#filter) && order === this.#order) return;
     this.#filter = filter;
+    this.#order = order;
     this.#pages = new Map();
     this.#seen = [0, 0];
     this.#countAt = 0;
@@ -91,7 +94,7 @@ export class ThreadList {
       void this.#count(this.#filter);
       const [first, last] = this.#seen;
       for (let page = first; page <= last; page++) {
-        const { rows, total } = await searchThreads(this.#filter, page * PAGE, PAGE, signal);
+        const { rows, total } = await searchThreads(this.#filter, this.#order, page * PAGE, PAGE, signal);
         this.#take(page, rows, total);
       }
       this.error.value = null;
@@ -104,7 +107,7 @@ export class ThreadList {
       this.error.value = reasonOf(cause);
     }
     if (signal.aborted || document.hidden) return;
-    const wait = Math.max(EVERY, (performance.now() - began) * SHARE);
+    const wait = Math.min(LONGEST, Math.max(EVERY, (performance.now() - began) * SHARE));
     this.#timer = setTimeout(() => this.#look(), wait);
   }
 

@@ -109,7 +109,7 @@ export function Field({ name, schema, isRequired, value, onChange }: FieldProps)
       ) : plain.type === "string" || typeof plain.default === "string" ? (
         <textarea
           {...shared}
-          rows={1}
+          rows={typeof value === "string" ? Math.min(8, value.split("\n").length) : 1}
           value={typeof value === "string" ? value : ""}
           placeholder={typeof plain.default === "string" ? plain.default : ""}
           onInput={({ currentTarget }) =>
@@ -154,6 +154,8 @@ interface JsonFieldProps {
   readonly label?: string;
   /** A text that is no JSON is refused, not taken as it stands. */
   readonly isStrict?: boolean;
+  /** It has become none, where that is to be told apart from nothing. */
+  readonly onWrong?: () => void;
 }
 
 /** JSON, or a text as it stands where it is none. */
@@ -165,6 +167,7 @@ export function JsonField({
   rows = 1,
   label,
   isStrict = false,
+  onWrong,
 }: JsonFieldProps) {
   const [text, setText] = useState(() => textOf(value, isStrict));
   const [wrong, setWrong] = useState<string | null>(null);
@@ -184,6 +187,7 @@ export function JsonField({
           const found = parsed(currentTarget.value, isStrict);
           setWrong(found.wrong);
           if (found.wrong === null) onChange(found.value);
+          else if (onWrong !== undefined) onWrong();
           else if (isStrict) onChange(undefined);
         }}
       />

@@ -3,10 +3,13 @@ import { Copy } from "../parts/copy.tsx";
 import { Diff } from "../parts/diff.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { lasting, Status } from "../parts/status.tsx";
+import type { Run } from "../api/records.ts";
+import { Replay } from "./replay.tsx";
 import { LogLines } from "./log-lines.tsx";
 
 interface DetailProps {
   readonly trace: Trace;
+  readonly run: Run;
   /** Null: the superstep as a whole. */
   readonly task: Task | null;
   readonly step: number;
@@ -14,9 +17,10 @@ interface DetailProps {
 }
 
 /** What a task took and gave, or what a superstep changed. */
-export function Detail({ trace, task, step, onClose }: DetailProps) {
+export function Detail({ trace, run, task, step, onClose }: DetailProps) {
   const states = trace.stepsOf(task?.ns ?? "");
-  const before = states.findLast((state) => state.step < step)?.values;
+  const from = states.findLast((state) => state.step < step);
+  const before = from?.values;
   const after = states.find((state) => state.step === step)?.values;
   const said = (task?.messages ?? []).map((id) => trace.messages.get(id)).filter((one) => one !== undefined);
   return (
@@ -29,6 +33,7 @@ export function Detail({ trace, task, step, onClose }: DetailProps) {
           ✕
         </button>
       </div>
+      {from !== undefined && from.ns === "" && <Replay run={run} from={from} />}
       {task !== null && (
         <>
           <p class="dim">

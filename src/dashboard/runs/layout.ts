@@ -33,6 +33,19 @@ export function groupsOf({ tasks }: Trace): readonly Group[] {
   return [...groups].toSorted(([a], [b]) => a - b).map(([step, lines]) => ({ step, lines }));
 }
 
+/** The task that took longest, of those that ran no graph of their own; null where fewer than two have ended. */
+export function slowestOf(groups: readonly Group[]): Task | null {
+  const lines = groups.flatMap((group) => group.lines);
+  const leaves = lines.filter(({ depth }, i) => (lines[i + 1]?.depth ?? 0) <= depth);
+  const ended = leaves.map(({ task }) => task).filter((task) => tookOf(task) !== null);
+  if (ended.length < 2) return null;
+  return ended.reduce((slowest, task) => ((tookOf(task) ?? 0) > (tookOf(slowest) ?? 0) ? task : slowest));
+}
+
+/** Milliseconds; null while it has not ended. */
+export const tookOf = ({ begunAt, endedAt }: Task): number | null =>
+  begunAt === null || endedAt === null ? null : endedAt - begunAt;
+
 export interface Range {
   readonly from: number;
   readonly to: number;

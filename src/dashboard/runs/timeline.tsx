@@ -6,7 +6,8 @@ import type { Task } from "../live/trace.ts";
 import { Empty } from "../parts/empty.tsx";
 import { lasting } from "../parts/status.tsx";
 import { Detail } from "./detail.tsx";
-import { type Group, groupsOf, holds, type Range, rangeOf, ticksOf } from "./layout.ts";
+import { Findings } from "./findings.tsx";
+import { type Group, groupsOf, holds, type Range, rangeOf, slowestOf, ticksOf } from "./layout.ts";
 
 const MOST_ZOOM = 64;
 
@@ -20,6 +21,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
   const { query } = route.value;
   const groups = groupsOf(trace);
   const all = groups.flatMap(({ lines }) => lines.map(({ task }) => task));
+  const slowest = slowestOf(groups);
   const found = text === "" ? all : all.filter((task) => holds(trace, task, text));
   const step = query.get("step");
   const chosen = all.find(({ id }) => id === query.get("task")) ?? null;
@@ -78,6 +80,12 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
             </button>
           </div>
         </div>
+        <Findings
+          failed={all.findLast(({ status }) => status === "failed") ?? null}
+          error={trace.error}
+          slowest={slowest}
+          onChoose={choose}
+        />
         {groups.length === 0 ? (
           <Empty
             title={
@@ -100,6 +108,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
                 now={clock}
                 chosen={chosen}
                 isChosen={chosen === null && step === String(group.step)}
+                slowest={slowest}
                 isDim={(task) => text !== "" && !found.includes(task)}
                 onChoose={choose}
                 onStep={() => refine({ step: group.step, task: null })}
@@ -107,15 +116,11 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
             ))}
           </div>
         )}
-        {trace.error !== null && (
-          <p class="failure" role="alert">
-            {trace.error.error}: {trace.error.message}
-          </p>
-        )}
       </div>
       {(chosen !== null || step !== null) && (
         <Detail
           trace={trace}
+          run={run}
           task={chosen}
           step={chosen?.step ?? Number(step)}
           onClose={() => choose(null)}
@@ -148,12 +153,14 @@ interface SuperstepProps {
   readonly now: number;
   readonly chosen: Task | null;
   readonly isChosen: boolean;
+  readonly slowest: Task | null;
   readonly isDim: (task: Task) => boolean;
   readonly onChoose: (task: Task) => void;
   readonly onStep: () => void;
 }
 
-function Superstep({ group, range, zoom, now, chosen, isChosen, isDim, onChoose, onStep }: SuperstepProps) {
+function Superstep(props: SuperstepProps) {
+  const { group, range, zoom, now, chosen, isChosen, slowest, isDim, onChoose, onStep } = props;
   const length = range.to - range.from;
   return (
     <section class="superstep" aria-label={`Superstep ${group.step}`}>
@@ -180,6 +187,7 @@ function Superstep({ group, range, zoom, now, chosen, isChosen, isDim, onChoose,
               <span class={`dot ${task.status}`} />
               <span class="name">{task.name}</span>
               <span class="unseen">{task.status}</span>
+              {task === slowest && <span class="badge">slowest</span>}
               {task.tries > 1 && <span class="tries">×{task.tries}</span>}
               <span class="took">{took ?? task.status}</span>
             </span>

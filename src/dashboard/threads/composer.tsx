@@ -6,12 +6,14 @@ import type { ThreadWatch } from "../live/thread-watch.ts";
 import { useAssistants } from "../parts/assistants.ts";
 import { useResource } from "../parts/resource.ts";
 import { Answers } from "./answers.tsx";
+import { Edit } from "./edit.tsx";
 import { RunForm } from "./run-form.tsx";
 
 /** What a person can say next: an answer where one is waited for, else the input of a new run. */
 export function Composer({ watch, state }: { readonly watch: ThreadWatch; readonly state: ThreadState }) {
   const assistants = useAssistants();
   const [isOther, setOther] = useState(false);
+  const [isEditing, setEditing] = useState(false);
   const { metadata = {} } = watch.record.value ?? {};
   const isBusy = watch.runs.value.some((run) => !isDone(run));
   const asked = isBusy ? [] : interruptsOf(state);
@@ -56,18 +58,30 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
               {watch.record.value?.status === "error" ? "It failed before" : "It pauses before"}{" "}
               <strong>{state.next.join(", ")}</strong>.
             </p>
+            <button type="button" onClick={() => setEditing(true)}>
+              Edit state
+            </button>
             <button
               type="button"
               class="primary"
               onClick={() => void start({ assistant_id: own, input: null })}
             >
-              Go on
+              Resume
             </button>
           </div>
         )}
         <button type="button" class="quiet link" onClick={() => setOther(true)}>
           Start another run instead
         </button>
+        {isEditing && (
+          <Edit
+            thread={watch.id}
+            values={state.values}
+            checkpoint={state.checkpoint?.checkpoint_id ?? ""}
+            onStored={() => watch.refresh()}
+            onClose={() => setEditing(false)}
+          />
+        )}
       </section>
     );
   return (

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { getThread, listAssistants } from "../api/client.ts";
-import { THREAD_STATUSES, type ThreadRow, type ThreadStatus } from "../api/records.ts";
+import { type Order, THREAD_STATUSES, type ThreadRow, type ThreadStatus } from "../api/records.ts";
 import { go, route, to, toThread } from "../app/route.ts";
 import { ThreadList } from "../live/thread-list.ts";
 import { Empty, Failure } from "../parts/empty.tsx";
@@ -9,20 +9,21 @@ import { Age, shortId } from "../parts/status.tsx";
 import { Rows } from "./rows.tsx";
 import { filterOf } from "./search.ts";
 
-/** All threads, the latest first, as they are now. */
+/** All threads as they are now, the latest or the oldest change first. */
 export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }) {
   const list = useMemo(() => new ThreadList(), []);
   useEffect(() => () => list.close(), []);
   const [text, setText] = useState("");
   const [status, setStatus] = useState<ThreadStatus | "">("");
   const [graph, setGraph] = useState("");
+  const [order, setOrder] = useState<Order>("latest");
   const assistants = useResource(listAssistants, []);
   const graphs = [...new Set((assistants.value ?? []).map(({ graph_id }) => graph_id))].toSorted();
   const filter = filterOf({ text, status, graph });
   useEffect(() => {
-    const timer = setTimeout(() => list.filter(filter), 150);
+    const timer = setTimeout(() => list.filter(filter, order), 150);
     return () => clearTimeout(timer);
-  }, [JSON.stringify(filter)]);
+  }, [JSON.stringify(filter), order]);
   const total = list.total.value;
   const isFiltered = Object.keys(filter).length > 0;
   return (
@@ -30,6 +31,14 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
       <div class="tools">
         <div class="bar">
           <h1>Threads {total !== null && <span class="count">{total.toLocaleString("en")}</span>}</h1>
+          <select
+            aria-label="Order"
+            value={order}
+            onChange={({ currentTarget }) => setOrder(currentTarget.value as Order)}
+          >
+            <option value="latest">latest first</option>
+            <option value="oldest">oldest first</option>
+          </select>
           <a class="button primary" href={to(["new"])}>
             New
           </a>
@@ -96,11 +105,12 @@ async function jump(id: string): Promise<void> {
 }
 
 function Row({ thread, isChosen }: { readonly thread: ThreadRow; readonly isChosen: boolean }) {
-  const { thread_id: id, status, metadata, updated_at } = thread;
+  const { thread_id: id, status, metadata, updated_at, error } = thread;
   const graph = typeof metadata["graph_id"] === "string" ? metadata["graph_id"] : "no run yet";
   const title = [metadata["title"], metadata["name"]].find((one) => typeof one === "string") as
     | string
     | undefined;
+  const why = error === undefined ? undefined : `${error.error}: ${error.message}`;
   const tab = route.value.path[2] === undefined ? route.value.query.get("tab") : null;
   return (
     <a
@@ -110,7 +120,10 @@ function Row({ thread, isChosen }: { readonly thread: ThreadRow; readonly isChos
     >
       <span class={`dot ${status}`} aria-hidden="true" />
       <span class="name">{title ?? graph}</span>
-      <span class="what">{status}</span>
+      <span class="what" title={why}>
+        {status}
+        {why !== undefined && `: ${why}`}
+      </span>
       <code class="id">…{shortId(id)}</code>
       <Age since={updated_at} />
     </a>

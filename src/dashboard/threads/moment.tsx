@@ -1,14 +1,13 @@
 import { useState } from "preact/hooks";
-import { startRun, updateState } from "../api/client.ts";
+import { startRun } from "../api/client.ts";
 import type { ThreadState } from "../api/records.ts";
 import { refine, toRun } from "../app/route.ts";
 import { attempt, tell } from "../app/session.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
-import { Dialog } from "../parts/confirm.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { Diff } from "../parts/diff.tsx";
-import { JsonField } from "../parts/form.tsx";
 import { JsonTree } from "../parts/json.tsx";
+import { Edit } from "./edit.tsx";
 
 interface MomentProps {
   readonly watch: ThreadWatch;
@@ -95,67 +94,18 @@ export function Moment({ watch, state, states }: MomentProps) {
         <h4>State</h4>
         <JsonTree value={values} open={2} />
       </section>
-      {isEditing && <Edit watch={watch} state={state} onClose={() => setEditing(false)} />}
+      {isEditing && (
+        <Edit
+          thread={watch.id}
+          values={values}
+          checkpoint={idOf(state)}
+          onStored={() => {
+            watch.refresh();
+            refine({ at: null });
+          }}
+          onClose={() => setEditing(false)}
+        />
+      )}
     </article>
-  );
-}
-
-function Edit({ watch, state, onClose }: { watch: ThreadWatch; state: ThreadState; onClose: () => void }) {
-  const [values, setValues] = useState<unknown>({});
-  const [asNode, setAsNode] = useState("");
-  const save = () =>
-    attempt(async () => {
-      await updateState(watch.id, {
-        values,
-        checkpoint_id: idOf(state),
-        ...(asNode !== "" && { as_node: asNode }),
-      });
-      tell("The state is stored.");
-      watch.refresh();
-      refine({ at: null });
-      onClose();
-    });
-  return (
-    <Dialog title="Edit the state" wide onClose={onClose}>
-      <p class="dim">
-        An update, as a node would return it: lists are added to, other keys are replaced. It makes a new
-        state after this one, and leaves what was.
-      </p>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        <label for="edit-values">Update</label>
-        <JsonField
-          id="edit-values"
-          value={undefined}
-          isStrict
-          rows={6}
-          placeholder={'{"topic": "coffee"}'}
-          onChange={setValues}
-        />
-        <label for="edit-node">As the node (decides what runs next)</label>
-        <input
-          id="edit-node"
-          value={asNode}
-          placeholder="the one that wrote last"
-          onInput={({ currentTarget }) => setAsNode(currentTarget.value)}
-        />
-        <div class="bar end">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button class="primary" disabled={values === undefined}>
-            Store
-          </button>
-        </div>
-        <details class="more">
-          <summary>The state as it is</summary>
-          <JsonTree value={state.values} open={2} />
-        </details>
-      </form>
-    </Dialog>
   );
 }

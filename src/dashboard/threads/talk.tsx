@@ -24,6 +24,7 @@ export function TalkTab({ watch }: { readonly watch: ThreadWatch }) {
     said.flatMap((message) => message.calls.map((call) => [call.id, call.name] as const)),
   );
   const end = useFollow([said.length, coming.map(({ text }) => text.length).join(), latest?.status]);
+  const why = trace?.error ?? watch.record.value?.error ?? null;
   const isEmpty = said.length === 0 && coming.length === 0 && Object.keys(rest).length === 0;
   return (
     <div class="talk">
@@ -62,11 +63,8 @@ export function TalkTab({ watch }: { readonly watch: ThreadWatch }) {
         {latest?.status === "error" && (
           <div class="failure" role="alert">
             <span>
-              The last run failed
-              {trace?.error === undefined || trace.error === null
-                ? ""
-                : `: ${trace.error.error}: ${trace.error.message}`}
-              . <a href={toRun(watch.id, latest.run_id)}>Look at it</a>
+              The last run failed{why === null ? "" : `: ${why.error}: ${why.message}`}.{" "}
+              <a href={toRun(watch.id, latest.run_id)}>See where</a>
             </span>
           </div>
         )}

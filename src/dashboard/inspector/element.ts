@@ -1,0 +1,7 @@
+/** An element with a text in it. */
+export function text(tag: string, content: string, className = ""): HTMLElement {
+  const element = document.createElement(tag);
+  element.textContent = content;
+  element.className = className;
+  return element;
+}

@@ -1,0 +1,119 @@
+import { litBy } from "./chart.ts";
+import { Drawing, markArrows } from "./draw.ts";
+import { text } from "./element.ts";
+import { type Actor, nameOf, said } from "./model.ts";
+import { furtherOf, walked, type Way } from "./taken.ts";
+import { Zoom } from "./zoom.ts";
+
+/** The places for charts on the page, in order. */
+const SLOTS = ["chosen", "graph", "run", "thread"] as const;
+export type Slot = (typeof SLOTS)[number];
+
+/** A chart on the page, of whichever actor stands there. */
+interface Figure {
+  readonly element: HTMLElement;
+  readonly zoom: Zoom;
+  /** What tells the chart that is drawn from others. */
+  definition: string;
+  svg: SVGSVGElement | null;
+}
+
+interface Events {
+  drawn(): void;
+  failed(cause: unknown): void;
+}
+
+/** The charts of the inspector, lit as their actors stand. */
+export class Figures {
+  readonly #root: HTMLElement;
+  readonly #wide: HTMLElement;
+  readonly #events: Events;
+  readonly #drawing = new Drawing("inspector/elk-worker.js");
+  readonly #figures = new Map<Slot, Figure>();
+
+  /** `wide`: for the thread's chart, which is much wider than the others. */
+  constructor(root: HTMLElement, wide: HTMLElement, events: Events) {
+    this.#root = root;
+    this.#wide = wide;
+    this.#events = events;
+  }
+
+  drop(slot: Slot): void {
+    this.#figures.get(slot)?.zoom.close();
+    this.#figures.get(slot)?.element.remove();
+    this.#figures.delete(slot);
+  }
+
+  /** `ways`: where it has gone. */
+  show(slot: Slot, actor: Actor, ways: readonly Way[]): void {
+    const figure = this.#figures.get(slot) ?? this.#add(slot);
+    const { element } = figure;
+    const { tags = [] } = actor.message.snapshot ?? {};
+    const words = said(actor);
+    const says = tags.length === 0 ? words : `${words} (${tags.join(", ")})`;
+    element
+      .querySelector("figcaption")
+      ?.replaceChildren(text("strong", nameOf(actor)), text("span", says, "state"));
+    element.dataset["actor"] = actor.id;
+    const gone = walked(actor.chart, ways);
+    const definition = `${actor.definition} ${furtherOf(gone.chart, actor.chart)}`;
+    if (figure.definition !== definition) {
+      figure.definition = definition;
+      this.#drawing.draw(gone.chart, definition).then(
+        (svg) => {
+          if (figure.definition !== definition) return;
+          figure.svg = svg;
+          element.querySelector(".scroll")?.replaceChildren(svg);
+          this.#events.drawn();
+        },
+        (cause: unknown) => this.#events.failed(cause),
+      );
+    }
+    if (figure.svg === null) return;
+    light(figure.svg, actor, `${nameOf(actor)}: ${says}`);
+    markArrows(figure.svg, gone);
+    figure.zoom.show();
+  }
+
+  #add(slot: Slot): Figure {
+    const element = document.createElement("figure");
+    element.dataset["slot"] = slot;
+    const scroll = document.createElement("div");
+    scroll.className = "scroll";
+    scroll.tabIndex = 0;
+    scroll.append(text("p", "Drawing…", "state"));
+    const zoom = new Zoom(scroll);
+    const head = document.createElement("div");
+    head.className = "bar";
+    head.append(document.createElement("figcaption"), zoom.bar);
+    element.append(head, scroll);
+    const root = slot === "thread" ? this.#wide : this.#root;
+    const after = SLOTS.slice(SLOTS.indexOf(slot) + 1).map((name) => this.#figures.get(name)?.element);
+    root.insertBefore(element, after.find((one) => one?.parentElement === root) ?? null);
+    const figure: Figure = { element, zoom, definition: "", svg: null };
+    this.#figures.set(slot, figure);
+    return figure;
+  }
+}
+
+const MARKS = ["running", "interrupted", "failed"] as const;
+
+/** How the states that it is in are marked. */
+function markOf(actor: Actor): (typeof MARKS)[number] {
+  const { tags = [], status } = actor.message.snapshot ?? {};
+  const words = said(actor);
+  if (status === "error" || tags.includes("failed") || ["error", "failed", "timeout"].includes(words))
+    return "failed";
+  return tags.length > 0 || words === "interrupted" ? "interrupted" : "running";
+}
+
+function light(svg: SVGSVGElement, actor: Actor, label: string): void {
+  const lit = litBy(actor.chart, actor.message.snapshot?.value);
+  const mark = markOf(actor);
+  for (const group of svg.querySelectorAll<SVGElement>("[data-state]")) {
+    const isLit = lit.has(Number(group.dataset["state"]));
+    group.classList.toggle("lit", isLit);
+    for (const one of MARKS) group.classList.toggle(one, isLit && one === mark);
+  }
+  svg.setAttribute("aria-label", label);
+}

@@ -1,0 +1,74 @@
+import type { ThreadState } from "../api/records.ts";
+import { Refused, read } from "../server.ts";
+import type { Step } from "./model.ts";
+import type { Way } from "./taken.ts";
+
+/** States that are looked at. */
+const MOST = 60;
+
+type State = Pick<ThreadState, "next" | "metadata" | "created_at" | "checkpoint" | "parent_checkpoint">;
+
+/** What a thread has done before anybody looked. */
+export interface Past {
+  /** The steps of its graph, oldest first. */
+  readonly steps: readonly Step[];
+  /** Where its graph has gone since its last input. */
+  readonly way: Way;
+  /** Why its last run failed. */
+  readonly error: { readonly error: string; readonly message: string } | null;
+  readonly isMissing: boolean;
+}
+
+export const NOTHING: Past = { steps: [], way: [], error: null, isMissing: false };
+
+export async function pastOf(thread: string): Promise<Past> {
+  try {
+    const select = ["next", "metadata", "created_at", "checkpoint", "parent_checkpoint"];
+    const [record, states] = await Promise.all([
+      read<{ readonly error?: Past["error"] }>(`threads/${encodeURIComponent(thread)}`),
+      read<readonly State[]>(`threads/${encodeURIComponent(thread)}/history`, {
+        body: { limit: MOST, select },
+      }),
+    ]);
+    const line = lineOf(states);
+    return { steps: line.map(stepOf), way: wayOf(line), error: record.error ?? null, isMissing: false };
+  } catch (cause) {
+    const isMissing = cause instanceof Refused && (cause.status === 404 || cause.status === 422);
+    return { ...NOTHING, isMissing };
+  }
+}
+
+const idOf = ({ checkpoint }: State): string => checkpoint?.checkpoint_id ?? "";
+
+/** The states that led to the latest one, oldest first: those of other branches are left out. */
+function lineOf(states: readonly State[]): readonly State[] {
+  const line: State[] = [];
+  let [at] = states;
+  while (at !== undefined) {
+    line.unshift(at);
+    const parent: string | undefined = at.parent_checkpoint?.checkpoint_id;
+    at = parent === undefined ? undefined : states.find((one) => idOf(one) === parent);
+  }
+  return line;
+}
+
+/** What a state is followed by; at the end of the graph, that. */
+const nextOf = ({ next }: State): readonly string[] => (next.length === 0 ? ["__end__"] : next);
+
+function wayOf(line: readonly State[]): Way {
+  const begun = line.findLastIndex(({ metadata }) => metadata["source"] === "input");
+  const since = line.slice(Math.max(0, begun)).filter(({ metadata }) => metadata["source"] !== "update");
+  return since.map(nextOf);
+}
+
+function stepOf(state: State, i: number): Step {
+  const { metadata, created_at } = state;
+  return {
+    seq: i,
+    at: Date.parse(created_at ?? ""),
+    actor: `graph ${String(metadata["graph_id"] ?? "")}`,
+    kind: "graph",
+    event: `${String(metadata["source"])} ${String(metadata["step"])}`,
+    words: nextOf(state).join(" + "),
+  };
+}

@@ -1,0 +1,98 @@
+/** What a chart is shrunk to at most, to fit the width of its box. */
+const SMALLEST = 0.5;
+/** A step of the buttons, and how large a chart gets. */
+const FACTOR = 1.3;
+const LARGEST = 3;
+
+/** Shows a chart whole in its box, or larger; where it does not fit, what is lit is kept in sight. */
+export class Zoom {
+  /** The buttons. */
+  readonly bar: HTMLElement;
+  readonly #box: HTMLElement;
+  readonly #watch: ResizeObserver;
+  /** Null: whole. */
+  #scale: number | null = null;
+  #lit = "";
+
+  constructor(box: HTMLElement) {
+    this.#box = box;
+    this.bar = document.createElement("div");
+    this.bar.className = "zoom";
+    this.bar.setAttribute("role", "group");
+    this.bar.setAttribute("aria-label", "Zoom");
+    const button = (text: string, label: string, act: () => void) => {
+      const made = document.createElement("button");
+      made.type = "button";
+      made.className = "quiet";
+      made.textContent = text;
+      made.setAttribute("aria-label", label);
+      made.addEventListener("click", act);
+      this.bar.append(made);
+    };
+    button("−", "Zoom out", () => this.#to(this.#now / FACTOR));
+    button("Fit", "Fit", () => this.#to(null));
+    button("+", "Zoom in", () => this.#to(this.#now * FACTOR));
+    this.#watch = new ResizeObserver(() => this.#size());
+    this.#watch.observe(box);
+  }
+
+  close(): void {
+    this.#watch.disconnect();
+  }
+
+  /** The chart, or what is lit in it, may have changed. */
+  show(): void {
+    this.#size();
+    const lit = this.#box.querySelectorAll<SVGElement>(".lit");
+    const key = [...lit].map(({ dataset }) => dataset["state"]).join();
+    if (key === this.#lit) return;
+    this.#lit = key;
+    this.#follow(lit[lit.length - 1]);
+  }
+
+  get #svg(): SVGSVGElement | null {
+    return this.#box.querySelector("svg");
+  }
+
+  get #now(): number {
+    return this.#scale ?? this.#fitting();
+  }
+
+  #fitting(): number {
+    const { width = 1 } = this.#svg?.viewBox.baseVal ?? {};
+    const style = getComputedStyle(this.#box);
+    const room = this.#box.clientWidth - Number.parseFloat(style.paddingLeft) * 2;
+    return Math.max(SMALLEST, Math.min(1, room / width));
+  }
+
+  #to(scale: number | null): void {
+    this.#box.classList.toggle("zoomed", scale !== null);
+    this.#scale = scale === null ? null : Math.min(LARGEST, Math.max(SMALLEST / 2, scale));
+    this.#lit = "";
+    this.show();
+  }
+
+  #size(): void {
+    const svg = this.#svg;
+    if (svg === null || this.#box.clientWidth === 0) return;
+    const { width, height } = svg.viewBox.baseVal;
+    const scale = this.#now;
+    svg.style.width = `${Math.floor(width * scale)}px`;
+    svg.style.height = `${Math.floor(height * scale)}px`;
+  }
+
+  #follow(element: SVGElement | undefined): void {
+    if (element === undefined) return;
+    const [inner, outer] = [element.getBoundingClientRect(), this.#box.getBoundingClientRect()];
+    const isIn =
+      inner.left >= outer.left &&
+      inner.right <= outer.right &&
+      inner.top >= outer.top &&
+      inner.bottom <= outer.bottom;
+    if (isIn) return;
+    this.#box.scrollBy({
+      left: inner.left + inner.width / 2 - (outer.left + outer.width / 2),
+      top: inner.top + inner.height / 2 - (outer.top + outer.height / 2),
+    });
+  }
+}

@@ -1,0 +1,42 @@
+import { useState } from "preact/hooks";
+import { startRun } from "../api/client.ts";
+import type { Json, Run } from "../api/records.ts";
+import { go } from "../app/route.ts";
+import { attempt, tell } from "../app/session.ts";
+import type { Step } from "../live/trace.ts";
+import { Change, storeUpdate } from "../threads/edit.tsx";
+
+/** Runs a superstep, and what follows it, once more on a branch of its own: with the state that it took, or another. */
+export function Replay({ run, from }: { readonly run: Run; readonly from: Step }) {
+  const [isOpen, setOpen] = useState(false);
+  const { thread_id: thread, assistant_id } = run;
+  const replay = (update: Json, asNode: string) =>
+    attempt(async () => {
+      const isSame = Object.keys(update).length === 0 && asNode === "";
+      const checkpoint_id = isSame
+        ? from.checkpoint
+        : await storeUpdate(thread, from.checkpoint, update, asNode);
+      const request = { assistant_id, input: null, checkpoint_id, stream_subgraphs: true };
+      const { run_id } = await startRun(thread, { ...request, multitask_strategy: "enqueue" });
+      tell("It runs from there.");
+      setOpen(false);
+      go(["threads", thread, "runs", run_id]);
+    });
+  return (
+    <p>
+      <button type="button" onClick={() => setOpen(true)}>
+        Replay from here…
+      </button>
+      {isOpen && (
+        <Change
+          title={`Replay from step ${from.step + 1}`}
+          hint="What it takes is the state before it: change that, or leave it as it is. The thread goes on from the new branch, and keeps what was."
+          values={from.values}
+          submit="Replay"
+          onSubmit={replay}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </p>
+  );
+}

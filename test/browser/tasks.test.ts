@@ -1,0 +1,154 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { graph, list, reduce, value } from "../../src/index.ts";
+import { serve } from "../e2e/support/server.ts";
+import { newThread, post } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+/** Milliseconds ahead of the real clock. */
+let ahead = 0;
+const now = () => Date.now() + ahead;
+const mono = () => performance.now() + ahead;
+
+/** A payment of a negative amount fails. */
+const pay = graph({
+  state: { amount: value(0), receipt: value<string>(), log: list<string>() },
+  nodes: {
+    check: async (_, ctx) => {
+      ctx.log.info("checking the amount");
+      return { log: ["checked"] };
+    },
+    charge: async ({ amount }) => {
+      if (amount < 0) throw new RangeError(`cannot charge ${amount}`);
+      return { receipt: `paid ${amount}`, log: ["charged"] };
+    },
+  },
+  edges: { start: "check", check: "charge" },
+});
+
+const approve = graph({
+  state: { topic: value(""), log: list<string>() },
+  nodes: {
+    ask: async ({ topic }, ctx) => {
+      const schema = z.object({ ok: z.boolean() });
+      const { ok } = await ctx.interrupt({ question: `May ${topic} go out?` }, { schema });
+      return { log: [ok ? "out" : "kept"] };
+    },
+  },
+  edges: { start: "ask" },
+});
+
+/** The second of three steps takes much longer than the others. */
+const count = graph({
+  state: { word: value(""), total: reduce(z.number().default(0), (a, b) => a + b) },
+  nodes: {
+    read: async () => ({ total: 1 }),
+    measure: async ({ word }) => {
+      ahead += 4_000;
+      return { total: word.length };
+    },
+    tell: async () => ({ total: 100 }),
+  },
+  edges: { start: "read", read: "measure", measure: "tell" },
+});
+
+const graphs = { pay, approve, count };
+const server = () => serve({ graphs, clock: { now, mono } });
+
+async function run(url: string, assistant_id: string, input: object): Promise<string> {
+  const thread = await newThread(url);
+  await post(`${url}/threads/${thread}/runs/wait`, { assistant_id, input });
+  return thread;
+}
+
+const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name });
+
+/** Each is done by what the page says alone, as who sees it for the first time would. */
+describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("finds yesterday's failed run, and why it failed; fixes its state and resumes it", async () => {
+    ahead = -86_400_000;
+    const app = await server();
+    await run(app.url, "pay", { amount: 5 });
+    const failed = await run(app.url, "pay", { amount: -5 });
+    ahead = 0;
+    await run(app.url, "pay", { amount: 6 });
+    await run(app.url, "approve", { topic: "tea" });
+    const { page, wrong } = await opened(await browser(), app.url);
+    const threads = page.getByRole("list", { name: /threads/ });
+    await threads.getByRole("link").nth(3).waitFor();
+
+    await page.getByLabel("Status", { exact: true }).selectOption("error");
+    await expect.poll(() => threads.getByRole("link").count()).toBe(1);
+    const row = threads.getByRole("link");
+    expect(await row.innerText()).toContain("RangeError: cannot charge -5");
+    expect(await row.innerText()).toContain("1d");
+    await row.click();
+    expect(page.url()).toContain(failed);
+    await page.getByText("The last run failed: RangeError: cannot charge -5").waitFor();
+    await page.getByRole("link", { name: "See where" }).click();
+    await button(page, "Show where").click();
+    const task = page.getByRole("complementary", { name: "Task charge" });
+    await task.waitFor();
+    expect(await task.getByLabel("Where it failed").innerText()).toMatch(/RangeError.*tasks\.test\.ts/s);
+
+    await page.getByRole("link", { name: "Thread", exact: true }).click();
+    await page.getByText("It failed before charge").waitFor();
+    await button(page, "Edit state").click();
+    await page.getByLabel("amount").fill("5");
+    await button(page, "Store").click();
+    await button(page, "Resume").click();
+    await page.getByText("paid 5").waitFor();
+    await expect.poll(() => page.innerText(".head .status")).toBe("idle");
+    expect(wrong).toEqual([]);
+  });
+
+  test("answers the oldest open interrupt", async () => {
+    ahead = -600_000;
+    const app = await server();
+    for (const topic of ["the oldest", "a later one", "the latest"]) {
+      await run(app.url, "approve", { topic });
+      ahead += 60_000;
+    }
+    await run(app.url, "pay", { amount: 1 });
+    const { page, wrong } = await opened(await browser(), app.url);
+    const threads = page.getByRole("list", { name: /threads/ });
+    await threads.getByRole("link").nth(3).waitFor();
+    await page.getByLabel("Status", { exact: true }).selectOption("interrupted");
+    await page.getByLabel("Order").selectOption("oldest first");
+    await page.getByRole("list", { name: "3 threads" }).waitFor();
+    await threads.getByRole("link").first().click();
+    await page.getByText("May the oldest go out?").waitFor();
+    await page.getByRole("radio", { name: "yes" }).check();
+    await button(page, "Send answer").click();
+    await expect.poll(() => page.innerText(".head .status")).toBe("idle");
+    await page.getByRole("list", { name: "2 threads" }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("finds the slowest node of a run; replays it from step 2 with another input", async () => {
+    const app = await server();
+    const thread = await run(app.url, "count", { word: "four" });
+    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
+    await page.getByRole("link", { name: "Runs" }).click();
+    await page.getByRole("link", { name: /success/ }).click();
+    await button(page, /measure.*slowest/).waitFor();
+    expect(await page.innerText(".findings")).toMatch(/^Slowest node: measure, 4\.\d+ s$/);
+
+    await button(page, "step 2").click();
+    await button(page, "Replay from here").click();
+    await page.getByRole("heading", { name: "Replay from step 2" }).waitFor();
+    await page.getByLabel("word").fill("thirteen");
+    await button(page, "Replay").last().click();
+    await button(page, /^tell done/).click();
+    await page.getByRole("complementary", { name: "Task tell" }).waitFor();
+    // 1 + the length of "thirteen" + 100
+    await expect.poll(() => page.innerText(".detail .diff ins")).toContain('"total": 109');
+    expect(await page.getByRole("region", { name: /Superstep/ }).count()).toBe(2);
+    expect(wrong).toEqual([]);
+  });
+});
