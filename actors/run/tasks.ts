@@ -233,7 +233,6 @@ export class Tasks {
       resumes: call.resumes,
       error: null,
       steps: live.steps,
-      ...(before?.schemas && { schemas: before.schemas }),
     };
     attempt.stage(writes, []);
     return attempt.flush("noted", false);

@@ -1,7 +1,7 @@
 import { plainError, type PlainError } from "../model/errors.ts";
-import type { Interrupt } from "../model/interrupt.ts";
+import type { AnswerSchemas, Interrupt } from "../model/interrupt.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
-import type { AnswerSchemas, NodeCall, TaskOutcome } from "../ports/engine.ts";
+import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Ctx } from "../graph/context.ts";
 import { asAnswer, MOST_QUESTIONS, Paused, taskNs, toInterrupt } from "../graph/interrupts.ts";
 import { jsonSchemaOf } from "../graph/json-schema.ts";

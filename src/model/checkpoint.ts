@@ -1,5 +1,5 @@
 import type { PlainError } from "./errors.ts";
-import type { Interrupt } from "./interrupt.ts";
+import type { AnswerSchemas, Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 import type { Within } from "./start.ts";
 
@@ -87,8 +87,7 @@ export interface TaskWrites {
   readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
   /** The ones that wait for an answer. */
   readonly interrupts: readonly Interrupt[];
-  /** What answers they take, as JSON Schemas by the interrupts' ids, where that is known. */
-  readonly schemas?: { readonly [interrupt: string]: JsonObject };
+  readonly schemas?: AnswerSchemas;
   /** Answers to its interrupts, in the order in which the node asks, in the engine's own form. */
   readonly resumes: readonly unknown[];
   readonly steps: JsonObject;

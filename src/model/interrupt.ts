@@ -1,3 +1,5 @@
+import type { JsonObject } from "./json.ts";
+
 /** What a paused node asks of a human. `ns` is the task's namespace, segments of the form `<node>:<task uuid>`. */
 export interface Interrupt {
   readonly value: unknown;
@@ -10,3 +12,12 @@ export interface Interrupt {
 
 /** Interrupts that wait for an answer, by the id of the root task that raised them. */
 export type Interrupts = { readonly [task: string]: readonly Interrupt[] };
+
+/** What answers interrupts take, as JSON Schemas by the interrupts' ids, where that is known. */
+export type AnswerSchemas = { readonly [interrupt: string]: JsonObject };
+
+/** Questions that wait. */
+export interface Asking {
+  readonly interrupts: readonly Interrupt[];
+  readonly schemas?: AnswerSchemas;
+}

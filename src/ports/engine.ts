@@ -3,7 +3,7 @@ import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
-import type { Interrupt, Interrupts } from "../model/interrupt.ts";
+import type { Asking, Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { Statechart } from "../model/statechart.ts";
@@ -48,9 +48,6 @@ export interface Step {
   readonly values: JsonObject;
 }
 
-/** What answers questions take, as JSON Schemas by the questions' ids, where that is known. */
-export type AnswerSchemas = NonNullable<TaskWrites["schemas"]>;
-
 /** What became of a task's attempt, as the host saw it. */
 export type TaskOutcome =
   | {
@@ -61,11 +58,7 @@ export type TaskOutcome =
       /** By an earlier task, and kept: the body did not run. */
       readonly cached?: true;
     }
-  | {
-      readonly kind: "interrupted";
-      readonly interrupts: readonly Interrupt[];
-      readonly schemas?: AnswerSchemas;
-    }
+  | ({ readonly kind: "interrupted" } & Asking)
   | {
       readonly kind: "failed";
       readonly error: PlainError;
@@ -74,11 +67,7 @@ export type TaskOutcome =
       /** Questions that wait all the same: of a subgraph, of which another task failed. */
       readonly waiting?: readonly Interrupt[];
       /** It failed because answers were refused: the questions that wait (again), and the answers' places in `resumes`. */
-      readonly refused?: {
-        readonly interrupts: readonly Interrupt[];
-        readonly schemas?: AnswerSchemas;
-        readonly places: readonly number[];
-      };
+      readonly refused?: Asking & { readonly places: readonly number[] };
     };
 
 /** Pauses between the tries of a node, in milliseconds. */

@@ -8,10 +8,10 @@ import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
 
-/** Milliseconds ahead of the real clock. */
+/** Milliseconds by which the server is ahead of the real time. */
 let ahead = 0;
 const now = () => Date.now() + ahead;
-const mono = () => performance.now() + ahead;
+const mono = () => performance.now();
 
 /** A payment of a negative amount fails. */
 const pay = graph({
