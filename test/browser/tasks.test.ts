@@ -110,8 +110,9 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
   test("answers the oldest open interrupt", async () => {
     ahead = -600_000;
     const app = await server();
+    const asked: string[] = [];
     for (const topic of ["the oldest", "a later one", "the latest"]) {
-      await run(app.url, "approve", { topic });
+      asked.push(await run(app.url, "approve", { topic }));
       ahead += 60_000;
     }
     await run(app.url, "pay", { amount: 1 });
@@ -121,6 +122,8 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await page.getByLabel("Status", { exact: true }).selectOption("interrupted");
     await page.getByLabel("Order").selectOption("oldest first");
     await page.getByRole("list", { name: "3 threads" }).waitFor();
+    const first = () => threads.getByRole("link").first().getAttribute("href");
+    await expect.poll(first, { timeout: 10_000 }).toContain(asked[0]);
     await threads.getByRole("link").first().click();
     await page.getByText("May the oldest go out?").waitFor();
     await page.getByRole("radio", { name: "yes" }).check();
