@@ -10,7 +10,7 @@ const SERIOUS = `axe.run().then(({ violations }) => violations
   .map(({ id, nodes }) => id + ": " + nodes[0].html))`;
 
 describe.skipIf(isMissing)("the page of the API in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages);
+  beforeAll(buildPages, 60_000);
 
   test("an operation is found, read with its fields, and named by its link; below a prefix, without a key", async () => {
     const { url } = await serve({ mount: "/api", keys: ["sesame"] });

@@ -17,7 +17,7 @@ const HIDE = `Object.defineProperty(document, "visibilityState", { configurable:
 const SHOW = `delete document.visibilityState; document.dispatchEvent(new Event("visibilitychange"));`;
 
 describe.skipIf(isMissing)("the view of the system in a real browser", { timeout: 60_000 }, () => {
-  beforeAll(buildPages);
+  beforeAll(buildPages, 60_000);
 
   test("charts tell what the server is at, as it changes", async () => {
     const { held, waits, open } = gated();

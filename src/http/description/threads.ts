@@ -3,6 +3,7 @@ import { flag, limit, list, text } from "./params.ts";
 import { type Descriptions, json, none, record, records, stream } from "./route.ts";
 
 const count = json(Type.Integer({ minimum: 0 }), "How many there are");
+const object = Type.Record(Type.String(), Type.Unknown());
 const tag = "Threads";
 const state = "Thread state";
 const fields = list("select", "The fields that are wanted, and values.<key> for keys of the state");
@@ -77,14 +78,18 @@ export const threads: Descriptions = {
     summary: "Change the state, as a node would",
     body: "StateUpdate",
     answer: json(
-      Type.Object({ checkpoint: Type.Record(Type.String(), Type.Unknown()) }),
+      Type.Object({
+        checkpoint: object,
+        configurable: object,
+        checkpoint_id: Type.String({ format: "uuid" }),
+      }),
       "The new checkpoint",
     ),
   },
   "GET /threads/:thread_id/interrupts": {
     tag: state,
     summary: "List the questions that wait for an answer, with what each takes for one",
-    answer: json(Type.Array(Type.Record(Type.String(), Type.Unknown()))),
+    answer: json(Type.Array(object)),
   },
   "GET /threads/:thread_id/history": {
     tag: state,
