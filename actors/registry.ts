@@ -1,13 +1,19 @@
-import { createActor } from "./xstate.ts";
 import { ServiceError, threadNotFound } from "../src/model/errors.ts";
 import { isTerminal, type CancelAction, type RunRecord } from "../src/model/run.ts";
-import { newThread, type ThreadKey, type ThreadRecord, type ThreadStart } from "../src/model/thread.ts";
+import {
+  newThread,
+  threadName,
+  type ThreadKey,
+  type ThreadRecord,
+  type ThreadStart,
+} from "../src/model/thread.ts";
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
 import { admit, cancel } from "./thread/admission.ts";
 import { ripen } from "./thread/delaying.ts";
 import { forget } from "./thread/forgetting.ts";
-import { Cell, cellName, type CellOwner } from "./thread/cell.ts";
+import { Cell, type CellOwner } from "./thread/cell.ts";
+import { threadActor } from "./thread/actor.ts";
 import { update } from "./thread/updating.ts";
 import { charts, type Charts } from "./charts.ts";
 import { create } from "./creating.ts";
@@ -54,7 +60,7 @@ export class Registry implements ThreadSystem, CellOwner {
   constructor(deps: SystemDeps) {
     this.#deps = deps;
     this.threads = new Keeping(deps, {
-      alone: (key, work) => this.#making.alone(cellName(key), work),
+      alone: (key, work) => this.#making.alone(threadName(key), work),
       refuseWhenDraining: () => this.#refuseWhenDraining(),
       wake: (key) => this.#wake(key),
       letGo: (cell) => this.#letGo(cell),
@@ -81,7 +87,7 @@ export class Registry implements ThreadSystem, CellOwner {
   // --- the door ---
 
   async create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord> {
-    return this.#making.alone(cellName(key), async () => {
+    return this.#making.alone(threadName(key), async () => {
       this.#refuseWhenDraining();
       return create(this.#deps, key, draft);
     });
@@ -89,7 +95,7 @@ export class Registry implements ThreadSystem, CellOwner {
 
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
     const admitted = () => this.#admit(key, draft);
-    const name = cellName(key);
+    const name = threadName(key);
     if (isShared(draft.create) || this.#making.isUnderWay(name)) return this.#making.alone(name, admitted);
     return admitted();
   }
@@ -114,7 +120,7 @@ export class Registry implements ThreadSystem, CellOwner {
       this.#refuseWhenDraining();
       return update(await this.#wake(key), draft);
     };
-    const name = cellName(key);
+    const name = threadName(key);
     return this.#making.isUnderWay(name) ? this.#making.alone(name, updated) : updated();
   }
 
@@ -123,7 +129,7 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   ended(key: ThreadKey, run: string): Promise<RunEnd> {
-    const cell = this.#cells.get(cellName(key));
+    const cell = this.#cells.get(threadName(key));
     if (cell?.runs.has(run) || cell?.delayed.has(run)) return this.#waiters.wait(run);
     return Promise.resolve(
       andThen(this.#deps.journal.run(key, run), (record) => {
@@ -135,7 +141,7 @@ export class Registry implements ThreadSystem, CellOwner {
 
   async cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void> {
     const record = await this.#deps.journal.run(key, run);
-    const live = this.#cells.get(cellName(key));
+    const live = this.#cells.get(threadName(key));
     if (record === undefined && live?.runs.has(run) !== true && live?.delayed.has(run) !== true) {
       throw new ServiceError("run.not_found", "Run not found");
     }
@@ -150,12 +156,12 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   isRunning(key: ThreadKey, run: string): boolean {
-    const cell = this.#cells.get(cellName(key));
+    const cell = this.#cells.get(threadName(key));
     return cell?.attempt?.id === run && cell.attempt.actor !== undefined;
   }
 
   positionOf(key: ThreadKey, run: string): number | undefined {
-    return this.gate.positionIn(this.#cells.get(cellName(key))?.record.queue ?? [], run);
+    return this.gate.positionIn(this.#cells.get(threadName(key))?.record.queue ?? [], run);
   }
 
   async recover(): Promise<void> {
@@ -233,7 +239,7 @@ export class Registry implements ThreadSystem, CellOwner {
     cell.actor?.send({ type: "GIVE.UP" });
     cell.actor?.stop();
     if (!this.draining && cell.runs.size > 0) {
-      const isMoot = () => this.draining || this.#cells.has(cellName(cell.key));
+      const isMoot = () => this.draining || this.#cells.has(threadName(cell.key));
       retake(this.#deps.scheduler, () => this.#wake(cell.key), isMoot);
     }
   }
@@ -242,7 +248,7 @@ export class Registry implements ThreadSystem, CellOwner {
 
   /** `start`: how the thread begins where there is none. @throws ServiceError `thread.not_found` without it */
   #wake(key: ThreadKey, start?: ThreadStart): Eventually<Cell> {
-    const name = cellName(key);
+    const name = threadName(key);
     const live = this.#cells.get(name) ?? this.#waking.get(name);
     if (live !== undefined) return live;
     const cell = andThen(this.#deps.journal.thread(key), (stored) => {
@@ -263,16 +269,8 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   #live(cell: Cell): Cell {
-    const { record, key } = cell;
-    const name = cellName(key);
-    const { thread } = this.#charts;
-    const input = { thread: name, active: record.active, queue: record.queue, rest: record.rest };
-    // At rest it need not walk there.
-    const options =
-      cell.runs.size === 0
-        ? { input, clock: this.#timers, snapshot: thread.resting(input) }
-        : { input, clock: this.#timers };
-    const actor = createActor(thread, options);
+    const name = threadName(cell.key);
+    const actor = threadActor(this.#charts.thread, cell, name, this.#timers);
     actor.subscribe({ error: (cause) => cell.giveUp(cause) });
     cell.actor = actor;
     this.#cells.set(name, cell);
@@ -290,7 +288,7 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   #letGo(cell: Cell): void {
-    const name = cellName(cell.key);
+    const name = threadName(cell.key);
     if (this.#cells.get(name) === cell) this.#cells.delete(name);
     this.#idle.drop(cell);
     if (cell.alive) cell.actor?.stop();

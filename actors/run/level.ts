@@ -12,8 +12,8 @@ import type {
   Position,
   Step,
   StreamedFact,
-  JoiningTask,
 } from "../../src/ports/engine.ts";
+import type { JoiningTask } from "../../src/ports/stage.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Cell } from "../thread/cell.ts";
 import { cutStep } from "./cutting.ts";
@@ -211,7 +211,7 @@ export class Level implements TaskOwner {
     if (head !== undefined) {
       this.head = head;
       this.stored = step.values;
-      this.writes = new Map();
+      if (this.writes.size > 0) this.writes = new Map();
     }
     for (const writes of step.writes) this.writes.set(writes.task, writes);
     this.values = step.values;

@@ -1,4 +1,5 @@
 import type { AnyActorRef } from "../xstate.ts";
+import type { TaskWrites } from "../../src/model/checkpoint.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { NodeCall, Position, StreamedFact } from "../../src/ports/engine.ts";
@@ -59,4 +60,9 @@ export function stop(live: Live, reason: DOMException): void {
  */
 export function tell(self: AnyActorRef, event: TaskEvent): void {
   if ((self.getSnapshot() as TaskSnapshot).status === "active") self.send(event);
+}
+
+/** What a task has left, with what its body has journaled. */
+export function withSteps(writes: TaskWrites, steps: NodeCall["steps"]): TaskWrites {
+  return { ...writes, steps: { ...writes.steps, ...steps } };
 }

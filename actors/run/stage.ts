@@ -1,6 +1,7 @@
 import type { Fact } from "../../src/model/event.ts";
 import type { CheckpointHead, Checkpoint } from "../../src/model/checkpoint.ts";
-import type { Position, News, Stage } from "../../src/ports/engine.ts";
+import type { Position } from "../../src/ports/engine.ts";
+import type { News, Stage } from "../../src/ports/stage.ts";
 import { andThen } from "../../src/ports/eventually.ts";
 import type { HistoryQuery } from "../../src/ports/journal.ts";
 import type { Cell } from "../thread/cell.ts";

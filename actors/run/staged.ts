@@ -66,9 +66,9 @@ export class Staged {
     this.emissions = [];
     if (eventsAlone) return { checkpoints: [], writes: [], emissions };
     const checkpoints = this.#checkpoints;
-    const writes = [...this.#writes.values()];
+    const writes = this.#writes.size === 0 ? [] : [...this.#writes.values()];
     this.#checkpoints = [];
-    this.#writes = new Map();
+    if (writes.length > 0) this.#writes = new Map();
     return { checkpoints, writes, emissions };
   }
 }

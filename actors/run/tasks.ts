@@ -11,11 +11,20 @@ import type {
   Settled,
   StreamedFact,
   TaskOutcome,
-  JoiningTask,
 } from "../../src/ports/engine.ts";
+import type { JoiningTask } from "../../src/ports/stage.ts";
 import type { NodeIo } from "../../src/ports/host.ts";
 import type { Cell } from "../thread/cell.ts";
-import { type InnerLevel, type Live, ofMessage, signalOf, stop, streamedBy, tell } from "./live.ts";
+import {
+  type InnerLevel,
+  type Live,
+  ofMessage,
+  signalOf,
+  stop,
+  streamedBy,
+  tell,
+  withSteps,
+} from "./live.ts";
 import { retryAfter } from "./retry.ts";
 
 /** How a graph that is a task's node tells its end. `stopped`: because it was told to. */
@@ -274,10 +283,6 @@ export class Tasks {
     }
     this.#live.clear();
   }
-}
-
-function withSteps(writes: TaskWrites, steps: NodeCall["steps"]): TaskWrites {
-  return { ...writes, steps: { ...writes.steps, ...steps } };
 }
 
 class TaskIo implements NodeIo {

@@ -17,11 +17,6 @@ import { CheckpointIds } from "./checkpoint-ids.ts";
 /** What one append changes, beside the thread's record. */
 export type Change = Omit<Append, "key" | "fence" | "thread">;
 
-/** The name under which a thread's cell is held, and its chart knows it. */
-export function cellName(key: ThreadKey): string {
-  return `${key.tenant}/${key.thread}`;
-}
-
 /** What a cell tells the registry. */
 export interface CellOwner {
   /** The server stops: no run goes beyond the superstep that it is in. */

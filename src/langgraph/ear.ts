@@ -1,5 +1,6 @@
 import { plainError, ServiceError, type PlainError } from "../model/errors.ts";
-import type { Position, Stage } from "../ports/engine.ts";
+import type { Position } from "../ports/engine.ts";
+import type { Stage } from "../ports/stage.ts";
 import type { Called, Callee } from "./called.ts";
 import type { RawCheckpoint, RawWrites } from "./raw.ts";
 import type { SaverIo } from "./saver.ts";

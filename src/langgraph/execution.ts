@@ -12,16 +12,16 @@ import type {
   Source,
   Step,
   TaskOutcome,
-  Stage,
 } from "../ports/engine.ts";
+import type { Stage } from "../ports/stage.ts";
 import type { NodeIo } from "../ports/host.ts";
 import { refusal } from "../graph/interrupts.ts";
 import { runMetadata } from "../graph/run-metadata.ts";
 import type { Called } from "./called.ts";
 import { Chronicle } from "./chronicle.ts";
 import { Ear, type Heard } from "./ear.ts";
-import { pendingIds, wantsMessages } from "./input.ts";
 import { callOf, plannedOf, settledAs, stepOf } from "./handing.ts";
+import { pendingIds, wantsMessages } from "./input.ts";
 import type { Library } from "./library.ts";
 import type { Loop } from "./loop.ts";
 import { inOneTurn } from "./show.ts";
@@ -68,9 +68,8 @@ export class HostedExecution implements Execution {
     run: RunRecord,
     position: Position,
     hosted: Hosted,
-    parts: { readonly source: Source; readonly stage: Stage; readonly drive: Drive },
+    { source, stage, drive }: { readonly source: Source; readonly stage: Stage; readonly drive: Drive },
   ) {
-    const { source, stage, drive } = parts;
     this.run = run;
     this.position = position;
     this.hosted = hosted;
@@ -279,14 +278,14 @@ export class HostedExecution implements Execution {
 
   #lastPlan({ error }: { readonly error: PlainError | null }): Plan {
     if (error !== null) return { kind: "failed", error };
-    if (this.#chronicle.root.next.length === 0) return { kind: "done" };
-    return { kind: "paused", interrupts: this.#chronicle.waiting() };
+    const done = this.#chronicle.root.next.length === 0;
+    return done ? { kind: "done" } : { kind: "paused", interrupts: this.#chronicle.waiting() };
   }
 
   #calledAs(task: string): Called {
     const called = this.#called.get(task);
-    if (called !== undefined) return called;
-    throw new TypeError(`The task ${task} was not called`);
+    if (called === undefined) throw new TypeError(`The task ${task} was not called`);
+    return called;
   }
 
   /** @throws ServiceError `resume.*` */

@@ -1,7 +1,8 @@
 import { blank, type PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { RunRecord } from "../model/run.ts";
-import type { NodeCall, Plan, Settled, Step, Stage } from "../ports/engine.ts";
+import type { NodeCall, Plan, Settled, Step } from "../ports/engine.ts";
+import type { Stage } from "../ports/stage.ts";
 import type { Called } from "./called.ts";
 import type { Chronicle } from "./chronicle.ts";
 

@@ -42,16 +42,22 @@ export function uuid7(now: number, random: Uint8Array): string {
   return format(b);
 }
 
-/** 100 ns ticks from 1582-10-15, the start of the Gregorian calendar (RFC 9562 §5.1), to the Unix epoch. */
-const GREGORIAN = 122_192_928_000_000_000n;
+/** Milliseconds from 1582-10-15, the start of the Gregorian calendar (RFC 9562 §5.1), to the Unix epoch. */
+const GREGORIAN = 12_219_292_800_000;
+/** Ticks of 100 ns in a millisecond. */
+const TICKS = 10_000;
+/** A count of ticks has 60 bits, more than a number holds: it is kept in two, the lower one of 24. */
+const LOW = 0x100_0000;
 
 /**
  * A UUID version 6 (RFC 9562 §5.6) for a checkpoint: time first, then the step, so that ids sort as text in the order
  * in which one writer made them. `tick` is a count within one millisecond (0 to 9,999) that keeps two ids apart.
  */
 export function uuid6(now: number, tick: number, step: number, random: Uint8Array): string {
-  const time = BigInt(now) * 10_000n + BigInt(tick) + GREGORIAN;
-  const high = time.toString(16).padStart(15, "0");
+  const ms = now + GREGORIAN;
+  const below = (ms % LOW) * TICKS + tick;
+  const above = Math.floor(ms / LOW) * TICKS + Math.floor(below / LOW);
+  const high = above.toString(16).padStart(9, "0") + (below % LOW).toString(16).padStart(6, "0");
   const clock = ((step & 0x3fff) | 0x8000).toString(16).padStart(4, "0");
   let node = "";
   for (let i = 0; i < 6; i++) node += HEX[random[i] as number];
@@ -60,8 +66,11 @@ export function uuid6(now: number, tick: number, step: number, random: Uint8Arra
 
 /** The time and tick within a UUID version 6 that {@link uuid6} made. */
 export function uuid6Time(id: string): { readonly ms: number; readonly tick: number } {
-  const ticks = BigInt(`0x${id.slice(0, 8)}${id.slice(9, 13)}${id.slice(15, 18)}`) - GREGORIAN;
-  return { ms: Number(ticks / 10_000n), tick: Number(ticks % 10_000n) };
+  const hex = id.slice(0, 8) + id.slice(9, 13) + id.slice(15, 18);
+  const above = Number.parseInt(hex.slice(0, 9), 16);
+  const rest = (above % TICKS) * LOW + Number.parseInt(hex.slice(9), 16);
+  const ms = Math.floor(above / TICKS) * LOW + Math.floor(rest / TICKS) - GREGORIAN;
+  return { ms, tick: rest % TICKS };
 }
 
 /** A UUID version 5 (RFC 9562 §5.5): the SHA-1 of `name` within the namespace UUID. The same input, the same id. */

@@ -10,6 +10,14 @@ export interface ThreadKey {
 
 export const DEFAULT_TENANT = "_";
 
+/**
+ * A thread's name among those of all tenants, in memory. Mostly it is the id alone: it is looked up a dozen times a run, and a
+ * text that is put together has to be hashed each time.
+ */
+export function threadName({ tenant, thread }: ThreadKey): string {
+  return tenant === DEFAULT_TENANT ? thread : `${tenant}/${thread}`;
+}
+
 /** How a thread rests: `idle` has run nothing yet, or its last run was cancelled; the others say how it ended. */
 export type RestState = "idle" | "success" | "interrupted" | "error";
 

@@ -1,5 +1,5 @@
 import type { RunKwargs } from "../model/run.ts";
-import { hasWork, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
+import { hasWork, threadName, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
 import { headKey, threadPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
@@ -10,6 +10,8 @@ import type { Refs } from "./refs.ts";
 /** A thread as its next append will find it: what is stored, and what is on its way. */
 export interface Head {
   readonly key: ThreadKey;
+  readonly name: string;
+  /** What its keys begin with. */
   readonly prefix: string;
   epoch: number;
   seq: number;
@@ -48,16 +50,17 @@ export class Heads {
   }
 
   get(key: ThreadKey): Head {
-    const prefix = threadPrefix(key);
-    const known = this.#heads.get(prefix);
+    const name = threadName(key);
+    const known = this.#heads.get(name);
     if (known !== undefined) {
       known.released = false;
       return known;
     }
-    const thread = this.thread(key, prefix);
+    const thread = this.thread(key);
     const head: Head = {
       key,
-      prefix,
+      name,
+      prefix: threadPrefix(key),
       epoch: thread?.epoch ?? 0,
       seq: thread?.seq ?? 0,
       next_run: thread?.next_run ?? 0,
@@ -71,30 +74,31 @@ export class Heads {
       tail: undefined,
       released: false,
     };
-    this.#heads.set(prefix, head);
+    this.#heads.set(name, head);
     return head;
   }
 
   /** The thread's record as it is stored. */
-  thread(key: ThreadKey, prefix: string): ThreadRecord | undefined {
+  thread(key: ThreadKey): ThreadRecord | undefined {
+    const name = threadName(key);
     // With an append on its way the store may have it already: what the older record names may be gone.
-    const settled = (this.#heads.get(prefix)?.flights.length ?? 0) === 0;
-    const recent = settled ? this.#recent.get(prefix) : undefined;
+    const settled = (this.#heads.get(name)?.flights.length ?? 0) === 0;
+    const recent = settled ? this.#recent.get(name) : undefined;
     if (recent !== undefined) return recent;
-    const bytes = this.#kv.getSync(headKey(prefix));
+    const bytes = this.#kv.getSync(headKey(threadPrefix(key)));
     if (bytes === undefined) return undefined;
     const thread = threadRows.record(unseal(bytes, key, "its record"));
-    if (settled) this.#recent.set(prefix, thread);
+    if (settled) this.#recent.set(name, thread);
     return thread;
   }
 
   /** The head if it is held. */
-  peek(prefix: string): Head | undefined {
-    return this.#heads.get(prefix);
+  peek(key: ThreadKey): Head | undefined {
+    return this.#heads.get(threadName(key));
   }
 
   release(key: ThreadKey): void {
-    const head = this.#heads.get(threadPrefix(key));
+    const head = this.peek(key);
     if (head === undefined) return;
     head.released = true;
     this.#drop(head);
@@ -102,7 +106,7 @@ export class Heads {
 
   /** An append of this thread has been stored. */
   landed(head: Head, thread: ThreadRecord): void {
-    this.#recent.set(head.prefix, thread);
+    this.#recent.set(head.name, thread);
     head.flights.shift();
     if (head.flights.length > 0) return;
     head.tail = undefined;
@@ -112,8 +116,8 @@ export class Heads {
 
   /** The thread is deleted. */
   forget(head: Head): void {
-    this.#recent.delete(head.prefix);
-    if (this.#heads.get(head.prefix) === head) this.#heads.delete(head.prefix);
+    this.#recent.delete(head.name);
+    if (this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 
   /** Nobody knows any more what is stored. */
@@ -124,7 +128,7 @@ export class Heads {
 
   #drop(head: Head): void {
     // One that is cleared away and read anew is not the one that is let go.
-    if (head.flights.length === 0 && this.#heads.get(head.prefix) === head) this.#heads.delete(head.prefix);
+    if (head.flights.length === 0 && this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 }
 

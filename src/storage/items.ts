@@ -23,7 +23,6 @@ import {
   itemsIn,
   parseExpire,
   parseItem,
-  threadPrefix,
 } from "./keys.ts";
 import type { Kv, Op, Range } from "./kv.ts";
 import { MARK } from "./records.ts";
@@ -143,8 +142,7 @@ export class KvItems implements Items {
 
   /** Reads the thread where it is not held: a writer that was replaced must not keep it in memory. */
   #judge({ thread, epoch }: ThreadFence): void {
-    const prefix = threadPrefix(thread);
-    const { epoch: now, seq } = this.#heads.peek(prefix) ?? this.#heads.thread(thread, prefix) ?? NOTHING;
+    const { epoch: now, seq } = this.#heads.peek(thread) ?? this.#heads.thread(thread) ?? NOTHING;
     if (seq === 0 || now !== epoch) throw fenced({ key: thread, epoch: now }, epoch);
   }
 

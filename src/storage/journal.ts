@@ -65,7 +65,7 @@ export class KvJournal implements Journal {
   // --- threads ---
 
   thread(key: ThreadKey): ThreadRecord | undefined {
-    return this.#heads.thread(key, threadPrefix(key));
+    return this.#heads.thread(key);
   }
 
   async *unsettled(): AsyncGenerator<ThreadKey> {
@@ -153,8 +153,8 @@ export class KvJournal implements Journal {
 
   nextEvent(key: ThreadKey, run: string): Eventually<number> {
     if (this.#sweeper.has(key, run)) return 0;
-    const prefix = threadPrefix(key);
-    return this.#heads.peek(prefix)?.ends.get(run) ?? new EventReader(this.#kv, key, prefix, run).next();
+    const known = this.#heads.peek(key)?.ends.get(run);
+    return known ?? new EventReader(this.#kv, key, threadPrefix(key), run).next();
   }
 
   // --- writing ---

@@ -15,6 +15,17 @@ const CACHE = 64 * 1024 * 1024;
 /** What opening after a failure may have to write: the log as a table. */
 const ROOM = WRITE_BUFFER;
 
+/**
+ * A batch by what abstract-level asks of those who implement it (its manual, "Private API"): keys and values as they are stored.
+ * Its public methods look up encodings and copy each operation, which took as long as handing it over; an array of
+ * operations takes twice as long as that.
+ */
+interface NativeBatch {
+  _put(key: string, value: Buffer): void;
+  _del(key: string): void;
+  _write(options: { readonly sync: boolean }): Promise<void>;
+}
+
 /** LevelDB in a directory. MUST be opened once at a time: see `lock.ts`. */
 export class LevelKv extends AbstractKv<Db> {
   readonly #directory: string;
@@ -56,13 +67,19 @@ export class LevelKv extends AbstractKv<Db> {
   }
 
   protected async write(db: Db, ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
-    // Half the cost of an array of operations in this thread: it copies none of them.
     const batch = db.batch();
+    const native = batch as unknown as NativeBatch;
+    // oxlint-disable no-underscore-dangle
     for (const { key, value } of ops) {
-      if (value === null) batch.del(key);
-      else batch.put(key, value);
+      if (value === null) native._del(key);
+      else native._put(key, value);
     }
-    await batch.write(options);
+    try {
+      await native._write(options);
+      // oxlint-enable no-underscore-dangle
+    } finally {
+      await batch.close();
+    }
   }
 
   /** A full disk stays full for a while: found out by a file of our own, since closing would end the reads. */

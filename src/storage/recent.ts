@@ -7,20 +7,20 @@ const MOST = 512;
 export class Recent {
   readonly #threads = new Map<string, ThreadRecord>();
 
-  get(prefix: string): ThreadRecord | undefined {
-    return this.#threads.get(prefix);
+  get(name: string): ThreadRecord | undefined {
+    return this.#threads.get(name);
   }
 
-  set(prefix: string, thread: ThreadRecord): void {
-    this.#threads.delete(prefix);
-    this.#threads.set(prefix, thread);
+  set(name: string, thread: ThreadRecord): void {
+    this.#threads.delete(name);
+    this.#threads.set(name, thread);
     if (this.#threads.size <= MOST) return;
     const oldest = this.#threads.keys().next();
     if (!oldest.done) this.#threads.delete(oldest.value);
   }
 
-  delete(prefix: string): void {
-    this.#threads.delete(prefix);
+  delete(name: string): void {
+    this.#threads.delete(name);
   }
 
   /** Nobody knows any more what is stored. */

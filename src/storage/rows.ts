@@ -14,6 +14,8 @@ export function columns<T extends object>() {
     names: [Exclude<keyof T, N[number]>] extends [never] ? N : never,
   ): Columns<T> => {
     const own: readonly (keyof T & string)[] = names;
+    // Filling in what is there is several times faster than adding it.
+    const blank = Object.fromEntries(own.map((name) => [name, null]));
     return {
       row(record, name, value) {
         const row: unknown[] = [];
@@ -21,7 +23,7 @@ export function columns<T extends object>() {
         return row;
       },
       record(row) {
-        const record: { [name: string]: unknown } = {};
+        const record: { [name: string]: unknown } = { ...blank };
         for (let i = 0; i < own.length; i++) {
           // Null in a row that is older than the column.
           record[own[i] as string] = (row as readonly unknown[])[i] ?? null;
