@@ -13,19 +13,10 @@ import type {
   TaskOutcome,
 } from "../../src/ports/engine.ts";
 import type { JoiningTask } from "../../src/ports/stage.ts";
-import type { NodeIo } from "../../src/ports/host.ts";
 import type { Cell } from "../thread/cell.ts";
-import {
-  type InnerLevel,
-  type Live,
-  ofMessage,
-  signalOf,
-  stop,
-  streamedBy,
-  tell,
-  withSteps,
-} from "./live.ts";
+import { type InnerLevel, type Live, ofMessage, stop, streamedBy, tell, withSteps } from "./live.ts";
 import { retryAfter } from "./retry.ts";
+import { TaskIo } from "./task-io.ts";
 
 /** How a graph that is a task's node tells its end. `stopped`: because it was told to. */
 export type Ended = (outcome: TaskOutcome, stopped: boolean) => void;
@@ -282,23 +273,5 @@ export class Tasks {
       inner?.revoke();
     }
     this.#live.clear();
-  }
-}
-
-class TaskIo implements NodeIo {
-  readonly emit: NodeIo["emit"];
-  readonly record: NodeIo["record"];
-  readonly store: NodeIo["store"];
-  readonly #live: Live;
-
-  constructor(live: Live, emit: NodeIo["emit"], record: NodeIo["record"], store: NodeIo["store"]) {
-    this.#live = live;
-    this.emit = emit;
-    this.record = record;
-    this.store = store;
-  }
-
-  get signal(): AbortSignal {
-    return signalOf(this.#live);
   }
 }

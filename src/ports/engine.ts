@@ -1,6 +1,6 @@
 import type { Drawing } from "../model/drawing.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
-import type { NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/event.ts";
 import type { Asking, Interrupt, Interrupts } from "../model/interrupt.ts";
