@@ -150,6 +150,7 @@ async function measureRow(name: string, round: () => Promise<Figures>): Promise<
 
 const before = measureSync(directory, 500);
 
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 try {
   for (let round = 1; round <= rounds; round++) {
     process.stderr.write(`round ${round}/${rounds}\n`);

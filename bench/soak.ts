@@ -19,7 +19,7 @@ const runs = Number(values.runs);
 const batch = Math.min(Number(values.batch), Math.ceil(runs / 10));
 const batches = Math.ceil(runs / batch);
 /** Of the batches, those after which everything is warm: code, LevelDB's caches and files, the allocator's arenas. */
-const WARM = Math.ceil(batches / 3);
+const WARM = Math.ceil(batches / 2);
 /** Milliseconds until a resting thread's actor is let go. */
 const IDLE = 1_000;
 /** What may be left of a run in memory, in bytes: its share of what LevelDB keeps of its files, and of fragmentation. */
@@ -83,7 +83,10 @@ function handles(): number {
 }
 
 const bytesIn = (folder: string): number =>
-  readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  readdirSync(folder, { recursive: true, encoding: "utf8" }).reduce(
+    (sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
 
 /** Waits until no actor lives, and answers what is left. */
 async function rested() {

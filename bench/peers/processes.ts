@@ -34,6 +34,8 @@ export class Processes implements Server {
 
   constructor(port: number) {
     this.port = port;
+    // Groups of their own outlive the bench, should it be ended in the middle.
+    process.once("exit", this.#killAll);
   }
 
   start({ program, args, cwd, env = {}, stop = "SIGTERM" }: Command): void {
@@ -97,7 +99,7 @@ export class Processes implements Server {
     await this.kill();
   }
 
-  async kill(): Promise<void> {
+  readonly #killAll = (): void => {
     for (const { child } of this.#leaders) {
       try {
         process.kill(-(child.pid ?? Number.NaN), "SIGKILL");
@@ -105,6 +107,11 @@ export class Processes implements Server {
         // None of the group is left.
       }
     }
+  };
+
+  async kill(): Promise<void> {
+    process.off("exit", this.#killAll);
+    this.#killAll();
     await Promise.all(this.#leaders.map(({ child }) => gone(child)));
   }
 }
