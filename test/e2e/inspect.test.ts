@@ -3,6 +3,7 @@ import { createMachine, type AnyStateMachine } from "xstate";
 import { graph, list } from "../../src/index.ts";
 import { gated, latches } from "./support/gate.ts";
 import { inspect, refused, type Inspected, type Inspecting } from "./support/inspected.ts";
+import { differs } from "./support/kind.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, newThread, post } from "./support/wire.ts";
 
@@ -274,7 +275,8 @@ describe("what is shown", () => {
     await seen.until(stands(thread, "success"));
     expect(seen.value(`graph:${run}`)).toBe("__end__");
     const below = actors(seen).find(({ sessionId }) => sessionId.startsWith("subgraph:"));
-    expect(below).toMatchObject({ kind: "run", name: "ship.it", run_id: run });
+    if (differs("actors of graphs within")) expect(below).toBeUndefined();
+    else expect(below).toMatchObject({ kind: "run", name: "ship.it", run_id: run });
     draw(seen.messages);
   });
 

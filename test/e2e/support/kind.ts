@@ -7,6 +7,7 @@ const differences = {
   "tokens that nobody asked for": "are not streamed: a run without the modes of messages has fewer events",
   "question ids": "below LangGraph 1.7 all questions of one node have one id",
   "answer schemas": "`interrupt` takes none",
+  "actors of graphs within": "are their tasks alone, below the node's own task",
   "unknown keys": "of an update are passed over",
   "timeouts of nodes": "there are none below LangGraph 1.7",
   "the store of a run that has ended": "never answers: LangGraph stops its queue",
