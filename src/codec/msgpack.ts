@@ -25,8 +25,9 @@ const JSON_TEXT = 2;
 /** JSON text with what it cannot say beside it. */
 const MARKED_TEXT = 3;
 
-/** UTF-8 of U+FFFD: what an encoder writes in the place of half a surrogate pair. */
+/** UTF-8 of U+FFFD: what an encoder writes in the place of half a surrogate pair; and its first byte, sooner looked for. */
 const REPLACED = Buffer.from("\uFFFD");
+const REPLACED_FIRST = 0xef;
 /** First byte of a lone surrogate that was encoded as it is; also of Hangul, so it proves nothing. */
 const SURROGATE = 0xed;
 const PROTO = Buffer.from("__proto__");
@@ -43,7 +44,7 @@ export function packValue(value: unknown, head: number): Buffer {
   // Searching bytes is a hundredth of the cost of looking at each string, and nearly always finds nothing.
   const suspect =
     bytes.indexOf(SURROGATE, head + 1) !== -1 ||
-    bytes.indexOf(REPLACED, head + 1) !== -1 ||
+    (bytes.indexOf(REPLACED_FIRST, head + 1) !== -1 && bytes.indexOf(REPLACED, head + 1) !== -1) ||
     bytes.indexOf(PROTO, head + 1) !== -1;
   if (suspect && isAltered(value)) return packText(value, head);
   bytes[head] = MSGPACK;

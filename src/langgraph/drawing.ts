@@ -46,7 +46,7 @@ export function outlineOf(graph: CompiledGraph): Outline {
     if (out === undefined || !edges.has(to) || out.some((edge) => edge.to === to)) return;
     out.push(isChosen ? { to, guard: CHOSEN } : { to });
   };
-  for (const { source, target, conditional } of edgesIn(graph)) lead(source, target, conditional === true);
+  for (const { source, target, conditional } of edgesIn(graph)) lead(source, target, conditional);
   if (edges.get(START)?.length === 0) for (const name of names) lead(START, name, false);
   for (const name of names) if (edges.get(name)?.length === 0) lead(name, END, false);
   for (const [from, out] of edges)

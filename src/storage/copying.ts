@@ -5,6 +5,7 @@ import { entryKey, headKey, threadPrefix, within } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 import { type JournalEntry, threadRows } from "./records.ts";
 import type { Sweeper } from "./sweeper.ts";
+import { Members } from "./members.ts";
 import { moveIndex } from "./thread-index.ts";
 
 /** What a copy takes along of a thread: what its appends wrote, its checkpoints, their values, what tasks have left. */
@@ -39,7 +40,7 @@ export async function copyThread(
       { key: headKey(prefix), value: seal(threadRows.row(thread)) },
       { key: entryKey(prefix, seq), value: seal(entry) },
     ];
-    moveIndex(ops, to, undefined, thread);
+    moveIndex(ops, to, undefined, thread, new Members());
     await sweeper.publish(to, ops);
     return thread;
   } catch (cause) {

@@ -29,6 +29,7 @@ import { readDelayed } from "./delayed.ts";
 import { expireOnce, readOnce } from "./once.ts";
 import type { KvOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./history.ts";
+import { Members } from "./members.ts";
 import { pruneThread } from "./pruning.ts";
 import { EventReader, readValues } from "./reading.ts";
 import { readCheckpoint, readRun } from "./records.ts";
@@ -45,6 +46,7 @@ export class KvJournal implements Journal {
   readonly #sweeper: Sweeper;
   readonly #outbox: KvOutbox;
   readonly #scheduler: Scheduler;
+  readonly #members = new Members();
 
   constructor(
     kv: Kv,
@@ -166,7 +168,7 @@ export class KvJournal implements Journal {
       if (stale !== undefined) return refuse(head, stale);
       const draft = new Draft(head, this.#kv);
       for (const run of append.runs ?? []) this.#refuseSwept(append.key, run.run_id);
-      const takeOver = write(draft, append);
+      const takeOver = write(draft, append, this.#members);
       takeOver();
       const forgotten = append.forget ?? [];
       for (const run of forgotten) this.#sweeper.doom(append.key, run);

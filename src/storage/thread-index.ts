@@ -1,4 +1,3 @@
-import { hex32 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import { restStatus, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import {
@@ -11,6 +10,7 @@ import {
   statusPrefix,
 } from "./keys.ts";
 import type { Op } from "./kv.ts";
+import { memberOf, type Members } from "./members.ts";
 import { MARK } from "./records.ts";
 
 /**
@@ -29,12 +29,6 @@ import { MARK } from "./records.ts";
 /** Members indexed of one thread. One that has more stands under {@link WIDE} instead, which each search by member reads too. */
 const MOST = 32;
 export const WIDE = "*";
-
-/** A member of the metadata in a key: short, and no two are likely to be the same. Undefined for a value that has none. */
-export function memberOf(name: string, value: unknown): string | undefined {
-  if (value === undefined || (typeof value === "object" && value !== null)) return undefined;
-  return hex32(JSON.stringify([name, value])).slice(0, 16);
-}
 
 function membersOf(metadata: JsonObject): readonly string[] {
   const members: string[] = [];
@@ -68,6 +62,7 @@ export function moveIndex(
   key: ThreadKey,
   before: ThreadRecord | undefined,
   after: ThreadRecord,
+  known: Members,
 ): void {
   if (after.temporary !== null) return;
   if (before === undefined) {
@@ -85,14 +80,20 @@ export function moveIndex(
     const from = placeKey(statusPrefix(tenant, was), created_at, id);
     move(ops, from, placeKey(statusPrefix(tenant, is), created_at, id));
   }
-  if (before.metadata !== after.metadata) moveMembers(ops, key, before, after);
+  if (before.metadata !== after.metadata) moveMembers(ops, key, before, after, known);
   if (before.ttl?.due !== after.ttl?.due) {
     if (before.ttl !== null) ops.push({ key: dueKey(key, before.ttl.due), value: null });
     if (after.ttl !== null) ops.push({ key: dueKey(key, after.ttl.due), value: MARK });
   }
 }
 
-function moveMembers(ops: Op[], key: ThreadKey, { metadata: old }: ThreadRecord, after: ThreadRecord): void {
+function moveMembers(
+  ops: Op[],
+  key: ThreadKey,
+  { metadata: old }: ThreadRecord,
+  after: ThreadRecord,
+  known: Members,
+): void {
   const { metadata, created_at } = after;
   const at = (member: string) => placeKey(memberPrefix(key.tenant, member), created_at, key.thread);
   if (isWide(old) || isWide(metadata)) {
@@ -104,7 +105,7 @@ function moveMembers(ops: Op[], key: ThreadKey, { metadata: old }: ThreadRecord,
     for (const name of Object.keys(from)) {
       // Most stay as they are: those are not worth a hash.
       if (Object.hasOwn(to, name) && to[name] === from[name]) continue;
-      const member = memberOf(name, from[name]);
+      const member = known.of(name, from[name]);
       if (member !== undefined) ops.push({ key: at(member), value });
     }
   };

@@ -25,7 +25,8 @@ import {
 } from "./candidates.ts";
 import type { Kv } from "./kv.ts";
 import { HIDDEN } from "./records.ts";
-import { memberOf, WIDE } from "./thread-index.ts";
+import { memberOf } from "./members.ts";
+import { WIDE } from "./thread-index.ts";
 
 /** One way to all threads that a search means. */
 export interface Walk {

@@ -27,6 +27,7 @@ import {
   writesPrefix,
 } from "./keys.ts";
 import type { Op } from "./kv.ts";
+import type { Members } from "./members.ts";
 import { owe } from "./outbox.ts";
 import { indexOf, moveIndex } from "./thread-index.ts";
 import {
@@ -48,14 +49,14 @@ const NAMESPACES = 256;
  * Lays down an append as operations, and returns what the head takes over once it is on its way. Throws when something
  * in it cannot be stored; then nothing has changed.
  */
-export function write(draft: Draft, append: Append): () => void {
+export function write(draft: Draft, append: Append, known: Members): () => void {
   const { head } = draft;
   const { key, thread, runs = [], checkpoints = [], writes = [], events, forget = [], outbox = [] } = append;
   // First, so that what the same append puts anew stays.
   if (forget.length > 0) forgetRuns(draft, forget);
   draft.put(headKey(head.prefix), threadRows.row(thread));
   draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
-  moveIndex(draft.ops, key, head.thread, thread);
+  moveIndex(draft.ops, key, head.thread, thread, known);
   const active = isUnsettled(thread);
   if (active !== head.active) {
     if (active) draft.mark(activeKey(key), thread.temporary === null ? MARK : HIDDEN);

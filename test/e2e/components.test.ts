@@ -45,7 +45,7 @@ function shown(script: string, call: string, place: string): unknown {
     [Symbol.for("LGUI_REQUIRE")]: (name: string) => modules[name],
   };
   runInNewContext(`${script}\n${call.replace("{{shadowRootId}}", place)}`, page);
-  const [[at, component, target] = []] = responses as [[string, (props: object) => unknown, unknown]];
+  const [[at, component, target]] = responses as [[string, (props: object) => unknown, unknown]];
   expect([at, target]).toEqual([place, children[0]]);
   return component?.({ city: "Lisbon" });
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { packRefs, unpackRefs } from "../../src/storage/refs.ts";
+import { checkpointRows, runRows, threadRows } from "../../src/storage/records.ts";
 import { columns } from "../../src/storage/rows.ts";
 
 test("a record comes back from its row", () => {
@@ -33,4 +34,15 @@ test.each([
   [{ kind: "small", value: "is" }],
 ] as const)("%j comes back", (ref) => {
   expect(unpackRefs(packRefs({ a: ref, is: ref }))).toEqual({ a: ref, is: ref });
+});
+
+test.each([
+  ["threads", threadRows],
+  ["runs", runRows],
+  ["checkpoints", checkpointRows],
+] as const)("the row of %s that is spelled out has each member in its own place", (_, stored) => {
+  const columnsOf = Object.keys(stored.record([])).length;
+  const row = Array.from({ length: columnsOf }, (__, i) => i);
+  const { record, row: rowOf } = stored as { record(row: unknown): object; row(record: object): unknown[] };
+  expect(rowOf(record(row))).toEqual(row);
 });
