@@ -136,8 +136,8 @@ describe("a server of Heddle's own graphs", () => {
     const text = readdirSync(notes)
       .map((name) => readFileSync(join(notes, name), "utf8"))
       .join("");
-    expect(text).toContain("dist/src/langgraph/library.js");
-    expect(text).toContain("node_modules/xstate/");
+    expect(text).toContain("dist/src/cli.js");
+    expect(text).toContain("node_modules/msgpackr/");
     expect(text).not.toContain("node_modules/@langchain/");
   });
 });
