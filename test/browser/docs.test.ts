@@ -39,10 +39,13 @@ describe.skipIf(isMissing)("the page of the API in a real browser", { timeout: 6
     const { page, wrong } = await opened(await browser(), `${url}/docs#postThreadsThreadIdRuns`);
     await page.waitForSelector(".operation[open] pre");
     await page.evaluate(axe.source);
+    const pages: unknown[] = [];
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       expect(await page.evaluate(SERIOUS)).toEqual([]);
+      pages.push(await page.evaluate("getComputedStyle(document.body).backgroundColor"));
     }
+    expect(pages).toEqual(["rgb(245, 245, 242)", "rgb(18, 20, 23)"]);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
     expect(wrong).toEqual([]);
