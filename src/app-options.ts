@@ -58,6 +58,8 @@ export interface AppOptions {
   readonly sync?: StreamSync;
   /** Milliseconds for which the events of a run that has ended are kept; default 24 h. */
   readonly streamsTtl?: number;
+  /** Do the lines of the stream mode `logs` tell where a node failed, with its stack? Default: no. */
+  readonly stacks?: boolean;
   /** How long threads are kept, key by key instead of the configuration file's `checkpointer.ttl`. */
   readonly threadTtl?: ThreadTtlConfig;
   readonly limits?: Partial<SystemLimits>;

@@ -87,7 +87,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       workers: options.workers ?? config?.workers ?? 0,
       config,
       loaded: Object.keys(loaded?.graphs ?? {}).filter((name) => !Object.hasOwn(options.graphs ?? {}, name)),
-      deps: { logger, random, clock, scheduler },
+      deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
     const hub = createHub({ journal, scheduler, logger, sync: options.sync ?? config?.sync ?? "os" });

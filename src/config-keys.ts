@@ -17,7 +17,7 @@ const FILE: Keys = {
   keys: {
     graphs: "served",
     env: "served",
-    streams: { keys: { sync: "served", ttl: "served" } },
+    streams: { keys: { sync: "served", ttl: "served", stacks: "served" } },
     nodes: { keys: { workers: "served" } },
     runs: {
       keys: {

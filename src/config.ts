@@ -35,6 +35,8 @@ export interface Config {
   readonly threadTtl?: ThreadTtlConfig;
   /** Milliseconds for which the events of a run that has ended are kept. */
   readonly streamsTtl?: number;
+  /** Do the lines of the stream mode `logs` tell where a node failed? */
+  readonly stacks?: boolean;
   /** Who may come in. */
   readonly door?: DoorConfig;
   /** The section `webhooks`, checked, its templates filled in. */
@@ -99,6 +101,8 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const streamsTtl = durationOf(streams["ttl"]);
   if (streams["ttl"] !== undefined && streamsTtl === undefined)
     refuse('streams.ttl must be milliseconds, or a text such as "90s", "24h" or "7d"');
+  const { stacks } = streams;
+  if (stacks !== undefined && typeof stacks !== "boolean") refuse("streams.stacks must be true or false");
   const threadTtl = section(root, "checkpointer", refuse)["ttl"] ?? undefined;
   const graphs = readGraphs(root["graphs"], dirname(path), refuse);
   const env = readEnv(root["env"], dirname(path), refuse);
@@ -118,6 +122,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(sync === undefined ? {} : { sync }),
     ...(streamsTtl === undefined ? {} : { streamsTtl }),
+    ...(typeof stacks === "boolean" ? { stacks } : {}),
     ...(threadTtl === undefined ? {} : { threadTtl: readThreadTtl(threadTtl, refuse) }),
     ...(root["webhooks"] === undefined ? {} : { webhooks }),
     ...(root["inspect"] === undefined

@@ -166,6 +166,7 @@ export class Dev {
       graphs,
       langGraphs,
       studio: true,
+      stacks: config.stacks ?? true,
       ...port,
     });
     this.#port = this.#app.address.port;

@@ -15,12 +15,12 @@ const parent = parentThread<readonly FromWorker[], ToWorker>();
 const random = systemRandom();
 const registry = new GraphRegistry();
 try {
-  const config = startedWith() as Pick<Config, "path" | "graphs">;
+  const { stacks, ...config } = startedWith() as Pick<Config, "path" | "graphs"> & { stacks: boolean };
   const { graphs } = await loadGraphs(config, { random, scheduler: systemScheduler });
   registry.replace(graphs);
   const bodies = new Bodies(
     { post: (messages) => parent.post(messages), scheduler: systemScheduler },
-    (logger) => localHost(registry, { logger, random, clock: systemClock }),
+    (logger) => localHost(registry, { logger, random, clock: systemClock, stacks }),
     (graph) => registry.current(graph).edition,
   );
   parent.onMessage((message) => bodies.take(message));

@@ -18,11 +18,13 @@ export interface HostDeps {
   readonly logger: Logger;
   readonly random: Random;
   readonly clock: Clock;
+  /** Are clients told where a node failed? Default: no. */
+  readonly stacks?: boolean;
 }
 
 /** Runs node bodies in this thread. */
-export function localHost(registry: GraphRegistry, { logger, clock }: HostDeps): Host {
-  const parts = { registry, logger, clock, cache: new ResultCache() };
+export function localHost(registry: GraphRegistry, { logger, clock, stacks = false }: HostDeps): Host {
+  const parts = { registry, logger, clock, stacks, cache: new ResultCache() };
   return {
     run: (call, io) => attempt(parts, call, io),
     close: () => Promise.resolve(),
@@ -33,6 +35,7 @@ interface Parts {
   readonly registry: GraphRegistry;
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly stacks: boolean;
   readonly cache: ResultCache;
 }
 

@@ -14,6 +14,8 @@ const LONGEST_STACK = 8_192;
 export interface LogDeps {
   readonly logger: Logger;
   readonly clock: Clock;
+  /** Are the stacks of failures kept with the run, where clients find them? Default: no. */
+  readonly stacks?: boolean;
 }
 
 /** What a node logs: goes to the server's log, and (`debug` left out) with the run's events to who follows it. */
@@ -30,12 +32,18 @@ export function logOf(call: NodeCall, io: NodeIo, { logger, clock }: LogDeps): L
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** A try has failed. Clients are told what was thrown; where, only those are who ask for the log lines. */
-export function tellFailure({ logger, clock }: LogDeps, call: NodeCall, io: NodeIo, thrown: unknown): void {
+/** A try has failed. Clients are told what was thrown; where, the server's own log is, and they only where that was set. */
+export function tellFailure(
+  { logger, clock, stacks }: LogDeps,
+  call: NodeCall,
+  io: NodeIo,
+  thrown: unknown,
+): void {
   const { graph, node, ns, run, thread, attempt: begun, try: tried } = call;
   const { error, message } = plainError(thrown);
   const what = `${error}: ${message}`;
-  keep(call, io, clock, "error", what, undefined, stackOf(thrown));
+  const stack = stackOf(thrown);
+  keep(call, io, clock, "error", what, undefined, stacks === true ? stack : undefined);
   logger.warn("a node failed", {
     graph,
     node,
@@ -44,7 +52,7 @@ export function tellFailure({ logger, clock }: LogDeps, call: NodeCall, io: Node
     thread_id: thread,
     attempt: begun,
     try: tried,
-    error: stackOf(thrown) ?? what,
+    error: stack ?? what,
   });
 }
 

@@ -41,7 +41,7 @@ describe("a configuration file", () => {
       store: { index: {} },
       auth: null,
       http: { disable_store: false, max_body: 1024 },
-      streams: { sync: "memory", ttl: "36h" },
+      streams: { sync: "memory", ttl: "36h", stacks: true },
       checkpointer: { ttl: { strategy: "keep_latest", default_ttl: 60, sweep_interval_minutes: 0.5 } },
     });
     expect(readConfig(path)).toEqual({
@@ -52,6 +52,7 @@ describe("a configuration file", () => {
       maxBody: 1024,
       sync: "memory",
       streamsTtl: 36 * 3_600_000,
+      stacks: true,
       threadTtl: { lifetime: { strategy: "keep_latest", minutes: 60 }, interval: 30_000 },
     });
   });
@@ -216,6 +217,7 @@ describe("a configuration file", () => {
       "streams.sync must be one of os, memory",
     ],
     ["a length of time that is none", { graphs: {}, streams: { ttl: "soon" } }, "streams.ttl must be"],
+    ["stacks as a text", { graphs: {}, streams: { stacks: "yes" } }, "streams.stacks must be true or false"],
     ["no time at all", { graphs: {}, streams: { ttl: 0 } }, "streams.ttl must be"],
     [
       "auth, which is not served yet",

@@ -65,11 +65,23 @@ async function runOf(url: string, assistant_id: string, modes: string): Promise<
   return events(await (await get(stream, { "last-event-id": "-1" })).text());
 }
 
+const OTHERS = "values,updates,messages,messages-tuple,custom,debug,tasks,checkpoints,events";
+
 const linesOf = (sent: readonly Sent[]) =>
   sent.filter(({ event }) => event.startsWith("logs")).map(({ data }) => data as Line);
 
-test("what nodes log, and where one failed, is among a run's events for who asks for it, and for nobody else", async () => {
+const HERE = "logs.test.ts";
+
+test("clients are told what a node threw and, unless that was set, by no mode where", async () => {
   const { url } = await serve({ graphs: { talks } });
+  const failed = linesOf(await runOf(url, "talks", "logs")).at(-1);
+  expect(failed).toMatchObject({ node: "bad", level: "error", message: "TypeError: kaboom" });
+  expect(failed).not.toHaveProperty("stack");
+  expect(JSON.stringify(await runOf(url, "talks", `${OTHERS},logs`))).not.toContain(HERE);
+});
+
+test("what nodes log, and where one failed, is among a run's events for who asks for it, and for nobody else", async () => {
+  const { url } = await serve({ graphs: { talks }, stacks: true });
   const sent = await runOf(url, "talks", "logs");
   const [begun, odd, long, within, failed, ...more] = linesOf(sent);
   expect(more).toEqual([]);
@@ -89,12 +101,8 @@ test("what nodes log, and where one failed, is among a run's events for who asks
   expect(failed).toMatchObject({ node: "bad", level: "error", message: "TypeError: kaboom" });
   expect(failed?.stack).toMatch(/^TypeError: kaboom\n.*logs\.test\.ts/s);
 
-  const others = await runOf(
-    url,
-    "talks",
-    "values,updates,messages,messages-tuple,custom,debug,tasks,checkpoints,events",
-  );
-  expect(JSON.stringify(others)).not.toContain("logs.test.ts");
+  const others = await runOf(url, "talks", OTHERS);
+  expect(JSON.stringify(others)).not.toContain(HERE);
   expect(linesOf(others)).toEqual([]);
 });
 

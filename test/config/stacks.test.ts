@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { post } from "../e2e/support/wire.ts";
+import { build, Running } from "./process.ts";
+import { Home } from "./project.ts";
+
+const home = new Home();
+vi.setConfig({ testTimeout: 60_000 });
+beforeAll(build, 120_000);
+afterAll(() => home.remove());
+
+const BAD = `
+  import { graph, list } from "heddle";
+  export default graph({
+    state: { said: list() },
+    nodes: { bad: async () => { throw new TypeError("kaboom"); } },
+    edges: { start: "bad" },
+  });`;
+
+test.each([
+  ["dev", undefined, [], true],
+  ["dev", false, [], false],
+  ["start", undefined, [], false],
+  ["start", true, [], true],
+  ["start", undefined, ["--workers", "1"], false],
+  ["start", true, ["--workers", "1"], true],
+] as const)("heddle %s, stacks %s, %s: are clients told where? %s", async (command, stacks, flags, told) => {
+  const name = `${command}-${stacks}-${flags.length}`;
+  const streams = stacks === undefined ? {} : { stacks };
+  const config = home.project(name, {
+    "bad.mjs": BAD,
+    "heddle.json": { graphs: { bad: "./bad.mjs" }, streams },
+  });
+  const { url } = await Running.spawn(command, ["--config", config, "--data", home.data(name), ...flags]);
+  const run = { assistant_id: "bad", input: {}, stream_mode: ["logs", "debug"] };
+  const sent = await (await post(`${url}/runs/stream`, run)).text();
+  expect(sent).toContain("TypeError: kaboom");
+  expect(sent.includes("bad.mjs")).toBe(told);
+});
