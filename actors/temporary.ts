@@ -40,7 +40,7 @@ export class Temporaries {
     const isAwaited = temporary === "free" && run !== undefined && run.cancel === null;
     const remove = () => {
       this.#letGo(cell);
-      this.remove(cell.key, cell.record);
+      void this.remove(cell.key, cell.record);
     };
     if (isRead || isAwaited) this.#deps.scheduler.after(this.#deps.limits.linger, remove);
     else remove();
@@ -68,12 +68,12 @@ export class Temporaries {
       runs,
       ...owedBy(runs),
     });
-    this.remove(key, stopped);
+    return this.remove(key, stopped);
   }
 
-  /** When it fails, the next start finds the thread, and deletes it. */
-  remove(key: ThreadKey, { epoch, seq }: ThreadRecord): void {
-    this.#deps.journal.remove(key, { epoch, seq }).catch((cause: unknown) => {
+  /** Never rejects: when it fails, the next start finds the thread, and deletes it. */
+  async remove(key: ThreadKey, { epoch, seq }: ThreadRecord): Promise<void> {
+    await this.#deps.journal.remove(key, { epoch, seq }).catch((cause: unknown) => {
       this.#deps.logger.info("a temporary thread is left to the next start to delete", {
         thread: key.thread,
         cause: String(cause),

@@ -12,7 +12,6 @@ import type { StoreIndex } from "./service/store/embedding.ts";
 import { createStore, type StorePolicy } from "./service/store/store.ts";
 import { ItemSweeper } from "./service/store/sweeper.ts";
 import { readIndexShape, readTtl, type StoreOptions, type StoreTtl } from "./store-config.ts";
-import { awake } from "./system/alive.ts";
 
 interface Deps {
   readonly random: Random;
@@ -50,7 +49,7 @@ export async function setUpStore(
     index = { embed, ...readIndexShape(isObject(given.index) ? given.index : {}, refuse) };
   } else if (file?.index !== undefined && config !== undefined) {
     const { embed, dims, fields } = file.index;
-    index = { embed: await awake(loadEmbedder(config.path, embed, { random, scheduler })), dims, fields };
+    index = { embed: await loadEmbedder(config.path, embed, { random, scheduler }), dims, fields };
   }
   const noIndex = index === undefined ? file?.noIndex : undefined;
   return {

@@ -53,7 +53,12 @@ const WEBHOOK_DRAIN = 2_000;
  * Builds a server out of its parts, takes up what an earlier one left unsettled, and opens the doors.
  * @throws ServiceError `config.invalid`, `graph.invalid`, `storage.locked`, `storage.version`, `storage.unavailable`, `server.address`
  */
-export async function createApp(options: AppOptions): Promise<App> {
+export function createApp(options: AppOptions): Promise<App> {
+  // What it waits for meanwhile, such as the pause before a second try, need not keep the process by itself.
+  return awake(open(options));
+}
+
+async function open(options: AppOptions): Promise<App> {
   const {
     clock = systemClock,
     random = systemRandom(),
@@ -65,7 +70,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const door = new Door(doorOptions(options, config), { clock, random });
   const policy = readPolicy({ ...config?.webhooks, ...options.webhooks });
   const registry = new GraphRegistry();
-  const loaded = config === undefined ? undefined : await awake(loadGraphs(config, { random, scheduler }));
+  const loaded = config === undefined ? undefined : await loadGraphs(config, { random, scheduler });
   let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
   const replaceGraphs: App["replaceGraphs"] = (graphs, langGraphs = new Map()) => {
     registry.replace(graphs);
@@ -127,7 +132,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
     await system.recover();
 
-    const open = await openTransport(options.transport);
+    const transports = await openTransport(options.transport);
     let stopping = false;
     const { requestLog = "debug" } = options;
     const newId = () => uuid7(clock.now(), random.bytes(16));
@@ -138,7 +143,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     const [traffic, sockets] = [new Traffic(), new Sockets()];
     const metrics = createMetrics({
       ...parts,
-      about: { version: VERSION, transport: open.kind },
+      about: { version: VERSION, transport: transports.kind },
       storage,
       hub,
       traffic,
@@ -164,7 +169,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
         traffic,
         metrics: metrics.tell,
-        about: { version: VERSION, transport: { kind: open.kind, why: open.why } },
+        about: { version: VERSION, transport: { kind: transports.kind, why: transports.why } },
       }),
       upgrade: createUpgrade({
         journal,
@@ -179,7 +184,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         requestLog,
       }),
     };
-    const transport = await open(handlers, {
+    const transport = await transports(handlers, {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
       maxBody: options.maxBody ?? config?.maxBody ?? DEFAULT_BODY,
@@ -218,7 +223,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     return {
       address: transport.address,
       url: urlOf(transport.address),
-      transport: { kind: open.kind, why: open.why },
+      transport: { kind: transports.kind, why: transports.why },
       storage,
       system,
       replaceGraphs,

@@ -20,7 +20,6 @@ import { SimulatedScheduler } from "../simulation/scheduler.ts";
 import { draftOf } from "./draft.ts";
 
 const quiet = () => undefined;
-const logger: Logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 
 /** The actors of one server over real storage, under a clock that the test moves. */
 export class Server {
@@ -58,6 +57,7 @@ export class Server {
       seed = 1,
       at,
       born,
+      warned = [],
     }: {
       kv?: Kv;
       limits?: Partial<SystemLimits>;
@@ -66,8 +66,12 @@ export class Server {
       at?: number;
       /** Told of what the server runs on before anything runs, so that it can be killed while it recovers. */
       born?: (scheduler: SimulatedScheduler) => void;
+      /** Takes what it logs as a warning or an error. */
+      warned?: string[];
     } = {},
   ): Promise<Server> {
+    const warn = (message: string) => void warned.push(message);
+    const logger: Logger = { debug: quiet, info: quiet, warn, error: warn };
     const clock = new SimulatedClock(at);
     const scheduler = new SimulatedScheduler(clock);
     born?.(scheduler);

@@ -131,6 +131,22 @@ describe("a thread made for one run", () => {
     expect(await leftovers(after)).toEqual([]);
   });
 
+  test("a run that was to start later, and whose client a crash has cut off, does not start when its time comes", async () => {
+    const kv = new MemoryKv();
+    const before = await Server.start(gated().work, { kv });
+    const key: ThreadKey = { tenant: "_", thread: before.newId() };
+    const draft = draftOf(before.newId(), {});
+    const create = { metadata: {}, temporary: "bound" } as const;
+    await before.do(before.system.admit(key, { ...draft, create, delay: MINUTE }));
+    const warned: string[] = [];
+    const { work } = gated();
+    const options = { kv, seed: 2, at: before.clock.now() + 2 * MINUTE, warned };
+    const after = await Server.start(work, options);
+    expect(await leftovers(after)).toEqual([]);
+    expect(after.system.counts).toEqual({ live: 0, busy: 0 });
+    expect(warned).toEqual([]);
+  });
+
   test("its webhook is owed when it is gone: at its end, and when a crash has cut its client off", async () => {
     const webhook = "https://hooks.test/";
     const owed = async ({ storage }: Server, id: string) =>
