@@ -1,6 +1,8 @@
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import type { Library } from "./library.ts";
 import type { CompiledGraph } from "./loaded.ts";
+import { runnableOf } from "./runnable.ts";
+import { inOneStep, isSequence } from "./sequence.ts";
 import { completeStore } from "./store.ts";
 
 /** A node that is about to run. `run` runs its body. */
@@ -35,7 +37,9 @@ export function hostGraph(
   done.set(graph, hosted);
   const nodes: Record<string, PregelNode> = {};
   for (const [name, node] of Object.entries(graph.nodes)) {
-    nodes[name] = isHidden(node) ? node : hostNode(library, name, node as PregelNode, intercept, done);
+    nodes[name] = isHidden(node)
+      ? withNode(library, clone(node as PregelNode))
+      : hostNode(library, name, node as PregelNode, intercept, done);
   }
   hosted.nodes = nodes;
   return hosted;
@@ -62,21 +66,26 @@ function hostNode(
   const hosted = new Map(
     [...new Set(subgraphs)].map((inner) => [inner, hostGraph(library, inner, intercept, done)] as const),
   );
-  const copy = Object.assign(Object.create(Object.getPrototypeOf(node)) as PregelNode, node);
+  const copy = clone(node);
   copy.bound = actorRunnable(library, name, replaced(library, node.bound as Runnable, hosted), intercept);
   copy.subgraphs = [...hosted.values()] as unknown as NonNullable<PregelNode["subgraphs"]>;
-  return copy;
+  return withNode(library, copy);
 }
 
-interface Sequence {
-  readonly steps: readonly Runnable[];
+const clone = (node: PregelNode) =>
+  Object.assign(Object.create(Object.getPrototypeOf(node) as object) as PregelNode, node);
+
+/** What LangGraph runs for the node is made once, and is one step. */
+function withNode(library: Library, node: PregelNode): PregelNode {
+  const whole = node.getNode();
+  if (whole === undefined) return node;
+  const step = inOneStep(library, whole, node.bound);
+  node.getNode = () => step;
+  return node;
 }
 
 const isGraph = (part: object): part is CompiledGraph =>
   "lg_is_pregel" in part && part.lg_is_pregel === true && "nodes" in part;
-
-const isSequence = (part: object): part is Runnable & Sequence =>
-  "steps" in part && Array.isArray(part.steps);
 
 function graphsIn(part: Runnable): readonly CompiledGraph[] {
   if (isGraph(part)) return [part];
@@ -99,19 +108,12 @@ function replaced(
 
 /** A runnable that is called where the body would be. */
 function actorRunnable(library: Library, name: string, body: Runnable, intercept: Intercept): Runnable {
-  class ActorRunnable extends library.runnables.Runnable {
-    lc_namespace = ["heddle"];
-    override lc_serializable = false;
-    override name = body.getName();
-
-    override async invoke(input: unknown, options: RunnableConfig = {}): Promise<unknown> {
-      completeStore((options as { readonly store?: unknown }).store);
-      const run = (signal?: AbortSignal) =>
-        body.invoke(input, signal === undefined ? options : { ...options, signal });
-      return intercept({ name, config: options, run });
-    }
-  }
-  return new ActorRunnable();
+  return runnableOf(library, body.getName(), (input, options) => {
+    completeStore((options as { readonly store?: unknown }).store);
+    const run = (signal?: AbortSignal) =>
+      body.invoke(input, signal === undefined ? options : { ...options, signal }) as Promise<unknown>;
+    return intercept({ name, config: options, run });
+  });
 }
 
 /** The graph at a namespace: the root, or the one that a task's node is; undefined where there is none. */
