@@ -1,7 +1,7 @@
 import type { FieldError, ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
-import type { Breakpoints, RunRecord } from "../model/run.ts";
-import type { PlainRefusal } from "../ports/engine.ts";
+import type { Breakpoints } from "../model/run.ts";
+import type { RunAsked, PlainRefusal } from "../ports/engine.ts";
 import { subgraphOf, type Definition } from "../graph/definition.ts";
 import { refusal, resumes } from "../graph/interrupts.ts";
 import { parse } from "../graph/schema.ts";
@@ -17,7 +17,7 @@ const NOWHERE = "00000000-0000-0000-0000-000000000000";
  */
 export function refusalOf(
   definition: Definition,
-  run: RunRecord,
+  run: RunAsked,
   interrupts: Interrupts | null,
   blank: boolean,
 ): PlainRefusal | null {
@@ -46,7 +46,7 @@ export function refusalOf(
   });
 }
 
-function resumeRefusal({ kwargs }: RunRecord, interrupts: Interrupts): PlainRefusal | null {
+function resumeRefusal({ kwargs }: RunAsked, interrupts: Interrupts): PlainRefusal | null {
   // It answers an older checkpoint: what waits there is not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
   const pending = Object.values(interrupts).flatMap((list) => list.map(({ id }) => id));

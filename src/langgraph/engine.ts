@@ -2,8 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import { refusal, resumes } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
-import type { RunRecord } from "../model/run.ts";
-import type { Engine, NodeCall, PlainRefusal } from "../ports/engine.ts";
+import type { Engine, NodeCall, PlainRefusal, RunAsked } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/host.ts";
 import { Scopes } from "./called.ts";
 import { outlined } from "../graph/chart.ts";
@@ -164,7 +163,7 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
 }
 
 /** What a run is refused for before it is admitted. */
-function refuses({ kwargs }: RunRecord, interrupts: Interrupts | null): PlainRefusal | null {
+function refuses({ kwargs }: RunAsked, interrupts: Interrupts | null): PlainRefusal | null {
   const { command, config } = kwargs;
   if (command === null || !resumes(command) || interrupts === null) return null;
   // It answers an older checkpoint: what waits there is not known here.

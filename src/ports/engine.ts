@@ -224,8 +224,11 @@ export interface Engine {
    * @param interrupts what waits for an answer; null while the thread is at work, or has runs that wait
    * @param blank the thread has no state yet: what the graph's state requires must be in the input
    */
-  refuses(run: RunRecord, interrupts: Interrupts | null, blank?: boolean): PlainRefusal | null;
+  refuses(run: RunAsked, interrupts: Interrupts | null, blank?: boolean): PlainRefusal | null;
 }
+
+/** What of a run is known before it is admitted. */
+export type RunAsked = Pick<RunRecord, "graph_id" | "kwargs">;
 
 export interface PlainRefusal {
   readonly code: "resume.ambiguous" | "resume.invalid" | "validation.failed";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { graph, list, value } from "../../src/index.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { lines } from "./support/clients.ts";
@@ -200,4 +201,70 @@ test("crons of another tenant are not there", async () => {
   expect(await (await as("a-key-of-two", "POST", "/runs/crons/count")).json()).toBe(0);
   expect(await (await as("a-key-of-two", "POST", "/runs/crons/search")).json()).toEqual([]);
   expect((await as("a-key-of-one", "GET", `/runs/crons/${made.cron_id}`)).status).toBe(200);
+});
+
+describe("what its runs would be refused for", () => {
+  const strict = graph({
+    context: z.object({ model: z.string().optional() }),
+    state: { topic: z.string() },
+    nodes: { work: async () => ({}) },
+    edges: { start: "work" },
+  });
+  const good = { assistant_id: "strict", schedule: "* * * * *", input: { topic: "tea" } };
+  const bad: readonly (readonly [part: object, field: string])[] = [
+    [{ input: { topic: 1 } }, "input.topic"],
+    [{ interrupt_before: ["nope"] }, "interrupt_before"],
+    [{ interrupt_after: ["work", "nope"] }, "interrupt_after"],
+    [{ context: { model: 1 } }, "context.model"],
+    [{ config: { recursion_limit: 0 } }, "config.recursion_limit"],
+    [{ config: { configurable: { checkpoint_id: NOBODY } } }, "config.configurable.checkpoint_id"],
+  ];
+  type Refused = { readonly detail: string; readonly errors: readonly { readonly at: string }[] };
+
+  test.each(bad)("%j is told at once, by name, and nothing is kept", async (part, field) => {
+    const { url } = await serve({ graphs: { strict } });
+    const thread = await newThread(url);
+    for (const path of ["/runs/crons", `/threads/${thread}/runs/crons`]) {
+      const refused = await post(`${url}${path}`, { ...good, ...part });
+      expect(refused.status).toBe(422);
+      const { detail, errors } = (await refused.json()) as Refused;
+      expect(detail).toContain(field);
+      expect(errors.map(({ at }) => at)).toContain(field);
+    }
+    expect(await postJson(`${url}/runs/crons/count`)).toBe(0);
+
+    const { cron_id } = await postJson<{ cron_id: string }>(`${url}/runs/crons`, good);
+    const change = (body: object) =>
+      fetch(`${url}/runs/crons/${cron_id}`, { method: "PATCH", body: JSON.stringify(body) });
+    const refused = await change({ ...part, enabled: false });
+    expect(refused.status).toBe(422);
+    expect(((await refused.json()) as Refused).errors.map(({ at }) => at)).toContain(field);
+    expect(await (await get(`${url}/runs/crons/${cron_id}`)).json()).toMatchObject({
+      enabled: true,
+      payload: { input: good.input },
+    });
+  });
+
+  test("what the state requires must come with the input; a thread may have it by then", async () => {
+    const { url } = await serve({ graphs: { strict } });
+    const empty = { ...good, input: {} };
+    const refused = await post(`${url}/runs/crons`, empty);
+    expect(refused.status).toBe(422);
+    expect(((await refused.json()) as Refused).errors.map(({ at }) => at)).toContain("input.topic");
+    expect((await post(`${url}/threads/${await newThread(url)}/runs/crons`, empty)).status).toBe(200);
+  });
+
+  test("a cron whose graph takes its input no more can be switched off", async () => {
+    const app = await serve({ graphs: { strict: named } });
+    const { cron_id } = await postJson<{ cron_id: string }>(`${app.url}/runs/crons`, {
+      ...good,
+      input: { name: "x" },
+    });
+    app.replaceGraphs({ strict });
+    const change = (body: object) =>
+      fetch(`${app.url}/runs/crons/${cron_id}`, { method: "PATCH", body: JSON.stringify(body) });
+    expect((await change({ enabled: false })).status).toBe(200);
+    expect((await change({ interrupt_before: ["work"] })).status).toBe(422);
+    expect((await change({ input: { topic: "tea" } })).status).toBe(200);
+  });
 });

@@ -5,12 +5,14 @@ import type { JsonObject } from "../../model/json.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CronBook } from "../../ports/crons.ts";
+import type { Engine } from "../../ports/engine.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Assistants } from "../assistants.ts";
-import { storableObject } from "../storable.ts";
+import { storable, storableObject } from "../storable.ts";
 import { threadAt } from "../threads.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
+import { checkRun } from "./run.ts";
 import { firstSlot, nextSlot } from "./schedule.ts";
 
 /** When a cron fires, and with what; on a change all of it may be left out. */
@@ -76,20 +78,23 @@ export interface Crons {
 interface Deps {
   readonly book: CronBook;
   readonly journal: Journal;
+  readonly engine: Engine;
   readonly clock: Clock;
   readonly random: Random;
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
 }
 
-export function createCrons({ book, journal, clock, random, assistants, webhooks }: Deps): Crons {
+export function createCrons(parts: Deps): Crons {
+  const { book, journal, clock, random, assistants, webhooks } = parts;
   let listener: () => void = () => undefined;
   const gone = () => new ServiceError("cron.not_found", "Cron not found");
 
   async function make(tenant: string, thread: string | null, asked: NewCron): Promise<CronRecord> {
     const { run, schedule, timezone = null, end_time = null, enabled = true } = asked;
     checkWebhook(run);
-    const { assistant_id } = await assistants.resolve(tenant, asked.assistant_id);
+    const assistant = await assistants.resolve(tenant, asked.assistant_id);
+    const { assistant_id } = assistant;
     const now = clock.now();
     const first = firstSlot({ schedule, timezone }, now);
     const cron: CronRecord = {
@@ -102,13 +107,20 @@ export function createCrons({ book, journal, clock, random, assistants, webhooks
       end_time,
       next: enabled ? within(first, end_time) : null,
       enabled,
-      payload: storableObject(run, "payload"),
+      payload: stored(run),
       metadata: storableObject(asked.metadata, "metadata"),
       created_at: now,
       updated_at: now,
     };
+    await checkRun(parts, tenant, cron, assistant);
     await book.change({ tenant, cron: cron.cron_id }, () => cron);
     listener();
+    return cron;
+  }
+
+  async function get(tenant: string, id: string): Promise<CronRecord> {
+    const cron = await book.find({ tenant, cron: id });
+    if (cron === undefined) throw gone();
     return cron;
   }
 
@@ -144,14 +156,15 @@ export function createCrons({ book, journal, clock, random, assistants, webhooks
       return make(key.tenant, key.thread, asked);
     },
 
-    async get(tenant, id) {
-      const cron = await book.find({ tenant, cron: id });
-      if (cron === undefined) throw gone();
-      return cron;
-    },
+    get,
 
     async update(tenant, id, asked) {
       checkWebhook(asked.run);
+      // One whose graph has changed since can be switched off, or given another schedule, all the same.
+      if (Object.keys(asked.run).length > 0) {
+        const cron = merged(await get(tenant, id), asked, clock.now());
+        await checkRun(parts, tenant, cron, await assistants.resolve(tenant, cron.assistant_id));
+      }
       const changed = await book.change({ tenant, cron: id }, (before) => {
         if (before === undefined) throw gone();
         return merged(before, asked, clock.now());
@@ -201,10 +214,14 @@ function merged(before: CronRecord, asked: CronParts, now: number): CronRecord {
     ...cron,
     on_run_completed: before.thread_id === null ? (on_run_completed ?? before.on_run_completed) : null,
     next: cron.enabled ? within(next, cron.end_time) : null,
-    payload: { ...before.payload, ...storableObject(run, "payload") },
+    payload: { ...before.payload, ...stored(run) },
     metadata: { ...before.metadata, ...storableObject(metadata, "metadata") },
   };
 }
+
+/** The fields of a run's request. What cannot be stored is named as in the request. */
+const stored = (run: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(run).map(([field, value]) => [field, storable(value, field)]));
 
 const within = (slot: number | null, end: number | null) =>
   slot === null || (end !== null && slot > end) ? null : slot;

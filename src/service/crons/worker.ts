@@ -5,10 +5,10 @@ import type { Clock } from "../../ports/clock.ts";
 import type { CronBook, CronSlot } from "../../ports/crons.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
-import type { RunRequest } from "../kwargs.ts";
 import type { RequestKey } from "../repeats.ts";
 import type { Runs } from "../runs.ts";
 import { advanced, type Crons } from "./crons.ts";
+import { requestOf } from "./run.ts";
 
 interface Deps {
   readonly book: CronBook;
@@ -141,18 +141,11 @@ export class CronWorker {
 
   #start({ tenant, slot }: CronSlot, cron: CronRecord): Promise<RunRecord> {
     const { runs } = this.#deps;
-    const { cron_id, thread_id: thread, assistant_id, payload, metadata } = cron;
-    const request: RunRequest = {
-      multitask_strategy: "enqueue",
-      ...payload,
-      assistant_id,
-      metadata: { ...metadata, cron_id },
-    };
+    const { cron_id, thread_id: thread } = cron;
+    const request = requestOf(cron);
     // Another cron under this name there cannot be, so it says nothing more; it is known however late it comes again.
     const again: RequestKey = { key: `cron ${cron_id} ${slot}`, says: "", lasting: true };
     if (thread !== null) return runs.start({ tenant, thread }, request, again);
-    const kept: RunRequest =
-      cron.on_run_completed === "keep" ? { ...request, on_completion: "keep" } : request;
-    return runs.startAlone(tenant, kept, "background", again);
+    return runs.startAlone(tenant, request, "background", again);
   }
 }

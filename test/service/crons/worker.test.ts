@@ -146,7 +146,11 @@ describe("a cron on a thread", () => {
 
   test("what refuses one slot leaves the next", async () => {
     const one = await rig();
-    const { key, cron } = await on(one, { run: { input: { nonsense: 1 } } });
+    const { key, cron } = await on(one);
+    // As one that was made while its graph took that.
+    const at = { tenant: "_", cron: cron.cron_id };
+    const nonsense = { payload: { input: { nonsense: 1 } } };
+    await one.server.do(one.server.storage.crons.change(at, (made) => made && { ...made, ...nonsense }));
     await pass(one, MINUTE);
     expect(await runsOf(one, key)).toEqual([]);
     expect(one.lines.join()).toContain("validation.failed");
