@@ -114,7 +114,8 @@ export function createProtocol({ journal, hub, runs, threads, states }: Deps): P
     },
 
     async state(key, ns, keys) {
-      const asked = keys === undefined ? { writes: false } : { writes: false, keys };
+      const fields = new Set(["values", "checkpoint_id"]);
+      const asked = keys === undefined ? { fields } : { fields, keys };
       const found = ns === "" ? threads.state(key, asked) : states.at(key, { ns, id: null }, asked);
       const { values, checkpoint_id } = await found;
       return { values, ...(checkpoint_id !== null && { checkpoint: { id: checkpoint_id, ns } }) };

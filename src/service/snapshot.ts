@@ -7,10 +7,10 @@ import { emptyState, stateOf, type Within } from "./records.ts";
 
 /** What of a state is wanted. */
 export interface StateSelection {
-  /** Only these keys of the state are read; undefined: all of them. */
+  /** Only these of its fields are shown; undefined: all of them. */
+  readonly fields?: ReadonlySet<string>;
+  /** Only these keys of its values are read; undefined: all of them. */
   readonly keys?: readonly string[];
-  /** With what the nodes wrote, in the metadata. */
-  readonly writes: boolean;
   /** With the states of the subgraphs in its tasks. */
   readonly subgraphs?: boolean;
 }
@@ -32,20 +32,36 @@ export async function snapshot(
   later?: Checkpoint,
 ): Promise<JsonObject> {
   const { journal, key, selection } = asked;
-  const wanted = selection.keys?.filter((name) => Object.hasOwn(checkpoint.channels, name));
+  const { fields, keys } = selection;
+  const isShown = (...names: readonly string[]) =>
+    fields === undefined || names.some((name) => fields.has(name));
+  const wanted = isShown("values")
+    ? keys?.filter((name) => Object.hasOwn(checkpoint.channels, name))
+    : ([] as const);
   const values = wanted?.length === 0 ? {} : await journal.values(key, checkpoint, wanted);
-  const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
-  const inner = await within(asked, checkpoint);
-  return stateOf({
+  const looks = isShown("next", "tasks", "interrupts");
+  const writes = looks ? await journal.writes(key, checkpoint.ns, checkpoint.id) : [];
+  const inner = isShown("tasks") ? await within(asked, checkpoint) : undefined;
+  const state = stateOf({
     thread: key.thread,
     checkpoint,
     values,
     writes,
-    withWrites: selection.writes,
+    withWrites: isShown("metadata"),
     ...(inner && { within: inner }),
     ...(later && { later }),
   });
+  return chosen(state, selection);
 }
+
+/** Of a state the fields that are wanted. */
+function chosen(state: JsonObject, { fields }: StateSelection): JsonObject {
+  if (fields === undefined) return state;
+  return Object.fromEntries(Object.entries(state).filter(([name]) => fields.has(name)));
+}
+
+/** The state of what has none yet. */
+export const noState = (selection: StateSelection): JsonObject => chosen(emptyState, selection);
 
 /** The subgraphs in the tasks that a checkpoint plans, by task; undefined where there are none. */
 async function within(
@@ -59,7 +75,7 @@ async function within(
     const ns = `${checkpoint.ns === "" ? "" : `${checkpoint.ns}|`}${name}:${id}`;
     if (asked.selection.subgraphs !== true) (found ??= new Map()).set(id, { ns });
     else {
-      const { keys: _, ...selection } = asked.selection;
+      const selection = { subgraphs: true };
       // oxlint-disable-next-line no-await-in-loop -- they are few, and each is a read of its own
       (found ??= new Map()).set(id, { ns, state: await latestAt({ ...asked, selection }, ns) });
     }
@@ -70,6 +86,6 @@ async function within(
 /** The latest state in a subgraph's namespace; an empty one where the subgraph has not begun. */
 export async function latestAt(asked: Asked, ns: string): Promise<JsonObject> {
   const [checkpoint] = await asked.journal.history(asked.key, { ns, limit: 1 });
-  if (checkpoint === undefined) return emptyState;
+  if (checkpoint === undefined) return noState(asked.selection);
   return snapshot(asked, checkpoint);
 }

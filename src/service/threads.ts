@@ -9,8 +9,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Random } from "../ports/random.ts";
-import { emptyState, threadOf, ttlOf } from "./records.ts";
-import { snapshot, type StateSelection } from "./snapshot.ts";
+import { threadOf, ttlOf } from "./records.ts";
+import { noState, snapshot, type StateSelection } from "./snapshot.ts";
 import { storableObject } from "./storable.ts";
 import { writesOf, type Superstep } from "./supersteps.ts";
 import {
@@ -92,7 +92,7 @@ export function createThreads(deps: Deps): Threads {
   const texts = new WeakMap<ThreadRecord, string>();
 
   async function latest(key: ThreadKey, { checkpoint: id }: ThreadRecord, selection: StateSelection) {
-    if (id === null) return emptyState;
+    if (id === null) return noState(selection);
     return snapshot({ engine, journal, key, selection }, await checkpointAt(journal, key, id));
   }
 
@@ -183,7 +183,7 @@ export function createThreads(deps: Deps): Threads {
     state: (key, selection) => whole(journal, key, (record) => latest(key, record, selection)),
 
     async stateText(key, selection) {
-      const plain = selection.keys === undefined && selection.writes && selection.subgraphs !== true;
+      const plain = selection.fields === undefined && selection.subgraphs !== true;
       if (plain) {
         const known = texts.get(await threadAt(journal, key));
         if (known !== undefined) return known;
@@ -191,9 +191,9 @@ export function createThreads(deps: Deps): Threads {
       return whole(journal, key, async (record) => {
         const state = await latest(key, record, selection);
         const text = JSON.stringify(state);
+        if (!plain || text.length > KEPT) return text;
         // Where tasks are planned, the state also tells what they left and whether they are graphs: the record does not.
-        const rests = (state["next"] as readonly unknown[]).length === 0;
-        if (plain && rests && text.length <= KEPT) texts.set(record, text);
+        if ((state["next"] as readonly unknown[]).length === 0) texts.set(record, text);
         return text;
       });
     },

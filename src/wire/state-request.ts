@@ -82,21 +82,19 @@ const STATE_FIELDS: ReadonlySet<string> = new Set([
 const MOST = 1000;
 
 /**
- * What to read for `select`: with it, only the keys named as `values.<key>`, or all for `values`. The small fields always
- * come along: clients look at them without asking whether they are there.
+ * What to show for `select`: the fields that it names, and no others; of the values, where it names keys of theirs as
+ * `values.<key>`, those alone.
  */
 export function selectionOf(select: readonly string[]): StateSelection {
-  if (select.length === 0) return { writes: true };
+  if (select.length === 0) return {};
   if (select.length > MOST) throw invalidField("select", `must not have more than ${MOST} entries`);
+  const fields = new Set<string>();
   const keys: string[] = [];
-  let all = false;
-  let writes = false;
   for (const name of select) {
     if (name.startsWith("values.")) keys.push(name.slice("values.".length));
-    else if (!STATE_FIELDS.has(name)) {
-      throw invalidField("select", `"${name.slice(0, 100)}" is no field of a state`);
-    } else if (name === "values") all = true;
-    else if (name === "metadata") writes = true;
+    else if (STATE_FIELDS.has(name)) fields.add(name);
+    else throw invalidField("select", `"${name.slice(0, 100)}" is no field of a state`);
   }
-  return all ? { writes } : { keys, writes };
+  if (fields.has("values") || keys.length === 0) return { fields };
+  return { fields: fields.add("values"), keys };
 }

@@ -401,10 +401,14 @@ describe("what is asked wrongly of the history", () => {
       input: { messages: [{ role: "user", content: "x" }] },
     });
     const answer = await get(`${url}/threads/${thread_id}/history?select=values.mood&limit=2`);
-    expect(((await answer.json()) as { values: object }[]).map(({ values }) => values)).toEqual([
-      { mood: "polite" },
-      { mood: "calm" },
-    ]);
+    expect(await answer.json()).toEqual([{ values: { mood: "polite" } }, { values: { mood: "calm" } }]);
+    const asked = { select: ["next", "metadata"], limit: 1 };
+    const [latest] = await postJson<object[]>(`${url}/threads/${thread_id}/history`, asked);
+    expect(Object.keys(latest ?? {})).toEqual(["next", "metadata"]);
+    expect(latest).toMatchObject({
+      next: [],
+      metadata: { source: "loop", writes: expect.anything() as unknown },
+    });
   });
 });
 

@@ -301,15 +301,20 @@ describe("threads, byte by byte", () => {
     const thread = await newThread(url);
     await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "two", input: { topic: "tea" } });
     const state = async (query: string) =>
-      (await (await get(`${url}/threads/${thread}/state?${query}`)).json()) as {
-        values: unknown;
-        metadata: object;
-      };
-    expect((await state("select=values.topic")).values).toEqual({ topic: "tea" });
-    expect((await state("select=values.topic&select=values.log")).values).toEqual(done);
-    expect((await state("select=next")).values).toEqual({});
-    expect((await state("select=values")).values).toEqual(done);
-    expect((await state("subgraphs=false")).values).toEqual(done);
+      (await (await get(`${url}/threads/${thread}/state?${query}`)).json()) as Record<string, unknown>;
+    const whole = await state("subgraphs=false");
+    expect(whole["values"]).toEqual(done);
+    expect(await state("select=values.topic")).toEqual({ values: { topic: "tea" } });
+    expect(await state("select=values.topic&select=values.log")).toEqual({ values: done });
+    expect(await state("select=next")).toEqual({ next: [] });
+    expect(await state("select=values,tasks")).toEqual({ values: done, tasks: [] });
+    const { checkpoint, metadata, created_at, parent_checkpoint_id } = whole;
+    expect(await state("select=checkpoint,metadata")).toEqual({ checkpoint, metadata });
+    const asked = { checkpoint: { thread_id: thread }, select: ["created_at", "parent_checkpoint_id"] };
+    const posted = await postJson(`${url}/threads/${thread}/state/checkpoint`, asked);
+    expect(posted).toEqual({ created_at, parent_checkpoint_id });
+    const blank = `${url}/threads/${await newThread(url)}/state?select=next,values.topic`;
+    expect(await (await get(blank)).json()).toEqual({ values: {}, next: [] });
   });
 
   test("two creations of one id at the same time: one thread, one conflict", async () => {

@@ -215,13 +215,14 @@ describe("reading", () => {
   });
 
   test.each([
-    ["", { writes: true }],
-    ["?subgraphs=false", { writes: true }],
-    ["?select=values", { writes: false }],
-    ["?select=values.messages", { keys: ["messages"], writes: false }],
-    ["?select=values.a&select=values.b", { keys: ["a", "b"], writes: false }],
-    ['?select=["next","values.a"]', { keys: ["a"], writes: false }],
-    ["?select=next,metadata", { keys: [], writes: true }],
+    ["", {}],
+    ["?subgraphs=false", {}],
+    ["?select=values", { fields: new Set(["values"]) }],
+    ["?select=values.messages", { fields: new Set(["values"]), keys: ["messages"] }],
+    ["?select=values.a&select=values.b", { fields: new Set(["values"]), keys: ["a", "b"] }],
+    ["?select=values.a,values", { fields: new Set(["values"]) }],
+    ['?select=["next","values.a"]', { fields: new Set(["next", "values"]), keys: ["a"] }],
+    ["?select=next,metadata", { fields: new Set(["next", "metadata"]) }],
   ])("a state with %s", async (query, selection) => {
     const { ask, asked } = protocol();
     await ask("GET", `/threads/${THREAD}/state${query}`);

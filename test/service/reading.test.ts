@@ -229,7 +229,7 @@ describe("threads", () => {
   });
 
   test("a state before the first run is empty, not missing", async () => {
-    expect(await service.threads.state(KEY, { writes: true })).toMatchObject({
+    expect(await service.threads.state(KEY, {})).toMatchObject({
       values: {},
       next: [],
       tasks: [],
@@ -239,7 +239,7 @@ describe("threads", () => {
   });
 
   test("its text says what it is now, however often it was asked for before", async () => {
-    const all = { writes: true };
+    const all = {};
     const same = async () => {
       const text = await service.threads.stateText(KEY, all);
       expect(await service.threads.stateText(KEY, all)).toBe(text);
@@ -260,23 +260,22 @@ describe("threads", () => {
     // Back to where it stood: a rollback.
     await append({ checkpoint: checkpointId(1) });
     expect(await same()).toBe(first);
-    const selected = await service.threads.stateText(KEY, { keys: [], writes: false });
-    expect(JSON.parse(selected)).toMatchObject({ values: {} });
+    const selected = await service.threads.stateText(KEY, { fields: new Set(["next"]) });
+    expect(JSON.parse(selected)).toEqual({ next: [] });
     await expect(service.threads.stateText(NOBODY, all)).rejects.toMatchObject({ code: "thread.not_found" });
   });
 
   test("only the keys that are asked for", async () => {
     await step(1, run(1), { a: 1, b: 2 });
-    const state = (keys: readonly string[]) => service.threads.state(KEY, { keys, writes: false });
-    expect(await state(["a"])).toMatchObject({ values: { a: 1 }, checkpoint_id: checkpointId(1) });
-    expect((await state(["a"]))["values"]).toEqual({ a: 1 });
-    expect((await state(["nope", "__proto__", "constructor"]))["values"]).toEqual({});
-    expect((await state([]))["values"]).toEqual({});
+    const state = (keys: readonly string[]) =>
+      service.threads.state(KEY, { fields: new Set(["values"]), keys });
+    expect(await state(["a"])).toEqual({ values: { a: 1 } });
+    expect(await state(["nope", "__proto__", "constructor"])).toEqual({ values: {} });
+    expect(await state([])).toEqual({ values: {} });
   });
 
   test.each(["get", "state"] as const)("%s of an unknown one", async (what) => {
-    const asked =
-      what === "get" ? service.threads.get(NOBODY) : service.threads.state(NOBODY, { writes: true });
+    const asked = what === "get" ? service.threads.get(NOBODY) : service.threads.state(NOBODY, {});
     await expect(asked).rejects.toMatchObject({
       code: "thread.not_found",
       message: `Thread with ID ${NOBODY.thread} not found`,

@@ -6,7 +6,10 @@ const count = json(Type.Integer({ minimum: 0 }), "How many there are");
 const object = Type.Record(Type.String(), Type.Unknown());
 const tag = "Threads";
 const state = "Thread state";
-const fields = list("select", "The fields that are wanted, and values.<key> for keys of the state");
+const fields = list(
+  "select",
+  "The fields that are wanted: the others are left out; values.<key> for one key of the values",
+);
 const subgraphs = flag("subgraphs", "With the states of subgraphs");
 const ns = text("checkpoint_ns", "The subgraph whose state it is");
 
