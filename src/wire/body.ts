@@ -2,6 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject, MAX_DEPTH } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { invalidField } from "./errors.ts";
+import { checkText } from "./surrogates.ts";
 
 /** A JSON object from outside, its members not looked at yet. */
 export type RawBody = Record<string, unknown>;
@@ -67,11 +68,16 @@ function parseJson(bytes: Uint8Array): unknown {
   if (bytes.length > LARGE && isTooDeep(bytes)) {
     throw invalidField("body", `is nested deeper than ${MAX_DEPTH} levels`);
   }
+  let text: string;
+  let body: unknown;
   try {
-    return JSON.parse(decoder.decode(bytes));
+    text = decoder.decode(bytes);
+    body = JSON.parse(text);
   } catch (cause) {
     throw new ServiceError("body.malformed", "Malformed JSON in request body", { cause });
   }
+  checkText(text, body);
+  return body;
 }
 
 const QUOTE = 0x22;

@@ -92,6 +92,16 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", `${RUNS}/${RUN}/cancel?reason=taken&action=rollback`, undefined, 422, "reason"],
   ["GET", `/threads/${THREAD}/state?subgraphs=maybe`, undefined, 422, "subgraphs"],
   ["GET", `/threads/${THREAD}/state?select=nope`, undefined, 422, "select"],
+  ["GET", `/threads/${THREAD}?include=bogus`, undefined, 422, "include"],
+  ["GET", `/threads/${THREAD}?include=ttl,values`, undefined, 422, "include"],
+  // Half of a surrogate pair is no text: nowhere, in no name.
+  ["POST", "/threads", { metadata: { a: ["x", { b: "x\ud83d" }] } }, 422, "metadata.a[1].b"],
+  ["POST", "/threads", { metadata: { "a\udc00": 1 } }, 422, "metadata"],
+  ["POST", RUNS, { assistant_id: "agent", input: { text: "\udc00\ud800" } }, 422, "input.text"],
+  ["POST", RUNS, { assistant_id: "\ud800" }, 422, "assistant_id"],
+  ["PUT", "/store/items", { namespace: ["a", "\ud800"], key: "k", value: {} }, 422, "namespace[1]"],
+  ["POST", "/runs/batch", [{ assistant_id: "agent", input: "\ud800" }], 422, "[0].input"],
+  ["POST", RUNS, `{"assistant_id":"agent","input":${deep(5_000)},"x":"\\ud83d\\ude00"}`, 422, "body"],
   // Threads and assistants.
   ["POST", "/threads", { thread_id: "nope" }, 422, "thread_id"],
   ["POST", "/threads", { metadata: [] }, 422, "metadata"],
@@ -217,6 +227,7 @@ describe("tolerated", () => {
       { assistant_id: "agent", after_seconds: 0, if_not_exists: "reject", feedback_keys: [] },
     ],
     ["any input", { assistant_id: "agent", input: [1, "two", null] }],
+    ["whole surrogate pairs, escaped", '{"assistant_id": "agent", "input": "\\ud83d\\ude00 \\\\ud83d"}'],
     ["every node as a breakpoint", { assistant_id: "agent", interrupt_before: "*", interrupt_after: [] }],
     ["a resume with null", { assistant_id: "agent", command: { resume: null } }],
     [

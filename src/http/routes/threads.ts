@@ -2,6 +2,7 @@ import { parseUuid } from "../../model/ids.ts";
 import type { NewThread } from "../../service/threads.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
+import { invalidField } from "../../wire/errors.ts";
 import { threadCreate } from "../../wire/schemas.ts";
 import { lifetimeOf } from "../../wire/thread-request.ts";
 
@@ -28,8 +29,9 @@ export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route
       path: "/threads/:thread_id",
       async handle(call) {
         const key = call.thread();
-        // Other extra fields there are none: who asks for them gets the thread.
-        call.json(await threads.get(key, call.query.list("include").includes("ttl")));
+        const more = call.query.list("include");
+        if (more.some((field) => field !== "ttl")) throw invalidField("include", "must be ttl, or left out");
+        call.json(await threads.get(key, more.length > 0));
       },
     },
   ];
