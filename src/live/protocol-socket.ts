@@ -57,7 +57,9 @@ export async function openProtocolSocket(deps: LiveDeps, socket: Socket, asked: 
         return answer({ subscription_id: feed.subscribe(params) });
       case "subscription.unsubscribe":
         if (feed.unsubscribe(params)) return answer({});
-        return say(unknownSubscription(id));
+        return say(error(id, "no_such_subscription", "There is no such subscription on this socket"));
+      case "subscription.reconnect":
+        return say(error(id, "not_supported", "Subscribe anew, with `since`: the last event that was seen"));
       default:
         return answer(await obey(protocol, key, command));
     }
@@ -77,9 +79,9 @@ export async function openProtocolSocket(deps: LiveDeps, socket: Socket, asked: 
   pump.start();
 }
 
-const unknownSubscription = (id: number): JsonObject => ({
+const error = (id: number, error: string, message: string): JsonObject => ({
   type: "error",
   id,
-  error: "no_such_subscription",
-  message: "There is no such subscription on this socket",
+  error,
+  message,
 });

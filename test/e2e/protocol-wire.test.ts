@@ -303,6 +303,15 @@ describe("a socket of the protocol", () => {
     close();
   });
 
+  test("reconnecting is not supported, and said so", async () => {
+    const { url } = await serve();
+    const { got, send, until, close } = await dial(url);
+    send({ id: 5, method: "subscription.reconnect", params: { run_id: NOBODY } });
+    await until(() => got.length === 1);
+    expect(got[0]).toMatchObject({ type: "error", id: 5, error: "not_supported" });
+    close();
+  });
+
   test("an unsubscribed one is sent nothing more, and one that is unknown is refused", async () => {
     const { url } = await serve({ graphs: { nested } });
     const { got, send, until, close } = await dial(url);
