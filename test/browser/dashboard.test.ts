@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { gated } from "../e2e/support/gate.ts";
 import { directory, serve } from "../e2e/support/server.ts";
-import { newThread, post } from "../e2e/support/wire.ts";
+import { get, newThread, post } from "../e2e/support/wire.ts";
 import { cableTo } from "./cable.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
@@ -91,7 +91,19 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
       assistant_id: "approval",
       input: { topic: "tea" },
     });
-    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
+    const [run] = (await (await get(`${app.url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
+    const { page, wrong } = await opened(
+      await browser(),
+      `${app.url}/#/threads/${thread}/runs/${run?.run_id}`,
+    );
+    await expect.poll(() => status(page)).toBe("awaits an answer");
+    expect(await page.getByRole("link", { name: "Answer it" }).getAttribute("href")).toBe(
+      `#/threads/${thread}`,
+    );
+    await page.click('.head a:has-text("Thread")');
+    await page.click('.tabs a:has-text("Runs")');
+    await page.waitForSelector('.runs li:has-text("awaits an answer")');
+    await page.getByRole("link", { name: "Answer", exact: true }).click();
     await page.waitForSelector('legend:has-text("review asks")');
     expect(await page.innerText(".question")).toContain("Draft 1: tea");
     await page.click('.ways button:has-text("JSON")');

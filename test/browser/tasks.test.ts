@@ -25,8 +25,9 @@ const pay = graph({
       if (amount < 0) throw new RangeError(`cannot charge ${amount}`);
       return { receipt: `paid ${amount}`, log: ["charged"] };
     },
+    tell: async () => ({ log: ["told"] }),
   },
-  edges: { start: "check", check: "charge" },
+  edges: { start: "check", check: ["charge", "tell"] },
 });
 
 const approve = graph({
@@ -97,7 +98,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     expect(await task.getByLabel("Where it failed").innerText()).toMatch(/RangeError.*tasks\.test\.ts/s);
 
     await page.getByRole("link", { name: "Thread", exact: true }).click();
-    await page.getByText("It failed before charge").waitFor();
+    await expect.poll(() => page.innerText(".composer .bar p")).toBe("charge failed.");
     await button(page, "Edit state").click();
     await page.getByLabel("amount").fill("5");
     await button(page, "Store").click();
@@ -144,14 +145,16 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
 
     await button(page, "step 2").click();
     await button(page, "Replay from here").click();
-    await page.getByRole("heading", { name: "Replay from step 2" }).waitFor();
+    await page.getByRole("heading", { name: "Replay from step 2: measure" }).waitFor();
     await page.getByLabel("word").fill("thirteen");
     await button(page, "Replay").last().click();
     await button(page, /^tell done/).click();
     await page.getByRole("complementary", { name: "Task tell" }).waitFor();
     // 1 + the length of "thirteen" + 100
     await expect.poll(() => page.innerText(".detail .diff ins")).toContain('"total": 109');
-    expect(await page.getByRole("region", { name: /Superstep/ }).count()).toBe(2);
+    const steps = page.getByRole("region", { name: /Superstep/ }).getByRole("button", { name: /^step/ });
+    expect(await steps.allInnerTexts()).toEqual(["step 2", "step 3"]);
+    expect(await page.innerText(".head")).toMatch(/replay of ….{8} from step 2/);
     expect(wrong).toEqual([]);
   });
 });

@@ -4,11 +4,26 @@ import { drawn, marksOf, subgraphsOf, waysOf } from "../../src/dashboard/graphs/
 import { chartOf, placesOf } from "../../src/dashboard/inspector/chart.ts";
 import { walked } from "../../src/dashboard/inspector/taken.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
-import { groupsOf, rangeOf, ticksOf } from "../../src/dashboard/runs/layout.ts";
+import { waitingOf, wordsOf } from "../../src/dashboard/live/waiting.ts";
+import type { Json, Run, Thread } from "../../src/dashboard/api/records.ts";
+import { groupsOf, numbering, rangeOf, slowestOf, ticksOf } from "../../src/dashboard/runs/layout.ts";
 import { filterOf } from "../../src/dashboard/threads/search.ts";
 
 const T = "2026-01-01T00:00:00.000+00:00";
 const later = (ms: number) => new Date(Date.parse(T) + ms).toISOString();
+
+const aRun = (part: Partial<Run>): Run => ({
+  run_id: "run",
+  thread_id: "t",
+  assistant_id: "a",
+  created_at: T,
+  updated_at: T,
+  status: "success",
+  metadata: {},
+  multitask_strategy: "reject",
+  kwargs: {},
+  ...part,
+});
 
 function traced() {
   const trace = new Trace("run");
@@ -92,8 +107,33 @@ describe("a run, as its events tell it", () => {
     expect([trace.attempt, task.status]).toEqual([2, "stopped"]);
     debug("task", 1, 8, { id: "a-1", name: "a" });
     expect(task.status).toBe("running");
-    trace.end();
+    trace.end(Date.parse(T) + 9);
     expect(task.status).toBe("stopped");
+  });
+
+  test("what does not stop when another fails lasts until the run has ended, and so does the run", () => {
+    const { trace, debug, saved } = traced();
+    saved(0, 0, {}, ["stubborn", "broken"]);
+    debug("task", 1, 1, { id: "stubborn-1", name: "stubborn" });
+    debug("task", 1, 1, { id: "broken-1", name: "broken" });
+    debug("task_result", 1, 5, { id: "broken-1", name: "broken", error: '{"message":"no"}' });
+    trace.end(Date.parse(T) + 510);
+    expect(rangeOf(trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 510 });
+    const slowest = slowestOf(groupsOf(trace));
+    expect(slowest).toMatchObject({ name: "stubborn", status: "stopped", begunAt: Date.parse(T) + 1 });
+    expect(slowest?.endedAt).toBe(Date.parse(T) + 510);
+  });
+
+  test("its supersteps are numbered from 1 on, whatever the thread has counted; those of a replay from the replayed one on", () => {
+    const { trace, debug } = traced();
+    debug("task", 7, 1, { id: "a", name: "a" });
+    debug("task", 8, 2, { id: "b", name: "b" });
+    const groups = groupsOf(trace);
+    const numbers = (metadata: Json) => groups.map(({ step }) => numbering(aRun({ metadata }), groups)(step));
+    expect(numbers({})).toEqual([1, 2]);
+    expect(numbers({ replay: { run: "other", step: 3 } })).toEqual([3, 4]);
+    expect(numbers({ replay: "yes" })).toEqual([1, 2]);
+    expect(numbers({ replay: { run: "other", step: "3" } })).toEqual([1, 2]);
   });
 
   test("tasks of subgraphs stand below the task that ran them; times span all of them", () => {
@@ -110,6 +150,36 @@ describe("a run, as its events tell it", () => {
     ]);
     expect(rangeOf(trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 42 });
     expect(ticksOf({ from: 0, to: 42 }, 5)).toEqual([0, 10, 20, 30, 40]);
+  });
+});
+
+describe("a thread that waits", () => {
+  const interrupts = { task: [{ id: "q", value: "Well?" }] };
+  const thread = (part: Partial<Thread>): Thread => ({
+    thread_id: "t",
+    created_at: T,
+    updated_at: T,
+    status: "interrupted",
+    metadata: {},
+    values: null,
+    config: {},
+    interrupts: {},
+    ...part,
+  });
+  const runs = [aRun({ run_id: "newest" }), aRun({ run_id: "older" })];
+
+  test("waits with its newest run: at a question, or at a breakpoint", () => {
+    const asks = waitingOf(thread({ interrupts }), runs);
+    expect(asks).toEqual({ run: "newest", questions: interrupts.task });
+    expect(asks === null ? "" : wordsOf(asks)).toBe("awaits an answer");
+    const pauses = waitingOf(thread({}), runs);
+    expect(pauses === null ? "" : wordsOf(pauses)).toBe("paused");
+  });
+
+  test("does not wait while it runs, nor once it is idle", () => {
+    expect(waitingOf(thread({ status: "idle" }), runs)).toBeNull();
+    expect(waitingOf(thread({ interrupts }), [aRun({ status: "running" }), ...runs])).toBeNull();
+    expect(waitingOf(thread({ interrupts }), [])).toBeNull();
   });
 });
 

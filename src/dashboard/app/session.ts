@@ -7,10 +7,6 @@ export const isLocked = signal(false);
 /** What went wrong last, told once; empty: nothing. */
 export const notice = signal<{ readonly text: string; readonly bad: boolean } | null>(null);
 
-/** Now, for ages of things: ticks every few seconds. */
-export const now = signal(Date.now());
-setInterval(() => (now.value = Date.now()), 5_000);
-
 export function tell(text: string, bad = false): void {
   notice.value = { text, bad };
 }

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { getHistory, getRun } from "../api/client.ts";
+import { getHistory, getRun, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
 import { isLocked, reasonOf } from "../app/session.ts";
 import { type Message as Told, Model } from "../inspector/model.ts";
@@ -8,6 +8,7 @@ import { Changes } from "./frame.ts";
 import { fromHistory } from "./from-history.ts";
 import { Line } from "./line.ts";
 import { type StreamEvent, Trace, TRACED } from "./trace.ts";
+import { type Waiting, waitingOf } from "./waiting.ts";
 
 /** Milliseconds between two looks at the record of a run that is not done. */
 const POLL = 1_500;
@@ -19,6 +20,8 @@ export class RunWatch {
   readonly run = signal<Run | null>(null);
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
+  /** Whether it is what its thread waits with. */
+  readonly waiting = signal<Waiting | null>(null);
   /** Its events are not kept any more: what is shown was read from the thread's history. */
   readonly isRebuilt = signal(false);
   readonly model = new Model();
@@ -66,8 +69,9 @@ export class RunWatch {
       this.run.value = run;
       this.error.value = null;
       if (isDone(run)) {
-        this.trace.end();
-        return this.changes.made();
+        this.trace.end(Date.parse(run.updated_at));
+        this.changes.made();
+        return await this.#wait();
       }
     } catch (cause) {
       if (this.#closed) return;
@@ -84,9 +88,19 @@ export class RunWatch {
     if (this.trace.take(event)) this.changes.made();
   }
 
+  /** Looks whether the thread waits with it: only where somebody watches it live. */
+  async #wait(): Promise<void> {
+    if (this.feed === null) return;
+    const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
+    const waiting = waitingOf(record, runs);
+    this.waiting.value = waiting?.run === this.id ? waiting : null;
+  }
+
   async #ended(): Promise<void> {
-    this.trace.end();
     await this.refresh();
+    const run = this.run.peek();
+    // What was told after the record was read ended with it too.
+    if (run !== null && isDone(run)) this.trace.end(Date.parse(run.updated_at));
     if (this.trace.tasks.size > 0 || this.trace.steps.length > 0 || this.#closed) return;
     const states = await getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }).catch(
       () => [],
@@ -100,7 +114,8 @@ export class RunWatch {
   #heard(message: Told): void {
     this.model.take(message);
     const { kind, sessionId, snapshot, type } = message;
-    if (kind === "run" && type === "@xstate.snapshot" && snapshot?.status !== "active") void this.refresh();
+    const isOver = kind === "run" && snapshot?.status !== "active";
+    if (type === "@xstate.snapshot" && (isOver || kind === "thread")) void this.refresh();
     const task = kind === "task" ? this.trace.tasks.get(sessionId) : undefined;
     if (task !== undefined) this.trace.tried(task, snapshot?.value);
     this.changes.made();

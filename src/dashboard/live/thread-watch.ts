@@ -101,7 +101,7 @@ export class ThreadWatch {
       this.state.value = state;
       this.runs.value = runs;
       this.error.value = null;
-      for (const run of runs) if (isDone(run)) this.traces.get(run.run_id)?.end();
+      for (const run of runs) if (isDone(run)) this.traces.get(run.run_id)?.end(Date.parse(run.updated_at));
       this.changes.made();
     } catch (cause) {
       if (this.#closed) return;

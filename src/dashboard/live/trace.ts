@@ -71,7 +71,11 @@ export class Trace {
   /** Events that came, also those not kept. */
   count = 0;
   error: { readonly error: string; readonly message: string } | null = null;
+  /** Epoch milliseconds; null while it goes on. */
+  endedAt: number | null = null;
   #last = -1;
+  /** The time of the last event that has one. */
+  #heardAt = Number.NaN;
 
   constructor(run: string) {
     this.run = run;
@@ -106,11 +110,16 @@ export class Trace {
     return this.stepsOf("").at(-1)?.values ?? null;
   }
 
-  /** Nothing more comes. */
-  end(): void {
+  /** Nothing more comes: what was still at work was stopped then. `at`: epoch milliseconds. */
+  end(at: number): void {
+    const isKnown = Number.isFinite(at);
+    if (isKnown) this.endedAt = at;
     for (const task of this.tasks.values()) {
-      if (task.status === "running" || task.status === "retrying") task.status = "stopped";
-      else if (task.status === "waiting") this.tasks.delete(task.id);
+      if (task.status === "waiting") this.tasks.delete(task.id);
+      else if (task.begunAt !== null && task.endedAt === null) {
+        task.status = "stopped";
+        task.endedAt = isKnown ? Math.max(task.begunAt, at) : task.begunAt;
+      }
     }
   }
 
@@ -128,7 +137,8 @@ export class Trace {
   #begun(data: unknown): void {
     const attempt = isJson(data) && typeof data["attempt"] === "number" ? data["attempt"] : 1;
     // What ran when the server went away runs anew.
-    if (attempt > this.attempt) this.end();
+    if (attempt > this.attempt) this.end(this.#heardAt);
+    this.endedAt = null;
     this.attempt = attempt;
     this.error = null;
   }
@@ -150,6 +160,7 @@ export class Trace {
 
   #debugged(ns: string, { type, step, timestamp, payload }: Debug): void {
     const at = Date.parse(timestamp);
+    this.#heardAt = at;
     if (type === "checkpoint") return this.#saved(ns, at, payload);
     const id = String(payload["id"]);
     const known = this.tasks.get(id);

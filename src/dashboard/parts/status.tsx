@@ -1,11 +1,18 @@
-import { now } from "../app/session.ts";
+import { nowInSeconds } from "../app/clock.ts";
+
+interface StatusProps {
+  readonly of: string;
+  /** What it is called, where that is not its name. */
+  readonly words?: string | undefined;
+  readonly small?: boolean;
+}
 
 /** A status, by colour and by word. */
-export function Status({ of, small = false }: { readonly of: string; readonly small?: boolean }) {
+export function Status({ of, words = of, small = false }: StatusProps) {
   return (
     <span class={`status ${of} ${small ? "small" : ""}`}>
       <span class="dot" aria-hidden="true" />
-      {of}
+      {words}
     </span>
   );
 }
@@ -24,10 +31,12 @@ export function ageOf(since: string, at: number): string {
   return `${Math.floor(ms / size)}${unit}`;
 }
 
-export function Age({ since }: { readonly since: string }) {
+/** How old it is; `isAgo`: as part of a sentence. */
+export function Age({ since, isAgo = false }: { readonly since: string; readonly isAgo?: boolean }) {
+  const age = ageOf(since, nowInSeconds.value);
   return (
     <time dateTime={since} title={new Date(since).toLocaleString()}>
-      {ageOf(since, now.value)}
+      {!isAgo ? age : age === "now" ? "just now" : `${age} ago`}
     </time>
   );
 }

@@ -12,32 +12,39 @@ interface DetailProps {
   readonly run: Run;
   /** Null: the superstep as a whole. */
   readonly task: Task | null;
+  /** As the API counts them. */
   readonly step: number;
+  readonly numberOf: (step: number) => number;
   readonly onClose: () => void;
 }
 
 /** What a task took and gave, or what a superstep changed. */
-export function Detail({ trace, run, task, step, onClose }: DetailProps) {
+export function Detail({ trace, run, task, step, numberOf, onClose }: DetailProps) {
+  // A subgraph counts its own.
+  const number = task === null || task.ns === "" ? numberOf(step) : step;
   const states = trace.stepsOf(task?.ns ?? "");
   const from = states.findLast((state) => state.step < step);
   const before = from?.values;
   const after = states.find((state) => state.step === step)?.values;
   const said = (task?.messages ?? []).map((id) => trace.messages.get(id)).filter((one) => one !== undefined);
   return (
-    <aside class="detail" aria-label={task === null ? `Superstep ${step}` : `Task ${task.name}`}>
+    <aside class="detail" aria-label={task === null ? `Superstep ${number}` : `Task ${task.name}`}>
       <div class="bar">
         <h3 class="space">
-          {task === null ? `Superstep ${step}` : task.name} {task !== null && <Status of={task.status} />}
+          {task === null ? `Superstep ${number}` : task.name} {task !== null && <Status of={task.status} />}
         </h3>
         <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
           ✕
         </button>
       </div>
-      {from !== undefined && from.ns === "" && <Replay run={run} from={from} />}
+      {from !== undefined && from.ns === "" && <Replay run={run} from={from} number={number} />}
+      {task === null && number !== step && (
+        <p class="dim">The thread counts it as step {step}: it counts on over its runs and changes.</p>
+      )}
       {task !== null && (
         <>
           <p class="dim">
-            step {task.step}
+            step {number}
             {task.begunAt !== null && task.endedAt !== null && ` · ${lasting(task.endedAt - task.begunAt)}`}
             {task.tries > 1 && ` · ${task.tries} tries`}
             {task.ns !== "" && ` · in ${task.ns.replaceAll(/:[^|]+/g, "").replaceAll("|", " › ")}`}

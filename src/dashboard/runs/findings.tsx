@@ -35,6 +35,7 @@ export function Findings({ failed, error, slowest, onChoose }: FindingsProps) {
             {slowest.name}
           </button>
           , {lasting(tookOf(slowest) ?? 0)}
+          {slowest.status === "stopped" && ", until it was stopped"}
         </p>
       )}
     </>

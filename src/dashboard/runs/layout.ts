@@ -1,3 +1,4 @@
+import { isJson, type Run } from "../api/records.ts";
 import type { Task, Trace } from "../live/trace.ts";
 
 /** A task as a line of the timeline. */
@@ -33,6 +34,27 @@ export function groupsOf({ tasks }: Trace): readonly Group[] {
   return [...groups].toSorted(([a], [b]) => a - b).map(([step, lines]) => ({ step, lines }));
 }
 
+/** Of a run that replays another: which one, and from which of its steps on. Kept in the run's metadata. */
+export interface Origin {
+  readonly run: string;
+  readonly step: number;
+}
+
+export function originOf({ metadata }: Run): Origin | null {
+  const { run, step } = isJson(metadata["replay"]) ? metadata["replay"] : {};
+  return typeof run === "string" && Number.isInteger(step) ? { run, step: Number(step) } : null;
+}
+
+/**
+ * How the supersteps of a run are numbered: from 1 on, or on from the one that it replays. The API numbers those of a thread, over
+ * all of its runs, and counts each change of its state too.
+ */
+export function numbering(run: Run, groups: readonly Group[]): (step: number) => number {
+  const [first] = groups;
+  const from = originOf(run)?.step ?? 1;
+  return (step) => (first === undefined ? step : step - first.step + from);
+}
+
 /** The task that took longest, of those that ran no graph of their own; null where fewer than two have ended. */
 export function slowestOf(groups: readonly Group[]): Task | null {
   const lines = groups.flatMap((group) => group.lines);
@@ -56,6 +78,8 @@ export function rangeOf(trace: Trace, now: number | null): Range {
   const times = [...trace.tasks.values()]
     .flatMap(({ begunAt, endedAt }) => [begunAt, endedAt])
     .concat(trace.steps.map(({ at }) => at))
+    // Also the grace that tasks are given which do not stop when they are told to.
+    .concat(trace.endedAt)
     .filter((at): at is number => at !== null && Number.isFinite(at));
   const from = Math.min(...times);
   if (!Number.isFinite(from)) return { from: 0, to: 1 };

@@ -2,17 +2,21 @@ import { useEffect, useMemo } from "preact/hooks";
 import { cancelRun, startRun } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
 import { go, route, to, toRun, toThread } from "../app/route.ts";
-import { attempt, now, tell } from "../app/session.ts";
+import { now } from "../app/clock.ts";
+import { attempt, tell } from "../app/session.ts";
 import { RunWatch } from "../live/run-watch.ts";
+import { type Waiting, wordsOf } from "../live/waiting.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Empty, Failure } from "../parts/empty.tsx";
 import { JsonTree } from "../parts/json.tsx";
-import { Age, lasting, Status } from "../parts/status.tsx";
+import { Age, lasting, shortId, Status } from "../parts/status.tsx";
+import { asText } from "../parts/words.ts";
 import { Tabs } from "../parts/tabs.tsx";
 import { ActorsGraph } from "../graphs/live.tsx";
 import { sameAs } from "../threads/runs.tsx";
 import { Compare } from "./compare.tsx";
 import { EventsTab } from "./events.tsx";
+import { originOf } from "./layout.ts";
 import { TimelineTab } from "./timeline.tsx";
 
 /** One run as it happens, or as it happened. */
@@ -57,6 +61,7 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
         ]}
       />
       {error !== null && <Failure text={error} onRetry={() => void watch.refresh()} />}
+      {watch.waiting.value !== null && <Asked waiting={watch.waiting.value} thread={thread} />}
       {watch.isRebuilt.value && (
         <p class="note">
           Its events are no longer kept: this was read from the thread's history, without tokens and exact
@@ -96,10 +101,28 @@ function Side({ tab, watch, run, other }: { tab: string; watch: RunWatch; run: R
   }
 }
 
+/** What a run waits for, and where it is given. */
+function Asked({ waiting, thread }: { readonly waiting: Waiting; readonly thread: string }) {
+  const { questions } = waiting;
+  return (
+    <div class="note">
+      <span>
+        {questions.length === 0 ? "It pauses here, until somebody lets it go on." : "It asks: "}
+        {questions.length > 0 && <q>{questions.map(({ value }) => asText(value)).join(" · ")}</q>}
+      </span>
+      <a class="button primary" href={toThread(thread)}>
+        {questions.length > 0 ? "Answer it" : "To its thread"}
+      </a>
+    </div>
+  );
+}
+
 function RunHead({ watch, run }: { readonly watch: RunWatch; readonly run: Run }) {
   const { thread_id: thread, run_id: id } = run;
   const graph = run.metadata["graph_id"];
   const state = watch.stream.state.value;
+  const waiting = watch.waiting.value;
+  const origin = originOf(run);
   const end = isDone(run) ? Date.parse(run.updated_at) : now.value;
   const again = () =>
     attempt(async () => {
@@ -115,12 +138,22 @@ function RunHead({ watch, run }: { readonly watch: RunWatch; readonly run: Run }
       <div class="which">
         <h2>
           <span class="dim">run of</span> {typeof graph === "string" ? graph : "a graph"}{" "}
-          <Status of={run.status} />
+          {waiting === null ? (
+            <Status of={run.status} />
+          ) : (
+            <Status of="interrupted" words={wordsOf(waiting)} />
+          )}
           {state === "broken" && <span class="live broken">connection lost, trying again…</span>}
         </h2>
         <p class="dim">
-          <code>{id}</code> <Copy text={id} label="run id" /> · begun <Age since={run.created_at} /> ago ·{" "}
+          <code>{id}</code> <Copy text={id} label="run id" /> · begun <Age since={run.created_at} isAgo /> ·{" "}
           {lasting(Math.max(0, end - Date.parse(run.created_at)))}
+          {origin !== null && (
+            <>
+              {" · replay of "}
+              <a href={toRun(thread, origin.run)}>…{shortId(origin.run)}</a> from step {origin.step}
+            </>
+          )}
           {watch.trace.attempt > 1 && ` · attempt ${watch.trace.attempt}`}
         </p>
       </div>

@@ -5,9 +5,18 @@ import { go } from "../app/route.ts";
 import { attempt, tell } from "../app/session.ts";
 import type { Step } from "../live/trace.ts";
 import { Change, storeUpdate } from "../threads/edit.tsx";
+import type { Origin } from "./layout.ts";
+
+interface ReplayProps {
+  readonly run: Run;
+  /** The state that the superstep took. */
+  readonly from: Step;
+  /** Of the superstep, in the run. */
+  readonly number: number;
+}
 
 /** Runs a superstep, and what follows it, once more on a branch of its own: with the state that it took, or another. */
-export function Replay({ run, from }: { readonly run: Run; readonly from: Step }) {
+export function Replay({ run, from, number }: ReplayProps) {
   const [isOpen, setOpen] = useState(false);
   const { thread_id: thread, assistant_id } = run;
   const replay = (update: Json, asNode: string) =>
@@ -16,7 +25,8 @@ export function Replay({ run, from }: { readonly run: Run; readonly from: Step }
       const checkpoint_id = isSame
         ? from.checkpoint
         : await storeUpdate(thread, from.checkpoint, update, asNode);
-      const request = { assistant_id, input: null, checkpoint_id, stream_subgraphs: true };
+      const metadata = { replay: { run: run.run_id, step: number } satisfies Origin };
+      const request = { assistant_id, input: null, checkpoint_id, metadata, stream_subgraphs: true };
       const { run_id } = await startRun(thread, { ...request, multitask_strategy: "enqueue" });
       tell("It runs from there.");
       setOpen(false);
@@ -29,7 +39,7 @@ export function Replay({ run, from }: { readonly run: Run; readonly from: Step }
       </button>
       {isOpen && (
         <Change
-          title={`Replay from step ${from.step + 1}`}
+          title={`Replay from step ${number}: ${from.next.join(", ")}`}
           hint="What it takes is the state before it: change that, or leave it as it is. The thread goes on from the new branch, and keeps what was."
           values={from.values}
           submit="Replay"

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isDone, type Run } from "../api/records.ts";
+import { useNow } from "../app/clock.ts";
 import { refine, route } from "../app/route.ts";
 import type { RunWatch } from "../live/run-watch.ts";
 import type { Task } from "../live/trace.ts";
@@ -7,7 +8,7 @@ import { Empty } from "../parts/empty.tsx";
 import { lasting } from "../parts/status.tsx";
 import { Detail } from "./detail.tsx";
 import { Findings } from "./findings.tsx";
-import { type Group, groupsOf, holds, type Range, rangeOf, slowestOf, ticksOf } from "./layout.ts";
+import { type Group, groupsOf, holds, numbering, type Range, rangeOf, slowestOf, ticksOf } from "./layout.ts";
 
 const MOST_ZOOM = 64;
 
@@ -16,10 +17,11 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
   const [zoom, setZoom] = useState(1);
   const [text, setText] = useState("");
   const search = useRef<HTMLInputElement>(null);
-  const clock = useClock(!isDone(run));
+  const clock = useNow(!isDone(run));
   const { trace } = watch;
   const { query } = route.value;
   const groups = groupsOf(trace);
+  const numberOf = numbering(run, groups);
   const all = groups.flatMap(({ lines }) => lines.map(({ task }) => task));
   const slowest = slowestOf(groups);
   const found = text === "" ? all : all.filter((task) => holds(trace, task, text));
@@ -103,6 +105,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
               <Superstep
                 key={group.step}
                 group={group}
+                number={numberOf(group.step)}
                 range={range}
                 zoom={zoom}
                 now={clock}
@@ -123,6 +126,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
           run={run}
           task={chosen}
           step={chosen?.step ?? Number(step)}
+          numberOf={numberOf}
           onClose={() => choose(null)}
         />
       )}
@@ -136,11 +140,14 @@ function Axis({ range, zoom }: { readonly range: Range; readonly zoom: number })
     <div class="line axis" aria-hidden="true">
       <span class="label" />
       <span class="track" style={{ width: `${zoom * 100}%` }}>
-        {ticksOf(range, 5 * zoom).map((at) => (
-          <span key={at} class="tick" style={{ left: `${(at / length) * 100}%` }}>
-            {lasting(at).replace("<1 ms", "0")}
-          </span>
-        ))}
+        {ticksOf(range, 5 * zoom)
+          // At the very end there is no room for the words.
+          .filter((at) => at < length * (1 - 0.1 / zoom))
+          .map((at) => (
+            <span key={at} class="tick" style={{ left: `${(at / length) * 100}%` }}>
+              {lasting(at).replace("<1 ms", "0")}
+            </span>
+          ))}
       </span>
     </div>
   );
@@ -148,6 +155,7 @@ function Axis({ range, zoom }: { readonly range: Range; readonly zoom: number })
 
 interface SuperstepProps {
   readonly group: Group;
+  readonly number: number;
   readonly range: Range;
   readonly zoom: number;
   readonly now: number;
@@ -160,12 +168,12 @@ interface SuperstepProps {
 }
 
 function Superstep(props: SuperstepProps) {
-  const { group, range, zoom, now, chosen, isChosen, slowest, isDim, onChoose, onStep } = props;
+  const { group, number, range, zoom, now, chosen, isChosen, slowest, isDim, onChoose, onStep } = props;
   const length = range.to - range.from;
   return (
-    <section class="superstep" aria-label={`Superstep ${group.step}`}>
+    <section class="superstep" aria-label={`Superstep ${number}`}>
       <button type="button" class="quiet step" aria-pressed={isChosen} onClick={onStep}>
-        step {group.step}
+        step {number}
       </button>
       {group.lines.map(({ task, depth }) => {
         const end =
@@ -204,17 +212,6 @@ function Superstep(props: SuperstepProps) {
       })}
     </section>
   );
-}
-
-/** Now, as often as is seen, while something moves. */
-function useClock(isMoving: boolean): number {
-  const [clock, setClock] = useState(() => Date.now());
-  useEffect(() => {
-    if (!isMoving) return undefined;
-    const timer = setInterval(() => setClock(Date.now()), 100);
-    return () => clearInterval(timer);
-  }, [isMoving]);
-  return clock;
 }
 
 /** Keys of the page, unless they are typed into something. */

@@ -32,7 +32,7 @@ export function Letters({ count }: { readonly count: number }) {
                 <a href={to(["threads", delivery.thread_id, "runs", delivery.run_id])}>
                   run {shortId(delivery.run_id)}
                 </a>
-                , ended <Age since={delivery.created_at} /> ago; tried{" "}
+                , ended <Age since={delivery.created_at} isAgo />; tried{" "}
                 {delivery.attempts === 1 ? "once" : `${delivery.attempts} times`}
               </p>
               <p class="bad">{reasonOf(delivery)}</p>

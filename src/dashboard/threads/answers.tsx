@@ -3,6 +3,7 @@ import { type Question, isJson, type Schema } from "../api/records.ts";
 import { missingIn } from "../parts/form.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { Markdown } from "../parts/markdown.tsx";
+import { wordsIn } from "../parts/words.ts";
 import { proposalOf } from "./action.ts";
 import { ProposalForm } from "./proposal.tsx";
 import { FieldsWay, FormWay, JsonWay, TextWay, type Way, WAYS, YesWay } from "./ways.tsx";
@@ -115,9 +116,7 @@ function Asking({ question, onChange }: { question: Question; onChange: (answer:
 /** A question in words first, then all that came with it. */
 function Asked({ value }: { readonly value: unknown }) {
   if (typeof value === "string") return <Markdown text={value} class="asked" />;
-  const words = isJson(value)
-    ? ["question", "message", "prompt", "description"].find((name) => typeof value[name] === "string")
-    : undefined;
+  const words = wordsIn(value);
   if (!isJson(value) || words === undefined) return <JsonTree value={value} open={3} />;
   const { [words]: text, ...rest } = value;
   return (

@@ -54,10 +54,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
           )
         ) : (
           <div class="bar">
-            <p>
-              {watch.record.value?.status === "error" ? "It failed before" : "It pauses before"}{" "}
-              <strong>{state.next.join(", ")}</strong>.
-            </p>
+            <Stop state={state} isFailed={watch.record.value?.status === "error"} />
             <button type="button" onClick={() => setEditing(true)}>
               Edit state
             </button>
@@ -100,6 +97,27 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
         </button>
       )}
     </section>
+  );
+}
+
+/** Where it stopped, and what is run if it goes on. */
+function Stop({ state, isFailed }: { readonly state: ThreadState; readonly isFailed: boolean }) {
+  const { tasks, next } = state;
+  const named = (names: readonly string[]) => <strong>{[...new Set(names)].join(", ")}</strong>;
+  const broken = tasks.filter(({ error }) => error !== null).map(({ name }) => name);
+  if (broken.length === 0)
+    return (
+      <p>
+        {isFailed ? "It failed before" : "It pauses before"} {named(next)}.
+      </p>
+    );
+  // Of those beside it, some may have ended well.
+  const again = tasks.filter(({ result }) => result === null).map(({ name }) => name);
+  return (
+    <p>
+      {named(broken)} failed.
+      {again.length > broken.length && <> Resuming runs {named(again)} again.</>}
+    </p>
   );
 }
 

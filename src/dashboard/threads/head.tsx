@@ -37,7 +37,7 @@ export function ThreadHead({ watch, record }: { readonly watch: ThreadWatch; rea
           <Connection watch={watch} />
         </h2>
         <p class="dim">
-          <code>{id}</code> <Copy text={id} label="thread id" /> · made <Age since={created_at} /> ago
+          <code>{id}</code> <Copy text={id} label="thread id" /> · made <Age since={created_at} isAgo />
           {queue.length > 0 && ` · ${queue.length} in the queue`}
         </p>
       </div>

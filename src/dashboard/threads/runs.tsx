@@ -1,9 +1,11 @@
 import { useState } from "preact/hooks";
 import { cancelRun, deleteRun, startRun } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
-import { toRun } from "../app/route.ts";
-import { attempt, now, tell } from "../app/session.ts";
+import { now } from "../app/clock.ts";
+import { toRun, toThread } from "../app/route.ts";
+import { attempt, tell } from "../app/session.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
+import { waitingOf, wordsOf } from "../live/waiting.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Age, lasting, shortId, Status } from "../parts/status.tsx";
@@ -13,6 +15,8 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
   const [deleting, setDeleting] = useState<Run | null>(null);
   const [marked, setMarked] = useState<readonly string[]>([]);
   const runs = watch.runs.value;
+  const record = watch.record.value;
+  const waiting = record === null ? null : waitingOf(record, runs);
   const queue = watch.queue.map(({ run_id }) => run_id);
   if (runs.length === 0) return <Empty title="No run was started on this thread yet." />;
   const act = (work: () => Promise<unknown>, said: string) =>
@@ -47,7 +51,11 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
               onChange={() => mark(run.run_id)}
             />
             <a class="main" href={toRun(watch.id, run.run_id)}>
-              <Status of={run.status} />
+              {waiting?.run === run.run_id ? (
+                <Status of="interrupted" words={wordsOf(waiting)} />
+              ) : (
+                <Status of={run.status} />
+              )}
               <code>…{shortId(run.run_id)}</code>
               {queue.includes(run.run_id) && (
                 <span class="place">{placeOf(queue.indexOf(run.run_id))} in the queue</span>
@@ -56,9 +64,19 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
             </a>
             <span class="dim">
               <Age since={run.created_at} /> ·{" "}
-              {lasting((isDone(run) ? Date.parse(run.updated_at) : now.value) - Date.parse(run.created_at))}
+              {lasting(
+                Math.max(
+                  0,
+                  (isDone(run) ? Date.parse(run.updated_at) : now.value) - Date.parse(run.created_at),
+                ),
+              )}
             </span>
             <span class="actions">
+              {waiting?.run === run.run_id && (
+                <a class="button primary" href={toThread(watch.id)}>
+                  {waiting.questions.length > 0 ? "Answer" : "Go on"}
+                </a>
+              )}
               {isDone(run) ? (
                 <>
                   <button
