@@ -1,7 +1,6 @@
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import type { Library } from "./library.ts";
 import type { CompiledGraph } from "./loaded.ts";
-import { runnableOf } from "./runnable.ts";
 import { inOneStep, isSequence } from "./sequence.ts";
 import { completeStore } from "./store.ts";
 
@@ -108,7 +107,7 @@ function replaced(
 
 /** A runnable that is called where the body would be. */
 function actorRunnable(library: Library, name: string, body: Runnable, intercept: Intercept): Runnable {
-  return runnableOf(library, body.getName(), (input, options) => {
+  return library.runnableOf(body.getName(), (input, options) => {
     completeStore((options as { readonly store?: unknown }).store);
     const run = (signal?: AbortSignal) =>
       body.invoke(input, signal === undefined ? options : { ...options, signal }) as Promise<unknown>;

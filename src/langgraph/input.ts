@@ -81,7 +81,7 @@ export function wantsMessages({ kwargs }: RunRecord): boolean {
 
 export function optionsOf(run: RunRecord, position: Position, signal: AbortSignal): StreamOptions {
   const { kwargs, run_id: runId } = run;
-  const { config, context, durability } = kwargs;
+  const { config, context } = kwargs;
   const { tags, recursion_limit, max_concurrency } = config;
   const before = breakpoints(kwargs.interrupt_before);
   const after = breakpoints(kwargs.interrupt_after);
@@ -90,7 +90,8 @@ export function optionsOf(run: RunRecord, position: Position, signal: AbortSigna
     subgraphs: true,
     signal,
     runId,
-    durability: durability === "exit" ? ("exit" as const) : ("async" as const),
+    // Of a run that stores nothing before its end, too: its actor joins what is told of it step by step.
+    durability: "async" as const,
     configurable: configurableOf(run, placeOf(run, position)),
     metadata: { ...runMetadata(run) },
     ...(Object.keys(context).length > 0 && { context }),

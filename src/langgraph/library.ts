@@ -10,6 +10,7 @@ import type * as SchemaModule from "@langchain/langgraph/zod/schema";
 import type * as CheckpointPackage from "@langchain/langgraph-checkpoint";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
+import { type MakeRunnable, runnableMaker } from "./runnable.ts";
 
 /** LangGraph.js as a user's project has it: never a copy of our own. One for each place where it is found. */
 export interface Library {
@@ -20,6 +21,7 @@ export interface Library {
   readonly runnables: typeof Runnables;
   readonly checkpoint: typeof CheckpointPackage;
   readonly version: string;
+  readonly runnableOf: MakeRunnable;
 }
 
 /** A package brings its modules twice: which one a graph has got depends on how its file was loaded. */
@@ -77,7 +79,17 @@ async function loaded(langgraph: Package, form: Form): Promise<Library> {
     part("@langchain/langgraph-checkpoint"),
   ]);
   const { version } = langgraph;
-  return { langgraph: graphs, pregel, schema, messages, runnables, checkpoint, version } as Library;
+  const runnableOf = runnableMaker(runnables as typeof Runnables);
+  return {
+    langgraph: graphs,
+    pregel,
+    schema,
+    messages,
+    runnables,
+    checkpoint,
+    version,
+    runnableOf,
+  } as Library;
 }
 
 interface Package {

@@ -1,6 +1,5 @@
 import type { CheckpointHead, NewCheckpoint, PlannedTask } from "../model/checkpoint.ts";
 import { START } from "../graph/check.ts";
-import { uuid6Time } from "../model/ids.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
 import type { RawCheckpoint } from "./raw.ts";
@@ -51,8 +50,6 @@ export class Loop {
   #updates = new Map<string, unknown[]>();
   /** The last checkpoint that is stored: what the next one changes. */
   #base: Before & { readonly id: string | null };
-  /** Known of the place where it stands, while that itself has not been put. */
-  #unput: { readonly writes: JsonObject | null } | undefined;
 
   constructor(ns: string, position: Position | null, marks: Marks) {
     this.ns = ns;
@@ -64,7 +61,7 @@ export class Loop {
     this.#base = baseAt(this.head, this.shown);
   }
 
-  /** A checkpoint is told of: one that was put, or that it began at; with durability `exit` one that is never put. */
+  /** A checkpoint is told of: one that was put, or that it began at. */
   checkpoint(
     payload: CheckpointPayload,
     raw: RawCheckpoint | undefined,
@@ -78,26 +75,7 @@ export class Loop {
     const { source = "loop", step = 0 } = payload.metadata ?? {};
     let made: NewCheckpoint | undefined;
     if (raw !== undefined) made = this.#make(raw, shown, next);
-    else if (known === null) {
-      this.#unput = { writes: this.#takeWrites(source) };
-      const parent = payload.parentConfig?.configurable?.checkpoint_id ?? null;
-      const { run, graph } = this.#marks;
-      const metadata = this.#metadata({ parents: payload.metadata?.parents ?? {} });
-      this.head = {
-        id,
-        parent,
-        ns: this.ns,
-        step,
-        source: source as CheckpointHead["source"],
-        created_at: timeOf(id),
-        run_id: run,
-        metadata,
-        writes: this.#unput.writes,
-        next,
-        engine: null,
-        graph,
-      };
-    }
+    else if (known === null) throw new TypeError(`The checkpoint ${id} is told of, and was never put`);
     this.id = id;
     this.shown = shown;
     this.next = next;
@@ -113,8 +91,6 @@ export class Loop {
   /** A checkpoint was put of which nothing is told: the graph stops at it. What runs next is not known. */
   untold(raw: RawCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
     const { id } = raw;
-    if (this.#unput !== undefined && this.id === id)
-      return [undefined, this.#make(raw, this.shown, [...this.next])];
     const values = this.values ?? this.shown;
     const quiet = this.values === undefined;
     this.values = undefined;
@@ -175,8 +151,6 @@ export class Loop {
   #make(raw: RawCheckpoint, shown: JsonObject, next: readonly Planned[]): NewCheckpoint {
     const before = raw.parent === this.#base.id ? this.#base : null;
     const record = checkpointRecord(raw, shown, before);
-    const writes = this.#unput === undefined ? this.#takeWrites(record.source) : this.#unput.writes;
-    this.#unput = undefined;
     const { run, graph } = this.#marks;
     // Written out: a literal that begins with a spread costs a microsecond a member.
     const made = {
@@ -188,7 +162,7 @@ export class Loop {
       created_at: record.created_at,
       run_id: run,
       metadata: this.#metadata(record.metadata),
-      writes,
+      writes: this.#takeWrites(record.source),
       next,
       engine: record.engine,
       graph,
@@ -235,10 +209,6 @@ export function plannedOf({ id, name, path }: CheckpointPayload["tasks"][number]
   const known = pathOf(path, name);
   const trigger = known[0] === PUSH ? PUSH : name === START ? name : `branch:to:${name}`;
   return { id, name, path: known, triggers: [trigger] };
-}
-
-function timeOf(id: string): number {
-  return /^[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-/.test(id) ? uuid6Time(id).ms : 0;
 }
 
 export const isInterrupted = (payload: unknown): payload is { readonly __interrupt__: readonly unknown[] } =>

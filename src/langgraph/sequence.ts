@@ -1,6 +1,6 @@
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import type { Library } from "./library.ts";
-import { runnableOf, type Step } from "./runnable.ts";
+import type { Step } from "./runnable.ts";
 
 /** A runnable of several, one after the other. */
 interface Sequence {
@@ -33,7 +33,7 @@ interface Writer {
 export function inOneStep(library: Library, whole: Runnable, body: unknown): Runnable {
   const parts = isSequence(whole) ? whole.steps : [whole];
   const steps = parts.map((part) => (part === body ? bodyStep(part) : plainStep(library, part)));
-  return runnableOf(library, whole.getName(), async (input, options) => {
+  return library.runnableOf(whole.getName(), async (input, options) => {
     if (isWatched(options)) return whole.invoke(input, options) as Promise<unknown>;
     let value = input;
     // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -65,7 +65,7 @@ function plainStep(library: Library, part: Runnable): Step {
 function writing(library: Library, writer: Writer): Step {
   const bare = (entry: object) =>
     "mapper" in entry && isPlain(entry.mapper)
-      ? { ...entry, mapper: runnableOf(library, "mapper", plainStep(library, entry.mapper)) }
+      ? { ...entry, mapper: library.runnableOf("mapper", plainStep(library, entry.mapper)) }
       : entry;
   const copy = Object.assign(Object.create(Object.getPrototypeOf(writer) as object) as Writer, writer, {
     writes: writer.writes.map(bare),
