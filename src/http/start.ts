@@ -1,3 +1,4 @@
+import { ServiceError } from "../model/errors.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Call } from "./call.ts";
@@ -66,7 +67,9 @@ export function onDisconnect(
     left();
     if (!cancelOnDisconnect) return;
     service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
-      logger.warn("a run whose client left could not be cancelled", {
+      // One that has ended may be gone already, with its thread.
+      const isOver = cause instanceof ServiceError && cause.code.endsWith(".not_found");
+      logger[isOver ? "debug" : "warn"]("a run whose client left could not be cancelled", {
         run: run.run_id,
         error: String(cause),
       });

@@ -40,6 +40,9 @@ async function parts<T>(stream: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
+/** Nobody reads a run's stream. */
+const UNREAD = /^heddle_connections\{kind="sse"\} 0$/m;
+
 /** Whose stream it is, by its first event. */
 function runOf(stream: readonly ({ readonly data: unknown } | undefined)[]): Run {
   const [metadata] = stream;
@@ -289,6 +292,48 @@ describe("runs without a thread, byte by byte", () => {
       expect((await get(`${url}/runs/${NOBODY}/${end}`)).status).toBe(404);
       expect((await get(`${url}/runs/nobody/${end}`)).status).toBe(422);
     }
+  });
+
+  test.each(["stream", "wait"])("that a client of %s has left is nothing to complain of", async (how) => {
+    const { held, waits } = gated();
+    const { url, complaints } = await serve({ graphs: { held } });
+    for (const name of ["a", "b", "c"]) {
+      const leaving = new AbortController();
+      const body = JSON.stringify({ assistant_id: "held", input: { name } });
+      const asked = fetch(`${url}/runs/${how}`, { method: "POST", body, signal: leaving.signal });
+      await waits(name);
+      // Of one that waits the head is there by then, or not yet.
+      if (how === "stream" || name === "b") await asked;
+      leaving.abort();
+      await asked.then((response) => response.text()).catch(() => undefined);
+    }
+    const ended = /^heddle_runs_ended_total\{.*status="interrupted".*\} 3$/m;
+    await vi.waitFor(async () => expect(await (await get(`${url}/metrics`)).text()).toMatch(ended));
+    expect(complaints).toEqual([]);
+  });
+
+  test("nor is that one has left before it had read all of a run that is gone", async () => {
+    // More than fits between the two.
+    const floods = graph({
+      state: { said: value(0) },
+      nodes: {
+        flood: async (_, ctx) => {
+          for (let i = 0; i < 300; i++) ctx.emit({ i, text: "x".repeat(100_000) });
+          return { said: 300 };
+        },
+      },
+      edges: { start: "flood" },
+    });
+    const { url, complaints } = await serve({ graphs: { floods } });
+    const body = { assistant_id: "floods", input: {}, stream_mode: ["custom"] };
+    const reading = new Reading(await post(`${url}/runs/stream`, body));
+    const [metadata] = await reading.until(({ event }) => event === "metadata");
+    const { thread_id, run_id } = runOf([metadata]);
+    const run = `${url}/threads/${thread_id}/runs/${run_id}`;
+    await vi.waitFor(async () => expect((await get(run)).status).toBe(404));
+    await reading.leave();
+    await vi.waitFor(async () => expect(await (await get(`${url}/metrics`)).text()).toMatch(UNREAD));
+    expect(complaints).toEqual([]);
   });
 
   test("a client that leaves takes its run with it, unless it says otherwise", async () => {
