@@ -130,6 +130,7 @@ const doorAndClock = {
   ready: async () => undefined,
   inspect: { values: false, viewer: "https://viewer.test/" },
   pages: () => undefined,
+  components: () => undefined,
   metrics: async () => ({ type: "text/plain", body: "figures" }),
   about: { version: "0.0.0", transport: { kind: "node", why: "asked for" } },
 } as const;

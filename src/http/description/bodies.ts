@@ -1,3 +1,4 @@
+import { componentRequest } from "../../wire/component-request.ts";
 import { cronBodies, cronCount, cronFind } from "../../wire/cron-request.ts";
 import { subscription } from "../../wire/protocol-schemas.ts";
 import {
@@ -47,6 +48,7 @@ export const bodies = {
   ItemDelete: itemDelete.schema,
   ItemSearch: itemSearch.schema,
   NamespaceList: namespaceList.schema,
+  Component: componentRequest.schema,
   Subscription: subscription.schema,
   Command: Type.Object({
     id: Type.Integer({ minimum: 0 }),

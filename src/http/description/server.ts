@@ -39,6 +39,13 @@ export const server: Descriptions = {
   },
   "GET /": { tag: "Server", summary: "The dashboard, for browsers", answer: html },
   "GET /dashboard/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
+  "POST /ui/:agent": {
+    tag: "Server",
+    summary: "Get the HTML that loads a component of a graph's, named by itself or an assistant's id",
+    body: "Component",
+    answer: html,
+  },
+  "GET /ui/:agent/:file": { tag: "Server", summary: "Get a file of its components", answer: file },
   "GET /inspector": { tag: "Inspection", summary: "The page of live statecharts", answer: html },
   "GET /inspector/:file": { tag: "Inspection", summary: "Get a part of that page", answer: file },
   "GET /inspect/machines": {

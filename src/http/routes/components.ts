@@ -1,6 +1,6 @@
 import { ServiceError } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
-import { invalidField } from "../../wire/errors.ts";
+import { componentRequest } from "../../wire/component-request.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
@@ -20,9 +20,7 @@ export function componentRoutes({ components, service: { assistants } }: HttpDep
       method: "POST",
       path: "/ui/:agent",
       async handle(call) {
-        const { name } = await call.body();
-        if (typeof name !== "string" || name === "" || name.length > MAX_NAME)
-          throw invalidField("name", `must be the name of a component, of 1 to ${MAX_NAME} characters`);
+        const { name } = componentRequest.parse(await call.body());
         // The graph, or, as LangGraph's own client has it, the assistant.
         const asked = call.param(0);
         const graph =
