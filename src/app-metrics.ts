@@ -3,7 +3,7 @@ import type { Traffic } from "./http/traffic.ts";
 import type { Feeds } from "./live/inspect/feeds.ts";
 import type { Sockets } from "./live/sockets.ts";
 import { Exposition } from "./metrics/exposition.ts";
-import type { Family, Sample } from "./metrics/family.ts";
+import { counter, type Family, gauge, type Sample } from "./metrics/family.ts";
 import { keptFor } from "./metrics/kept.ts";
 import { Lag } from "./metrics/lag.ts";
 import { processFamilies } from "./metrics/process.ts";
@@ -54,79 +54,44 @@ export function createMetrics(deps: MetricsDeps): Pick<Exposition, "tell"> & Pic
 function ofRuns({ system, hub }: MetricsDeps): readonly Family[] {
   const byGraph = (samples: (graph: string, tally: GraphTally) => readonly Sample[]) => () =>
     [...system.figures.graphs].flatMap(([graph, tally]) => samples(graph, tally));
+  const started = byGraph((graph, { started }) => [[{ graph }, started]]);
+  const ended = byGraph((graph, tally) => ENDS.map((status) => [{ graph, status }, tally[status]]));
+  const actors = () => {
+    const { busy, idle, waking } = system.figures;
+    return byLabel("state", { busy, idle, waking });
+  };
+  const of = (figure: "withdrawn" | "running" | "queued" | "waiting" | "woken" | "passivated") => () =>
+    system.figures[figure];
   return [
-    {
-      name: "heddle_runs_started_total",
-      help: "Runs that were started, or taken up again after a stop",
-      type: "counter",
-      labels: ["graph"],
-      read: byGraph((graph, { started }) => [[{ graph }, started]]),
-    },
-    {
-      name: "heddle_runs_ended_total",
-      help: "Runs that have ended, by how; one that pauses for an answer is a success, one that was taken back is rolled_back",
-      type: "counter",
-      labels: ["graph", "status"],
-      read: byGraph((graph, tally) => ENDS.map((status) => [{ graph, status }, tally[status]])),
-    },
-    {
-      name: "heddle_runs_withdrawn_total",
-      help: "Runs that were ended before they started",
-      type: "counter",
-      read: () => system.figures.withdrawn,
-    },
-    {
-      name: "heddle_runs_running",
-      help: "Runs in progress",
-      type: "gauge",
-      read: () => system.figures.running,
-    },
-    {
-      name: "heddle_runs_queued",
-      help: "Runs that wait to start, behind others of their thread or for a slot",
-      type: "gauge",
-      read: () => system.figures.queued,
-    },
-    {
-      name: "heddle_runs_waiting_for_slot",
-      help: "Threads whose next run waits for nothing but a slot (runs.max_concurrent and the like)",
-      type: "gauge",
-      read: () => system.figures.waiting,
-    },
-    {
-      name: "heddle_actors",
-      help: "Live actors of threads: with runs to do, at rest, or being read from the storage",
-      type: "gauge",
-      labels: ["state"],
-      read: () => {
-        const { busy, idle, waking } = system.figures;
-        return [
-          [{ state: "busy" }, busy],
-          [{ state: "idle" }, idle],
-          [{ state: "waking" }, waking],
-        ];
-      },
-    },
-    {
-      name: "heddle_actors_woken_total",
-      help: "Actors that were made of their thread's record",
-      type: "counter",
-      read: () => system.figures.woken,
-    },
-    {
-      name: "heddle_actors_passivated_total",
-      help: "Actors that were let go after a rest",
-      type: "counter",
-      read: () => system.figures.passivated,
-    },
-    {
-      name: "heddle_stream_readers",
-      help: "Readers of live runs' events",
-      type: "gauge",
-      read: () => hub.counts.readers,
-    },
+    counter(
+      "heddle_runs_started_total",
+      "Runs that were started, or taken up again after a stop",
+      started,
+      "graph",
+    ),
+    counter("heddle_runs_ended_total", `Runs that have ended, by how; ${ENDED}`, ended, "graph", "status"),
+    counter("heddle_runs_withdrawn_total", "Runs that were ended before they started", of("withdrawn")),
+    gauge("heddle_runs_running", "Runs in progress", of("running")),
+    gauge(
+      "heddle_runs_queued",
+      "Runs that wait to start, behind others of their thread or for a slot",
+      of("queued"),
+    ),
+    gauge(
+      "heddle_runs_waiting_for_slot",
+      `Threads whose next run waits for nothing but ${SLOT}`,
+      of("waiting"),
+    ),
+    gauge("heddle_actors", `Live actors of threads: ${STATES}`, actors, "state"),
+    counter("heddle_actors_woken_total", "Actors that were made of their thread's record", of("woken")),
+    counter("heddle_actors_passivated_total", "Actors that were let go after a rest", of("passivated")),
+    gauge("heddle_stream_readers", "Readers of live runs' events", () => hub.counts.readers),
   ];
 }
+
+const ENDED = "one that pauses for an answer is a success, one that was taken back is rolled_back";
+const SLOT = "a slot (runs.max_concurrent and the like)";
+const STATES = "with runs to do, at rest, or being read from the storage";
 
 type GraphTally = Figures["graphs"] extends ReadonlyMap<string, infer T> ? T : never;
 
@@ -135,84 +100,71 @@ function ofDoors({ about, traffic, sockets, feeds }: MetricsDeps): readonly Fami
     answers.flatMap((count, digit) =>
       count === 0 ? [] : [[{ route, method, status: `${digit}xx` }, count] as const],
     );
+  const requests = () => [
+    ...[...traffic.routes].flatMap(([{ path, method }, answers]) => answered(path, method, answers)),
+    ...answered("", "", traffic.elsewhere),
+  ];
+  const open = () =>
+    byLabel("kind", { sse: traffic.streams, websocket: sockets.open, inspect: feeds.watching });
+  const server = (): readonly Sample[] => [[{ ...about }, 1]];
   return [
-    {
-      name: "heddle_info",
-      help: "Always 1; the server tells what it is by the labels",
-      type: "gauge",
-      labels: ["version", "transport"],
-      read: () => [[{ ...about }, 1]],
-    },
-    {
-      name: "heddle_http_requests_total",
-      help: "Requests that were answered, by route and class of status; without a route where none was found, or the asker not let in",
-      type: "counter",
-      labels: ["route", "method", "status"],
-      read: () => [
-        ...[...traffic.routes].flatMap(([{ path, method }, answers]) => answered(path, method, answers)),
-        ...answered("", "", traffic.elsewhere),
-      ],
-    },
-    {
-      name: "heddle_connections",
-      help: "Streams that are open: server-sent events, WebSockets, WebSockets that watch actors",
-      type: "gauge",
-      labels: ["kind"],
-      read: () => [
-        [{ kind: "sse" }, traffic.streams],
-        [{ kind: "websocket" }, sockets.open],
-        [{ kind: "inspect" }, feeds.watching],
-      ],
-    },
+    gauge(
+      "heddle_info",
+      "Always 1; the server tells what it is by the labels",
+      server,
+      "version",
+      "transport",
+    ),
+    counter(
+      "heddle_http_requests_total",
+      `Requests that were answered, ${ANSWERED}`,
+      requests,
+      "route",
+      "method",
+      "status",
+    ),
+    gauge("heddle_connections", `Streams that are open: ${STREAMS}`, open, "kind"),
   ];
 }
+
+const ANSWERED =
+  "by route and class of status; without a route where none was found, or the asker not let in";
+const STREAMS = "server-sent events, WebSockets, WebSockets that watch actors";
 
 function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly Family[] {
   const size = keptFor(SIZE, clock, () => storage.size());
   const webhooks = keptFor(WEBHOOKS, clock, () => outbox.count(MOST_WEBHOOKS));
+  const owed = async () => {
+    const { pending, dead } = await webhooks();
+    return byLabel("status", { pending, dead });
+  };
+  const of = (figure: "batches" | "synced" | "ops" | "bytes") => () => storage.stats()[figure];
   return [
-    {
-      name: "heddle_storage_size_bytes",
-      help: "Bytes of the database's files; looked at every 15 seconds at most",
-      type: "gauge",
-      read: size,
-    },
-    {
-      name: "heddle_storage_batches_total",
-      help: "Batches of writes that were stored",
-      type: "counter",
-      read: () => storage.stats().batches,
-    },
-    {
-      name: "heddle_storage_synced_batches_total",
-      help: "Batches of them that were synced to the disk",
-      type: "counter",
-      read: () => storage.stats().synced,
-    },
-    {
-      name: "heddle_storage_operations_total",
-      help: "Puts and deletes in these batches",
-      type: "counter",
-      read: () => storage.stats().ops,
-    },
-    {
-      name: "heddle_storage_written_bytes_total",
-      help: "Bytes of keys and values in these batches",
-      type: "counter",
-      read: () => storage.stats().bytes,
-    },
-    {
-      name: "heddle_webhooks",
-      help: `Webhooks that are owed (pending) or were given up (dead); ${MOST_WEBHOOKS} means: these or more`,
-      type: "gauge",
-      labels: ["status"],
-      read: async () => {
-        const { pending, dead } = await webhooks();
-        return [
-          [{ status: "pending" }, pending],
-          [{ status: "dead" }, dead],
-        ];
-      },
-    },
+    gauge(
+      "heddle_storage_size_bytes",
+      "Bytes of the database's files; looked at every 15 seconds at most",
+      size,
+    ),
+    counter("heddle_storage_batches_total", "Batches of writes that were stored", of("batches")),
+    counter(
+      "heddle_storage_synced_batches_total",
+      "Batches of them that were synced to the disk",
+      of("synced"),
+    ),
+    counter("heddle_storage_operations_total", "Puts and deletes in these batches", of("ops")),
+    counter("heddle_storage_written_bytes_total", "Bytes of keys and values in these batches", of("bytes")),
+    gauge(
+      "heddle_webhooks",
+      `Webhooks that are owed (pending) or were given up (dead); ${MOST}`,
+      owed,
+      "status",
+    ),
   ];
+}
+
+const MOST = `${MOST_WEBHOOKS} means: these or more`;
+
+/** A sample for each member, told apart by it. */
+function byLabel(label: string, counts: { readonly [value: string]: number }): readonly Sample[] {
+  return Object.entries(counts).map(([value, count]) => [{ [label]: value }, count] as const);
 }

@@ -30,3 +30,13 @@ export interface Distribution extends Named {
 }
 
 export type Family = Numbers | Distribution;
+
+type Read = Numbers["read"];
+
+export function counter(name: string, help: string, read: Read, ...labels: readonly string[]): Numbers {
+  return { name, help, type: "counter", labels, read };
+}
+
+export function gauge(name: string, help: string, read: Read, ...labels: readonly string[]): Numbers {
+  return { name, help, type: "gauge", labels, read };
+}
