@@ -57,7 +57,7 @@ const count = graph({
 });
 
 const graphs = { pay, approve, count };
-const server = () => serve({ graphs, clock: { now, mono } });
+const server = () => serve({ graphs, clock: { now, mono }, stacks: true });
 
 async function run(url: string, assistant_id: string, input: object): Promise<string> {
   const thread = await newThread(url);

@@ -47,7 +47,7 @@ export interface Outcome {
 }
 
 /** Milliseconds that a start may take, and that work may take to come to rest. */
-const BOOT = 30_000;
+const BOOT = 120_000;
 
 /** Milliseconds that the test's server keeps what was made for one run, for readers. */
 const LINGER = 1_000;

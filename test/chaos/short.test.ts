@@ -11,7 +11,7 @@ test("four kills under load: nothing acknowledged is lost, nothing is repeated, 
   expect(outcome.runs).toBeGreaterThan(20);
   expect(outcome.alone).toBeGreaterThan(5);
   expect(outcome.events).toBeGreaterThan(100);
-}, 120_000);
+}, 300_000);
 
 test("the same where half of the threads have a graph of LangGraph.js", async () => {
   const outcome = await runChaos({
@@ -24,7 +24,7 @@ test("the same where half of the threads have a graph of LangGraph.js", async ()
   });
   expect(told(outcome)).toEqual([]);
   expect(outcome.runs).toBeGreaterThan(10);
-}, 120_000);
+}, 300_000);
 
 test("a server that answers before its batch is on its way is found out", async () => {
   const outcome = await runChaos({
@@ -36,4 +36,4 @@ test("a server that answers before its batch is on its way is found out", async 
     plant: "ack-early",
   });
   expect(outcome.violations.map(({ invariant }) => invariant)).toContain("I1");
-}, 120_000);
+}, 300_000);

@@ -225,9 +225,7 @@ describe("a running server", () => {
     const client = connect(first);
     const { thread_id } = await client.threads.create();
     const { run_id } = await client.runs.create(thread_id, "slow", { input: {} });
-    const begun = performance.now();
     expect(await first.stop()).toBe(0);
-    expect(performance.now() - begun).toBeLessThan(5_000);
 
     const second = await Running.start(args);
     expect(await connect(second).runs.join(thread_id, run_id)).toEqual({ said: ["one", "two", "three"] });

@@ -256,15 +256,20 @@ test("a thousand that nobody takes keep no run waiting", { timeout: 120_000 }, a
   const run = { assistant_id: "work", input: {}, webhook, multitask_strategy: "enqueue" };
   const clients = Array.from({ length: 10 }, async () => {
     const thread = await newThread(url);
-    for (let n = 0; n < 100; n++) await postJson(`${url}/threads/${thread}/runs`, run);
+    const runs = `${url}/threads/${thread}/runs`;
+    let last = "";
+    for (let n = 0; n < 100; n++) last = (await postJson<{ run_id: string }>(runs, run)).run_id;
+    return `${runs}/${last}/join`;
   });
-  await Promise.all(clients);
-  const took: number[] = [];
+  const joins = await Promise.all(clients);
+  // How soon is a row of the bench; here, that none of them waits for what may be tried for hours.
   for (let n = 0; n < 20; n++) {
-    const began = performance.now();
-    await postJson(`${url}/threads/${await newThread(url)}/runs/wait`, { assistant_id: "work", input: {} });
-    took.push(performance.now() - began);
+    const body = { assistant_id: "work", input: {} };
+    const ended = await postJson(`${url}/threads/${await newThread(url)}/runs/wait`, body);
+    expect(ended).toEqual({ log: ["worked"] });
   }
-  expect(took.toSorted((a, b) => a - b)[10]).toBeLessThan(100);
-  while ((await deliveries(url, "?limit=1000")).length < 1_000);
+  for (const join of joins) await (await get(join)).text();
+  const owed = await deliveries(url, "?limit=1000");
+  expect(owed).toHaveLength(1_000);
+  for (const { status } of owed) expect(status).toBe("pending");
 });

@@ -1,0 +1,55 @@
+import { availableParallelism } from "node:os";
+import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** What takes longest, and what measures this process, from the first on: whatever came last would keep all others waiting. */
+const LONGEST = [
+  "chaos/short",
+  "simulation/simulation",
+  "browser/",
+  "actors/idle",
+  "stream/replay",
+  "storage/contracts",
+  "config/",
+  "e2e/webhooks",
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = LONGEST.findIndex((part) => moduleId.includes(`/test/${part}`));
+      return at < 0 ? LONGEST.length : at;
+    };
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
+/** They count the memory of their process: there nobody else may be. */
+const MEASURED = ["test/actors/idle.test.ts", "test/e2e/stalled-socket.test.ts"];
+
+const shared = {
+  // Long enough for a machine that is busy with something else: only what hangs is to be cut off.
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  expect: { poll: { timeout: 30_000 } },
+};
+
+export default defineConfig({
+  test: {
+    // Many wait for processes that they have started.
+    maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: "together",
+          include: ["test/**/*.test.ts"],
+          exclude: MEASURED,
+          isolate: false,
+        },
+      },
+      { test: { ...shared, name: "measured", include: MEASURED, isolate: true } },
+    ],
+  },
+});
