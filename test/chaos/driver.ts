@@ -12,7 +12,7 @@ import { Hooks } from "./hooks.ts";
 import { Ledger, type Violation } from "./ledger.ts";
 import { Load } from "./load.ts";
 import { servedModes } from "./modes.ts";
-import { Life, type Setup, type Slots } from "./process.ts";
+import { compile, Life, type Program, type Setup, type Slots } from "./process.ts";
 import { Dice } from "./random.ts";
 import { snapshot, type Snapshot } from "./snapshot.ts";
 import { verify } from "./verify.ts";
@@ -55,8 +55,10 @@ const LINGER = 1_000;
 /** Kills a server under load again and again, and holds what it says afterwards against what it had promised. */
 export async function runChaos(options: ChaosOptions): Promise<Outcome> {
   const directory = mkdtempSync(join(tmpdir(), "heddle-chaos-"));
-  const driver = new Driver(options, directory);
+  const program = await compile();
+  const driver = new Driver(options, directory, program);
   await driver.run();
+  program.remove();
   const violations = driver.violations;
   if (violations.length === 0) rmSync(directory, { recursive: true, force: true });
   return {
@@ -78,6 +80,7 @@ class Driver {
   readonly #options: ChaosOptions;
   readonly #dice: Dice;
   readonly #directory: string;
+  readonly #program: Program;
   readonly #effects: Effects;
   readonly #hooks: Hooks;
   #hook = "";
@@ -85,8 +88,9 @@ class Driver {
   #modes: readonly string[] = [];
   readonly #seen = new Set<string>();
 
-  constructor(options: ChaosOptions, directory: string) {
+  constructor(options: ChaosOptions, directory: string, program: Program) {
     this.#options = options;
+    this.#program = program;
     this.#dice = new Dice(options.seed);
     this.#directory = directory;
     this.#hooks = new Hooks(this.#dice);
@@ -119,7 +123,7 @@ class Driver {
     const life = this.#start(self, room);
     if (!first && this.#dice.chance(0.1)) {
       // In the middle of starting or recovering, wherever that is just now.
-      await Promise.race([sleep(this.#dice.between(100, 900)), life.gone]);
+      await Promise.race([sleep(this.#dice.between(20, 500)), life.gone]);
       return this.#killed(life, "while starting");
     }
     const port = await life.ready(BOOT);
@@ -183,7 +187,7 @@ class Driver {
 
   #start(dieAt?: Setup["dieAt"], room?: Slots): Life {
     const { plant } = this.#options;
-    return new Life({
+    return new Life(this.#program, {
       data: join(this.#directory, "data"),
       effects: join(this.#directory, "effects.jsonl"),
       linger: LINGER,

@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { build } from "esbuild";
 
 /** How many runs may be in progress: in all, of a tenant, of the graph. */
 export interface Slots {
@@ -23,6 +25,31 @@ export interface Setup {
   readonly dieAt?: { readonly place: string; readonly count: number };
 }
 
+/** The server's program as plain JavaScript: a loader would take most of every start. */
+export interface Program {
+  readonly script: string;
+  remove(): void;
+}
+
+/** In a folder below which the packages are found that it leaves where they are. */
+export async function compile(): Promise<Program> {
+  const dist = join(import.meta.dirname, "..", "..", "dist");
+  mkdirSync(dist, { recursive: true });
+  const outdir = mkdtempSync(join(dist, "chaos-"));
+  await build({
+    entryPoints: [join(import.meta.dirname, "server.ts")],
+    outdir,
+    bundle: true,
+    splitting: true,
+    packages: "external",
+    format: "esm",
+    platform: "node",
+    sourcemap: true,
+    logLevel: "warning",
+  });
+  return { script: join(outdir, "server.js"), remove: () => rmSync(outdir, { recursive: true }) };
+}
+
 /** One life of the server: a process of its own on a real directory, that is only ever killed. */
 export class Life {
   readonly #child: ChildProcess;
@@ -31,13 +58,13 @@ export class Life {
   #stderr = "";
   ended: string | undefined;
 
-  constructor(setup: Setup) {
+  constructor({ script }: Program, setup: Setup) {
     const env = {
       ...process.env,
       HEDDLE_CHAOS: JSON.stringify(setup),
       HEDDLE_CHAOS_EFFECTS: setup.effects,
     };
-    this.#child = spawn(process.execPath, ["--import", "tsx", join(import.meta.dirname, "server.ts")], {
+    this.#child = spawn(process.execPath, ["--enable-source-maps", script], {
       env,
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
