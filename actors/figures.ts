@@ -6,7 +6,7 @@ import type { Cell } from "./thread/cell.ts";
 export function figuresOf(
   { woken, withdrawn, graphs }: Tally,
   cells: ReadonlyMap<string, Cell>,
-  { size: idle, passivated }: Idle,
+  { size: idle, passivated }: Pick<Idle<Cell>, "size" | "passivated">,
   now: Pick<Figures, "waking" | "queued" | "waiting">,
 ): Figures {
   return {

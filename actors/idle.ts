@@ -1,19 +1,38 @@
 import type { Clock } from "../src/ports/clock.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
-import type { Cell } from "./thread/cell.ts";
 import type { SystemLimits } from "./port.ts";
 
-/** Threads at rest, the longest first. One timer for all: a timer for each would cost more than the thread. */
-export class Idle {
-  readonly #since = new Map<Cell, number>();
+/** A cell's place among those at rest: the cell itself holds it. */
+export interface Place<C> {
+  readonly cell: C;
+  readonly since: number;
+  before: Place<C> | null;
+  after: Place<C> | null;
+}
+
+/** What can rest: a cell. */
+interface Resting<C> {
+  readonly alive: boolean;
+  readonly runs: { readonly size: number };
+  atRest: Place<C> | null;
+}
+
+/**
+ * Threads at rest, the longest first. One timer for all: a timer for each would cost more than the thread. They are a chain: a
+ * `Map` of thousands that loses its first entry with every run is searched for the next one through the gaps they left.
+ */
+export class Idle<C extends Resting<C>> {
+  #oldest: Place<C> | null = null;
+  #youngest: Place<C> | null = null;
+  #size = 0;
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #limits: SystemLimits;
-  readonly #passivate: (cell: Cell) => boolean;
+  readonly #passivate: (cell: C) => boolean;
   #timer: Cancel | null = null;
   #passivated = 0;
 
-  constructor(clock: Clock, scheduler: Scheduler, limits: SystemLimits, passivate: (cell: Cell) => boolean) {
+  constructor(clock: Clock, scheduler: Scheduler, limits: SystemLimits, passivate: (cell: C) => boolean) {
     this.#clock = clock;
     this.#scheduler = scheduler;
     this.#limits = limits;
@@ -21,7 +40,7 @@ export class Idle {
   }
 
   get size(): number {
-    return this.#since.size;
+    return this.#size;
   }
 
   /** How many were let go. */
@@ -30,18 +49,26 @@ export class Idle {
   }
 
   /** A cell may have come to rest, or have left it. */
-  note(cell: Cell): void {
-    this.#since.delete(cell);
+  note(cell: C): void {
+    this.drop(cell);
     if (!cell.alive || cell.runs.size > 0) return;
-    this.#since.set(cell, this.#clock.mono());
-    const oldest = this.#since.keys().next().value;
+    this.#add(cell);
+    const oldest = this.#oldest?.cell;
     // Not the one that has just come: somebody may be about to ask something of it.
-    if (this.#since.size > this.#limits.maxIdle && oldest !== cell) this.#letGo(oldest);
+    if (this.#size > this.#limits.maxIdle && oldest !== cell) this.#letGo(oldest);
     this.#timer ??= this.#scheduler.after(this.#limits.idle, () => this.#sweep());
   }
 
-  drop(cell: Cell): void {
-    this.#since.delete(cell);
+  drop(cell: C): void {
+    const place = cell.atRest;
+    if (place === null) return;
+    const { before, after } = place;
+    if (before === null) this.#oldest = after;
+    else before.after = after;
+    if (after === null) this.#youngest = before;
+    else after.before = before;
+    cell.atRest = null;
+    this.#size--;
   }
 
   stop(): void {
@@ -49,16 +76,27 @@ export class Idle {
     this.#timer = null;
   }
 
-  #letGo(cell: Cell | undefined): void {
+  #add(cell: C): void {
+    const before = this.#youngest;
+    const place: Place<C> = { cell, since: this.#clock.mono(), before, after: null };
+    if (before === null) this.#oldest = place;
+    else before.after = place;
+    this.#youngest = place;
+    cell.atRest = place;
+    this.#size++;
+  }
+
+  #letGo(cell: C | undefined): void {
     if (cell === undefined || !this.#passivate(cell)) return;
-    this.#since.delete(cell);
+    this.drop(cell);
     this.#passivated++;
   }
 
   #sweep(): void {
     this.#timer = null;
     const now = this.#clock.mono();
-    for (const [cell, since] of this.#since) {
+    for (let place = this.#oldest; place !== null; place = this.#oldest) {
+      const { cell, since } = place;
       const rested = now - since;
       if (rested < this.#limits.idle) {
         // Whole milliseconds: a fraction of one can be lost in the sum, and time would stand still.
@@ -68,7 +106,7 @@ export class Idle {
       }
       this.#letGo(cell);
       // It had a write in flight: it is looked at again with the youngest.
-      if (this.#since.has(cell)) this.note(cell);
+      if (cell.atRest === place) this.note(cell);
     }
   }
 }

@@ -48,7 +48,7 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly #making = new Making();
   readonly #waiters = new Waiters();
   readonly #temporaries: Temporaries;
-  readonly #idle: Idle;
+  readonly #idle: Idle<Cell>;
   readonly #charts: Charts;
   readonly #inspection = new Inspection();
   readonly #timers = timersOf(() => this.#deps.scheduler);

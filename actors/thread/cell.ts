@@ -10,6 +10,7 @@ import type { Append } from "../../src/ports/journal.ts";
 import type { Ongoing } from "../run/ongoing.ts";
 import type { Delays } from "../delays.ts";
 import type { Gate } from "../gate.ts";
+import type { Place } from "../idle.ts";
 import type { RunEnd, SystemDeps } from "../port.ts";
 import type { Tally } from "../tally.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
@@ -60,6 +61,8 @@ export class Cell {
   alive = true;
   /** Writes in flight: the actor must not be let go before they end. */
   inFlight = 0;
+  /** Its place among those at rest, while it is. */
+  atRest: Place<Cell> | null = null;
   #hot: Position | null = null;
   readonly #ids: CheckpointIds;
 
@@ -86,8 +89,22 @@ export class Cell {
     this.record = thread;
     this.inFlight++;
     const fence = { epoch: before.epoch, seq: before.seq };
-    // In this order: a literal that begins with a spread, and goes on with new members, is slow to make and to read.
-    return this.deps.journal.append({ key: this.key, fence, thread, ...change }).then(
+    const { kind, durable, runs, checkpoints, writes, events, forget, once, outbox } = change;
+    const append = {
+      key: this.key,
+      fence,
+      kind,
+      durable,
+      thread,
+      runs,
+      checkpoints,
+      writes,
+      events,
+      forget,
+      once,
+      outbox,
+    };
+    return this.deps.journal.append(append).then(
       () => {
         this.inFlight--;
       },
