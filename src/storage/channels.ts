@@ -4,7 +4,8 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Draft } from "./draft.ts";
 import { damaged, unseal } from "./envelope.ts";
 
-import { ordinal, spanPrefix, wholeKey } from "./keys.ts";
+import { spanPrefix, wholeKey } from "./keys.ts";
+import { ordinal } from "./ordinal.ts";
 import type { Refs } from "./refs.ts";
 
 /** Begins every copy, see `EMPTY` in `model/json.ts`. */

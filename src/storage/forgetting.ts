@@ -7,7 +7,6 @@ import {
   kwargsKey,
   lateKey,
   orderKey,
-  ordinal,
   runKey,
   segment,
   spanPrefix,
@@ -16,6 +15,7 @@ import {
   writesMark,
   writesPrefix,
 } from "./keys.ts";
+import { ordinal } from "./ordinal.ts";
 import { checkpointRows, MARK, runRows, type JournalEntry, type StoredCheckpoint } from "./records.ts";
 import { unpackRefs } from "./refs.ts";
 

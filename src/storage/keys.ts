@@ -1,6 +1,7 @@
 import type { ItemPlace, Namespace } from "../model/item.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Range } from "./kv.ts";
+import { ordinal, parseOrdinal } from "./ordinal.ts";
 
 /**
  * The only place where a key is spelled. A key is segments between slashes, the tenant's first; a thread's keys all begin
@@ -36,16 +37,6 @@ export function unsegment(text: string): string {
   return text.includes("%")
     ? text.replace(/%([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     : text;
-}
-
-/** A whole number from 0 to 2^53 that sorts as text: the count of its digits in base 36, then they. */
-export function ordinal(n: number): string {
-  const digits = n.toString(36);
-  return digits.length.toString(36) + digits;
-}
-
-export function parseOrdinal(text: string): number {
-  return Number.parseInt(text.slice(1), 36);
 }
 
 /** Every key that begins with `prefix`, which MUST end with a slash: `0` is the character after it. */

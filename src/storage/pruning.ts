@@ -3,7 +3,6 @@ import { seal, unseal } from "./envelope.ts";
 import {
   CHECK_KEY,
   checkpointKey,
-  parseOrdinal,
   segment,
   spanPrefix,
   threadPrefix,
@@ -11,6 +10,7 @@ import {
   wholeKey,
   within,
 } from "./keys.ts";
+import { parseOrdinal } from "./ordinal.ts";
 import type { Head } from "./heads.ts";
 import type { Kv, Op } from "./kv.ts";
 import { checkpointRows, type StoredCheckpoint } from "./records.ts";

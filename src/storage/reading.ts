@@ -6,7 +6,8 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { readList, readWhole, type ValueSource } from "./channels.ts";
 import { unseal } from "./envelope.ts";
-import { eventsPrefix, ordinal, parseOrdinal, within } from "./keys.ts";
+import { eventsPrefix, within } from "./keys.ts";
+import { ordinal, parseOrdinal } from "./ordinal.ts";
 import type { Kv } from "./kv.ts";
 
 /** Segments read in one turn: about half a millisecond. */

@@ -2,7 +2,8 @@ import { contains } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
-import { lastSegment, latePrefix, orderPrefix, ordinal, within } from "./keys.ts";
+import { lastSegment, latePrefix, orderPrefix, within } from "./keys.ts";
+import { ordinal } from "./ordinal.ts";
 import type { Kv } from "./kv.ts";
 import { readRun, readStoredRun, type StoredRun } from "./records.ts";
 

@@ -4,16 +4,8 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
 import { isUnsettled } from "./heads.ts";
-import {
-  activeKey,
-  delayedKey,
-  eventsPrefix,
-  headKey,
-  ordinal,
-  parseOrdinal,
-  segment,
-  unsegment,
-} from "./keys.ts";
+import { activeKey, delayedKey, eventsPrefix, headKey, segment, unsegment } from "./keys.ts";
+import { ordinal, parseOrdinal } from "./ordinal.ts";
 import type { Kv } from "./kv.ts";
 import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
 import { indexOf } from "./thread-index.ts";

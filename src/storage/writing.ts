@@ -19,13 +19,13 @@ import {
   onceKey,
   onceMark,
   orderKey,
-  ordinal,
   runKey,
   segment,
   sweepKey,
   writesMark,
   writesPrefix,
 } from "./keys.ts";
+import { ordinal } from "./ordinal.ts";
 import type { Op } from "./kv.ts";
 import type { Members } from "./members.ts";
 import { owe } from "./outbox.ts";
@@ -112,14 +112,14 @@ export function removalOf({ key, prefix, thread }: Head): readonly Op[] {
 }
 
 function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): JournalEntry {
-  return {
-    kind,
-    epoch: thread.epoch,
-    ...(runs?.length && { runs: runs.map((run) => run.run_id) }),
-    ...(checkpoints?.length && { checkpoints: checkpoints.map(({ ns, id }) => [ns, id] as const) }),
-    ...(writes?.length && { writes: writes.map((w) => [w.ns, w.checkpoint, w.task] as const) }),
-    ...(forget?.length && { forgot: forget }),
-  };
+  const entry: { -readonly [K in keyof JournalEntry]: JournalEntry[K] } = { kind, epoch: thread.epoch };
+  if (runs !== undefined && runs.length > 0) entry.runs = runs.map((run) => run.run_id);
+  if (checkpoints !== undefined && checkpoints.length > 0)
+    entry.checkpoints = checkpoints.map(({ ns, id }) => [ns, id] as const);
+  if (writes !== undefined && writes.length > 0)
+    entry.writes = writes.map((left) => [left.ns, left.checkpoint, left.task] as const);
+  if (forget !== undefined && forget.length > 0) entry.forgot = forget;
+  return entry;
 }
 
 function writeRun(draft: Draft, run: RunRecord, seq: number): void {

@@ -1,13 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  ordinal,
-  parseMark,
-  parseOrdinal,
-  segment,
-  sweepKey,
-  unsegment,
-  within,
-} from "../../src/storage/keys.ts";
+import { parseMark, segment, sweepKey, unsegment, within } from "../../src/storage/keys.ts";
+import { ordinal, parseOrdinal } from "../../src/storage/ordinal.ts";
 
 const hostile = [
   "",
