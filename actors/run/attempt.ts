@@ -231,7 +231,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     if (this.#atExit && events === undefined) return Promise.resolve();
     const head = checkpoints.findLast(({ ns }) => ns === "");
     const runs = this.#note(writes, durable && checkpoints.length > 0);
-    const change = { kind, durable, checkpoints, writes, runs, ...(events && { events }) };
+    const change = { kind, durable, checkpoints, writes, runs, events };
     const stored = this.cell
       .write(change, (thread) =>
         head === undefined

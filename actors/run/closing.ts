@@ -124,8 +124,8 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
         runs: [run],
         checkpoints,
         writes,
-        ...(events && { events }),
-        ...(owed && { outbox: [owed] }),
+        events,
+        outbox: owed && [owed],
       },
       (thread) =>
         changeThread(thread, {
@@ -147,7 +147,7 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
         if (events !== undefined) sink.stored(events);
         sink.close();
         cell.owner.tally.of(run.graph_id)[verdict.status]++;
-        cell.owner.concluded(cell, id, { run, ...leftBy(attempt, verdict) }, sink.isRead);
+        cell.owner.concluded(cell, id, endOf(attempt, verdict, run), sink.isRead);
       },
       // The cell has been given up; recovery takes the run up.
       () => undefined,
@@ -192,10 +192,10 @@ function takeBack(attempt: Ending): void {
     .catch((thrown: unknown) => cell.giveUp(thrown));
 }
 
-/** What who waits for the run's end is told, so that it need not be read again. */
-function leftBy(attempt: Ending, verdict: Verdict): Pick<RunEnd, "left"> {
-  if (!attempt.loaded) return {};
-  return { left: { values: attempt.values, waiting: waitingOf(verdict) } };
+/** What who waits for the run's end is told, with what it left, so that that need not be read again. */
+function endOf(attempt: Ending, verdict: Verdict, run: RunRecord): RunEnd {
+  if (!attempt.loaded) return { run };
+  return { run, left: { values: attempt.values, waiting: waitingOf(verdict) } };
 }
 
 function waitingOf({ rest, interrupts }: Verdict): readonly Interrupt[] | null {

@@ -97,8 +97,10 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
 
   /** A task has ended. */
   function ended(snapshot: RunSnapshot, output: TaskOutput, scope: Scope): RunSnapshot {
-    const children = withoutChild(snapshot.children, taskActor(output.task));
     const waiting = snapshot.context.waiting.filter((id) => id !== output.task);
+    // Its children are the tasks that it waits for.
+    const children =
+      waiting.length === 0 ? NO_CHILDREN : withoutChild(snapshot.children, taskActor(output.task));
     const next = at(snapshot.value, snapshot.context, children);
     const failed = output.kind === "failed";
     if (isIn(snapshot, "draining")) {

@@ -38,7 +38,6 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   if (due !== null) return delay(cell, draft, run, decision, out);
   // One that waits does as one that had asked to.
   const strategy = decision.kind === "queue" ? "enqueue" : draft.multitask_strategy;
-  const told = { type: "RUN.ADMITTED", run: run.run_id, strategy } as const;
   const { once } = draft;
   const beside: Beside | null = out === null && once === undefined ? null : { ...out, ...(once && { once }) };
 
@@ -52,7 +51,7 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
       beside,
     );
     if (out !== null) for (const id of idsOf(out)) drop(cell, id);
-    actor.send({ starts: true, ...told });
+    actor.send({ type: "RUN.ADMITTED", starts: true, run: run.run_id, strategy });
     await start.stored;
     begin(cell, start);
     if (out !== null) dismiss(cell, out);
@@ -69,7 +68,7 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
     return out === null ? next : changeThread(next, { delayed: null });
   });
   if (out !== null) for (const id of idsOf(out)) drop(cell, id);
-  actor.send({ starts: false, ...told });
+  actor.send({ type: "RUN.ADMITTED", starts: false, run: run.run_id, strategy });
   cell.owner.rested(cell);
   await stored;
   if (out !== null) dismiss(cell, out);

@@ -58,6 +58,26 @@ const ofRun: { readonly [event: string]: readonly Transition[] } = {
 };
 const root: { readonly [event: string]: readonly Transition[] } = threadChart.on;
 
+/** Where a target leads, by its last name; `isWithin`: to another inner state of `pending`, which it does not leave. */
+interface Goal {
+  readonly name: string;
+  readonly isWithin: boolean;
+}
+/** By target: the chart has few, and each message follows one. */
+const goals: ReadonlyMap<string, Goal> = new Map(targetsIn(threadChart).map((at) => [at, goalOf(at)]));
+
+function targetsIn(part: unknown): readonly string[] {
+  if (typeof part !== "object" || part === null) return [];
+  return Object.entries(part).flatMap(([name, within]) =>
+    name === "target" && typeof within === "string" ? [within] : targetsIn(within),
+  );
+}
+
+function goalOf(target: string): Goal {
+  const name = target.slice(target.lastIndexOf(".") + 1);
+  return { name, isWithin: Object.hasOwn(inner, name) && target !== "pending.starting" };
+}
+
 const nothing = { rest: "idle" } as const;
 const nameOf = (named: Named) => (typeof named === "string" ? named : named.type);
 const paramsOf = (named: Named) => (typeof named === "string" ? nothing : named.params);
@@ -115,8 +135,8 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
       }
     }
     if (target === undefined) return at(snapshot.value, context, snapshot.children);
-    const name = target.slice(target.lastIndexOf(".") + 1);
-    if (name in inner && target !== "pending.starting") {
+    const { name, isWithin } = goals.get(target) ?? goalOf(target);
+    if (isWithin) {
       if (name === "starting") scope.defer(() => enter(name, context));
       return at({ pending: name as Inner }, context, snapshot.children);
     }

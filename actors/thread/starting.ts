@@ -59,7 +59,7 @@ export function launch(
   }
   const { thread, run: begun, events, attempt } = start;
   cell.owner.rested(cell);
-  const change = { kind, durable: true, runs: [begun], ...(events && { events }) };
+  const change = { kind, durable: true, runs: [begun], events };
   const all = beside === null ? change : { ...beside, ...change, runs: [start.run, ...(beside.runs ?? [])] };
   const stored = cell.write(all, () => thread);
   return { thread, run: begun, events, attempt, stored };

@@ -1,9 +1,9 @@
 import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import { plainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
-import { isObject } from "../model/json.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Step } from "../ports/engine.ts";
-import { inOrder } from "../graph/superstep.ts";
+import { inOrder, type Left } from "../graph/superstep.ts";
 import { leftOf, type Frame } from "./frame.ts";
 import { plan } from "./planning.ts";
 
@@ -26,18 +26,9 @@ export function commitStep(frame: Frame): Step {
   }
   const lefts = done.map(({ task, writes }) => leftOf(task, writes));
   const after = lefts.map((left) => left.task.name);
-  const updates: Record<string, unknown> = {};
-  const counts = new Map<string, unknown[]>();
-  for (const { task, update } of lefts) {
-    const several = counts.get(task.name);
-    if (several === undefined) counts.set(task.name, [update]);
-    else several.push(update);
-  }
-  // A node that ran several times has a list of updates.
-  for (const [name, list] of counts) updates[name] = list.length === 1 ? list[0] : list;
   let made;
   try {
-    made = frame.commit(lefts, updates);
+    made = frame.commit(lefts, updatesOf(lefts));
   } catch (thrown) {
     return frame.failed(errorOf(thrown));
   }
@@ -47,6 +38,21 @@ export function commitStep(frame: Frame): Step {
     checkpoints: [made],
     after,
   });
+}
+
+/** The updates by node. A node that ran several times has a list of them. */
+function updatesOf(lefts: readonly Left[]): JsonObject {
+  const [only] = lefts;
+  if (lefts.length === 1 && only !== undefined) return { [only.task.name]: only.update };
+  const updates: Record<string, unknown> = {};
+  const counts = new Map<string, unknown[]>();
+  for (const { task, update } of lefts) {
+    const several = counts.get(task.name);
+    if (several === undefined) counts.set(task.name, [update]);
+    else several.push(update);
+  }
+  for (const [name, list] of counts) updates[name] = list.length === 1 ? list[0] : list;
+  return updates;
 }
 
 /** The step stays open: what its finished tasks left is kept beside its checkpoint. */

@@ -221,7 +221,10 @@ export class NativeExecution implements Execution {
     }
     const { update, untracked } = reading;
     if (untracked !== null) frame.loose.set(id, untracked);
-    const fact = frame.resultFact(task, { update, interrupts: [], ...(cached === true && { cached }) });
+    const fact = frame.resultFact(
+      task,
+      cached === true ? { update, cached, interrupts: [] } : { update, interrupts: [] },
+    );
     emissions.push({ fact });
     const result = goto.length === 0 ? { value: update } : { value: update, goto };
     return this.#left(task, "done", { result }, emissions);
@@ -252,17 +255,15 @@ export class NativeExecution implements Execution {
   ): Settled {
     const { head, left, ns } = this.#frame;
     const before = left.get(task.id);
-    const writes: TaskWrites = {
-      ns,
-      checkpoint: head?.id ?? "",
-      task: task.id,
-      name: task.name,
-      interrupts: [],
-      resumes: before?.resumes ?? [],
-      steps: before?.steps ?? {},
-      error: null,
-      ...leavings,
-    };
+    const { interrupts = [], resumes = before?.resumes ?? [], error = null, result, schemas } = leavings;
+    const checkpoint = head?.id ?? "";
+    const { id, name } = task;
+    const steps = before?.steps ?? {};
+    const bare = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error };
+    let writes: TaskWrites = bare;
+    if (result !== undefined)
+      writes = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error, result };
+    else if (schemas !== undefined) writes = { ...bare, schemas };
     left.set(task.id, writes);
     return { kind, writes, emissions };
   }

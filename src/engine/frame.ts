@@ -37,7 +37,8 @@ export const NO_TASK = "00000000-0000-0000-0000-000000000000";
 
 const RECURSION_LIMIT = 25;
 
-const ALL = Object.freeze({});
+/** No changes. */
+const NONE: Applied["changes"] = Object.freeze({});
 
 /** One run's place in one of its graphs: the latest checkpoint, the state there, and what the tasks of its step have left. */
 export class Frame {
@@ -69,7 +70,7 @@ export class Frame {
   /** In a subgraph: the keys that its nodes have written, to be returned; null in the root. */
   readonly wrote: Set<string> | null;
   /** Made since the checkpoint, and to be stored with the next one. */
-  #pending: Applied["changes"] = {};
+  #pending: Applied["changes"] = NONE;
   /** Who waits for more than the step before. */
   waiting: Waiting;
   /** Steps that the run may take here. */
@@ -93,7 +94,7 @@ export class Frame {
     this.left = new Map(position.writes.map((writes) => [writes.task, writes]));
     this.stored = position.values;
     this.values = position.values;
-    this.adopt({ values: position.values, changes: {} });
+    this.adopt({ values: position.values, changes: NONE });
     const engine = position.head?.engine ?? {};
     this.waiting = readWaiting(engine);
     this.#metadata = metadataOf(run, place);
@@ -165,32 +166,54 @@ export class Frame {
     const { step } = this;
     const id = this.source.checkpointId(step);
     const next = plan(id, step + 1);
-    let engine: JsonObject = { stop: this.stop, ...keptOf(this.waiting) };
+    const kept = keptOf(this.waiting);
+    let engine: JsonObject = kept === null ? { stop: this.stop } : { stop: this.stop, ...kept };
     if (this.wrote !== null && this.wrote.size > 0) engine = { ...engine, wrote: [...this.wrote] };
     if (source === "fork") engine = { ...engine, ...ranLast(lastRan(this.head)) };
+    const { ns } = this;
+    // One of another branch's namespace is no parent: the state is stored anew.
+    const parent = this.head === null || this.head.ns !== ns ? null : this.head.id;
+    const created_at = this.source.now();
+    const { run_id } = this.run;
+    const metadata = this.#metadata;
+    const graph = this.definition.hash;
+    // Written out, twice: a spread of so many members takes as long as all else here.
     const head: CheckpointHead = {
       id,
-      // One of another branch's namespace is no parent: the state is stored anew.
-      parent: this.head === null || this.head.ns !== this.ns ? null : this.head.id,
-      ns: this.ns,
+      parent,
+      ns,
       step,
       source,
-      created_at: this.source.now(),
-      run_id: this.run.run_id,
-      metadata: this.#metadata,
+      created_at,
+      run_id,
+      metadata,
       writes,
       next,
       engine,
-      graph: this.definition.hash,
+      graph,
     };
     this.head = head;
     if (this.left.size > 0) this.left = new Map();
     if (this.tries.size > 0) this.tries.clear();
     if (this.held.size > 0) this.held.clear();
     this.fresh = undefined;
-    const made = { changes: joinChanges(this.#pending, changes), ...head };
-    this.#pending = {};
-    return made;
+    const all = joinChanges(this.#pending, changes);
+    this.#pending = NONE;
+    return {
+      id,
+      parent,
+      ns,
+      step,
+      source,
+      created_at,
+      run_id,
+      metadata,
+      writes,
+      next,
+      engine,
+      graph,
+      changes: all,
+    };
   }
 
   /**
@@ -236,19 +259,17 @@ export class Frame {
   announce(input: boolean): Emission {
     const head = this.head as CheckpointHead;
     const { id, step } = head;
-    const fact = { t: "checkpoint", id, ns: this.ns, step, input, ...this.#shown } as const;
-    return { fact, values: this.values, head };
+    const { output } = this.definition;
+    const { ns, values } = this;
+    if (output === null) return { fact: { t: "checkpoint", id, ns, step, input }, values, head };
+    return { fact: { t: "checkpoint", id, ns, step, input, output }, values, head };
   }
 
   pauseFact(interrupts: readonly Interrupt[]): Emission {
     const checkpoint = (this.head as CheckpointHead).id;
-    const fact = { t: "interrupt", ns: this.ns, checkpoint, interrupts, ...this.#shown } as const;
-    return { fact, values: this.values };
-  }
-
-  get #shown(): { readonly output?: readonly string[] } {
     const { output } = this.definition;
-    return output === null ? ALL : { output };
+    const fact = { t: "interrupt", ns: this.ns, checkpoint, interrupts } as const;
+    return { fact: output === null ? fact : { ...fact, output }, values: this.values };
   }
 
   /** The fact of a task's end. */

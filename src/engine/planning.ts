@@ -1,6 +1,6 @@
 import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
-import type { Emission, Step } from "../ports/engine.ts";
+import type { Emission, Plan, Step } from "../ports/engine.ts";
 import { breaksAt } from "../graph/breakpoints.ts";
 import type { Frame } from "./frame.ts";
 
@@ -21,28 +21,27 @@ interface Planning {
 export function plan(frame: Frame, planning: Planning): Step {
   const { tasks, all, emissions, checkpoints = [], writes = [], after } = planning;
   const { values, ns, breaks } = frame;
-  const base = { checkpoints, writes, emissions, values };
-  frame.tasks = new Map((all ?? tasks).map((task) => [task.id, task]));
-  if (tasks.length === 0) return { plan: { kind: "done" }, ...base };
-  if (after !== undefined && breaksAt(breaks.after, after)) return pauseAt(frame, base);
-  if (frame.step > frame.stop) return { plan: { kind: "failed", error: recursion(frame) }, ...base };
+  const step = (next: Plan): Step => ({ plan: next, checkpoints, writes, emissions, values });
+  frame.tasks = new Map();
+  for (const task of all ?? tasks) frame.tasks.set(task.id, task);
+  if (tasks.length === 0) return step({ kind: "done" });
+  const paused = (): Step => {
+    emissions.push(frame.pauseFact([]));
+    return step({ kind: "paused", interrupts: {} });
+  };
+  if (after !== undefined && breaksAt(breaks.after, after)) return paused();
+  if (frame.step > frame.stop) return step({ kind: "failed", error: recursion(frame) });
   if (after !== undefined && breaks.before !== null) {
     const names = tasks.map((task) => task.name);
-    if (breaksAt(breaks.before, names)) return pauseAt(frame, base);
+    if (breaksAt(breaks.before, names)) return paused();
   }
   const checkpoint = (frame.head as CheckpointHead).id;
   const at = frame.source.now();
   for (const { id, name, triggers, input } of tasks) {
-    emissions.push({
-      fact: { t: "task", id, name, ns, checkpoint, triggers, at, ...(input && { input }) },
-    });
+    const fact = { t: "task", id, name, ns, checkpoint, triggers, at } as const;
+    emissions.push({ fact: input === undefined ? fact : { ...fact, input } });
   }
-  return { plan: { kind: "tasks", tasks }, ...base };
-}
-
-function pauseAt(frame: Frame, base: Omit<Step, "plan"> & { readonly emissions: Emission[] }): Step {
-  base.emissions.push(frame.pauseFact([]));
-  return { plan: { kind: "paused", interrupts: {} }, ...base };
+  return step({ kind: "tasks", tasks });
 }
 
 function recursion({ limit }: Frame): PlainError {

@@ -111,6 +111,7 @@ export function initialValues({ rules }: Definition, values: JsonObject): Applie
 export function joinChanges(first: Applied["changes"], then: Applied["changes"]): Applied["changes"] {
   const later = Object.keys(then);
   if (later.length === 0) return first;
+  if (isEmpty(first)) return then;
   const joined: Record<string, ChannelChange> = Object.assign({}, first);
   for (const key of later) {
     const [before, after] = [joined[key], then[key] as ChannelChange];
@@ -124,6 +125,11 @@ export function joinChanges(first: Applied["changes"], then: Applied["changes"])
         : after;
   }
   return joined;
+}
+
+function isEmpty(changes: Applied["changes"]): boolean {
+  for (const _ in changes) return false;
+  return true;
 }
 
 /** Where tasks are planned from. */
@@ -275,9 +281,9 @@ export function readWaiting({ joins, deferred }: JsonObject): Waiting {
   };
 }
 
-/** What is kept of it: nothing of what is empty. */
-export function keptOf({ joins, deferred }: Waiting): JsonObject {
-  let kept: JsonObject = {};
+/** What is kept of it: nothing of what is empty; null where all is. */
+export function keptOf({ joins, deferred }: Waiting): JsonObject | null {
+  let kept: JsonObject | null = null;
   for (const _ in joins) kept = { joins };
   for (const _ in deferred) return { ...kept, deferred };
   return kept;

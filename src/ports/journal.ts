@@ -27,17 +27,17 @@ export interface Append {
   readonly durable: boolean;
   /** The thread as it is afterwards. `seq` MUST be the fence's + 1, `epoch` the fence's or one more. */
   readonly thread: ThreadRecord;
-  readonly runs?: readonly RunRecord[];
+  readonly runs?: readonly RunRecord[] | undefined;
   /** In order of making: each one's parent is stored already, or stands before it here. */
-  readonly checkpoints?: readonly NewCheckpoint[];
-  readonly writes?: readonly TaskWrites[];
-  readonly events?: EventChunk;
+  readonly checkpoints?: readonly NewCheckpoint[] | undefined;
+  readonly writes?: readonly TaskWrites[] | undefined;
+  readonly events?: EventChunk | undefined;
   /** Runs to be forgotten, with their events and the checkpoints that they made. */
-  readonly forget?: readonly string[];
+  readonly forget?: readonly string[] | undefined;
   /** The request that it carries out, by the name that its client gave it: sent again, it is found by {@link Journal.once}. */
-  readonly once?: Once;
+  readonly once?: Once | undefined;
   /** Webhooks that the ends of runs in it owe: from here on the outbox has them, whatever becomes of run and thread. */
-  readonly outbox?: readonly OutboxItem[];
+  readonly outbox?: readonly OutboxItem[] | undefined;
 }
 
 /** A request that is to be carried out once, however often it comes. */
