@@ -191,6 +191,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
   croner: ["src/service/crons/schedule.ts"],
   typebox: ["src/wire/typebox.ts"],
   "typebox/compile": ["src/wire/typebox.ts"],
+  "typebox/schema": ["src/dashboard/parts/schema.ts"],
   "elkjs/lib/elk-api.js": ["src/dashboard/inspector/draw.ts"],
   preact: ["src/dashboard/"],
   "preact/hooks": ["src/dashboard/"],

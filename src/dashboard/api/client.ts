@@ -38,6 +38,13 @@ export async function searchThreads(
   return { rows, total };
 }
 
+/** What stands at these paths in threads. */
+export const extractFrom = (
+  ids: readonly string[],
+  extract: { readonly [name: string]: string },
+): Promise<readonly { readonly thread_id: string; readonly extracted: Json }[]> =>
+  read("threads/search", { body: { ids, limit: ids.length, select: ["thread_id"], extract } });
+
 export const countThreads = (filter: ThreadFilter): Promise<number> =>
   read("threads/count", { body: filter });
 

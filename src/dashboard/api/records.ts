@@ -106,7 +106,10 @@ export interface Schema {
   readonly items?: Schema;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
   readonly $ref?: string;
+  readonly $defs?: unknown;
+  readonly definitions?: unknown;
   readonly default?: unknown;
   /** `messages`: a conversation. */
   readonly langgraph_type?: string;

@@ -3,6 +3,7 @@ import { countThreads, searchThreads } from "../api/client.ts";
 import type { Order, ThreadFilter, ThreadRow } from "../api/records.ts";
 import { isLocked, reasonOf } from "../app/session.ts";
 import { KeyNeeded } from "../server.ts";
+import { Abouts } from "./abouts.ts";
 
 /** Threads that are read at once. */
 export const PAGE = 100;
@@ -26,6 +27,8 @@ export class ThreadList {
   #filter: ThreadFilter = {};
   #order: Order = "latest";
   #seen: readonly [from: number, to: number] = [0, 0];
+  #rows: readonly [from: number, to: number] = [0, 0];
+  readonly #abouts = new Abouts(() => this.version.value++);
   #abort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
@@ -54,6 +57,11 @@ export class ThreadList {
     return this.#pages.get(Math.floor(index / PAGE))?.[index % PAGE];
   }
 
+  /** What a thread is about; empty: nothing that is known. */
+  aboutOf(row: ThreadRow): string {
+    return this.#abouts.of(row);
+  }
+
   filter(filter: ThreadFilter, order: Order): void {
     if (JSON.stringify(filter) === JSON.stringify(this.#filter) && order === this.#order) return;
     this.#filter = filter;
@@ -72,6 +80,8 @@ export class ThreadList {
     const seen = [Math.floor(from / PAGE), Math.floor(Math.max(from, to) / PAGE)] as const;
     const [first, last] = this.#seen;
     this.#seen = seen;
+    this.#rows = [from, to];
+    this.#tellAbouts();
     if (first === seen[0] && last === seen[1]) return;
     if (!this.#pages.has(seen[0]) || !this.#pages.has(seen[1])) this.#look();
   }
@@ -111,6 +121,12 @@ export class ThreadList {
     this.#timer = setTimeout(() => this.#look(), wait);
   }
 
+  #tellAbouts(): void {
+    const [from, to] = this.#rows;
+    const rows = Array.from({ length: to - from + 1 }, (_, i) => this.at(from + i));
+    this.#abouts.see(rows.filter((row) => row !== undefined));
+  }
+
   /** Beside the rows, which are not held up by it. */
   async #count(filter: ThreadFilter): Promise<void> {
     const began = performance.now();
@@ -130,6 +146,7 @@ export class ThreadList {
     if (all !== this.total.peek()) this.total.value = all;
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(rows)) return;
     this.#pages.set(page, rows);
+    this.#tellAbouts();
     // Others have moved on meanwhile: they are read anew when they are looked at.
     const [first, last] = this.#seen;
     for (const other of this.#pages.keys()) {

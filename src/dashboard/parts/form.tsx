@@ -1,15 +1,21 @@
-import { useId, useState } from "preact/hooks";
+import { useId } from "preact/hooks";
 import { isJson, type Json, type Schema } from "../api/records.ts";
+import type { Checks } from "./checks.ts";
+import { JsonField } from "./json-field.tsx";
+import { plainOf, propertiesOf, within } from "./schema.ts";
 
 interface FieldsProps {
   readonly schema: Schema;
   readonly value: Json;
+  readonly checks: Checks;
+  /** What leads to the value; empty: it is all of what is entered. */
+  readonly at?: string;
   readonly onChange: (value: Json) => void;
 }
 
 /** A form made of a schema: a field for each of its properties. */
-export function Fields({ schema, value, onChange }: FieldsProps) {
-  const entries = Object.entries(schema.properties ?? {});
+export function Fields({ schema, value, checks, at = "", onChange }: FieldsProps) {
+  const entries = Object.entries(plainOf(schema, checks.root).properties ?? {});
   const set = (name: string, inner: unknown) => {
     const { [name]: _, ...rest } = value;
     onChange(inner === undefined ? rest : { ...rest, [name]: inner });
@@ -23,6 +29,8 @@ export function Fields({ schema, value, onChange }: FieldsProps) {
           schema={inner}
           isRequired={schema.required?.includes(name) ?? false}
           value={value[name]}
+          checks={checks}
+          at={within(at, name)}
           onChange={(given) => set(name, given)}
         />
       ))}
@@ -35,31 +43,24 @@ interface FieldProps {
   readonly schema: Schema;
   readonly isRequired: boolean;
   readonly value: unknown;
+  readonly checks: Checks;
+  readonly at: string;
   readonly onChange: (value: unknown) => void;
 }
 
-/** The names of what has to be given and is not, with dots to what is within. */
-export function missingIn(schema: Schema, value: unknown): readonly string[] {
-  const plain = plainOf(schema);
-  if (plain.properties === undefined) return value === undefined ? [plain.title ?? "the answer"] : [];
-  const given = isJson(value) ? value : {};
-  return Object.entries(plain.properties).flatMap(([name, inner]) => {
-    const isThere = given[name] !== undefined;
-    const isNeeded = (plain.required?.includes(name) ?? false) && inner.default === undefined;
-    if (!isThere && !isNeeded) return [];
-    return plainOf(inner).properties === undefined
-      ? isThere
-        ? []
-        : [name]
-      : missingIn(inner, given[name]).map((deeper) => `${name}.${deeper}`);
-  });
-}
-
-export function Field({ name, schema, isRequired, value, onChange }: FieldProps) {
+export function Field({ name, schema, isRequired, value, checks, at, onChange }: FieldProps) {
   const id = useId();
-  const plain = plainOf(schema);
+  const plain = plainOf(schema, checks.root);
+  const properties = propertiesOf(plain, at);
+  const fault = checks.faults.get(at);
+  const wrong = fault !== undefined && (checks.isAsked || !fault.isMissing) ? fault.text : null;
   const hint = schema.description;
-  const shared = { id, "aria-required": isRequired };
+  const shared = {
+    id,
+    "aria-required": isRequired,
+    "aria-invalid": wrong !== null,
+    ...(wrong !== null && { "aria-describedby": `${id}-wrong` }),
+  };
   return (
     <div class="field">
       <label for={id}>
@@ -100,13 +101,15 @@ export function Field({ name, schema, isRequired, value, onChange }: FieldProps)
           {...shared}
           type="number"
           step={plain.type === "integer" ? 1 : "any"}
-          value={value === undefined ? "" : String(value)}
+          value={value === undefined || value === null ? "" : String(value)}
           placeholder={plain.default === undefined ? "" : String(plain.default)}
-          onInput={({ currentTarget }) =>
-            onChange(currentTarget.value === "" ? undefined : currentTarget.valueAsNumber)
-          }
+          onInput={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
+            // Some browsers let anything be typed here; the value of what is no number is empty.
+            checks.onUnread(at, validity.badInput ? "must be a number" : null);
+            onChange(text === "" ? undefined : valueAsNumber);
+          }}
         />
-      ) : plain.type === "string" || typeof plain.default === "string" ? (
+      ) : plain.type === "string" ? (
         <textarea
           {...shared}
           rows={typeof value === "string" ? Math.min(8, value.split("\n").length) : 1}
@@ -116,12 +119,31 @@ export function Field({ name, schema, isRequired, value, onChange }: FieldProps)
             onChange(currentTarget.value === "" ? undefined : currentTarget.value)
           }
         />
-      ) : plain.type === "object" && plain.properties !== undefined ? (
+      ) : properties !== undefined ? (
         <fieldset id={id} aria-label={name}>
-          <Fields schema={plain} value={isJson(value) ? value : {}} onChange={onChange} />
+          <Fields
+            schema={plain}
+            value={isJson(value) ? value : {}}
+            checks={checks}
+            at={at}
+            // Of one that may be left out, nothing is left when its last field is emptied.
+            onChange={(given) => onChange(!isRequired && Object.keys(given).length === 0 ? undefined : given)}
+          />
         </fieldset>
       ) : (
-        <JsonField id={id} value={value} onChange={onChange} placeholder={placeholderOf(plain)} />
+        <JsonField
+          {...shared}
+          value={value}
+          placeholder={placeholderOf(plain)}
+          isQuiet
+          onChange={onChange}
+          onWrong={(why) => checks.onUnread(at, why)}
+        />
+      )}
+      {wrong !== null && (
+        <p class="hint bad" role="alert" id={`${id}-wrong`}>
+          {wrong}
+        </p>
       )}
       {hint !== undefined && <p class="hint">{hint}</p>}
     </div>
@@ -136,80 +158,3 @@ const placeholderOf = ({ type, default: initial }: Schema): string =>
       : type === "object"
         ? "{ }"
         : "text or JSON";
-
-/** Of a choice between something and nothing, what is not nothing. */
-function plainOf(schema: Schema): Schema {
-  const some = schema.anyOf?.filter(({ type }) => type !== "null") ?? [];
-  const one = some.length === 1 ? { ...schema, ...some[0] } : schema;
-  const type = Array.isArray(one.type) ? one.type.find((name) => name !== "null") : one.type;
-  return type === undefined ? one : { ...one, type: type as string };
-}
-
-interface JsonFieldProps {
-  readonly id: string;
-  readonly value: unknown;
-  readonly onChange: (value: unknown) => void;
-  readonly placeholder?: string;
-  readonly rows?: number;
-  readonly label?: string;
-  /** A text that is no JSON is refused, not taken as it stands. */
-  readonly isStrict?: boolean;
-  /** It has become none, where that is to be told apart from nothing. */
-  readonly onWrong?: () => void;
-}
-
-/** JSON, or a text as it stands where it is none. */
-export function JsonField({
-  id,
-  value,
-  onChange,
-  placeholder,
-  rows = 1,
-  label,
-  isStrict = false,
-  onWrong,
-}: JsonFieldProps) {
-  const [text, setText] = useState(() => textOf(value, isStrict));
-  const [wrong, setWrong] = useState<string | null>(null);
-  return (
-    <>
-      <textarea
-        id={id}
-        class="code"
-        rows={Math.max(rows, Math.min(12, text.split("\n").length))}
-        spellcheck={false}
-        value={text}
-        placeholder={placeholder ?? ""}
-        aria-label={label}
-        aria-invalid={wrong !== null}
-        onInput={({ currentTarget }) => {
-          setText(currentTarget.value);
-          const found = parsed(currentTarget.value, isStrict);
-          setWrong(found.wrong);
-          if (found.wrong === null) onChange(found.value);
-          else if (onWrong !== undefined) onWrong();
-          else if (isStrict) onChange(undefined);
-        }}
-      />
-      {wrong !== null && (
-        <p class="hint bad" role="alert">
-          {wrong}
-        </p>
-      )}
-    </>
-  );
-}
-
-const textOf = (value: unknown, isStrict: boolean): string =>
-  value === undefined ? "" : typeof value === "string" && !isStrict ? value : JSON.stringify(value, null, 2);
-
-function parsed(text: string, isStrict: boolean): { readonly value: unknown; readonly wrong: string | null } {
-  if (text.trim() === "") return { value: undefined, wrong: null };
-  try {
-    return { value: JSON.parse(text) as unknown, wrong: null };
-  } catch (cause) {
-    // What begins like JSON is meant to be.
-    if (!isStrict && !/^\s*[{["]/.test(text)) return { value: text, wrong: null };
-    return { value: undefined, wrong: `No JSON yet: ${(cause as Error).message}` };
-  }
-}

@@ -54,6 +54,12 @@ export function Detail({ trace, run, task, step, numberOf, onClose }: DetailProp
               {task.error}
             </p>
           )}
+          {task.error !== null && task.lines.every(({ stack }) => stack === undefined) && (
+            <p class="hint">
+              The server's log says where in the code; with <code>streams.stacks</code> set, so does this
+              page.
+            </p>
+          )}
           {task.lines.length > 0 && <LogLines lines={task.lines} begunAt={task.begunAt} />}
           {task.interrupts.length > 0 && (
             <Part title="Asks" value={task.interrupts.map(({ value }) => value)} />

@@ -42,6 +42,7 @@ export function Replay({ run, from, number }: ReplayProps) {
           title={`Replay from step ${number}: ${from.next.join(", ")}`}
           hint="What it takes is the state before it: change that, or leave it as it is. The thread goes on from the new branch, and keeps what was."
           values={from.values}
+          assistant={assistant_id}
           submit="Replay"
           onSubmit={replay}
           onClose={() => setOpen(false)}

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { type Question, isJson, type Schema } from "../api/records.ts";
-import { missingIn } from "../parts/form.tsx";
+import { faultsOf } from "../parts/schema.ts";
 import { JsonTree } from "../parts/json.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { wordsIn } from "../parts/words.ts";
@@ -52,7 +52,7 @@ export function Answers({ questions, onAnswer }: AnswersProps) {
 function initial(questions: readonly Question[]): ReadonlyMap<string, unknown> {
   const whole = questions.filter(({ response_schema: schema }) => {
     const form = formOf(schema);
-    return form?.properties !== undefined && missingIn(form, {}).length === 0;
+    return form?.properties !== undefined && faultsOf(form, {}).length === 0;
   });
   return new Map(whole.map(({ id }) => [id, {}]));
 }

@@ -73,6 +73,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
         {isEditing && (
           <Edit
             thread={watch.id}
+            assistant={own}
             values={state.values}
             checkpoint={state.checkpoint?.checkpoint_id ?? ""}
             onStored={() => watch.refresh()}
@@ -88,6 +89,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
         initial={own}
         thread={watch.id}
         isBusy={isBusy}
+        isCompact={watch.runs.value.length > 0}
         submit={isBusy ? "Add run" : "Run"}
         onRun={start}
       />

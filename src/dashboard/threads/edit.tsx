@@ -1,13 +1,19 @@
-import { useState } from "preact/hooks";
-import { updateState } from "../api/client.ts";
+import { useMemo, useState } from "preact/hooks";
+import { getSchemas, updateState } from "../api/client.ts";
 import { isJson, type Json, type Schema } from "../api/records.ts";
 import { attempt, tell } from "../app/session.ts";
 import { Dialog } from "../parts/confirm.tsx";
-import { Fields, JsonField } from "../parts/form.tsx";
+import { useChecks } from "../parts/checks.ts";
+import { Fields } from "../parts/form.tsx";
+import { JsonField } from "../parts/json-field.tsx";
 import { JsonTree } from "../parts/json.tsx";
+import { useResource } from "../parts/resource.ts";
+import { changesOf, fieldsOf } from "./changes.ts";
 
 interface EditProps {
   readonly thread: string;
+  /** Whose schema tells what the state holds. */
+  readonly assistant: string | undefined;
   readonly values: Json;
   readonly checkpoint: string;
   readonly onStored: () => void;
@@ -15,7 +21,7 @@ interface EditProps {
 }
 
 /** Stores another state after the one at a checkpoint. */
-export function Edit({ thread, values, checkpoint, onStored, onClose }: EditProps) {
+export function Edit({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
   const save = (update: Json, asNode: string) =>
     attempt(async () => {
       await storeUpdate(thread, checkpoint, update, asNode);
@@ -28,6 +34,7 @@ export function Edit({ thread, values, checkpoint, onStored, onClose }: EditProp
       title="Edit the state"
       hint="Lists are added to, other keys are replaced. It makes a new state after this one, and leaves what was."
       values={values}
+      assistant={assistant}
       submit="Store"
       onSubmit={save}
       onClose={onClose}
@@ -54,76 +61,89 @@ interface ChangeProps {
   readonly title: string;
   readonly hint: string;
   readonly values: Json;
+  readonly assistant: string | undefined;
   readonly submit: string;
   /** `update`: what is to be different, as a node would return it. */
   readonly onSubmit: (update: Json, asNode: string) => Promise<unknown>;
   readonly onClose: () => void;
 }
 
-/** What is to be different in a state: what is simple in fields, the rest as JSON. */
-export function Change({ title, hint, values, submit, onSubmit, onClose }: ChangeProps) {
-  const [fields, setFields] = useState(values);
-  const [rest, setRest] = useState<unknown>({});
-  const [asNode, setAsNode] = useState("");
-  const schema = simpleOf(values);
-  const hasFields = Object.keys(schema.properties ?? {}).length > 0;
-  const changed = Object.entries(fields).filter(([name, value]) => value !== values[name]);
-  const update = isJson(rest) ? { ...Object.fromEntries(changed), ...rest } : undefined;
+/** What is to be different in a state: what its schema tells of in fields, the rest as JSON. */
+export function Change(props: ChangeProps) {
+  const { title, hint, assistant, onClose } = props;
+  const { value: schemas, isReading } = useResource(
+    async () => (assistant === undefined ? undefined : getSchemas(assistant)),
+    [assistant],
+  );
   return (
     <Dialog title={title} wide onClose={onClose}>
       <p class="dim">{hint}</p>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (update !== undefined) void onSubmit(update, asNode);
-        }}
-      >
-        {hasFields && <Fields schema={schema} value={fields} onChange={setFields} />}
-        <div class="field">
-          <label for="edit-values">{hasFields ? "Other changes, as JSON" : "Changes, as JSON"}</label>
-          <JsonField
-            id="edit-values"
-            value={undefined}
-            isStrict
-            rows={hasFields ? 2 : 6}
-            placeholder={'{"topic": "coffee"}'}
-            onChange={(value) => setRest(value ?? {})}
-            onWrong={() => setRest(undefined)}
-          />
-        </div>
-        <div class="field">
-          <label for="edit-node">As the node (decides what runs next)</label>
-          <input
-            id="edit-node"
-            value={asNode}
-            placeholder="the one that wrote last"
-            onInput={({ currentTarget }) => setAsNode(currentTarget.value)}
-          />
-        </div>
-        <div class="bar end">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button class="primary" disabled={update === undefined}>
-            {submit}
-          </button>
-        </div>
-        <details class="more">
-          <summary>The state as it is</summary>
-          <JsonTree value={values} open={2} />
-        </details>
-      </form>
+      {isReading ? (
+        <p class="dim" aria-busy="true">
+          Reading…
+        </p>
+      ) : (
+        <ChangeForm {...props} schema={schemas?.state_schema ?? null} />
+      )}
     </Dialog>
   );
 }
 
-/** The part of a state that fields can hold. */
-function simpleOf(values: Json): Schema {
-  const simple = Object.entries(values).filter(([, value]) =>
-    ["string", "number", "boolean"].includes(typeof value),
+function ChangeForm({ values, submit, schema, onSubmit, onClose }: ChangeProps & { schema: Schema | null }) {
+  const [fields, setFields] = useState(values);
+  const [rest, setRest] = useState<Json | null>({});
+  const [asNode, setAsNode] = useState("");
+  const shown = useMemo(() => fieldsOf(schema, values), [schema, values]);
+  const changes = useMemo(() => changesOf(shown, values, fields), [shown, values, fields]);
+  const checks = useChecks(shown, changes);
+  const hasFields = Object.keys(shown.properties ?? {}).length > 0;
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (checks.ask() && rest !== null) void onSubmit({ ...changes, ...rest }, asNode);
+      }}
+    >
+      {hasFields && <Fields schema={shown} value={fields} checks={checks} onChange={setFields} />}
+      <div class="field">
+        <label for="edit-values">{hasFields ? "Other changes, as JSON" : "Changes, as JSON"}</label>
+        <JsonField
+          id="edit-values"
+          value={undefined}
+          isStrict
+          rows={hasFields ? 2 : 6}
+          placeholder={'{"topic": "coffee"}'}
+          onChange={(value) => setRest(value === undefined ? {} : isJson(value) ? value : null)}
+          onWrong={(why) => checks.onUnread("", why)}
+        />
+        {rest === null && (
+          <p class="hint bad" role="alert">
+            must be an object: the keys that change, with their values
+          </p>
+        )}
+      </div>
+      <div class="field">
+        <label for="edit-node">As the node (decides what runs next)</label>
+        <input
+          id="edit-node"
+          value={asNode}
+          placeholder="the one that wrote last"
+          onInput={({ currentTarget }) => setAsNode(currentTarget.value)}
+        />
+      </div>
+      <div class="bar end">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button class="primary" disabled={rest === null || checks.faults.has("")}>
+          {submit}
+        </button>
+      </div>
+      <details class="more">
+        <summary>The state as it is</summary>
+        <JsonTree value={values} open={2} />
+      </details>
+    </form>
   );
-  return {
-    type: "object",
-    properties: Object.fromEntries(simple.map(([name, value]) => [name, { type: typeof value }])),
-  };
 }

@@ -6,6 +6,7 @@ import { ThreadList } from "../live/thread-list.ts";
 import { Empty, Failure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
 import { Age, shortId } from "../parts/status.tsx";
+import { asText } from "../parts/words.ts";
 import { Rows } from "./rows.tsx";
 import { filterOf } from "./search.ts";
 
@@ -92,7 +93,9 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
         <Rows
           list={list}
           chosen={chosen}
-          row={(thread) => <Row thread={thread} isChosen={thread.thread_id === chosen} />}
+          row={(thread) => (
+            <Row thread={thread} about={list.aboutOf(thread)} isChosen={thread.thread_id === chosen} />
+          )}
         />
       )}
     </aside>
@@ -104,26 +107,37 @@ async function jump(id: string): Promise<void> {
   if (found !== undefined) go(["threads", found.thread_id]);
 }
 
-function Row({ thread, isChosen }: { readonly thread: ThreadRow; readonly isChosen: boolean }) {
+interface RowProps {
+  readonly thread: ThreadRow;
+  readonly about: string;
+  readonly isChosen: boolean;
+}
+
+/** Which thread it is, what it is about, and how it stands. */
+function Row({ thread, about, isChosen }: RowProps) {
   const { thread_id: id, status, metadata, updated_at, error } = thread;
-  const graph = typeof metadata["graph_id"] === "string" ? metadata["graph_id"] : "no run yet";
-  const title = [metadata["title"], metadata["name"]].find((one) => typeof one === "string") as
-    | string
-    | undefined;
-  const why = error === undefined ? undefined : `${error.error}: ${error.message}`;
+  const { graph_id, assistant_id: _, title, name: named, ...rest } = metadata;
+  const graph = typeof graph_id === "string" ? graph_id : "no run yet";
+  const name = [title, named].find((one) => typeof one === "string") ?? graph;
+  const why = error === undefined ? "" : `${error.error}: ${error.message}`;
+  const others = Object.entries(rest).map(([key, value]) => `${key}=${asText(value, 24)}`);
+  const how = [
+    why === "" ? status : `${status}: ${why}`,
+    ...(name === graph ? [] : [graph]),
+    ...(about === "" ? [] : others),
+  ];
   const tab = route.value.path[2] === undefined ? route.value.query.get("tab") : null;
   return (
     <a
       class={`thread ${status}`}
       href={toThread(id, tab ?? undefined)}
       aria-current={isChosen ? "true" : undefined}
+      title={[about, why].filter((text) => text !== "").join("\n")}
     >
       <span class={`dot ${status}`} aria-hidden="true" />
-      <span class="name">{title ?? graph}</span>
-      <span class="what" title={why}>
-        {status}
-        {why !== undefined && `: ${why}`}
-      </span>
+      <span class="name">{String(name)}</span>
+      <span class="about">{about === "" ? others.join(" ") : about}</span>
+      <span class="what">{how.join(" · ")}</span>
       <code class="id">…{shortId(id)}</code>
       <Age since={updated_at} />
     </a>

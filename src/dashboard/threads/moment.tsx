@@ -97,6 +97,7 @@ export function Moment({ watch, state, states }: MomentProps) {
       {isEditing && (
         <Edit
           thread={watch.id}
+          assistant={typeof assistant === "string" ? assistant : undefined}
           values={values}
           checkpoint={idOf(state)}
           onStored={() => {

@@ -4,7 +4,7 @@ import type { Json } from "../api/records.ts";
 import { go, to } from "../app/route.ts";
 import { attempt } from "../app/session.ts";
 import { useAssistants } from "../parts/assistants.ts";
-import { JsonField } from "../parts/form.tsx";
+import { JsonField } from "../parts/json-field.tsx";
 import { isJson } from "../api/records.ts";
 import { RunForm } from "./run-form.tsx";
 

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { JsonField } from "../parts/form.tsx";
+import { JsonField } from "../parts/json-field.tsx";
 
 interface Pair {
   readonly key: number;

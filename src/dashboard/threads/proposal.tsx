@@ -1,5 +1,6 @@
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import type { Json, Schema } from "../api/records.ts";
+import { useChecks } from "../parts/checks.ts";
 import { Fields } from "../parts/form.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { Markdown } from "../parts/markdown.tsx";
@@ -36,10 +37,15 @@ function ActionForm({ action, onChange }: { action: Action; onChange: (said: Sai
   const id = useId();
   const [way, setWay] = useState<ActionWay | null>(null);
   const [args, setArgs] = useState(action.args);
+  const schema = useMemo(() => likeness(action.args), [action.args]);
+  const checks = useChecks(schema, args);
+  const isWrong = checks.faults.size > 0;
+  useEffect(() => {
+    if (way === "edit") onChange(isWrong ? undefined : { way, args });
+  }, [way, args, isWrong]);
   const choose = (next: ActionWay) => {
     setWay(next);
-    if (next === "edit") onChange({ way: next, args });
-    else onChange(next === "respond" ? undefined : { way: next });
+    if (next !== "edit") onChange(next === "respond" ? undefined : { way: next });
   };
   return (
     <div class="action">
@@ -61,16 +67,7 @@ function ActionForm({ action, onChange }: { action: Action; onChange: (said: Sai
           </button>
         ))}
       </div>
-      {way === "edit" && (
-        <Fields
-          schema={likeness(action.args)}
-          value={args}
-          onChange={(next) => {
-            setArgs(next);
-            onChange({ way: "edit", args: next });
-          }}
-        />
-      )}
+      {way === "edit" && <Fields schema={schema} value={args} checks={checks} onChange={setArgs} />}
       {way === "respond" && (
         <textarea
           id={id}

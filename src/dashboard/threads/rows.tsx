@@ -5,7 +5,7 @@ import type { ThreadRow } from "../api/records.ts";
 import type { ThreadList } from "../live/thread-list.ts";
 
 /** Pixels of a row. */
-const HEIGHT = 58;
+const HEIGHT = 72;
 
 interface RowsProps {
   readonly list: ThreadList;

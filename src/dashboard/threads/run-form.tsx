@@ -1,9 +1,13 @@
-import { useId, useState } from "preact/hooks";
+import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { getSchemas } from "../api/client.ts";
 import { type Assistant, isJson, type Json, type Schema } from "../api/records.ts";
+import { tell } from "../app/session.ts";
 import { nameOf } from "../parts/assistants.ts";
-import { Fields, JsonField } from "../parts/form.tsx";
+import { useChecks } from "../parts/checks.ts";
+import { Fields } from "../parts/form.tsx";
+import { JsonField } from "../parts/json-field.tsx";
 import { useResource } from "../parts/resource.ts";
+import { faultsOf } from "../parts/schema.ts";
 import { CopyCode } from "./code.tsx";
 import { optionsOf, RunOptions, type RunSettings } from "./run-options.tsx";
 
@@ -14,15 +18,27 @@ interface RunFormProps {
   /** Null: the thread is made with the run. */
   readonly thread: string | null;
   readonly isBusy: boolean;
+  /** What can be left out is shown when it is asked for. */
+  readonly isCompact?: boolean;
   readonly submit: string;
   /** False: it was refused, and what was entered stays. */
   readonly onRun: (request: Json) => Promise<boolean>;
-  readonly onChoose?: (assistant: string) => void;
 }
 
 /** What a run is started with: a message where the graph talks, a form made of its input schema, or JSON. */
-export function RunForm({ assistants, initial, thread, isBusy, submit, onRun, onChoose }: RunFormProps) {
+export function RunForm({
+  assistants,
+  initial,
+  thread,
+  isBusy,
+  isCompact = false,
+  submit,
+  onRun,
+}: RunFormProps) {
   const id = useId();
+  const form = useRef<HTMLFormElement>(null);
+  const [wanted, setOpen] = useState<boolean | null>(null);
+  const isOpen = wanted ?? !isCompact;
   const [chosen, setChosen] = useState<string | undefined>();
   const [input, setInput] = useState<Json>({});
   const [text, setText] = useState("");
@@ -40,40 +56,60 @@ export function RunForm({ assistants, initial, thread, isBusy, submit, onRun, on
   );
   const schema = schemas.value?.input_schema ?? null;
   const talk = talkOf(schema);
-  const rest = schema === null || talk === null ? schema : without(schema, talk);
+  const rest = useMemo(
+    () => (schema === null || talk === null ? schema : without(schema, talk)),
+    [schema, talk],
+  );
+  const isText = isJsonWanted || schema?.properties === undefined;
+  const checks = useChecks(isText ? null : rest, input);
   const hasFields = Object.keys(rest?.properties ?? {}).length > 0;
   const given = isJsonWanted || talk === null || text.trim() === "" ? input : withMessage(input, talk, text);
   const request = { assistant_id: assistant ?? "", input: given, ...optionsOf(settings, isBusy) };
   const run = async () => {
     if (isSending) return;
+    if (!checks.ask()) {
+      setOpen(true);
+      requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+      return;
+    }
+    const [wrong] = faultsOf(schemas.value?.context_schema ?? {}, settings.context);
+    if (wrong !== undefined) return tell(`In the options, ${wrong.at} ${wrong.text}.`, true);
     setSending(true);
     if (await onRun(request)) {
       setText("");
       setInput({});
+      checks.clear();
+      setOpen(null);
       setRound(round + 1);
     }
     setSending(false);
   };
+  const isKnown = schemas.value !== undefined || schemas.error !== null;
   return (
     <form
       class="run-form"
+      ref={form}
+      noValidate
       aria-busy={isSending}
       onSubmit={(event) => {
         event.preventDefault();
         void run();
       }}
     >
-      {isJsonWanted || schema === null || schema.properties === undefined ? (
-        <JsonField
-          key={`json ${round}`}
-          id={`${id}-json`}
-          label="Input, as JSON"
-          value={Object.keys(input).length === 0 ? undefined : input}
-          rows={3}
-          placeholder={'{"messages": [{"role": "user", "content": "hello"}]}'}
-          isStrict
-          onChange={(value) => setInput(isJson(value) ? value : {})}
-        />
+      {!isKnown ? null : isText ? (
+        isOpen && (
+          <JsonField
+            key={`json ${round}`}
+            id={`${id}-json`}
+            label="Input, as JSON"
+            value={Object.keys(input).length === 0 ? undefined : input}
+            rows={3}
+            placeholder={'{"messages": [{"role": "user", "content": "hello"}]}'}
+            isStrict
+            onChange={(value) => setInput(isJson(value) ? value : {})}
+            onWrong={(why) => checks.onUnread("", why)}
+          />
+        )
       ) : (
         <>
           {talk !== null && (
@@ -92,21 +128,32 @@ export function RunForm({ assistants, initial, thread, isBusy, submit, onRun, on
               }}
             />
           )}
-          {hasFields && rest !== null && (
-            <Fields key={`${assistant} ${round}`} schema={rest} value={input} onChange={setInput} />
+          {isOpen && hasFields && rest !== null && (
+            <Fields
+              key={`${assistant} ${round}`}
+              schema={rest}
+              value={input}
+              checks={checks}
+              onChange={setInput}
+            />
           )}
         </>
       )}
       <div class="bar foot">
+        {isCompact && (
+          <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {isOpen ? "▾" : "▸"} {talk === null ? "Input" : "More"}
+          </button>
+        )}
         <label class="inline">
-          <span class="dim">Assistant</span>
+          {isOpen && <span class="dim">Assistant</span>}
           <select
             aria-label="Assistant"
             value={assistant}
             onChange={({ currentTarget }) => {
               setChosen(currentTarget.value);
               setInput({});
-              onChoose?.(currentTarget.value);
+              checks.clear();
             }}
           >
             {assistants.map((one) => (
@@ -120,24 +167,29 @@ export function RunForm({ assistants, initial, thread, isBusy, submit, onRun, on
             ))}
           </select>
         </label>
-        <button
-          type="button"
-          class="quiet"
-          aria-pressed={isJsonWanted}
-          onClick={() => {
-            if (!isJsonWanted && talk !== null && text.trim() !== "") setInput(given);
-            setJsonWanted(!isJsonWanted);
-          }}
-        >
-          JSON
-        </button>
-        <RunOptions
-          settings={settings}
-          isBusy={isBusy}
-          context={schemas.value?.context_schema ?? null}
-          onChange={setSettings}
-        />
-        <CopyCode thread={thread} request={request} />
+        {isOpen && (
+          <button
+            type="button"
+            class="quiet"
+            aria-pressed={isJsonWanted}
+            onClick={() => {
+              if (!isJsonWanted && talk !== null && text.trim() !== "") setInput(given);
+              setJsonWanted(!isJsonWanted);
+              checks.clear();
+            }}
+          >
+            JSON
+          </button>
+        )}
+        {(isOpen || isBusy) && (
+          <RunOptions
+            settings={settings}
+            isBusy={isBusy}
+            context={schemas.value?.context_schema ?? null}
+            onChange={setSettings}
+          />
+        )}
+        {isOpen && <CopyCode thread={thread} request={request} />}
         <span class="space" />
         <button class="primary" disabled={isSending || assistant === undefined}>
           {submit}

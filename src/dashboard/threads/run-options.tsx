@@ -1,7 +1,9 @@
 import { useId, useState } from "preact/hooks";
 import { isJson, type Json, type Schema } from "../api/records.ts";
 import { Dialog } from "../parts/confirm.tsx";
-import { Fields, JsonField } from "../parts/form.tsx";
+import { useChecks } from "../parts/checks.ts";
+import { Fields } from "../parts/form.tsx";
+import { JsonField } from "../parts/json-field.tsx";
 
 export interface RunSettings {
   readonly strategy: "enqueue" | "interrupt" | "rollback" | "reject";
@@ -49,6 +51,7 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
   const [isOpen, setOpen] = useState(false);
   const count = Object.keys(optionsOf(settings, false)).length;
   const schema = context?.properties === undefined ? null : context;
+  const checks = useChecks(schema, settings.context ?? {});
   return (
     <>
       {isBusy && (
@@ -98,6 +101,7 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
                 <Fields
                   schema={schema}
                   value={settings.context ?? {}}
+                  checks={checks}
                   onChange={(context) => onChange(put(settings, "context", context))}
                 />
               </fieldset>

@@ -1,6 +1,8 @@
-import { useId } from "preact/hooks";
-import { isJson, type Json, type Schema } from "../api/records.ts";
-import { Field, Fields, JsonField, missingIn } from "../parts/form.tsx";
+import { useEffect, useId } from "preact/hooks";
+import { isJson, type Schema } from "../api/records.ts";
+import { missingIn, useChecks } from "../parts/checks.ts";
+import { Field, Fields } from "../parts/form.tsx";
+import { JsonField } from "../parts/json-field.tsx";
 import { Pairs } from "./pairs.tsx";
 
 /** How an answer is given. */
@@ -67,17 +69,28 @@ interface FormWayProps extends WayProps {
 
 /** A form made of the schema that the graph gave with its question. */
 export function FormWay({ schema, value, onEnter, onChange }: FormWayProps) {
-  const enter = (next: unknown) => {
-    onEnter(next);
-    onChange(missingIn(schema, next).length === 0 ? next : undefined);
-  };
+  const checks = useChecks(schema, value);
+  const isWhole = value !== undefined || schema.properties !== undefined;
+  const { size } = checks.faults;
+  useEffect(() => {
+    onChange(size === 0 && isWhole ? (value ?? {}) : undefined);
+  }, [value, size, isWhole]);
   if (schema.properties === undefined)
-    return <Field name="Answer" schema={schema} isRequired value={value} onChange={enter} />;
-  const entered: Json = isJson(value) ? value : {};
-  const missing = missingIn(schema, entered);
+    return (
+      <Field
+        name="Answer"
+        at=""
+        schema={schema}
+        isRequired
+        value={value}
+        checks={checks}
+        onChange={onEnter}
+      />
+    );
+  const missing = missingIn(checks.faults.values());
   return (
     <>
-      <Fields schema={schema} value={entered} onChange={enter} />
+      <Fields schema={schema} value={isJson(value) ? value : {}} checks={checks} onChange={onEnter} />
       {missing.length > 0 && <p class="hint">Still to be filled in: {missing.join(", ")}.</p>}
     </>
   );

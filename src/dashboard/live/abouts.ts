@@ -1,0 +1,117 @@
+import { extractFrom, getSchemas } from "../api/client.ts";
+import type { Json, Schema, ThreadRow } from "../api/records.ts";
+import { plainOf } from "../parts/schema.ts";
+import { asText } from "../parts/words.ts";
+import { messageOf } from "./messages.ts";
+
+/** Threads of which it is remembered, and values of a state that are looked at. */
+const MOST = 2_000;
+const PARTS = 4;
+
+/** Where a graph's state says what a thread is about: paths by names, and what stands there before anything is said. */
+interface Places {
+  readonly extract: { readonly [name: string]: string };
+  readonly initial: { readonly [name: string]: unknown };
+  readonly isTalk: boolean;
+}
+
+/** In a few words what threads are about: what was said first, or what they were given. Read of those in sight, once for each change. */
+export class Abouts {
+  readonly #onChange: () => void;
+  readonly #known = new Map<string, { readonly at: string; readonly text: string }>();
+  readonly #places = new Map<string, Promise<Places>>();
+  #wanted: readonly ThreadRow[] = [];
+  #isReading = false;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  of({ thread_id: id }: ThreadRow): string {
+    return this.#known.get(id)?.text ?? "";
+  }
+
+  /** Tells which are in sight. */
+  see(rows: readonly ThreadRow[]): void {
+    this.#wanted = rows;
+    if (!this.#isReading) void this.#read();
+  }
+
+  async #read(): Promise<void> {
+    this.#isReading = true;
+    const byAssistant = new Map<string, ThreadRow[]>();
+    for (const row of this.#wanted.filter((one) => this.#isNew(one)))
+      byAssistant.set(assistantOf(row), [...(byAssistant.get(assistantOf(row)) ?? []), row]);
+    this.#wanted = [];
+    await Promise.all([...byAssistant].map(([assistant, rows]) => this.#readOf(assistant, rows)));
+    this.#isReading = false;
+    if (byAssistant.size > 0) this.#onChange();
+    if (this.#wanted.length > 0) void this.#read();
+  }
+
+  #isNew(row: ThreadRow): boolean {
+    const known = this.#known.get(row.thread_id);
+    if (assistantOf(row) === "" || known?.at === row.updated_at) return false;
+    // While it runs it changes all the time.
+    return row.status !== "busy" || known === undefined;
+  }
+
+  async #readOf(assistant: string, rows: readonly ThreadRow[]): Promise<void> {
+    // What cannot be read is not said: the rows stand without it.
+    const texts = await this.#textsOf(assistant, rows).catch(() => new Map<string, string>());
+    for (const { thread_id: id, updated_at: at } of rows) {
+      this.#known.delete(id);
+      this.#known.set(id, { at, text: texts.get(id) ?? "" });
+    }
+    const old = [...this.#known.keys()].slice(0, Math.max(0, this.#known.size - MOST));
+    for (const id of old) this.#known.delete(id);
+  }
+
+  async #textsOf(assistant: string, rows: readonly ThreadRow[]): Promise<ReadonlyMap<string, string>> {
+    const reading =
+      this.#places.get(assistant) ?? getSchemas(assistant).then((all) => placesOf(all.input_schema));
+    this.#places.set(assistant, reading);
+    const places = await reading;
+    if (Object.keys(places.extract).length === 0) return new Map();
+    const ids = rows.map(({ thread_id }) => thread_id);
+    const found = await extractFrom(ids, places.extract);
+    return new Map(found.map(({ thread_id, extracted }) => [thread_id, textOf(places, extracted)]));
+  }
+}
+
+/** Whose schema tells what the thread holds; empty: nothing has run on it. */
+const assistantOf = ({ metadata }: ThreadRow): string =>
+  typeof metadata["assistant_id"] === "string" ? metadata["assistant_id"] : "";
+
+/** Of names that a path can hold. */
+export function placesOf(schema: Schema | null): Places {
+  const entries = Object.entries(schema?.properties ?? {}).filter(([name]) => !/[.[\]]/.test(name));
+  const talk = entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages");
+  if (talk !== undefined)
+    return { extract: { said: `values.${talk[0]}[0].content` }, initial: {}, isTalk: true };
+  const simple = entries
+    .map(([name, one]) => [name, plainOf(one, schema ?? one)] as const)
+    .filter(([, { type, items, properties }]) =>
+      type === undefined
+        ? items === undefined && properties === undefined
+        : type !== "array" && type !== "object",
+    )
+    .slice(0, PARTS);
+  return {
+    extract: Object.fromEntries(simple.map(([name]) => [name, `values.${name}`])),
+    initial: Object.fromEntries(simple.map(([name, one]) => [name, one.default])),
+    isTalk: false,
+  };
+}
+
+/** What differs from what stands there anyway. */
+export function textOf({ initial, isTalk }: Places, extracted: Json): string {
+  if (isTalk) return asText(messageOf({ content: extracted["said"] }).text);
+  const parts = Object.entries(extracted).filter(
+    ([name, value]) =>
+      value !== null && value !== "" && JSON.stringify(value) !== JSON.stringify(initial[name]),
+  );
+  return parts
+    .map(([name, value]) => (typeof value === "string" ? asText(value) : `${name} ${asText(value)}`))
+    .join(" · ");
+}

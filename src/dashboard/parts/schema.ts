@@ -1,0 +1,89 @@
+import { Errors } from "typebox/schema";
+import { isJson, type Json, type Schema } from "../api/records.ts";
+
+/** What is wrong with a part of what was entered. */
+export interface Fault {
+  /** The names that lead there, with dots. */
+  readonly at: string;
+  readonly text: string;
+  /** Nothing stands where something has to. */
+  readonly isMissing: boolean;
+}
+
+/** Levels of objects that are fields; what is deeper, as in a schema that holds itself, is JSON. */
+const DEEPEST = 4;
+const HOPS = 10;
+
+/** The names that lead to a field of what `at` leads to. */
+export const within = (at: string, name: string): string => (at === "" ? name : `${at}.${name}`);
+
+/** A schema without its references, of a choice between something and nothing what is not nothing; its default tells a type, too. */
+export function plainOf(schema: Schema, root: Schema): Schema {
+  let plain = schema;
+  for (let hop = 0; hop < HOPS; hop++) {
+    const { $ref, anyOf, oneOf, ...rest } = plain;
+    const some = (anyOf ?? oneOf ?? []).filter(({ type }) => type !== "null");
+    const next = $ref !== undefined ? found($ref, root) : some.length === 1 ? some[0] : undefined;
+    if (next === undefined) break;
+    plain = { ...next, ...rest };
+  }
+  const types = typeof plain.type === "string" ? [plain.type] : (plain.type ?? []);
+  const some = types.filter((name) => name !== "null");
+  const type = some.length === 1 ? some[0] : types.length === 0 ? typeOf(plain) : undefined;
+  const { type: _, ...rest } = plain;
+  return type === undefined ? rest : { ...rest, type };
+}
+
+/** The properties that fields are made of; undefined: it is a field of its own. */
+export const propertiesOf = ({ properties }: Schema, at: string): Schema["properties"] =>
+  at.split(".").length > DEEPEST ? undefined : properties;
+
+function found(ref: string, root: Schema): Schema | undefined {
+  if (!ref.startsWith("#/")) return undefined;
+  let part: unknown = root;
+  for (const name of ref.slice(2).split("/"))
+    part = isJson(part) && Object.hasOwn(part, name) ? part[name] : undefined;
+  return isJson(part) ? part : undefined;
+}
+
+/** Of a state whose values have no schema, the default alone says of what kind they are. */
+function typeOf({ anyOf, oneOf, enum: choices, default: initial }: Schema): string | undefined {
+  const isOpen = anyOf === undefined && oneOf === undefined && choices === undefined;
+  return isOpen && ["number", "boolean", "string"].includes(typeof initial) ? typeof initial : undefined;
+}
+
+/** All that is wrong with a value, field by field. */
+export function faultsOf(schema: Schema, value: unknown, root = schema, at = ""): readonly Fault[] {
+  const plain = plainOf(schema, root);
+  const properties = propertiesOf(plain, at);
+  if (properties === undefined || (value !== undefined && !isJson(value))) {
+    const text = value === undefined ? null : wrongWith(value, schema, plain, root);
+    return text === null ? [] : [{ at, text, isMissing: false }];
+  }
+  const given: Json = value ?? {};
+  return Object.entries(properties).flatMap(([name, inner]) => {
+    const there = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (there !== undefined) return faultsOf(inner, there, root, within(at, name));
+    const isNeeded = (plain.required?.includes(name) ?? false) && plainOf(inner, root).default === undefined;
+    if (!isNeeded) return [];
+    const deeper = propertiesOf(plainOf(inner, root), within(at, name));
+    if (deeper !== undefined) return faultsOf(inner, undefined, root, within(at, name));
+    return [{ at: within(at, name), text: "is required", isMissing: true }];
+  });
+}
+
+function wrongWith(value: unknown, schema: Schema, plain: Schema, root: Schema): string | null {
+  const isTold = [schema.type, schema.anyOf, schema.oneOf, schema.enum, schema.$ref].some(
+    (one) => one !== undefined,
+  );
+  const { $defs, definitions } = root;
+  const whole = { ...(isTold ? schema : plain), $defs: $defs ?? {}, definitions: definitions ?? {} };
+  try {
+    const [, [first]] = Errors(whole, value);
+    if (first === undefined) return null;
+    return first.keyword === "enum" ? `must be one of ${plain.enum?.join(", ")}` : first.message;
+  } catch {
+    // A schema that is none: the server will say.
+    return null;
+  }
+}

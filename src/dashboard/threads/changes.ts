@@ -1,0 +1,35 @@
+import type { Json, Schema } from "../api/records.ts";
+import { plainOf } from "../parts/schema.ts";
+
+/**
+ * What of a state is changed in fields: what its schema tells of, and of the rest what is simple. Lists are left out: what is given is
+ * added to most of them.
+ */
+export function fieldsOf(schema: Schema | null, values: Json): Schema {
+  const told = Object.entries(schema?.properties ?? {});
+  const names = new Set([...told.map(([name]) => name), ...Object.keys(values)]);
+  const properties = [...names].flatMap((name): readonly (readonly [string, Schema])[] => {
+    const one = told.find(([other]) => other === name)?.[1] ?? {};
+    const { type, enum: choices, properties: inner } = plainOf(one, schema ?? one);
+    if (type === "array" || (type === "object" && inner === undefined)) return [];
+    if (type !== undefined || choices !== undefined) return [[name, one]];
+    const kind = typeof (Object.hasOwn(values, name) ? values[name] : undefined);
+    return ["string", "number", "boolean"].includes(kind) ? [[name, { ...one, type: kind }]] : [];
+  });
+  // Keys that are not there are none that are missing: a state need not be whole.
+  return { ...schema, type: "object", properties: Object.fromEntries(properties), required: [] };
+}
+
+/** The keys whose values are others now. A field that was emptied is an empty text, else null, which a schema may refuse. */
+export function changesOf(shown: Schema, values: Json, fields: Json): Json {
+  const changed = Object.entries(shown.properties ?? {}).flatMap(([name, schema]) => {
+    const [before, after] = [valueAt(values, name), valueAt(fields, name)];
+    if (JSON.stringify(before) === JSON.stringify(after)) return [];
+    if (after !== undefined) return [[name, after] as const];
+    if (before === null) return [];
+    return [[name, plainOf(schema, shown).type === "string" ? "" : null] as const];
+  });
+  return Object.fromEntries(changed);
+}
+
+const valueAt = (of: Json, name: string): unknown => (Object.hasOwn(of, name) ? of[name] : undefined);

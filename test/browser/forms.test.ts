@@ -1,0 +1,168 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { Schema } from "../../src/dashboard/api/records.ts";
+import { faultsOf } from "../../src/dashboard/parts/schema.ts";
+import { changesOf, fieldsOf } from "../../src/dashboard/threads/changes.ts";
+import { graph, list, value } from "../../src/index.ts";
+import { serve } from "../e2e/support/server.ts";
+import { get } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+const schema: Schema = {
+  type: "object",
+  $defs: {
+    place: {
+      type: "object",
+      properties: { street: { type: "string" }, number: { type: "integer", minimum: 1 } },
+      required: ["street", "number"],
+    },
+    tree: { type: "object", properties: { next: { $ref: "#/$defs/tree" } }, required: ["next"] },
+  },
+  properties: {
+    amount: { type: "number" },
+    limit: { type: ["number", "null"] },
+    kind: { enum: ["letter", "parcel"] },
+    count: { default: 0 },
+    either: { anyOf: [{ type: "string" }, { type: "integer" }] },
+    sizes: { type: "array", items: { type: "integer" } },
+    place: { anyOf: [{ $ref: "#/$defs/place" }, { type: "null" }] },
+  },
+  required: ["amount"],
+};
+
+const told = (value: unknown) => faultsOf(schema, value).map(({ at, text }) => `${at} ${text}`);
+
+describe("what is entered into a form", () => {
+  test.each([
+    [{}, ["amount is required"]],
+    [{ amount: 1.5, limit: null, kind: "parcel", count: 2, either: "x", sizes: [1] }, []],
+    [{ amount: "3" }, ["amount must be number"]],
+    [{ amount: 1, limit: "none" }, ["limit must be either number or null"]],
+    [{ amount: 1, kind: "bag" }, ["kind must be one of letter, parcel"]],
+    // Nothing is declared of it but a number to begin with.
+    [{ amount: 1, count: "many" }, ["count must be number"]],
+    [{ amount: 1, either: true }, ["either must be string"]],
+    [{ amount: 1, sizes: "abc" }, ["sizes must be array"]],
+    [{ amount: 1, sizes: [1, "x"] }, ["sizes must be integer"]],
+    [{ amount: 1, place: null }, []],
+    [{ amount: 1, place: { street: "Elm", number: 0.5 } }, ["place.number must be integer"]],
+    [{ amount: 1, place: { street: "Elm" } }, ["place.number is required"]],
+    [JSON.parse('{"amount": 1, "__proto__": {"amount": "x"}}'), []],
+  ] as const)("%j: %j", (entered, faults) => {
+    expect(told(entered)).toEqual(faults);
+  });
+
+  test("is not checked by a schema that is none; one that holds itself has an end", () => {
+    expect(faultsOf({ properties: { a: { type: "string", pattern: "(" } as Schema } }, { a: "x" })).toEqual(
+      [],
+    );
+    expect(faultsOf({ properties: { a: { $ref: "#/nowhere" } } }, { a: 1 })).toHaveLength(1);
+    const tree = { ...schema, properties: { tree: { $ref: "#/$defs/tree" } }, required: ["tree"] };
+    expect(faultsOf(tree, {}).map(({ at }) => at)).toEqual(["tree.next.next.next.next"]);
+  });
+});
+
+describe("a state that is edited", () => {
+  const values = { amount: 3, note: "hi", sizes: [1], limit: null, place: { street: "Elm", number: 1 } };
+  const shown = fieldsOf(schema, values);
+
+  test("has fields for what its schema tells of, and for what is simple; no lists, and nothing must be given", () => {
+    expect(Object.keys(shown.properties ?? {})).toEqual([
+      "amount",
+      "limit",
+      "kind",
+      "count",
+      "place",
+      "note",
+    ]);
+    expect(faultsOf(shown, {})).toEqual([]);
+    expect(fieldsOf(null, { a: 1, b: [2] }).properties).toEqual({ a: { type: "number" } });
+  });
+
+  test.each([
+    [{}, {}],
+    [{ amount: 4 }, { amount: 4 }],
+    [{ note: undefined }, { note: "" }],
+    [{ amount: undefined }, { amount: null }],
+    [{ place: { street: "Elm", number: 1 } }, {}],
+    [{ place: { street: "Oak", number: 1 } }, { place: { street: "Oak", number: 1 } }],
+  ])("with %j changes %j", (part, changes) => {
+    expect(changesOf(shown, values, { ...values, ...part })).toEqual(changes);
+  });
+
+  test("cannot be given nothing for a number", () => {
+    expect(faultsOf(shown, { amount: null }).map(({ text }) => text)).toEqual(["must be number"]);
+    expect(faultsOf(shown, { limit: null })).toEqual([]);
+  });
+});
+
+const order = graph({
+  state: {
+    pieces: z.number().int().min(1),
+    weight: value(0),
+    place: z.object({ street: z.string(), number: z.number().int() }).optional(),
+    log: list<string>(),
+  },
+  nodes: { send: async ({ pieces, weight }) => ({ log: [`${typeof pieces} ${typeof weight}`] }) },
+  edges: { start: "send" },
+});
+
+describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("take numbers where numbers are declared, tell what is wrong beside it, and are out of the way of a thread", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=order`);
+    const fault = (label: string) =>
+      page.locator(`.field:has(> label:text-is("${label}")) > [role="alert"]`).allInnerTexts();
+    const start = page.getByRole("button", { name: "Start", exact: true });
+    await page.getByLabel("weight").pressSequentially("1e");
+    await page.getByLabel("street").fill("Elm");
+    expect(await fault("weight")).toEqual(["must be a number"]);
+    await start.click();
+    await expect.poll(() => page.evaluate("document.activeElement.ariaInvalid")).toBe("true");
+    expect(await page.locator(".field > .bad").allInnerTexts()).toEqual(["must be a number", "is required"]);
+    await page.getByLabel("pieces").fill("1.5");
+    await page.getByLabel("weight").fill("10");
+    await page.getByLabel("number").fill("7");
+    await expect.poll(() => page.locator(".field > .bad").allInnerTexts()).toEqual(["must be integer"]);
+    await page.getByLabel("pieces").fill("2");
+    await start.click();
+    await page.waitForSelector('.state:has-text("number number")');
+    const id = page.url().split("/").at(-1);
+    const state = async (): Promise<unknown> =>
+      ((await (await get(`${url}/threads/${id}/state`)).json()) as { values: unknown }).values;
+    const place = { street: "Elm", number: 7 };
+    expect(await state()).toEqual({ pieces: 2, weight: 10, place, log: ["number number"] });
+
+    // The form is there when it is asked for; what starts a run always is.
+    expect(await page.getByLabel("pieces").isVisible()).toBe(false);
+    const run = page.getByRole("button", { name: "Run", exact: true });
+    const more = page.locator(".composer [aria-expanded]");
+    await more.click();
+    await page.getByLabel("street").fill("Oak");
+    await more.click();
+    await run.click();
+    await expect.poll(() => page.locator(".composer .bad").allInnerTexts()).toEqual(["is required"]);
+    await page.setViewportSize({ width: 390, height: 700 });
+    const { bottom } = await run.evaluate(
+      (one) => one.getBoundingClientRect().toJSON() as { bottom: number },
+    );
+    expect(bottom).toBeLessThanOrEqual(700);
+
+    await page.click('.tabs a:has-text("History")');
+    await page.getByRole("button", { name: "Edit state" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("pieces").fill("");
+    await dialog.getByRole("button", { name: "Store" }).click();
+    await expect.poll(() => dialog.locator(".bad").allInnerTexts()).toEqual(["must be integer"]);
+    await dialog.getByLabel("pieces").fill("5");
+    await dialog.getByLabel("number").fill("8");
+    await dialog.getByRole("button", { name: "Store" }).click();
+    await page.waitForSelector('.moment h3:has-text("update")');
+    expect(await state()).toMatchObject({ pieces: 5, weight: 10, place: { street: "Elm", number: 8 } });
+    expect(wrong).toEqual([]);
+  });
+});
