@@ -151,7 +151,8 @@ export class HostedExecution implements Execution {
   abandon(): void {
     if (this.ear.over) return;
     this.ear.close();
-    this.#abort.abort(new DOMException("The attempt is over", "AbortError"));
+    // Once it has ended, nothing is to be stopped: LangGraph may have left listeners there that throw at nobody.
+    if (this.#ended === null) this.#abort.abort(new DOMException("The attempt is over", "AbortError"));
     for (const called of this.#called.values()) called.drop();
     this.#called.clear();
   }

@@ -22,7 +22,7 @@ function dying({ place, count }: NonNullable<Setup["dieAt"]>): Failpoints {
 async function twins() {
   const { served } = await import("../langgraph/support.ts");
   const { twin } = await import("../langgraph/twin.ts");
-  return served({ hosted: twin(chaos) });
+  return served({ hosted: twin(chaos, new Map()) });
 }
 
 const app = await createApp({

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
+import { differs } from "./support/kind.ts";
 import { serve } from "./support/server.ts";
 import { post } from "./support/wire.ts";
 
@@ -18,28 +19,31 @@ const shown = graph({
 });
 
 describe.each(lines)("a graph's definition, over %s", (_, connect) => {
-  test("output: its keys alone in results and values, all of them in the thread's state", async () => {
-    const client = connect((await serve({ graphs: { shown } })).url);
-    const { thread_id } = await client.threads.create();
-    const events: unknown[] = [];
-    const input = { topic: "tea" };
-    for await (const { event, data } of client.runs.stream(thread_id, "shown", {
-      input,
-      streamMode: ["values"],
-    })) {
-      if (event === "values") events.push(data);
-    }
-    expect(events.slice(0, 2)).toEqual([{ log: [] }, { log: ["tea by a"] }]);
-    expect(events.at(-1)).toEqual({
-      log: ["tea by a"],
-      __interrupt__: [expect.objectContaining({ value: "?" })],
-    });
-    const run = await client.runs.create(thread_id, "shown", { command: { resume: "yes" } });
-    const log = ["tea by a", "yes"];
-    expect(await client.runs.join(thread_id, run.run_id)).toEqual({ log });
-    expect((await client.threads.getState(thread_id)).values).toEqual({ topic: "tea", log, secret: "s" });
-    expect(await client.runs.join(thread_id, run.run_id)).toEqual({ log });
-  });
+  test.skipIf(differs("the keys of an output"))(
+    "output: its keys alone in results and values, all of them in the thread's state",
+    async () => {
+      const client = connect((await serve({ graphs: { shown } })).url);
+      const { thread_id } = await client.threads.create();
+      const events: unknown[] = [];
+      const input = { topic: "tea" };
+      for await (const { event, data } of client.runs.stream(thread_id, "shown", {
+        input,
+        streamMode: ["values"],
+      })) {
+        if (event === "values") events.push(data);
+      }
+      expect(events.slice(0, 2)).toEqual([{ log: [] }, { log: ["tea by a"] }]);
+      expect(events.at(-1)).toEqual({
+        log: ["tea by a"],
+        __interrupt__: [expect.objectContaining({ value: "?" })],
+      });
+      const run = await client.runs.create(thread_id, "shown", { command: { resume: "yes" } });
+      const log = ["tea by a", "yes"];
+      expect(await client.runs.join(thread_id, run.run_id)).toEqual({ log });
+      expect((await client.threads.getState(thread_id)).values).toEqual({ topic: "tea", log, secret: "s" });
+      expect(await client.runs.join(thread_id, run.run_id)).toEqual({ log });
+    },
+  );
 
   test("cache: the update of a node that did not run says so", async () => {
     const client = connect((await serve({ graphs: { shown } })).url);
@@ -61,7 +65,7 @@ describe.each(lines)("a graph's definition, over %s", (_, connect) => {
   });
 });
 
-test.each<[object, string, string]>([
+test.skipIf(differs("what does not fit")).each<[object, string, string]>([
   [
     { interrupt_before: ["nope"] },
     "interrupt_before",

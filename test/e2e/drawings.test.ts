@@ -2,10 +2,13 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, messages, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
+import { differs } from "./support/kind.ts";
 import { serve } from "./support/server.ts";
 import { get, NOBODY } from "./support/wire.ts";
 
 const body = async () => ({});
+const annotated = differs("schemas of annotations");
+const n = annotated ? { type: "number" } : { default: 0 };
 const state = { n: value(0) };
 const leaf = graph({ state, nodes: { d1: body, d2: body }, edges: { start: "d1", d1: "d2" } });
 const middle = graph({ state, nodes: { b: leaf, c: body }, edges: { start: "b", b: "c" } });
@@ -47,12 +50,12 @@ describe.each(lines)("drawings over %s", (_, connect) => {
       graph_id: "whole",
       input_schema: {
         type: "object",
-        properties: { messages: { type: "array" }, topic: { type: "string" } },
+        properties: { messages: { type: "array" }, topic: annotated ? {} : { type: "string" } },
       },
       output_schema: { type: "object" },
-      state_schema: { type: "object", properties: { n: { default: 0 } } },
+      state_schema: { type: "object", properties: { n } },
       context_schema: { properties: { model: { type: "string", default: "m" } } },
-      config_schema: null,
+      config_schema: annotated ? schemas.context_schema : null,
     });
   });
 
@@ -77,7 +80,7 @@ describe.each(lines)("drawings over %s", (_, connect) => {
     expect(await found({ namespace: "sub|b" })).toEqual([]);
     expect(await found({ namespace: "nope" })).toEqual([]);
     const { sub } = await client.assistants.getSubgraphs("whole");
-    expect(sub).toMatchObject({ state_schema: { properties: { n: { default: 0 } } }, context_schema: null });
+    expect(sub).toMatchObject({ state_schema: { properties: { n } }, context_schema: null });
   });
 
   test("of an unknown assistant there is nothing", async () => {

@@ -10,6 +10,7 @@ import {
   UntrackedValue,
 } from "@langchain/langgraph";
 import { EphemeralValue } from "@langchain/langgraph/channels";
+import { InMemoryCache } from "@langchain/langgraph-checkpoint";
 import type { Rule } from "../../src/graph/channel.ts";
 import type { Ctx, MessageMaker } from "../../src/graph/context.ts";
 import { type Definition, subgraphOf } from "../../src/graph/definition.ts";
@@ -23,19 +24,32 @@ import { speaking } from "./speaking.ts";
 
 type Config = LangGraphRunnableConfig & { readonly configurable?: { readonly [key: string]: string } };
 
-/** The graph, written in LangGraph.js: the same state, nodes and edges. `ctx.step` stores nothing. */
-export function twin(definition: Definition): ReturnType<Builder["compile"]> {
-  const { rules, nodes, edges, input, output } = definition;
+/** Those of one server: a graph that is part of several is the same in all. */
+export type Twins = Map<Definition, Compiled>;
+
+/**
+ * The graph, written in LangGraph.js: the same state, nodes and edges. `ctx.step` stores nothing.
+ * @param name of the node that the graph is
+ */
+export function twin(definition: Definition, twins: Twins, name?: string): Compiled {
+  const known = twins.get(definition) ?? written(definition, twins, name);
+  twins.set(definition, known);
+  return known;
+}
+
+function written(definition: Definition, twins: Twins, name: string | undefined): Compiled {
+  const { rules, nodes, edges, input, output, context } = definition;
   const all = Annotation.Root(
     Object.fromEntries([...rules].map(([key, rule]) => [key, channelOf(rule, key)])),
   );
   const part = (keys: Iterable<string>) =>
     Annotation.Root(Object.fromEntries([...keys].map((key) => [key, all.spec[key] as never])));
-  const builder = new StateGraph({
+  const parts = {
     stateSchema: all,
     ...(input !== null && { input: part(input.keys()) }),
     ...(output !== null && { output: part(output) }),
-  } as never) as unknown as Builder;
+  };
+  const builder = new StateGraph(parts as never, context as never) as unknown as Builder;
   const spoken = new Set([...rules].flatMap(([key, { kind }]) => (kind === "messages" ? [key] : [])));
   // Where bodies lead by themselves need not be declared, but for nodes that nothing else leads to.
   const led = new Set([...edges.values()].flatMap(({ targets }) => targets ?? [...nodes.keys()]));
@@ -51,11 +65,17 @@ export function twin(definition: Definition): ReturnType<Builder["compile"]> {
       jitter: false,
       ...(when !== undefined && { retryOn: when }),
     };
-    builder.addNode(node.name, bodyOf(node, spoken), {
-      defer: node.defer,
-      ...(unled.length > 0 && { ends: [...unled, "__end__"] }),
-      ...(attempts > 1 && { retryPolicy }),
-    });
+    const inner = subgraphOf(node);
+    builder.addNode(
+      node.name,
+      inner === null ? bodyOf(node, spoken, context) : twin(inner, twins, node.name),
+      {
+        defer: node.defer,
+        ...(node.cache !== null && { cachePolicy: cachePolicyOf(node.cache) }),
+        ...(unled.length > 0 && { ends: [...unled, "__end__"] }),
+        ...(attempts > 1 && { retryPolicy }),
+      },
+    );
   }
   for (const [from, rule] of edges) {
     if (rule.kind === "always") for (const to of rule.targets) builder.addEdge(from, to);
@@ -65,14 +85,29 @@ export function twin(definition: Definition): ReturnType<Builder["compile"]> {
     }
   }
   for (const { name, after } of definition.joins) builder.addEdge([...after], name);
-  return builder.compile();
+  const caches = [...nodes.values()].some(({ cache }) => cache !== null);
+  return builder.compile({
+    ...(caches && { cache: new InMemoryCache() }),
+    ...(name !== undefined && { name }),
+  });
+}
+
+const cachePolicyOf = ({ ttl, key }: NonNullable<NodeRule["cache"]>) => ({
+  ...(ttl !== null && { ttl: ttl / 1000 }),
+  ...(key !== undefined && {
+    keyFunc: ([input]: readonly unknown[]) => JSON.stringify(key(input as never, {} as never)),
+  }),
+});
+
+interface Compiled {
+  readonly lg_is_pregel: boolean;
 }
 
 interface Builder {
   addNode(name: string, body: unknown, options: object): unknown;
   addEdge(from: string | string[], to: string): unknown;
   addConditionalEdges(from: string, choose: (state: unknown) => unknown, ends?: readonly string[]): unknown;
-  compile(): { readonly lg_is_pregel: boolean };
+  compile(options: object): Compiled;
 }
 
 function channelOf(rule: Rule, key: string): never {
@@ -93,15 +128,13 @@ function channelOf(rule: Rule, key: string): never {
 }
 
 /** `spoken`: the keys that hold messages. */
-function bodyOf(node: NodeRule, spoken: ReadonlySet<string>): unknown {
-  const inner = subgraphOf(node);
-  if (inner !== null) return twin(inner);
+function bodyOf(node: NodeRule, spoken: ReadonlySet<string>, context: Schema | undefined): unknown {
   return async (state: unknown, config: Config) => {
     const given =
       node.input === undefined ? state : parse(node.input, state, `the input of node "${node.name}"`);
     const said = speaking(placeOf(config), config);
     try {
-      return returned(await node.run(given, ctxOf(config, said.message)), spoken);
+      return returned(await node.run(given, ctxOf(config, said.message, context)), spoken);
     } finally {
       await said.ended();
     }
@@ -118,17 +151,17 @@ function returned(value: unknown, spoken: ReadonlySet<string>): unknown {
   }
   if (isTo(value)) {
     const { to, update } = value as To;
-    return new Command({ goto: movesOf(to) as never, update: written(update, spoken) as never });
+    return new Command({ goto: movesOf(to) as never, update: inClasses(update, spoken) as never });
   }
   if (isSend(value)) return new Command({ goto: movesOf(value) as never });
   if (Array.isArray(value) && value.length > 0 && value.every(isSend)) {
     return new Command({ goto: movesOf(value) as never });
   }
-  return written(value, spoken);
+  return inClasses(value, spoken);
 }
 
 /** With messages of LangChain's classes: literals are stored there too, and streamed by nobody. */
-function written(update: unknown, spoken: ReadonlySet<string>): unknown {
+function inClasses(update: unknown, spoken: ReadonlySet<string>): unknown {
   if (!isObject(update)) return update;
   const all = Object.entries(update).map(([key, value]) => [key, spoken.has(key) ? said(value) : value]);
   return Object.fromEntries(all) as unknown;
@@ -149,8 +182,8 @@ function placeOf({ configurable = {}, executionInfo }: Config) {
   return { task: executionInfo?.taskId ?? "", attempt: 1, try: executionInfo?.nodeAttempt ?? 1, ns };
 }
 
-function ctxOf(config: Config, message: MessageMaker): Ctx {
-  const { configurable = {}, writer, signal, context } = config;
+function ctxOf(config: Config, message: MessageMaker, schema: Schema | undefined): Ctx {
+  const { configurable = {}, writer, signal, context = {} } = config;
   const { task: taskId, ns } = placeOf(config);
   const ctx = {
     interrupt: async (value: unknown, options?: { readonly schema?: Schema }) => {
@@ -161,7 +194,8 @@ function ctxOf(config: Config, message: MessageMaker): Ctx {
     emit: (data: unknown) => writer?.(data),
     signal: signal ?? new AbortController().signal,
     config,
-    context: context ?? {},
+    // LangGraph checks it by the schema, and leaves it as it was given.
+    context: schema === undefined ? context : parse(schema, context, "context"),
     runId: configurable["run_id"] ?? "",
     threadId: configurable["thread_id"] ?? "",
     taskId,

@@ -1,5 +1,8 @@
 /** Are the suite's graphs written anew in LangGraph.js (`test/langgraph/twin.ts`)? */
-const isHosted: boolean = process.env["HEDDLE_TEST_GRAPHS"] === "langgraph";
+export const isHosted: boolean = process.env["HEDDLE_TEST_GRAPHS"] === "langgraph";
+
+/** Has the suite run already, over the server's own choice? What takes long and is the same over all is not shown again. */
+export const isAgain: boolean = isHosted || process.env["HEDDLE_TEST_TRANSPORT"] !== undefined;
 
 /** Where graphs of LangGraph.js do otherwise than our own, because LangGraph itself does. Nothing else is left out for them. */
 const differences = {
@@ -17,6 +20,12 @@ const differences = {
   "statuses of tool messages": "are there when whoever made the message has given one",
   "log lines": "are the user's own affair: there is no `ctx.log`, and no `logs` event",
   "namespaces of messages": "are the task's own in `checkpoint_ns` too",
+  "half messages": "are not kept: `onInterrupt` is of our own lists of messages",
+  "graphs that have changed":
+    "are not told from what they were: tasks of nodes that are gone are passed over",
+  "what does not fit": "is said when the run comes to it: LangGraph looks at nothing before",
+  "the keys of an output": "are what `invoke` gives; what is streamed is the whole state",
+  "schemas of annotations": "tell of what kind a default is; and the configuration's is the context's",
 } as const;
 
 /** Do the graphs that the suite runs over do otherwise there? */

@@ -7,6 +7,7 @@ import agent from "../../../src/demo/agent.ts";
 import approval from "../../../src/demo/approval.ts";
 import { createLogger } from "../../../src/log.ts";
 import { systemClock } from "../../../src/system/clock.ts";
+import type { Twins } from "../../langgraph/twin.ts";
 
 export interface Server extends App {
   /** What was logged at level `warn` or above, for a test to look at. */
@@ -30,7 +31,8 @@ async function graphsOf(
   if (kind !== "langgraph") return { graphs };
   const { twin } = await import("../../langgraph/twin.ts");
   const { served } = await import("../../langgraph/support.ts");
-  const twins = Object.entries(graphs).map(([name, graph]) => [name, twin(graph)]);
+  const made: Twins = new Map();
+  const twins = Object.entries(graphs).map(([name, graph]) => [name, twin(graph, made)]);
   return { graphs: {}, langGraphs: await served(Object.fromEntries(twins)) };
 }
 
