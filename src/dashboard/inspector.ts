@@ -32,6 +32,9 @@ const say = (text: string): void => {
   $("#status").textContent = text;
 };
 
+const thread = watched.get("thread_id");
+if (thread !== null) ($("#board") as HTMLAnchorElement).href = `./#/threads/${encodeURIComponent(thread)}`;
+
 // --- what is seen ---
 
 /** Shows what has been told, once for all that comes in one go. */

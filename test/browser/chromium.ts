@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { onTestFinished } from "vitest";
-import { directory } from "../e2e/support/server.ts";
 
 /** Debian's. */
 const EXECUTABLE = "/usr/bin/chromium";
@@ -14,9 +13,24 @@ export const isMissing = !existsSync(EXECUTABLE) && process.env["CI"] !== "true"
 /** A name that anyone could own, turned to point to this machine. */
 export const EVIL = "evil.test";
 
-/** A real browser, with nothing in it, for one test. */
+let launched: Promise<Browser> | undefined;
+
+/** A profile of its own, with nothing in it, for one test; the browser itself is that of all tests of a chapter. */
 export async function browser(): Promise<BrowserContext> {
-  const context = await chromium.launchPersistentContext(await directory(), {
+  launched ??= launch();
+  const context = await (await launched).newContext();
+  onTestFinished(() => context.close());
+  return context;
+}
+
+export async function closeBrowser(): Promise<void> {
+  const open = launched;
+  launched = undefined;
+  await (await open)?.close();
+}
+
+const launch = (): Promise<Browser> =>
+  chromium.launch({
     executablePath: EXECUTABLE,
     headless: true,
     args: [
@@ -33,9 +47,6 @@ export async function browser(): Promise<BrowserContext> {
       `--host-resolver-rules=MAP ${EVIL} 127.0.0.1`,
     ],
   });
-  onTestFinished(() => context.close());
-  return context;
-}
 
 const HTML = "<!doctype html><meta charset=utf-8><title>a page</title><p>a page";
 

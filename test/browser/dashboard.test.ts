@@ -61,7 +61,9 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     const { held, waits } = gated();
     const app = await serve({ graphs: { held } });
     const thread = await newThread(app.url);
-    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}?tab=graph`);
+    const context = await browser();
+    await context.clock.install();
+    const { page, wrong } = await opened(context, `${app.url}/#/threads/${thread}?tab=graph`);
     await post(`${app.url}/threads/${thread}/runs`, { assistant_id: "held", input: { name: "a" } });
     await waits("a");
     await expect.poll(() => marked(page, "running"), { timeout: 10_000 }).toEqual(["hold"]);
@@ -73,6 +75,11 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     });
     await page.click('.tabs a:has-text("Runs")');
     await page.waitForSelector('.runs li:has-text("next in the queue")');
+    // One clock for all that has an age.
+    await page.clock.fastForward(180_000);
+    const aged = (place: string) => expect.poll(() => page.innerText(place)).toContain("3m");
+    for (const place of ["a.thread", ".head", ".runs li:last-child"]) await aged(place);
+    expect(await page.innerText(".runs li:last-child")).toMatch(/3m · 3 m \d+ s/);
     await page.click('.runs li:has-text("running") button:has-text("Cancel")');
     await page.waitForSelector('.runs li:has-text("interrupted")');
     // The one that waited runs now.

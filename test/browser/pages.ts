@@ -1,10 +1,24 @@
 import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { closeBrowser } from "./chromium.ts";
 
 const root = join(import.meta.dirname, "../..");
+/** Where the build puts them, and the server looks for them. */
+const place = join(root, "dist/src/dashboard");
 
-/** Makes the pages as `npm run build` does: the server finds them where the build puts them. */
-export function buildPages(): void {
-  const script = ["run", "--silent", "build:pages", "--", "--outdir=dist/src/dashboard"];
+let isBuilt = false;
+
+/** Makes the pages as `npm run build` does, once for all chapters that one process tries. Gives what ends a chapter. */
+export function buildPages(): () => Promise<void> {
+  if (isBuilt) return closeBrowser;
+  mkdirSync(place, { recursive: true });
+  const made = mkdtempSync(join(root, "dist/pages-"));
+  const script = ["run", "--silent", "build:pages", "--", `--outdir=${made}`];
   execFileSync("npm", script, { cwd: root, stdio: ["ignore", "ignore", "pipe"] });
+  // Each in one go: other processes show pages meanwhile, and half a script is none.
+  for (const name of readdirSync(made)) renameSync(join(made, name), join(place, name));
+  rmSync(made, { recursive: true });
+  isBuilt = true;
+  return closeBrowser;
 }

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
-import { gated } from "../e2e/support/gate.ts";
+import { gated, latch } from "../e2e/support/gate.ts";
 import { receiver } from "../e2e/support/receiver.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, post, postJson } from "../e2e/support/wire.ts";
@@ -33,8 +33,18 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     await run("a");
     await run("b");
     await waits("a");
-    const { page, wrong } = await opened(await browser(), `${url}/#/system`);
+    const context = await browser();
+    // What is told per second takes a second look.
+    const second = latch();
+    let looks = 0;
+    await context.route("**/metrics", async (route) => {
+      if (++looks === 2) await second.passed;
+      await route.continue();
+    });
+    const { page, wrong } = await opened(context, `${url}/#/system`);
     await expect.poll(() => number(page, "Runs in progress")).toBe("1");
+    expect(await chart(page, "Runs ended").innerText()).toContain("collecting…");
+    second.pass();
     expect(await number(page, "Runs that wait")).toBe("1");
     expect(await number(page, "Live actors")).toBe("1");
     expect(await chart(page, "Live actors").innerText()).toContain("1 passive, in storage");

@@ -88,6 +88,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     const row = threads.getByRole("link");
     expect(await row.innerText()).toContain("RangeError: cannot charge -5");
     expect(await row.innerText()).toContain("1d");
+    expect(await row.getAttribute("title")).toBe("amount -5\nRangeError: cannot charge -5");
     await row.click();
     expect(page.url()).toContain(failed);
     await page.getByText("The last run failed: RangeError: cannot charge -5").waitFor();

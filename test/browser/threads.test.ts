@@ -85,7 +85,11 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     const other = await newThread(url);
     const { page, wrong } = await opened(await browser(), `${url}/`);
     await expect.poll(() => names(page)).toEqual(["no run yet", "no run yet"]);
-    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
+    await post(`${url}/threads/${thread}/runs/wait`, {
+      assistant_id: "approval",
+      input: { topic: "tea" },
+    });
+    await page.waitForSelector('.row[aria-posinset="1"] .about:has-text("tea")');
     await page.waitForSelector(`.row[aria-posinset="1"] a.thread.interrupted[href="#/threads/${thread}"]`);
     await page.selectOption('[aria-label="Status"]', "interrupted");
     await expect.poll(() => names(page)).toEqual(["approval"]);

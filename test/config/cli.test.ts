@@ -271,7 +271,7 @@ describe("a running server", () => {
       data("port-2"),
     ]);
     expect(status).toBe(1);
-    expect(stderr.trimEnd().split("\n")).toEqual([expect.stringContaining(port)]);
+    expect(stderr.trimEnd().split("\n")).toEqual([expect.stringMatching(new RegExp(`${port}\\b.*--port`))]);
   });
 
   test("serves the demo as it is, from its sources", async () => {

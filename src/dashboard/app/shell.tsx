@@ -47,6 +47,14 @@ export function Shell() {
           ))}
         </nav>
         <span class="space" />
+        <nav class="others" aria-label="Other pages">
+          <a href="docs" title="The API, to read">
+            API
+          </a>
+          <a href="inspector" title="The statecharts of live actors">
+            Inspector
+          </a>
+        </nav>
         <button
           type="button"
           class="quiet theme"

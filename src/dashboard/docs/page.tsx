@@ -30,6 +30,7 @@ export function Docs({ api }: { readonly api: OpenApi }) {
           onInput={(event) => setWanted(event.currentTarget.value)}
         />
         <a href="openapi.json">openapi.json</a>
+        <a href="./">Dashboard</a>
       </header>
       <div class="docs">
         <nav aria-label="Groups">

@@ -88,16 +88,18 @@ const cut = (text: string): string => (text.length <= LONGEST ? text : `${text.s
 function svgOf(chart: Chart, laid: ElkNode): SVGSVGElement {
   const { width = 100, height = 100 } = laid;
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
+  const words: SVGElement[] = [];
   const boxes = (nodes: readonly ElkNode[] = []): void => {
     for (const node of nodes) {
       const state = chart.states[Number(node.id.slice(1))];
       if (state === undefined) continue;
-      svg.append(box(state, node));
+      const title = titleOf(state, node);
+      svg.append(box(state, node, title));
+      if (state.children.length > 0) words.push(title);
       boxes(node.children);
     }
   };
   boxes(laid.children);
-  const labels: SVGElement[] = [];
   for (const edge of laid.edges ?? []) {
     const place = Number(edge.id.slice(1));
     const arrow = chart.arrows[place];
@@ -112,16 +114,28 @@ function svgOf(chart: Chart, laid: ElkNode): SVGSVGElement {
       text.split("\n").forEach((line, i) => {
         const label = make("text", { class: "label", x: x + 2, y: y + 11 + i * 14 });
         label.textContent = line;
-        labels.push(label);
+        words.push(label);
       });
     }
   }
-  // Above all lines.
-  svg.append(...labels);
+  // Above all lines: also those that lead into a box that others stand in.
+  svg.append(...words);
   return svg as SVGSVGElement;
 }
 
-function box(state: State, { x = 0, y = 0, width = 0, height = 0 }: ElkNode): SVGElement {
+function titleOf(state: State, { x = 0, y = 0, width = 0, height = 0 }: ElkNode): SVGElement {
+  const isInside = state.children.length > 0;
+  const text = make("text", {
+    class: isInside ? "title" : "name",
+    x: isInside ? x + 18 : x + width / 2,
+    y: isInside ? y + 22 : y + height / 2 + 4.5,
+    "text-anchor": isInside ? "start" : "middle",
+  });
+  text.textContent = cut(state.name);
+  return text;
+}
+
+function box(state: State, { x = 0, y = 0, width = 0, height = 0 }: ElkNode, title: SVGElement): SVGElement {
   const group = make("g", {
     class: state.kind,
     "data-state": state.index,
@@ -129,14 +143,7 @@ function box(state: State, { x = 0, y = 0, width = 0, height = 0 }: ElkNode): SV
   });
   group.append(make("rect", { class: "box", x, y, width, height, rx: state.kind === "leaf" ? 8 : 5 }));
   if (state.isInitial) group.append(make("circle", { class: "tip", cx: x + 9, cy: y + 9, r: 3.5 }));
-  const inside = state.children.length > 0;
-  const text = make("text", {
-    x: inside ? x + 18 : x + width / 2,
-    y: inside ? y + 22 : y + height / 2 + 4.5,
-    "text-anchor": inside ? "start" : "middle",
-  });
-  text.textContent = cut(state.name);
-  group.append(text);
+  if (state.children.length === 0) group.append(title);
   return group;
 }
 

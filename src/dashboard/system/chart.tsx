@@ -13,7 +13,7 @@ export function Chart({ series, span }: { readonly series: Series; readonly span
   return (
     <figure class={`card tile chart ${isBad ? "bad" : ""}`}>
       <figcaption class="dim">{title}</figcaption>
-      <strong>{now === null ? "–" : said}</strong>
+      {now === null ? <span class="dim coming">collecting…</span> : <strong>{said}</strong>}
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
