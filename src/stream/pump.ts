@@ -74,10 +74,12 @@ export class Pump<Out> {
     this.#turn();
   }
 
-  /** Sends what the outlet has gathered, unless the pump is about to, or the peer does not keep up. */
+  /** Sends what the outlet has gathered: now, or once the pump is no longer busy, or the peer keeps up again. */
   nudge(): void {
-    if (this.#busy || this.#blocked || this.#done) return;
-    if (!this.#outlet.flush()) this.#block();
+    if (this.#blocked || this.#done) return;
+    // It may have flushed what there was, and be just about to rest.
+    if (this.#busy) this.#missed = true;
+    else if (!this.#outlet.flush()) this.#block();
   }
 
   /** The peer went away: nothing is written any more. */

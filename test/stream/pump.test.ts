@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { silent } from "../../src/log.ts";
+import { type Outlet, Pump } from "../../src/stream/pump.ts";
+import type { Pause, Reader } from "../../src/stream/reader.ts";
+import { HeldScheduler } from "./support.ts";
+
+/** There is nothing to read, and that takes a while to find out. */
+function idleReader() {
+  let read: (pause: Pause) => void = () => undefined;
+  const reader: Partial<Reader> = {
+    next: () => new Promise<Pause>((resolve) => (read = resolve)),
+    onReady: () => undefined,
+    rest: () => undefined,
+    close: () => undefined,
+  };
+  return { reader: reader as Reader, wait: () => read("wait") };
+}
+
+test.each([0, 1, 2, 3, 4, 5, 6])(
+  "what is said %i turns after the last flush is sent as well",
+  async (turns) => {
+    const { reader, wait } = idleReader();
+    const said: string[] = [];
+    const sent: string[] = [];
+    const say = (what: string): void => {
+      said.push(what);
+      pump.nudge();
+    };
+    const outlet: Outlet<never> = {
+      put: () => true,
+      flush: () => {
+        const isFirst = sent.length === 0;
+        sent.push(...said.splice(0));
+        if (isFirst) void late();
+        return true;
+      },
+      finish: () => undefined,
+    };
+    const late = async (): Promise<void> => {
+      for (let turn = 0; turn < turns; turn++) await undefined;
+      say("late");
+    };
+    const pump = new Pump(reader, () => undefined as never, outlet, {
+      scheduler: new HeldScheduler(),
+      logger: silent,
+    });
+    pump.start();
+    said.push("early");
+    for (let i = 0; i < 3; i++) {
+      wait();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(sent).toEqual(["early", "late"]);
+  },
+);
