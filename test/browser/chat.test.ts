@@ -9,7 +9,7 @@ import { latches, unlessAborted } from "../e2e/support/gate.ts";
 import { serve } from "../e2e/support/server.ts";
 import { browser, isMissing } from "./chromium.ts";
 
-const SOON = { timeout: 10_000 };
+const SOON = { timeout: 30_000 };
 
 /** The official hook in a page of its own, as a project would bundle it. */
 let script = "";

@@ -66,7 +66,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     const { page, wrong } = await opened(context, `${app.url}/#/threads/${thread}?tab=graph`);
     await post(`${app.url}/threads/${thread}/runs`, { assistant_id: "held", input: { name: "a" } });
     await waits("a");
-    await expect.poll(() => marked(page, "running"), { timeout: 10_000 }).toEqual(["hold"]);
+    await expect.poll(() => marked(page, "running"), { timeout: 30_000 }).toEqual(["hold"]);
     expect(await marked(page, "done")).toEqual(["begin"]);
     await post(`${app.url}/threads/${thread}/runs`, {
       assistant_id: "held",

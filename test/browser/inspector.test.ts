@@ -64,7 +64,7 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
 
     await post(`${app.url}/threads/${thread}/runs`, { assistant_id: "held", input: { name: "a" } });
     await waits("a");
-    await expect.poll(() => lit(page, "graph"), { timeout: 10_000 }).toEqual(["hold"]);
+    await expect.poll(() => lit(page, "graph"), { timeout: 30_000 }).toEqual(["hold"]);
     await expect.poll(() => lit(page, "run")).toEqual(["executing"]);
     expect(await lit(page, "thread")).toEqual(["running"]);
     open("a");
@@ -73,7 +73,7 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
     await expect.poll(() => lit(page, "thread")).toEqual(["success"]);
 
     await post(`${app.url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
-    await expect.poll(() => lit(page, "graph"), { timeout: 10_000 }).toEqual(["review"]);
+    await expect.poll(() => lit(page, "graph"), { timeout: 30_000 }).toEqual(["review"]);
     await expect.poll(() => lit(page, "thread")).toEqual(["interrupted"]);
     expect(await page.textContent('figure[data-slot="graph"] figcaption')).toContain("interrupted");
     const steps = await page.$$eval("#log li", (items) => items.map(({ textContent }) => textContent));
@@ -111,7 +111,7 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
     const { page, wrong } = await opened(await browser(), `${app.url}/inspector?thread_id=${thread}`);
     await page.getByRole("alert").getByText("RangeError: no way on").waitFor();
     const taken = () => page.locator("path.edge.taken").count();
-    await expect.poll(taken, { timeout: 10_000 }).toBe(3);
+    await expect.poll(taken, { timeout: 30_000 }).toBe(3);
     expect(await page.locator("path.edge.untaken").count()).toBeGreaterThan(0);
     expect(await lit(page, "graph")).toEqual(["fail"]);
     await expect
@@ -135,7 +135,7 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
           const { scrollWidth, clientWidth, scrollHeight, clientHeight } = box;
           return scrollWidth <= clientWidth && scrollHeight <= clientHeight;
         });
-      await expect.poll(isWhole, { timeout: 10_000 }).toBe(true);
+      await expect.poll(isWhole, { timeout: 30_000 }).toBe(true);
       for (let i = 0; i < 5; i++) await figure.getByRole("button", { name: "Zoom in" }).click();
       expect(await isWhole()).toBe(false);
       const isSeen = figure
@@ -195,11 +195,11 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
     const app = await serve({ mount: "/api" });
     const { thread_id: thread } = await postJson<{ thread_id: string }>(`${app.url}/api/threads`);
     const { page, wrong } = await opened(await browser(), `${app.url}/api/inspector?thread_id=${thread}`);
-    await expect.poll(() => lit(page, "thread"), { timeout: 10_000 }).toEqual(["idle"]);
+    await expect.poll(() => lit(page, "thread"), { timeout: 30_000 }).toEqual(["idle"]);
     await page.getByRole("link", { name: "Dashboard" }).click();
     await page.waitForSelector(`.head:has-text("${thread}")`);
     await page.goBack();
-    await expect.poll(() => lit(page, "thread"), { timeout: 10_000 }).toEqual(["idle"]);
+    await expect.poll(() => lit(page, "thread"), { timeout: 30_000 }).toEqual(["idle"]);
     expect(wrong).toEqual([]);
     await app.close(0);
     await expect.poll(() => page.textContent("#status")).toContain("trying again");
@@ -212,7 +212,7 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
     await post(`${app.url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
     const context = await browser();
     const { page } = await opened(context, `${app.url}/inspector?thread_id=${thread}`);
-    await expect.poll(() => lit(page, "thread"), { timeout: 10_000 }).toEqual(["interrupted"]);
+    await expect.poll(() => lit(page, "thread"), { timeout: 30_000 }).toEqual(["interrupted"]);
 
     await page.click("#hand");
     expect(await page.textContent("#viewer")).toBe(there);

@@ -48,10 +48,10 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     expect(await number(page, "Runs that wait")).toBe("1");
     expect(await number(page, "Live actors")).toBe("1");
     expect(await chart(page, "Live actors").innerText()).toContain("1 passive, in storage");
-    await expect.poll(() => number(page, "Runs ended"), { timeout: 10_000 }).toBe("0/s");
+    await expect.poll(() => number(page, "Runs ended"), { timeout: 30_000 }).toBe("0/s");
     open("a");
     open("b");
-    await expect.poll(() => number(page, "Runs in progress"), { timeout: 10_000 }).toBe("0");
+    await expect.poll(() => number(page, "Runs in progress"), { timeout: 30_000 }).toBe("0");
     expect(await chart(page, "Runs ended").innerText()).toContain("2 since the start");
     const line = chart(page, "Runs in progress").locator("polyline");
     await expect.poll(async () => (await line.getAttribute("points"))?.split(" ").length).toBeGreaterThan(1);
@@ -101,7 +101,7 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     }
     await hook.until(2);
     const { page, wrong } = await opened(await browser(), `${url}/#/system`);
-    await expect.poll(() => number(page, "Dead letters"), { timeout: 10_000 }).toBe("2");
+    await expect.poll(() => number(page, "Dead letters"), { timeout: 30_000 }).toBe("2");
     const letter = (path: string) => page.locator(`.letters li:has(code:text-is("${hook.url}${path}"))`);
     await letter("/one").waitFor();
     expect(await letter("/one").innerText()).toContain("The receiver answered 500");
@@ -111,7 +111,7 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     await letter("/two").locator('button:has-text("Delete")').click();
     await page.click('dialog button:has-text("Delete it")');
     await letter("/two").waitFor({ state: "detached" });
-    await expect.poll(() => number(page, "Dead letters"), { timeout: 10_000 }).toBe("0");
+    await expect.poll(() => number(page, "Dead letters"), { timeout: 30_000 }).toBe("0");
     expect(hook.told).toHaveLength(3);
     expect(wrong).toEqual([]);
   });

@@ -125,7 +125,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     await page.getByLabel("Order").selectOption("oldest first");
     await page.getByRole("list", { name: "3 threads" }).waitFor();
     const first = () => threads.getByRole("link").first().getAttribute("href");
-    await expect.poll(first, { timeout: 10_000 }).toContain(asked[0]);
+    await expect.poll(first, { timeout: 30_000 }).toContain(asked[0]);
     await threads.getByRole("link").first().click();
     await page.getByText("May the oldest go out?").waitFor();
     await page.getByRole("radio", { name: "yes" }).check();

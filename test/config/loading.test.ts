@@ -182,7 +182,9 @@ describe("an export", () => {
         (cause: Error) => cause.message,
       );
       // The file's own timer comes first, the function's after it.
-      await vi.waitFor(() => expect(timers.length).toBeGreaterThan(file === "a.mjs" ? 0 : 1));
+      await vi.waitFor(() => expect(timers.length).toBeGreaterThan(file === "a.mjs" ? 0 : 1), {
+        timeout: 30_000,
+      });
       for (const task of timers) task();
       expect(await outcome).toMatch(/graphs\.g: .*did not come to an end in 30 s/);
     }

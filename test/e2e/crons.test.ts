@@ -118,7 +118,7 @@ test("a cron fires on its thread, on a real server, and its runs are found by it
   const runs = `${url}/threads/${thread}/runs?metadata=${encodeURIComponent(JSON.stringify({ cron_id: cron.cron_id }))}`;
   const found = async () =>
     (await (await get(runs)).json()) as { run_id: string; metadata: object; created_at: string }[];
-  await expect.poll(found, { timeout: 10_000, interval: 50 }).toHaveLength(1);
+  await expect.poll(found, { timeout: 30_000, interval: 50 }).toHaveLength(1);
   const [run] = await found();
   expect(run).toMatchObject({ metadata: { cron_id: cron.cron_id, of: "cron" } });
   expect(Date.parse(run?.created_at ?? "")).toBeGreaterThanOrEqual(Date.parse(cron.next_run_date));

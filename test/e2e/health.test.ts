@@ -33,7 +33,7 @@ test("ready follows the storage; the server is alive all the while", async () =>
   expect(await all()).toEqual([503, 503, 200, 200]);
   kv.probeError = undefined;
   kv.free = true;
-  await expect.poll(() => status("/ready"), { timeout: 10_000 }).toBe(200);
+  await expect.poll(() => status("/ready"), { timeout: 30_000 }).toBe(200);
 });
 
 test("a server that stops is no longer ready, and says so to those who are connected", async () => {

@@ -123,7 +123,7 @@ test("webhooks that are owed and that were given up, batches, and the size on th
     input: {},
     webhook: hook.url,
   });
-  await expect.poll(() => figure(url, 'heddle_webhooks{status="dead"}'), { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => figure(url, 'heddle_webhooks{status="dead"}'), { timeout: 30_000 }).toBe(1);
   const all = await figures(url);
   expect(all.get('heddle_webhooks{status="pending"}')).toBe(0);
   const batches = all.get("heddle_storage_batches_total") ?? 0;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { graph, list, messages } from "../../src/index.ts";
 import { latch, unlessAborted } from "./support/gate.ts";
@@ -259,19 +259,16 @@ describe("a socket of the protocol", () => {
       error?: string;
       result?: { subscription_id?: string };
     })[] = [];
-    let wake: () => void = () => undefined;
     socket.on("message", (bytes: Buffer) => {
       got.push(JSON.parse(bytes.toString()) as (typeof got)[number]);
-      wake();
     });
     await new Promise((resolve) => socket.on("open", resolve));
     return {
       got,
       send: (message: unknown) =>
         socket.send(typeof message === "string" ? message : JSON.stringify(message)),
-      async until(isIt: () => boolean) {
-        while (!isIt()) await new Promise<void>((resolve) => (wake = resolve));
-      },
+      until: (isIt: () => boolean) =>
+        vi.waitFor(() => expect(isIt(), JSON.stringify(got)).toBe(true), { timeout: 30_000, interval: 5 }),
       close: () => socket.close(),
     };
   };

@@ -67,7 +67,7 @@ async function deleted(url: string, run: Run): Promise<void> {
     async () => {
       for (const path of paths) expect((await get(`${url}${path}/join`)).status).toBe(404);
     },
-    { timeout: 10_000 },
+    { timeout: 30_000 },
   );
   for (const path of paths) expect((await get(`${url}${path}/stream`)).status).toBe(404);
   await gone(url, run);
@@ -308,7 +308,9 @@ describe("runs without a thread, byte by byte", () => {
       await asked.then((response) => response.text()).catch(() => undefined);
     }
     const ended = /^heddle_runs_ended_total\{.*status="interrupted".*\} 3$/m;
-    await vi.waitFor(async () => expect(await (await get(`${url}/metrics`)).text()).toMatch(ended));
+    await vi.waitFor(async () => expect(await (await get(`${url}/metrics`)).text()).toMatch(ended), {
+      timeout: 30_000,
+    });
     expect(complaints).toEqual([]);
   });
 
@@ -330,9 +332,11 @@ describe("runs without a thread, byte by byte", () => {
     const [metadata] = await reading.until(({ event }) => event === "metadata");
     const { thread_id, run_id } = runOf([metadata]);
     const run = `${url}/threads/${thread_id}/runs/${run_id}`;
-    await vi.waitFor(async () => expect((await get(run)).status).toBe(404));
+    await vi.waitFor(async () => expect((await get(run)).status).toBe(404), { timeout: 30_000 });
     await reading.leave();
-    await vi.waitFor(async () => expect(await (await get(`${url}/metrics`)).text()).toMatch(UNREAD));
+    await vi.waitFor(async () => expect(await (await get(`${url}/metrics`)).text()).toMatch(UNREAD), {
+      timeout: 30_000,
+    });
     expect(complaints).toEqual([]);
   });
 
@@ -366,10 +370,13 @@ describe("runs without a thread, byte by byte", () => {
     const reading = new Reading(response);
     const [metadata] = await reading.until(({ event }) => event === "metadata");
     const { thread_id, run_id } = runOf([metadata]);
-    await vi.waitFor(async () => {
-      const found = await get(`${url}/threads/${thread_id}/runs/${run_id}`);
-      expect(found.status).toBe(404);
-    });
+    await vi.waitFor(
+      async () => {
+        const found = await get(`${url}/threads/${thread_id}/runs/${run_id}`);
+        expect(found.status).toBe(404);
+      },
+      { timeout: 30_000 },
+    );
     const all = await reading.all();
     expect(all.filter(({ event }) => event === "custom")).toHaveLength(500);
     expect(all.at(-1)).toMatchObject({ event: "values", data: { said: 500 } });

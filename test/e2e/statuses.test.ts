@@ -238,6 +238,6 @@ describe.each(lines)("statuses over %s", (_, connect) => {
     const client = connect(url);
     const world = new World(client, (await client.threads.create()).thread_id, gate);
     await act(world);
-    await vi.waitFor(async () => expect(await world.now()).toEqual({ runs, thread }));
+    await vi.waitFor(async () => expect(await world.now()).toEqual({ runs, thread }), { timeout: 30_000 });
   });
 });

@@ -243,7 +243,7 @@ test("a server that was stopped goes on with a hosted run from its last checkpoi
       .compile();
   const before = await hosting(graph(), data);
   const { run_id } = await before.client.runs.create(before.thread_id, "g", { input: { go: "" } });
-  await vi.waitFor(() => expect(ran).toEqual(["a", "b"]));
+  await vi.waitFor(() => expect(ran).toEqual(["a", "b"]), { timeout: 30_000 });
   await before.app.close(10);
   const app = await serve({ langGraphs: await served({ g: graph() }), data });
   const client = new Client({ apiUrl: app.url });
