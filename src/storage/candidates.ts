@@ -43,5 +43,7 @@ export async function* without(pages: Pages, threads: ReadonlyMap<string, unknow
 }
 
 export async function* doubted(pages: Pages): Pages {
-  for await (const { found } of pages) yield all(found.map((one) => ({ ...one, doubtful: true })));
+  for await (const { found } of pages) yield all(found.map(doubtedOne));
 }
+
+export const doubtedOne = (one: Candidate): Candidate => ({ ...one, doubtful: true });

@@ -26,6 +26,7 @@ import {
 import type { Kv } from "./kv.ts";
 import { HIDDEN } from "./records.ts";
 import { memberOf } from "./members.ts";
+import { type Room, Rooms } from "./rooms.ts";
 import { WIDE } from "./thread-index.ts";
 
 /** One way to all threads that a search means. */
@@ -38,9 +39,6 @@ export interface Walk {
   readonly bounded?: true;
   candidates(): AsyncIterable<Candidates>;
 }
-
-/** Prefixes under one of which whoever is meant has to stand. */
-type Room = readonly [string, ...string[]];
 
 export interface Wanted {
   readonly filter: ThreadFilter;
@@ -55,19 +53,13 @@ const MOST = 3;
 
 const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies ThreadStatus[];
 
-/**
- * Threads of which the ids are held in memory, to tell who is not among them by its key alone. More are not held: then
- * many fit, and one that does is soon met.
- */
-const HELD = 4_096;
-
 /** The ways through the index of one tenant's threads, for one search. */
 export class Walks {
   readonly #kv: Kv;
   readonly #tenant: string;
   readonly #read: (thread: string) => ThreadRecord | undefined;
   readonly #reverse: boolean;
-  readonly #held = new Map<string, Promise<ReadonlySet<string> | null>>();
+  readonly #rooms: Rooms;
   #busy: Promise<ReadonlyMap<string, ThreadRecord>> | undefined;
 
   constructor(
@@ -77,6 +69,7 @@ export class Walks {
     { reverse }: Pick<Wanted, "reverse">,
   ) {
     this.#kv = kv;
+    this.#rooms = new Rooms(kv);
     this.#tenant = tenant;
     this.#read = read;
     this.#reverse = reverse;
@@ -90,28 +83,30 @@ export class Walks {
     const isAll = asked === 0 && !isPartial;
     const isByCreation = sort_by === "created_at" || (sort_by === "status" && status !== undefined);
     const walks: Walk[] = [];
-    const isSure = asked === 1 && !isPartial && status === undefined;
     const members = membersAsked(metadata);
+    // Keys tell all that is asked.
+    const isSure = members.length === asked && !isPartial && status === undefined;
     // Who is to be found stands under each of these, and at work where it rested last.
     const wide = memberPrefix(this.#tenant, WIDE);
     const rooms: Room[] = members.map((member) => [memberPrefix(this.#tenant, member), wide]);
     if (status !== undefined && status !== "busy") rooms.push([statusPrefix(this.#tenant, status)]);
-    const among = (pages: () => Pages, own?: string) => () => {
+    const among = (pages: () => Pages, isPlaced: boolean, own?: string) => () => {
       const others = rooms.filter(([room]) => room !== own);
-      return others.length === 0 ? pages() : this.#among(pages(), others);
+      return others.length === 0 ? pages() : this.#rooms.among(pages(), others, isPlaced);
     };
     for (const member of members) {
-      const candidates = among(() => this.#withMember(member), memberPrefix(this.#tenant, member));
+      const candidates = among(() => this.#withMember(member), true, memberPrefix(this.#tenant, member));
       walks.push({ ordered: isByCreation, sure: isSure, candidates });
     }
     if (status !== undefined) {
-      const candidates = among(() => this.#inStatus(status), statusPrefix(this.#tenant, status));
+      const candidates = among(() => this.#inStatus(status), true, statusPrefix(this.#tenant, status));
       walks.push({ ordered: isByCreation, sure: isAll, candidates });
     }
     // With a status it is found among those in that status.
     if (status === undefined || !isByCreation) {
       const { candidates, ...order } = this.#inOrder(sort_by);
-      walks.push({ ...order, candidates: among(candidates), sure: isAll && status === undefined });
+      const isPlaced = sort_by === "created_at";
+      walks.push({ ...order, candidates: among(candidates, isPlaced), sure: isAll && status === undefined });
     }
     return walks;
   }
@@ -174,41 +169,6 @@ export class Walks {
     const busy = await this.#atWork();
     const resting = this.#range(restedPrefix(this.#tenant));
     yield* this.#merged(only(this.#sorted(busy, "updated_at")), without(resting, busy));
-  }
-
-  // --- those that stand in several ranges ---
-
-  async *#among(pages: Pages, rooms: readonly Room[]): Pages {
-    let first = true;
-    for await (const { found, seen } of pages) {
-      let left = found;
-      // Where many fit, the page is full by then.
-      for (const room of first ? [] : rooms) {
-        const held = await this.#members(room);
-        if (held !== null) left = left.filter(({ thread }) => held.has(thread));
-      }
-      first = false;
-      yield { found: left, seen };
-    }
-  }
-
-  /** All threads in a room; null: too many to be held. */
-  #members(room: Room): Promise<ReadonlySet<string> | null> {
-    const [name] = room;
-    const known = this.#held.get(name) ?? this.#readMembers(room);
-    this.#held.set(name, known);
-    return known;
-  }
-
-  async #readMembers(room: Room): Promise<ReadonlySet<string> | null> {
-    const held = new Set<string>();
-    for (const prefix of room) {
-      for await (const keys of this.#kv.keys(within(prefix))) {
-        for (const key of keys) held.add(lastSegment(key));
-        if (held.size > HELD) return null;
-      }
-    }
-    return held;
   }
 
   // --- those at work ---

@@ -20,7 +20,9 @@ async function filled() {
     const time = 5_000 - ((n * 7) % 250);
     const writer = new Writer(() => journal, key, { ...newThread(key.thread, time), rested_at: time + n });
     const rest = (["idle", "success", "interrupted", "error"] as const)[n % 4] ?? "idle";
-    const metadata = { team: `t${n % 20}`, level: n % 3, deep: { n: n % 5 } };
+    // Some have more members than there are places for.
+    const many = n % 50 === 4 ? Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`m${i}`, i])) : {};
+    const metadata = { team: `t${n % 20}`, level: n % 3, deep: { n: n % 5 }, ...many };
     await writer.append({
       thread: { rest, metadata, updated_at: time + n, state_updated_at: time + (n % 50) },
     });
@@ -40,6 +42,7 @@ const filters: readonly ThreadFilter[] = [
   { status: "error", metadata: { team: "t3" } },
   { metadata: { team: "t3" } },
   { metadata: { level: 1 } },
+  { metadata: { level: 1, team: "t4" } },
   { metadata: { level: 1, team: "t4", deep: { n: 4 } } },
   { metadata: { deep: { n: 2 } } },
   { metadata: { team: "nobody" } },
@@ -134,4 +137,35 @@ test.each(flat)("a page of 10, %s, reads as much of 4,000 threads as of 400", as
   const many = await costOf(4_000, search);
   // A turn of each way that goes beside the one that wins.
   expect(many).toBeLessThanOrEqual(few + 300);
+});
+
+test("what many have, and none has both: that is told without reading them", async () => {
+  const kv = new MemoryKv();
+  const { journal } = await openStorage({ kind: "kv", kv }, deps);
+  const records = new Map<string, ThreadRecord>();
+  const writes: Promise<void>[] = [];
+  // Each of the two lots is more than is held at once.
+  for (let n = 1; n <= 10_000; n++) {
+    const key = threadKey(n);
+    const metadata = { half: n % 2, other: n % 2 === 0 };
+    const writer = new Writer(() => journal, key, newThread(key.thread, n, { metadata }));
+    writes.push(writer.append({}));
+    records.set(key.thread, writer.record);
+  }
+  await Promise.all(writes);
+  const filter = { metadata: { half: 1, other: true } };
+  const counted = { offset: 0, limit: 0, ahead: Number.POSITIVE_INFINITY };
+  for (const page of [{ offset: 0, limit: 10, ahead: 25 }, counted]) {
+    let read = 0;
+    const find = (thread: string) => {
+      read++;
+      const record = records.get(thread);
+      return record !== undefined && fitsThread(record, filter) ? record : undefined;
+    };
+    const wanted: Wanted = { filter, sort_by: "created_at", reverse: true, isPartial: false };
+    const walks = new Walks(kv, "_", (thread) => records.get(thread), wanted).to(wanted);
+    const found = await race(walks, wanted, page, find, deps.scheduler);
+    expect(found).toMatchObject({ threads: [], total: 0, isAll: true });
+    expect(read).toBeLessThan(500);
+  }
 });

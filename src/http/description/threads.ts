@@ -18,7 +18,7 @@ export const threads: Descriptions = {
   "POST /threads/search": {
     tag,
     summary: "Find threads",
-    more: "x-pagination-total tells how many there are, x-pagination-next where the next page begins.",
+    more: "x-pagination-next tells where the next page begins, x-pagination-total how many there are: where there are many more than this page, it may say less, but more than this page. POST /threads/count is exact.",
     body: "ThreadSearch",
     answer: records("Thread"),
   },
