@@ -9,6 +9,8 @@ export class Staged {
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
   #writes = new Map<string, TaskWrites>();
+  /** Checkpoints that are in later ones, and are never stored: nor is what tasks leave there. */
+  readonly #joined = new Set<string>();
 
   constructor(merge: boolean) {
     this.#merge = merge;
@@ -20,6 +22,7 @@ export class Staged {
   }
 
   put(writes: TaskWrites): void {
+    if (this.#joined.has(writes.checkpoint)) return;
     this.#writes.set(`${writes.checkpoint} ${writes.task}`, writes);
   }
 
@@ -44,7 +47,8 @@ export class Staged {
       this.#checkpoints.push(made);
       return;
     }
-    const { parent, changes } = before;
+    const { id, parent, changes } = before;
+    this.#joined.add(id);
     this.#checkpoints[place] = { ...made, parent, changes: joinChanges(changes, made.changes) };
   }
 

@@ -12,6 +12,12 @@ import {
 } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test, vi } from "vitest";
+import type { AppOptions } from "../../src/app.ts";
+import { silent } from "../../src/log.ts";
+import { noFailpoints } from "../../src/ports/failpoints.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import { systemClock } from "../../src/system/clock.ts";
+import { systemScheduler } from "../../src/system/scheduler.ts";
 import { latch } from "../e2e/support/gate.ts";
 import { directory, serve } from "../e2e/support/server.ts";
 import { served } from "./support.ts";
@@ -21,8 +27,8 @@ const State = Annotation.Root({
   go: Annotation<string>,
 });
 
-async function hosting(graph: unknown, data?: string) {
-  const app = await serve({ langGraphs: await served({ g: graph }), ...(data !== undefined && { data }) });
+async function hosting(graph: unknown, where: Pick<AppOptions, "data" | "storage"> = {}) {
+  const app = await serve({ langGraphs: await served({ g: graph }), ...where });
   const client = new Client({ apiUrl: app.url });
   const { thread_id } = await client.threads.create();
   const wait = (payload: object) => client.runs.wait(thread_id, "g", payload as never) as Promise<unknown>;
@@ -223,6 +229,31 @@ test("a subgraph that is called in a node's body, and leaves for the graph above
   expect(await wait({ input: { go: "" } })).toMatchObject({ log: ["called", "left", "target"] });
 });
 
+const deps = {
+  scheduler: systemScheduler,
+  clock: systemClock,
+  failpoints: noFailpoints,
+  logger: silent,
+};
+
+test("a run that stores nothing before its end: what it leaves at a question is whole, and answered", async () => {
+  const ask = new StateGraph(State).addNode("ask", () => ({ log: [String(interrupt("?"))] }));
+  const sub = new StateGraph(State).addNode("sub", ask.addEdge(START, "ask").compile()).addEdge(START, "sub");
+  for (const graph of [ask, sub]) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const storage = await openStorage({ kind: "memory" }, deps);
+    const { wait } = await hosting(graph.compile(), { storage });
+    const damage: unknown[] = [];
+    // oxlint-disable no-await-in-loop -- as above
+    for (const payload of [{ input: { go: "" } }, { command: { resume: "yes" } }]) {
+      await wait({ ...payload, durability: "exit" });
+      for await (const found of storage.journal.verify()) damage.push(found);
+    }
+    expect(damage).toEqual([]);
+    expect(await wait({ input: {} })).toMatchObject({ log: ["yes"] });
+  }
+});
+
 test("a server that was stopped goes on with a hosted run from its last checkpoint", async () => {
   const data = await directory();
   const held = latch();
@@ -241,7 +272,7 @@ test("a server that was stopped goes on with a hosted run from its last checkpoi
       .addEdge(START, "a")
       .addEdge("a", "b")
       .compile();
-  const before = await hosting(graph(), data);
+  const before = await hosting(graph(), { data });
   const { run_id } = await before.client.runs.create(before.thread_id, "g", { input: { go: "" } });
   await vi.waitFor(() => expect(ran).toEqual(["a", "b"]), { timeout: 30_000 });
   await before.app.close(10);
