@@ -1,6 +1,7 @@
 import { addExtension, Packr, RESERVE_START_SPACE } from "msgpackr";
 import { Kept, KeptValue, type KeptValueOf } from "../model/kept.ts";
 import { fromMarkedText, toMarkedText } from "./marked-text.ts";
+import { PlainPacker } from "./plain.ts";
 
 // msgpackr knows extensions for the whole process alone. The types are ours from here on: 0x48 and 0x49.
 addExtension({
@@ -18,6 +19,8 @@ addExtension({
 
 /** One shape of bytes for one value: records (msgpackr's own extension) would need their definitions beside them. */
 const packr = new Packr({ useRecords: false });
+/** For what is JSON data through and through: nearly all. */
+const packer = new PlainPacker();
 
 /** The kinds of payload: the first byte says which one follows. */
 const MSGPACK = 1;
@@ -40,6 +43,11 @@ const HALF = /\p{Surrogate}/u;
  * `__proto__`, so a value that holds one is written as JSON text.
  */
 export function packValue(value: unknown, head: number): Buffer {
+  const plain = packer.pack(value, head + 1);
+  if (plain !== undefined) {
+    plain[head] = MSGPACK;
+    return plain;
+  }
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
   // Searching bytes is a hundredth of the cost of looking at each string, and nearly always finds nothing.
   const suspect =

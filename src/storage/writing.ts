@@ -37,6 +37,8 @@ import {
   checkpointRow,
   checkpointRows,
   runRows,
+  sealFacts,
+  sealNumber,
   threadRows,
   type JournalEntry,
 } from "./records.ts";
@@ -128,7 +130,7 @@ function writeRun(draft: Draft, run: RunRecord, seq: number): void {
   if (known === undefined) {
     const order = orderKey(prefix, run.order, run.run_id);
     // The first append that names it: a rollback reads the journal from here on.
-    if (run.order >= next_run || draft.get(order) === undefined) draft.put(order, seq);
+    if (run.order >= next_run || draft.get(order) === undefined) draft.mark(order, sealNumber(seq));
   }
   // An input may be large, and a run is stored several times: what has not changed stays where it is.
   if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
@@ -196,5 +198,5 @@ export function writeEvents(draft: Draft, chunk: EventChunk): void {
       `Events of run ${chunk.run_id} begin at ${chunk.first}, and those up to ${(end ?? 0) - 1} are stored`,
     );
   }
-  draft.put(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), chunk.facts);
+  draft.mark(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), sealFacts(chunk.facts));
 }

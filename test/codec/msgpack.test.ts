@@ -1,0 +1,119 @@
+import { unpack } from "msgpackr";
+import { describe, expect, test } from "vitest";
+import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
+import { PlainPacker } from "../../src/codec/plain.ts";
+import { Kept } from "../../src/model/kept.ts";
+
+const again = (value: unknown): unknown => unpackValue(packValue(value, 8), 8);
+/** By their texts: `toEqual` takes a second for the large ones. */
+const same = (value: unknown, other: unknown): void => {
+  if (JSON.stringify(value) !== JSON.stringify(other)) expect(value).toEqual(other);
+};
+
+const numbers = [
+  0,
+  1,
+  127,
+  128,
+  255,
+  256,
+  65_535,
+  65_536,
+  2 ** 31,
+  2 ** 32 - 1,
+  2 ** 32,
+  1_795_351_310_806,
+].flatMap((n) => [n, 0 - n, n + 0.5, -n - 0.5]);
+const lengths = [0, 1, 15, 16, 31, 32, 63, 64, 255, 256, 21_845, 21_846, 65_535, 65_536, 200_000];
+const counts = [0, 1, 15, 16, 65_535, 65_536];
+const texts = ["a", "é", "中", "😀", "\uFFFD", "퀀"];
+const values: readonly unknown[] = [
+  null,
+  true,
+  false,
+  ...numbers,
+  Number.MAX_SAFE_INTEGER,
+  Number.MIN_VALUE,
+  Number.MAX_VALUE,
+  ...lengths.flatMap((length) => texts.map((text) => text.repeat(length))),
+  ...counts.map((length) => Array.from({ length }, (_, i) => i)),
+  ...counts.map((length) => Object.fromEntries(Array.from({ length }, (_, i) => [`n${i}`, i]))),
+  { "": "", constructor: 1, toString: { hasOwnProperty: 2 }, é: "ü" },
+  Object.assign(Object.create(null), { a: 1 }),
+];
+
+describe("a value comes back as it was", () => {
+  test("each by itself", () => {
+    for (const value of values) same(again(value), value);
+    expect(again(values)).toHaveLength(values.length);
+  });
+
+  test("all in one, and deep", () => {
+    let deep: unknown = values;
+    for (let i = 0; i < 256; i++) deep = i % 2 === 0 ? [deep] : { deep };
+    expect(JSON.stringify(again(deep))).toBe(JSON.stringify(deep));
+  });
+
+  test("minus zero is zero, as in JSON", () => {
+    expect(again(-0)).toBe(0);
+  });
+
+  test.each([
+    ["half a pair", "a\ud800b"],
+    ["half a pair in a long text", `${"x".repeat(500)}\udc00`],
+    ["a member named __proto__", JSON.parse('{"a": {"__proto__": {"b": 1}}}')],
+    ["a name with half a pair", { "\ud800": 1 }],
+  ])("%s", (_, value) => {
+    const back = again({ value, beside: [1] });
+    expect(JSON.stringify(back)).toBe(JSON.stringify({ value, beside: [1] }));
+  });
+
+  test("what is kept as data", () => {
+    const back = again({ kept: new Kept("HumanMessage", { content: "hi" }) }) as { readonly kept: Kept };
+    expect(back.kept).toBeInstanceOf(Kept);
+    expect(Kept.kindOf(back.kept)).toBe("HumanMessage");
+  });
+});
+
+describe("the packer of plain data", () => {
+  test("writes what any reader of MessagePack takes, one value beside another", () => {
+    const packer = new PlainPacker();
+    const packed = values.map((value) => packer.pack(value, 3));
+    for (const [i, value] of values.entries()) {
+      const bytes = packed[i];
+      same(bytes && unpack(bytes.subarray(3)), value);
+    }
+    expect(packed).toHaveLength(values.length);
+  });
+
+  test("an object that comes again is the same, wherever the bytes lie", () => {
+    const packer = new PlainPacker();
+    const shared = Object.freeze({ a: "x".repeat(300), b: 1, c: null, d: [1] });
+    let declined = 0;
+    for (let i = 0; i < 1_000; i++) {
+      const value = [i, shared, "between", shared, { shared }];
+      const bytes = packer.pack(value, 0);
+      // Where it has just moved on to other bytes it may decline.
+      if (bytes === undefined) declined++;
+      else same(unpack(bytes), value);
+    }
+    expect(declined).toBeLessThan(50);
+  });
+
+  test("an object that has changed since is written anew", () => {
+    const packer = new PlainPacker();
+    const value = { a: 1, b: 2, c: 3, d: 4 };
+    packer.pack([value], 0);
+    value.a = 5;
+    expect(unpack(packer.pack([value], 0) as Buffer)).toEqual([{ a: 5, b: 2, c: 3, d: 4 }]);
+  });
+
+  test("declines all that is not plain, and goes on after it", () => {
+    const packer = new PlainPacker();
+    const others = [undefined, 1n, () => 1, Symbol("s"), new Date(0), new Map(), new Uint8Array(2), /a/];
+    for (const other of others) {
+      expect(packer.pack({ a: 1, b: 2, c: 3, d: 4, other }, 0)).toBeUndefined();
+      expect(unpack(packer.pack(["whole"], 0) as Buffer)).toEqual(["whole"]);
+    }
+  });
+});
