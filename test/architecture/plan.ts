@@ -149,6 +149,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/version.ts",
     "src/system",
     "src/ports",
+    "src/model",
   ],
   "src/care.ts": ["src/storage", "src/log.ts", "src/system", "src/ports", "src/model"],
   "src/cli.ts": [
