@@ -47,8 +47,14 @@ async function run(asked: Invocation): Promise<void> {
 }
 
 run(invocation(process.argv.slice(2), process.env)).catch((cause: unknown) => {
+  const isPort = cause instanceof ServiceError && cause.code === "server.address";
+  const hint = isPort ? "; --port names another port, 0 any free one, and --host another address" : "";
   const text =
-    cause instanceof ServiceError ? cause.message : cause instanceof Error ? cause.stack : String(cause);
+    cause instanceof ServiceError
+      ? `${cause.message}${hint}`
+      : cause instanceof Error
+        ? cause.stack
+        : String(cause);
   stderr.write(`heddle: ${text}\n`);
   process.exit(1);
 });

@@ -2,7 +2,6 @@ import { dirname, join } from "node:path";
 import type { App, AppOptions } from "./app.ts";
 import { type Config, findConfig, readConfig } from "./config.ts";
 import { keyList } from "./door/keys.ts";
-import { ServiceError } from "./model/errors.ts";
 import { createLogger } from "./log.ts";
 import { guard } from "./process.ts";
 import type { Invocation } from "./settings.ts";
@@ -63,9 +62,7 @@ export async function serve(asked: Serving): Promise<void> {
   } catch (cause) {
     // The command tells why, and ends.
     leave();
-    if (!(cause instanceof ServiceError) || cause.code !== "server.address") throw cause;
-    const message = `${cause.message}; --port names another port, 0 any free one, and --host another address`;
-    throw new ServiceError(cause.code, message, { cause });
+    throw cause;
   }
 }
 

@@ -35,6 +35,7 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
     await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "agent", input });
     await postJson(`${url}/threads/${asks}/runs/wait`, { assistant_id: "approval", input: {} });
     const [run] = (await (await fetch(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
+    const [waits] = (await (await fetch(`${url}/threads/${asks}/runs`)).json()) as { run_id: string }[];
     const timeline = `#/threads/${thread}/runs/${run?.run_id}?step=1`;
     const places: readonly (readonly [hash: string, there: string])[] = [
       ["#/new", ".run-form"],
@@ -44,6 +45,7 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
       [`#/threads/${thread}?tab=history`, ".diff"],
       [`#/threads/${thread}?tab=graph`, ".graphs svg"],
       [timeline, ".detail .diff"],
+      [`#/threads/${asks}/runs/${waits?.run_id}`, ".note"],
       ["#/system", ".tile"],
     ];
     const { page, wrong } = await opened(await browser(), `${url}/`);

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { onTestFinished } from "vitest";
+import { directory } from "../e2e/support/server.ts";
 
 /** Debian's. */
 const EXECUTABLE = "/usr/bin/chromium";
@@ -13,24 +14,9 @@ export const isMissing = !existsSync(EXECUTABLE) && process.env["CI"] !== "true"
 /** A name that anyone could own, turned to point to this machine. */
 export const EVIL = "evil.test";
 
-let launched: Promise<Browser> | undefined;
-
-/** A profile of its own, with nothing in it, for one test; the browser itself is that of all tests of a chapter. */
+/** A real browser, with nothing in it, for one test. */
 export async function browser(): Promise<BrowserContext> {
-  launched ??= launch();
-  const context = await (await launched).newContext();
-  onTestFinished(() => context.close());
-  return context;
-}
-
-export async function closeBrowser(): Promise<void> {
-  const open = launched;
-  launched = undefined;
-  await (await open)?.close();
-}
-
-const launch = (): Promise<Browser> =>
-  chromium.launch({
+  const context = await chromium.launchPersistentContext(await directory(), {
     executablePath: EXECUTABLE,
     headless: true,
     args: [
@@ -47,6 +33,9 @@ const launch = (): Promise<Browser> =>
       `--host-resolver-rules=MAP ${EVIL} 127.0.0.1`,
     ],
   });
+  onTestFinished(() => context.close());
+  return context;
+}
 
 const HTML = "<!doctype html><meta charset=utf-8><title>a page</title><p>a page";
 

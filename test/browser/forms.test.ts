@@ -129,7 +129,13 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await page.getByLabel("number").fill("7");
     await expect.poll(() => page.locator(".field > .bad").allInnerTexts()).toEqual(["must be integer"]);
     await page.getByLabel("pieces").fill("2");
+    await page.getByText("Metadata of the thread").click();
+    await page.getByLabel("Metadata, as JSON").fill('{"title": ');
     await start.click();
+    await page.getByText("The metadata of the thread must be an object").waitFor();
+    await page.getByLabel("Metadata, as JSON").fill('{"title": "two pieces"}');
+    await start.click();
+    await page.waitForSelector('a.thread:has-text("two pieces")');
     await page.waitForSelector('.state:has-text("number number")');
     const id = page.url().split("/").at(-1);
     const state = async (): Promise<unknown> =>

@@ -1,7 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { closeBrowser } from "./chromium.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** Where the build puts them, and the server looks for them. */
@@ -9,9 +8,9 @@ const place = join(root, "dist/src/dashboard");
 
 let isBuilt = false;
 
-/** Makes the pages as `npm run build` does, once for all chapters that one process tries. Gives what ends a chapter. */
-export function buildPages(): () => Promise<void> {
-  if (isBuilt) return closeBrowser;
+/** Makes the pages as `npm run build` does, once for all chapters that one process tries. */
+export function buildPages(): void {
+  if (isBuilt) return;
   mkdirSync(place, { recursive: true });
   const made = mkdtempSync(join(root, "dist/pages-"));
   const script = ["run", "--silent", "build:pages", "--", `--outdir=${made}`];
@@ -20,5 +19,4 @@ export function buildPages(): () => Promise<void> {
   for (const name of readdirSync(made)) renameSync(join(made, name), join(place, name));
   rmSync(made, { recursive: true });
   isBuilt = true;
-  return closeBrowser;
 }

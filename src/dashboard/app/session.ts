@@ -24,6 +24,8 @@ export const reasonOf = (cause: unknown): string => {
 
 /** Does something that a person asked for; false: it did not work, and why has been told. */
 export async function attempt(work: () => Promise<unknown>): Promise<boolean> {
+  // What went wrong before is known by now.
+  notice.value = null;
   try {
     await work();
     return true;

@@ -69,7 +69,8 @@ export class RunWatch {
       this.run.value = run;
       this.error.value = null;
       if (isDone(run)) {
-        this.trace.end(Date.parse(run.updated_at));
+        // What is still on its way tells more.
+        if (this.stream.state.peek() !== "open") this.trace.end(Date.parse(run.updated_at));
         this.changes.made();
         return await this.#wait();
       }

@@ -11,16 +11,21 @@ import { RunForm } from "./run-form.tsx";
 /** Starts a thread with its first run. */
 export function NewThread({ graph }: { readonly graph: string | null }) {
   const assistants = useAssistants();
-  const [metadata, setMetadata] = useState<Json>({});
+  // Null: what stands there is no object.
+  const [metadata, setMetadata] = useState<Json | null>({});
+  const make = () => {
+    if (metadata === null) throw new Error("The metadata of the thread must be an object, as JSON.");
+    return createThread(metadata);
+  };
   const start = (request: Json) =>
     attempt(async () => {
-      const { thread_id } = await createThread(metadata);
+      const { thread_id } = await make();
       await startRun(thread_id, { ...request, stream_subgraphs: true });
       go(["threads", thread_id]);
     });
   const empty = () =>
     attempt(async () => {
-      const { thread_id } = await createThread(metadata);
+      const { thread_id } = await make();
       go(["threads", thread_id]);
     });
   return (
@@ -54,7 +59,10 @@ export function NewThread({ graph }: { readonly graph: string | null }) {
             placeholder={'{"title": "a name for the list"}'}
             rows={2}
             isStrict
-            onChange={(value) => setMetadata(isJson(value) ? value : {})}
+            onChange={(value) => setMetadata(isJson(value) ? value : value === undefined ? {} : null)}
+            onWrong={(why) => {
+              if (why !== null) setMetadata(null);
+            }}
           />
         </details>
         <button type="button" class="quiet link" onClick={() => void empty()}>

@@ -117,7 +117,8 @@ export function RunForm({
               id={`${id}-text`}
               class="message"
               aria-label="Message"
-              placeholder="Say something… (Enter sends, Shift+Enter begins a new line)"
+              placeholder="Say something… (Enter sends)"
+              title="Shift+Enter begins a new line"
               rows={Math.min(8, Math.max(1, text.split("\n").length))}
               value={text}
               onInput={({ currentTarget }) => setText(currentTarget.value)}
