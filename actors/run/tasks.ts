@@ -46,13 +46,13 @@ export class Tasks {
   readonly #attempt: TaskOwner;
   readonly #live = new Map<string, Live>();
   /** Tasks of graphs that bodies run, by the task whose body that is. */
-  readonly #within = new Map<string, string>();
+  #within: Map<string, string> | undefined;
   /** Tasks whose bodies have ended, and whose graphs have yet to say what that comes to. */
-  readonly #unsettled = new Set<string>();
+  #unsettled: Set<string> | undefined;
   /** What those had streamed that have stopped because they were told to. */
-  readonly #cut = new Map<string, readonly StreamedFact[]>();
+  #cut: Map<string, readonly StreamedFact[]> | undefined;
   /** Where the graphs in tasks that have failed got to: another try goes on from there. */
-  readonly #left = new Map<string, Position>();
+  #left: Map<string, Position> | undefined;
 
   constructor(attempt: TaskOwner) {
     this.#attempt = attempt;
@@ -111,7 +111,7 @@ export class Tasks {
   #enter(live: Live): void {
     const { call, self } = live;
     try {
-      live.inner = this.#attempt.enter(call, this.#left.get(call.task), (outcome, stopped) => {
+      live.inner = this.#attempt.enter(call, this.#left?.get(call.task), (outcome, stopped) => {
         if (stopped) stop(live, new DOMException("The run was stopped", "AbortError"));
         this.#ended(live, outcome);
       });
@@ -123,8 +123,8 @@ export class Tasks {
 
   /** Bodies that run; one that waits for those of graphs within is not counted. */
   get bodies(): number {
-    const waiting = new Set(this.#within.values());
-    let count = this.#unsettled.size;
+    const waiting = new Set(this.#within?.values());
+    let count = this.#unsettled?.size ?? 0;
     for (const [task, { inner }] of this.#live) if (inner === null && !waiting.has(task)) count++;
     return count;
   }
@@ -133,7 +133,7 @@ export class Tasks {
   join(tasks: readonly JoiningTask[], hold: boolean): void {
     for (const task of tasks) {
       if (task.within === null) continue;
-      this.#within.set(task.id, task.within);
+      (this.#within ??= new Map()).set(task.id, task.within);
       if (!hold) this.#live.get(task.within)?.self.send({ type: "JOINED", tasks: [task] });
     }
   }
@@ -150,7 +150,7 @@ export class Tasks {
     const { call, self } = live;
     if (this.#live.get(call.task) !== live) return;
     this.#live.delete(call.task);
-    this.#within.delete(call.task);
+    this.#within?.delete(call.task);
     live.timer?.();
     if (live.inner !== null) this.#leave(live.inner, call.task, outcome);
     const attempt = this.#attempt;
@@ -158,7 +158,7 @@ export class Tasks {
     // It was asked to stop and threw: it has stopped. Its error is not the run's.
     if (outcome.kind === "failed" && live.stopped !== null) {
       const streamed = streamedBy(live);
-      if (streamed !== null) this.#cut.set(call.task, streamed);
+      if (streamed !== null) (this.#cut ??= new Map()).set(call.task, streamed);
       return tell(self, { type: "FAILED" });
     }
     const delay = retryAfter(call, outcome, attempt.cell.deps.random.float());
@@ -184,9 +184,10 @@ export class Tasks {
 
   /** The graph drives itself: what the task has come to is for that to say. Until then it is no body, and yet at work. */
   #settleLater(live: Live, settled: Promise<Settled>, broken: (thrown: unknown) => void): void {
-    this.#unsettled.add(live.call.task);
+    const unsettled = (this.#unsettled ??= new Set());
+    unsettled.add(live.call.task);
     settled
-      .finally(() => this.#unsettled.delete(live.call.task))
+      .finally(() => unsettled.delete(live.call.task))
       .then((known) => {
         if (this.#attempt.alive) this.#settle(live, known, true);
       })
@@ -213,7 +214,7 @@ export class Tasks {
   }
 
   #leave(inner: InnerLevel, task: string, outcome: TaskOutcome): void {
-    if (outcome.kind === "failed") this.#left.set(task, inner.position);
+    if (outcome.kind === "failed") (this.#left ??= new Map()).set(task, inner.position);
     inner.revoke();
   }
 

@@ -11,7 +11,7 @@ export class Steps {
   readonly #io: NodeIo;
   readonly #check: () => void;
   /** In this attempt, also those that still run: a key is never run twice. */
-  readonly #running = new Map<string, Promise<unknown>>();
+  #running: Map<string, Promise<unknown>> | undefined;
 
   constructor(call: NodeCall, io: NodeIo, check: () => void) {
     this.#call = call;
@@ -24,10 +24,10 @@ export class Steps {
   }
 
   async run(key: string, fn: () => unknown): Promise<unknown> {
-    let result = this.#running.get(key);
+    let result = this.#running?.get(key);
     if (result === undefined) {
       result = this.#first(key, fn);
-      this.#running.set(key, result);
+      (this.#running ??= new Map()).set(key, result);
     }
     // A copy: what is stored must not change when the node changes what it got.
     return toStorable(await result, "step");

@@ -60,6 +60,23 @@ export function applyUpdates(
   values: JsonObject,
   updates: readonly (JsonObject | null)[],
 ): Applied {
+  const changes: Record<string, ChannelChange> = {};
+  let next: Record<string, unknown> | undefined;
+  const write = (key: string, list: readonly unknown[]) => {
+    const changed = rules.get(key)?.update(own(values, key), list, key);
+    if (changed === undefined) return;
+    next ??= { ...EMPTY, ...values };
+    next[key] = changed.value;
+    changes[key] = changed.change;
+  };
+  const [only] = updates;
+  if (updates.length === 1) for (const key in only) write(key, [only[key]]);
+  else for (const [key, list] of gathered(updates)) write(key, list);
+  return { values: next === undefined ? values : Object.freeze(next), changes };
+}
+
+/** What several updates write, by key. */
+function gathered(updates: readonly (JsonObject | null)[]): ReadonlyMap<string, readonly unknown[]> {
   const writes = new Map<string, unknown[]>();
   for (const update of updates) {
     for (const key in update) {
@@ -68,16 +85,7 @@ export function applyUpdates(
       else list.push(update[key]);
     }
   }
-  const changes: Record<string, ChannelChange> = {};
-  let next: Record<string, unknown> | undefined;
-  for (const [key, list] of writes) {
-    const changed = rules.get(key)?.update(own(values, key), list, key);
-    if (changed === undefined) continue;
-    next ??= { ...EMPTY, ...values };
-    next[key] = changed.value;
-    changes[key] = changed.change;
-  }
-  return { values: next === undefined ? values : Object.freeze(next), changes };
+  return writes;
 }
 
 /** Takes out what lived for the one step that has ended, unless the step wrote it again. */

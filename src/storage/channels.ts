@@ -89,7 +89,7 @@ function append(
     const prefix = spanPrefix(draft.head.prefix, ns, channel, last.at);
     if (isTip(draft, prefix, length)) {
       draft.put(prefix + ordinal(length), items);
-      draft.tips.set(prefix, length + items.length);
+      (draft.tips ??= new Map()).set(prefix, length + items.length);
       return { kind: "list", spans: [...spans.slice(0, -1), { at: last.at, end: length + items.length }] };
     }
   }
@@ -98,7 +98,7 @@ function append(
 
 /** Has nothing gone on with this span from `end` on? */
 function isTip(draft: Draft, prefix: string, end: number): boolean {
-  const tip = draft.tips.get(prefix) ?? draft.head.tips.get(prefix);
+  const tip = draft.tips?.get(prefix) ?? draft.head.tips.get(prefix);
   return tip === undefined ? draft.get(prefix + ordinal(end)) === undefined : tip === end;
 }
 
@@ -127,7 +127,7 @@ function begin(
   const own = spanPrefix(prefix, ns, channel, at);
   if (written.length > 0) draft.put(own + ordinal(start), written);
   const end = start + written.length;
-  draft.tips.set(own, end);
+  (draft.tips ??= new Map()).set(own, end);
   return { kind: "list", spans: [...kept, { at, end }] };
 }
 

@@ -6,8 +6,8 @@ import { seal, unseal } from "./envelope.ts";
 export class Draft {
   readonly head: Head;
   readonly ops: Op[] = [];
-  /** Tips that it moves on. */
-  readonly tips = new Map<string, number>();
+  /** Tips that it moves on, if any. */
+  tips: Map<string, number> | undefined;
   readonly #kv: Kv;
 
   constructor(head: Head, kv: Kv) {

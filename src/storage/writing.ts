@@ -96,8 +96,8 @@ export function write(draft: Draft, append: Append, known: Members): () => void 
     }
     // Every task of a subgraph has a namespace of its own.
     if (head.latest.size > NAMESPACES) head.latest.clear();
-    for (const [ns, made] of latest) head.latest.set(ns, made);
-    for (const [span, end] of draft.tips) head.tips.set(span, end);
+    for (const [ns, made] of latest ?? []) head.latest.set(ns, made);
+    for (const [span, end] of draft.tips ?? []) head.tips.set(span, end);
     if (events !== undefined) head.ends.set(events.run_id, endOf(events));
     for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
   };
@@ -157,7 +157,12 @@ function markOnce(draft: Draft, once: Once): void {
 
 type Made = { readonly id: string; readonly refs: Refs };
 
-function writeCheckpoints(draft: Draft, made: readonly NewCheckpoint[], seq: number): Map<string, Made> {
+function writeCheckpoints(
+  draft: Draft,
+  made: readonly NewCheckpoint[],
+  seq: number,
+): ReadonlyMap<string, Made> | undefined {
+  if (made.length === 0) return undefined;
   const latest = new Map<string, Made>();
   if (made.length > PER_APPEND) {
     throw new ServiceError("journal.conflict", `An append holds at most ${PER_APPEND} checkpoints`);
