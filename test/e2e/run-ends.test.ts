@@ -178,10 +178,10 @@ describe.each(lines)("the end of runs over %s", (_, connect) => {
 
   test("a run whose time is up is stopped: timeout, and its stream ends with the error", async () => {
     const { url, client, thread_id, status } = await start(connect);
-    const body = { assistant_id: "held", input: { name: "long" }, timeout_seconds: 0.05 };
+    const body = { assistant_id: "held", input: { name: "long" }, timeout_seconds: 0.5 };
     const stream = await (await post(`${url}/threads/${thread_id}/runs/stream`, body)).text();
     expect(stream).toMatch(
-      /event: error\ndata: \{"error":"RunTimeoutError","message":"Run .* took longer than 0.05 s"\}\nid: \d+\n\n$/,
+      /event: error\ndata: \{"error":"RunTimeoutError","message":"Run .* took longer than 0.5 s"\}\nid: \d+\n\n$/,
     );
     const [run] = await client.runs.list(thread_id);
     expect(await status(run as { run_id: string })).toBe("timeout");
