@@ -149,7 +149,6 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/version.ts",
     "src/system",
     "src/ports",
-    "src/model",
   ],
   "src/care.ts": ["src/storage", "src/log.ts", "src/system", "src/ports", "src/model"],
   "src/cli.ts": [
