@@ -44,7 +44,7 @@ DBOS.setConfig({
 });
 await DBOS.launch();
 
-createServer(async (request, response) => {
+async function serve(request, response) {
   const answer = (status, body) => {
     const text = JSON.stringify(body);
     response.writeHead(status, {
@@ -63,4 +63,6 @@ createServer(async (request, response) => {
   } catch (error) {
     answer(500, { error: String(error) });
   }
-}).listen(Number(port), "127.0.0.1");
+}
+
+createServer((request, response) => void serve(request, response)).listen(Number(port), "127.0.0.1");
