@@ -18,6 +18,8 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
   const [text, setText] = useState("");
   const search = useRef<HTMLInputElement>(null);
   const clock = useNow(!isDone(run));
+  // What is told of a run that is over comes after its record, which does not change any more.
+  void watch.changes.seen;
   const { trace } = watch;
   const { query } = route.value;
   const groups = groupsOf(trace);
