@@ -8,7 +8,7 @@ import { useResource } from "../parts/resource.ts";
 import { Age, shortId } from "../parts/status.tsx";
 import { asText } from "../parts/words.ts";
 import { Rows } from "./rows.tsx";
-import { filterOf } from "./search.ts";
+import { filterOf, strayOf } from "./search.ts";
 
 /** All threads as they are now, the latest or the oldest change first. */
 export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }) {
@@ -21,6 +21,7 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
   const assistants = useResource(listAssistants, []);
   const graphs = [...new Set((assistants.value ?? []).map(({ graph_id }) => graph_id))].toSorted();
   const filter = filterOf({ text, status, graph });
+  const stray = strayOf(text);
   useEffect(() => {
     const timer = setTimeout(() => list.filter(filter, order), 150);
     return () => clearTimeout(timer);
@@ -58,6 +59,9 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
             value={text}
             onInput={({ currentTarget }) => setText(currentTarget.value)}
           />
+          <p class="dim stray" role="status">
+            {stray.length > 0 && `“${stray.join(" ")}” is left out: it is neither a whole id nor name=value.`}
+          </p>
           <div class="bar">
             <select
               aria-label="Status"

@@ -8,23 +8,28 @@ export interface Wanted {
   readonly graph: string;
 }
 
+const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== "");
+
+/** The words that nothing can be looked for by. */
+export const strayOf = (text: string): readonly string[] =>
+  wordsOf(text).filter((word) => !UUID.test(word) && pairOf(word) === null);
+
 /** What is asked for: an id, or `name=value` of the metadata, more than one with blanks between. */
 export function filterOf({ text, status, graph }: Wanted): ThreadFilter {
-  const words = text
-    .trim()
-    .split(/\s+/)
-    .filter((word) => word !== "");
+  const words = wordsOf(text);
   const ids = words.filter((word) => UUID.test(word)).map((id) => id.toLowerCase());
-  const pairs = words.flatMap((word): readonly (readonly [string, unknown])[] => {
-    const at = word.search(/[=:]/);
-    return at > 0 && at < word.length - 1 ? [[word.slice(0, at), valueOf(word.slice(at + 1))]] : [];
-  });
+  const pairs = words.map(pairOf).filter((pair) => pair !== null);
   const metadata = Object.fromEntries([...(graph === "" ? [] : [["graph_id", graph] as const]), ...pairs]);
   return {
     ...(status !== "" && { status }),
     ...(ids.length > 0 && { ids }),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   };
+}
+
+function pairOf(word: string): readonly [string, unknown] | null {
+  const at = word.search(/[=:]/);
+  return at > 0 && at < word.length - 1 ? [word.slice(0, at), valueOf(word.slice(at + 1))] : null;
 }
 
 /** Numbers and the like are meant as such. */
