@@ -21,7 +21,7 @@ describe("the section webhooks", () => {
       allowInternal: false,
       secret: null,
       headers: {},
-      timeout: 30_000,
+      timeout: 10_000,
       attempts: 8,
       requireHttps: false,
       domains: null,
