@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** What takes longest, and what measures this process, from the first on: whatever came last would keep all others waiting. */
 const LONGEST = [
   "chaos/short",
+  "transport/slow",
   "simulation/simulation",
   "browser/",
   "actors/idle",

@@ -27,6 +27,8 @@ export interface ChaosOptions {
   readonly clients?: number;
   /** Longest time under load before a kill, milliseconds. */
   readonly longest?: number;
+  /** Runs that are acknowledged before the first kill under load, however long that takes. */
+  readonly least?: number;
   readonly plant?: string;
   /** Do some threads have the same graph in LangGraph.js? */
   readonly hosted?: boolean;
@@ -166,7 +168,7 @@ class Driver {
     });
     load.start(this.#options.clients ?? 24);
     const how = await Promise.race([
-      sleep(this.#dice.between(50, this.#options.longest ?? 3000)).then(() => "killed"),
+      this.#load(life).then(() => "killed"),
       life.gone,
     ]);
     load.expectCut();
@@ -196,6 +198,14 @@ class Driver {
       ...(plant === undefined ? {} : { plant }),
       ...(dieAt === undefined ? {} : { dieAt }),
     });
+  }
+
+  /** Some time under load: more where the machine is so slow that hardly anything has been promised yet. */
+  async #load(life: Life): Promise<void> {
+    const { longest = 3000, least = 0 } = this.#options;
+    await sleep(this.#dice.between(50, longest));
+    const { runs, alone } = this.ledger;
+    while (runs.size + alone.size < least && life.ended === undefined) await sleep(10);
   }
 
   /** Looks at what the dead server has left behind. */
