@@ -167,10 +167,7 @@ class Driver {
       },
     });
     load.start(this.#options.clients ?? 24);
-    const how = await Promise.race([
-      this.#load(life).then(() => "killed"),
-      life.gone,
-    ]);
+    const how = await Promise.race([this.#load(life).then(() => "killed"), life.gone]);
     load.expectCut();
     if (how !== "killed" && (self === undefined || how !== "SIGKILL")) {
       this.#found({

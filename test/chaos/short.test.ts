@@ -6,7 +6,14 @@ const told = (outcome: Outcome) =>
   outcome.violations.map(({ invariant, message }) => `${invariant}: ${message} (seed ${outcome.seed})`);
 
 test("four kills under load: nothing acknowledged is lost, nothing is repeated, every stream goes on", async () => {
-  const outcome = await runChaos({ kills: 4, seed: 20_261, threads: 20, clients: 12, longest: 1500, least: 60 });
+  const outcome = await runChaos({
+    kills: 4,
+    seed: 20_261,
+    threads: 20,
+    clients: 12,
+    longest: 1500,
+    least: 60,
+  });
   expect(told(outcome)).toEqual([]);
   expect(outcome.runs).toBeGreaterThan(20);
   expect(outcome.alone).toBeGreaterThan(5);
