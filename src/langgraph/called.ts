@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { plainError } from "../model/errors.ts";
-import { isObject } from "../model/json.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
 import type { TaskOutcome } from "../ports/engine.ts";
 import type { Intercept, NodeCalled } from "./hosting.ts";
 import { pathOf } from "./loop.ts";
@@ -14,6 +14,13 @@ export interface Callee {
 interface Scope {
   readonly callee: Callee;
   readonly within: string | null;
+}
+
+/** What a body is given beside what LangGraph gives it. */
+export interface Going {
+  readonly signal: AbortSignal | undefined;
+  /** Where graphs within it begin: by namespace the checkpoint. */
+  readonly places: JsonObject | undefined;
 }
 
 /** A node that LangGraph has called, and that waits to be run. */
@@ -32,8 +39,8 @@ export class Called {
   /** What the body threw, unless that came up from a body within. */
   thrown: { readonly error: unknown } | null = null;
   /** Resolves when the body is to run. */
-  readonly go: Promise<AbortSignal | undefined>;
-  #go: (signal: AbortSignal | undefined) => void = () => undefined;
+  readonly go: Promise<Going>;
+  #go: (going: Going) => void = () => undefined;
   #drop: (reason: Error) => void = () => undefined;
   #ended: (outcome: TaskOutcome) => void = () => undefined;
 
@@ -58,10 +65,10 @@ export class Called {
   }
 
   /** Lets the body run, and resolves with how it has ended. */
-  start(signal: AbortSignal | undefined): Promise<TaskOutcome> {
+  start(going: Going): Promise<TaskOutcome> {
     return new Promise((resolve) => {
       this.#ended = resolve;
-      this.#go(signal);
+      this.#go(going);
     });
   }
 
@@ -112,10 +119,10 @@ export class Scopes {
     if (scope === undefined) return call.run();
     const called = new Called(call, scope.within);
     scope.callee.called(called);
-    const signal = await called.go;
+    const going = await called.go;
     const within: Scope = { callee: scope.callee, within: called.task };
     try {
-      const value = await this.#current.run(within, () => call.run(joined(call, signal)));
+      const value = await this.#current.run(within, () => call.run(given(call, going)));
       called.returned();
       return value;
     } catch (thrown) {
@@ -127,8 +134,16 @@ export class Scopes {
   };
 }
 
-/** Both the signal that LangGraph gives the node and the task's own. */
-function joined({ config }: NodeCalled, own: AbortSignal | undefined): AbortSignal | undefined {
-  if (own === undefined) return undefined;
-  return config.signal === undefined ? own : AbortSignal.any([config.signal, own]);
+/** Both the signal that LangGraph gives the node and the task's own; and both their places. */
+function given({ config }: NodeCalled, { signal: own, places }: Going): Parameters<NodeCalled["run"]>[0] {
+  if (own === undefined && places === undefined) return undefined;
+  const { configurable = {}, signal: theirs } = config;
+  const signal = theirs && own ? AbortSignal.any([theirs, own]) : (own ?? theirs);
+  const map: unknown = configurable["checkpoint_map"];
+  return {
+    ...(signal !== undefined && { signal }),
+    ...(places !== undefined && {
+      configurable: { ...configurable, checkpoint_map: { ...(isObject(map) && map), ...places } },
+    }),
+  };
 }

@@ -85,6 +85,11 @@ export class Chronicle {
     return loop;
   }
 
+  /** Has a checkpoint of this namespace been made, or gone on from? */
+  stands(ns: string): boolean {
+    return (this.#loops.get(ns)?.id ?? null) !== null;
+  }
+
   // --- what LangGraph tells ---
 
   read(ns: string, position: Position): void {

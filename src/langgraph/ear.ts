@@ -25,6 +25,8 @@ export class Ear implements Callee, SaverIo {
   readonly #takeIn: (heard: readonly Heard[]) => void;
   /** Told of what is read of graphs within. */
   found: (ns: string, position: Position) => void = () => undefined;
+  /** Asked first where a graph stands; undefined: where it is stored. */
+  begin: (ns: string, id: string | null) => Promise<Position | null> | undefined = () => undefined;
   #heard: Heard[] = [];
   #listening = false;
   #stopped = false;
@@ -54,6 +56,8 @@ export class Ear implements Callee, SaverIo {
 
   async read(ns: string, id: string | null): Promise<Position | null> {
     const { head } = this.#position;
+    const begun = this.begin(ns, id);
+    if (begun !== undefined) return begun;
     const own = ns === "" && head !== null && head.id === id;
     const position = own ? this.#position : await this.#stage.read(ns, id);
     if (position !== null && ns !== "") this.found(ns, position);

@@ -22,19 +22,14 @@ import { Chronicle } from "./chronicle.ts";
 import { Ear, type Heard } from "./ear.ts";
 import { callOf, plannedOf, settledAs, stepOf } from "./handing.ts";
 import { pendingIds, wantsMessages } from "./input.ts";
-import type { Library } from "./library.ts";
+import { Leading } from "./leading.ts";
+import type { LoadedLangGraph } from "./loaded.ts";
 import type { Loop } from "./loop.ts";
 import { inOneTurn } from "./show.ts";
 import { Tokens } from "./tokens.ts";
 
 /** Runs the graph from its start to its end, and tells the execution all that happens. Never rejects. */
 export type Drive = (execution: HostedExecution, signal: AbortSignal) => Promise<void>;
-
-/** The graph that is run. */
-export interface Hosted {
-  readonly library: Library;
-  readonly hash: string;
-}
 
 /**
  * One attempt of one run over a compiled LangGraph.js graph. Pregel's loop drives the steps, and is held at every node: the
@@ -44,11 +39,12 @@ export interface Hosted {
 export class HostedExecution implements Execution {
   readonly run: RunRecord;
   readonly position: Position;
-  readonly hosted: Hosted;
+  readonly hosted: LoadedLangGraph;
   readonly #source: Source;
   readonly #stage: Stage;
   readonly #drive: Drive;
   readonly #chronicle: Chronicle;
+  readonly #leading: Leading;
   /** What LangGraph is given to tell everything to. */
   readonly ear: Ear;
   readonly #abort = new AbortController();
@@ -67,7 +63,7 @@ export class HostedExecution implements Execution {
   constructor(
     run: RunRecord,
     position: Position,
-    hosted: Hosted,
+    hosted: LoadedLangGraph,
     { source, stage, drive }: { readonly source: Source; readonly stage: Stage; readonly drive: Drive },
   ) {
     this.run = run;
@@ -86,6 +82,7 @@ export class HostedExecution implements Execution {
       now: () => source.now(),
       ended: (task) => this.#taskEnded(task),
     });
+    this.#leading = new Leading(run, position, stage, this.#chronicle);
   }
 
   // --- as the run's actor drives it ---
@@ -94,6 +91,7 @@ export class HostedExecution implements Execution {
     this.#checkAnswers();
     this.#driving = true;
     this.ear.found = (ns, known) => this.#chronicle.read(ns, known);
+    this.ear.begin = (ns, id) => this.#leading.begin(ns, id);
     void this.#drive(this, this.#abort.signal);
     return this.apply();
   }
@@ -113,8 +111,10 @@ export class HostedExecution implements Execution {
   async runBody(task: string, io: NodeIo, failed: (thrown: unknown) => void): Promise<TaskOutcome> {
     const called = this.#calledAs(task);
     this.#called.delete(task);
+    const from = this.#chronicle.loop(called.ns).next.find(({ id }) => id === task)?.from;
+    const places = from === undefined ? undefined : await this.#leading.into(called, from);
     // LangGraph's own signal reaches the root's nodes; those within have to be told on their own.
-    const outcome = await called.start(called.ns === "" ? undefined : io.signal);
+    const outcome = await called.start({ signal: called.ns === "" ? undefined : io.signal, places });
     const { thrown } = called;
     if (outcome.kind === "failed" && thrown !== null && !io.signal.aborted) failed(thrown.error);
     return outcome;

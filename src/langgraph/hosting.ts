@@ -4,11 +4,11 @@ import type { CompiledGraph } from "./loaded.ts";
 import { inOneStep, isSequence } from "./sequence.ts";
 import { completeStore } from "./store.ts";
 
-/** A node that is about to run. `run` runs its body. */
+/** A node that is about to run. `run` runs its body, with what is given in place of what its configuration has. */
 export interface NodeCalled {
   readonly name: string;
   readonly config: RunnableConfig;
-  run(signal?: AbortSignal): Promise<unknown>;
+  run(given?: Pick<RunnableConfig, "signal" | "configurable">): Promise<unknown>;
 }
 
 /** Called in place of every node's body; what it resolves with is what the body returned. */
@@ -109,8 +109,8 @@ function replaced(
 function actorRunnable(library: Library, name: string, body: Runnable, intercept: Intercept): Runnable {
   return library.runnableOf(body.getName(), (input, options) => {
     completeStore((options as { readonly store?: unknown }).store);
-    const run = (signal?: AbortSignal) =>
-      body.invoke(input, signal === undefined ? options : { ...options, signal }) as Promise<unknown>;
+    const run: NodeCalled["run"] = (given) =>
+      body.invoke(input, given === undefined ? options : { ...options, ...given }) as Promise<unknown>;
     return intercept({ name, config: options, run });
   });
 }

@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command, RunRecord } from "../model/run.ts";
 import { startOf } from "../model/start.ts";
 import type { Position } from "../ports/engine.ts";
+import { leadOf } from "./leading.ts";
 import type { Library } from "./library.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- of a graph whose state nobody here knows
@@ -64,10 +65,16 @@ function answersOf(resume: unknown, pending: readonly string[]): unknown {
 const isFalsy = (value: unknown): boolean => value === null || value === false || value === 0 || value === "";
 
 /** The place that the run names to start from, as long as it has made no checkpoint itself. */
-function placeOf({ kwargs }: RunRecord, { head }: Position): JsonObject {
-  const { checkpoint_id, checkpoint_ns = "", checkpoint_map } = kwargs.config.configurable;
-  if (head === null || startOf(kwargs.config.configurable) !== head.id) return { checkpoint_ns: "" };
-  return { checkpoint_id, checkpoint_ns, ...(isObject(checkpoint_map) && { checkpoint_map }) };
+function placeOf(run: RunRecord, position: Position): JsonObject {
+  const { configurable } = run.kwargs.config;
+  const { head } = position;
+  if (head === null || startOf(configurable) !== head.id) return { checkpoint_ns: "" };
+  if (leadOf(run, position) === null) return { checkpoint_ns: "", checkpoint_id: head.id };
+  const { checkpoint_id, checkpoint_ns, checkpoint_map } = configurable;
+  // A graph with a history of its own has one namespace for ever; others are led to where they begin.
+  const places = Object.entries(isObject(checkpoint_map) ? checkpoint_map : {});
+  const lasting = Object.fromEntries(places.filter(([ns]) => !ns.includes(":")));
+  return { checkpoint_id, checkpoint_ns, checkpoint_map: lasting };
 }
 
 const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;

@@ -2,6 +2,7 @@ import type { CheckpointHead, NewCheckpoint, PlannedTask } from "../model/checkp
 import { START } from "../graph/check.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
+import { alikeIn, type Lead, ledOn } from "./leading.ts";
 import type { RawCheckpoint } from "./raw.ts";
 import { type Before, checkpointRecord, langGraphPart } from "./records.ts";
 import { show } from "./show.ts";
@@ -46,6 +47,10 @@ export class Loop {
   update: JsonObject | undefined;
   /** What was given to it, where that is known. */
   input: JsonObject | null = null;
+  /** Where it goes on from, as long as it has made no checkpoint. */
+  lead: Lead | null = null;
+  /** The checkpoint that an earlier attempt of the run has got to, and has told of. */
+  #untilNow: string | null;
   /** By node, since the last checkpoint. */
   #updates = new Map<string, unknown[]>();
   /** The last checkpoint that is stored: what the next one changes. */
@@ -58,6 +63,7 @@ export class Loop {
     this.id = this.head?.id ?? null;
     this.shown = position?.values ?? {};
     this.next = [...(this.head?.next ?? [])];
+    this.#untilNow = this.head?.run_id === marks.run ? this.id : null;
     this.#base = baseAt(this.head, this.shown);
   }
 
@@ -65,13 +71,14 @@ export class Loop {
   checkpoint(
     payload: CheckpointPayload,
     raw: RawCheckpoint | undefined,
-  ): readonly [Emission, NewCheckpoint | undefined] {
+  ): readonly [Emission | undefined, NewCheckpoint | undefined] {
     const id = payload.config.configurable?.checkpoint_id ?? "";
     const shown = shownState(payload.values);
     const quiet = this.values === undefined;
     this.values = undefined;
     const known = this.head !== null && this.id === id ? this.head : null;
-    const next = payload.tasks.map(plannedOf);
+    const planned = payload.tasks.map(plannedOf);
+    const next = this.lead === null ? alikeIn(planned, known) : ledOn(this.lead, planned);
     const { source = "loop", step = 0 } = payload.metadata ?? {};
     let made: NewCheckpoint | undefined;
     if (raw !== undefined) made = this.#make(raw, shown, next);
@@ -85,6 +92,10 @@ export class Loop {
     const { ns } = this;
     const fact = { t: "checkpoint", id, ns, step, input } as const;
     const told = quiet && !input ? ({ ...fact, shows: "rest" } as const) : fact;
+    if (this.#untilNow === id) {
+      this.#untilNow = null;
+      return [undefined, made];
+    }
     return [head === undefined ? { fact: told, values: shown } : { fact: told, values: shown, head }, made];
   }
 
@@ -152,10 +163,13 @@ export class Loop {
     const before = raw.parent === this.#base.id ? this.#base : null;
     const record = checkpointRecord(raw, shown, before);
     const { run, graph } = this.#marks;
+    const { lead } = this;
+    this.lead = null;
     // Written out: a literal that begins with a spread costs a microsecond a member.
     const made = {
       id: record.id,
-      parent: record.parent,
+      // It may begin at one of another namespace.
+      parent: lead === null || lead.ns === this.ns ? record.parent : null,
       ns: record.ns,
       step: record.step,
       source: record.source,

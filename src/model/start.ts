@@ -46,8 +46,8 @@ export function startWithin({
   const within: Within[] = [];
   for (const place of above(ns).slice(1)) {
     const id = map[place];
-    if (typeof id !== "string") return [];
-    within.push({ ns: place, id });
+    // What a node's body calls has no checkpoints in between.
+    if (typeof id === "string") within.push({ ns: place, id });
   }
   return [...within, { ns, id: checkpoint_id }];
 }

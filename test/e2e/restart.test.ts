@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { type Client, lines } from "./support/clients.ts";
 import { gated } from "./support/gate.ts";
+import { differs } from "./support/kind.ts";
 import { directory, serve } from "./support/server.ts";
 import { ALL_MODES, talking } from "./support/talk.ts";
 import { bytesOf, events, get, newThread, NOBODY, post, postJson, Reading } from "./support/wire.ts";
@@ -202,7 +203,9 @@ describe("streams over a restart", () => {
       ["custom", "going on"],
       ["updates", { hold: { log: ["held"] } }],
     ]);
-    expect(rest.at(-1)).toMatchObject({ event: "values", data: { log: ["spoke", "held", "left", "right"] } });
+    if (!differs("a step that writes nothing")) expect(rest.at(-1)?.event).toBe("values");
+    const values = rest.findLast(({ event }) => event === "values");
+    expect(values?.data).toMatchObject({ log: ["spoke", "held", "left", "right"] });
     const whole = events(await (await get(`${url}${path}/stream`)).text());
     expect(bytesOf(whole)).toBe(bytesOf(before) + bytesOf(rest));
   });

@@ -1,7 +1,8 @@
 import { Annotation, Command, interrupt, MemorySaver, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
-import { serve } from "../e2e/support/server.ts";
+import { latch } from "../e2e/support/gate.ts";
+import { directory, serve } from "../e2e/support/server.ts";
 import { served } from "./support.ts";
 
 const State = Annotation.Root({
@@ -97,12 +98,82 @@ function plain(answer: unknown): unknown {
   return { ...values, asked: asked?.map(({ value }) => value) };
 }
 
-test.each([
-  ["a graph of its own history goes on in it", true, ["b"]],
-  ["one that begins anew whenever it is called does so", false, ["a", "b"]],
-])("a run from a subgraph's checkpoint: %s, as in LangGraph.js itself", async (_, keeps, ran) => {
-  const told = await hosted(keeps);
-  expect(told).toEqual(await inProcess(keeps));
-  expect(told[2]?.[1]).toEqual(ran);
+test("a run from a subgraph's checkpoint: one of a history of its own goes on in it, as in LangGraph.js itself", async () => {
+  const told = await hosted(true);
+  expect(told).toEqual(await inProcess(true));
+  expect(told[2]?.[1]).toEqual(["b"]);
   expect(told[3]?.[0]).toMatchObject({ log: expect.arrayContaining(["b no", "post"]) as unknown });
+});
+
+test("one that begins anew whenever it is called goes on too, where LangGraph.js itself begins it anew", async () => {
+  const told = await hosted(false);
+  const itself = await inProcess(false);
+  expect(told.map(([answer]) => answer)).toEqual(itself.map(([answer]) => answer));
+  expect(itself[2]?.[1]).toEqual(["a", "b"]);
+  expect(told.map(([, ran]) => ran)).toEqual(itself.map(([, ran], i) => (i === 2 ? ["b"] : ran)));
+});
+
+/** A node whose body calls two graphs; it waits before the second, if it is told to. */
+function calling() {
+  const ran: string[] = [];
+  const reached = latch();
+  const opened = latch();
+  const called = (name: string) =>
+    new StateGraph(State)
+      .addNode("x", () => {
+        ran.push(`${name} x`);
+        return { log: [`${name} x`] };
+      })
+      .addNode("y", () => {
+        ran.push(`${name} y`);
+        return { log: [`${name} y`] };
+      })
+      .addEdge(START, "x")
+      .addEdge("x", "y")
+      .compile();
+  const [first, second] = [called("first"), called("second")];
+  const gate = { isShut: false };
+  const outer = new StateGraph(State)
+    .addNode("body", async () => {
+      const { log } = await first.invoke({ log: [] });
+      if (gate.isShut) {
+        reached.pass();
+        await opened.passed;
+      }
+      return second.invoke({ log });
+    })
+    .addEdge(START, "body")
+    .compile();
+  return { outer, gate, took: () => ran.splice(0), reached: reached.passed, open: opened.pass };
+}
+
+test("one of the graphs that a node's body calls, also when the server is started anew before it gets there", async () => {
+  const data = await directory();
+  const one = calling();
+  const before = await serve({ data, langGraphs: await served({ outer: one.outer }) });
+  const client = new Client({ apiUrl: before.url });
+  const { thread_id } = await client.threads.create();
+  const whole = await client.runs.wait(thread_id, "outer", { input: { log: [] } });
+  expect(one.took()).toEqual(["first x", "first y", "second x", "second y"]);
+  const [, root] = await client.threads.getHistory(thread_id);
+  const checkpoint_ns = `body:${root?.tasks[0]?.id}|1`;
+  const within = await client.threads.getHistory(thread_id, { checkpoint: { checkpoint_ns } as never });
+  const checkpoint = within.find(({ next }) => next.includes("y"))?.checkpoint;
+  expect(checkpoint).toBeDefined();
+  const run = { input: null, checkpoint: checkpoint as never };
+  expect(await client.runs.wait(thread_id, "outer", run)).toEqual(whole);
+  expect(one.took()).toEqual(["first x", "first y", "second y"]);
+
+  one.gate.isShut = true;
+  const { run_id } = await client.runs.create(thread_id, "outer", run);
+  await one.reached;
+  await before.close(0);
+  one.open();
+  const anew = calling();
+  const after = await serve({ data, langGraphs: await served({ outer: anew.outer }) });
+  const values = await new Client({ apiUrl: after.url }).runs.join(thread_id, run_id);
+  expect(values).toEqual(whole);
+  // What the first had come to is kept with the body's task.
+  expect(anew.took()).toEqual(["second y"]);
+  expect([...before.complaints, ...after.complaints]).toEqual([]);
 });
