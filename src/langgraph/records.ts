@@ -6,7 +6,7 @@ import type {
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
 import { blank, type ChannelChange, type NewCheckpoint, type TaskWrites } from "../model/checkpoint.ts";
-import type { PlainError } from "../model/errors.ts";
+import { plainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
@@ -161,7 +161,7 @@ export function writesRecord(
   const taken = stored.length === 0 ? null : new Set(stored.map(([, , place], i) => place ?? i));
   let finished = before.result !== undefined;
   for (const [i, [channel, value]] of writes.entries()) {
-    if (SPECIAL.has(channel)) special[channel] = value;
+    if (SPECIAL.has(channel)) special[channel] = channel === "__error__" ? asKept(value) : value;
     else {
       finished = true;
       if (taken?.has(i) === true) continue;
@@ -219,8 +219,12 @@ function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly 
 function errorOf(written: unknown): PlainError | null {
   if (written === undefined) return null;
   const { name, message } = isObject(written) ? written : { name: "Error", message: String(written) };
-  return {
-    error: typeof name === "string" ? name : "Error",
-    message: typeof message === "string" ? message : "",
-  };
+  return { error: String(name), message: String(message) };
+}
+
+/** What a task has thrown, as LangGraph writes it, and no longer than it is told. */
+function asKept(written: unknown): unknown {
+  if (!isObject(written)) return written;
+  const { error: name, message } = plainError(written);
+  return { name, message };
 }
