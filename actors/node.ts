@@ -6,7 +6,7 @@ import {
   type AnyActorRef,
   type Snapshot,
 } from "./xstate.ts";
-import { NO_CHILDREN, withChild, withoutChild, type Children } from "./children.ts";
+import { NO_CHILDREN, onlyChild, type Children } from "./children.ts";
 import type { RunInput, TaskEvent, TaskInput, TaskKind, TaskName, TaskOutput } from "./messages.ts";
 
 type TaskState = "running" | "backoff" | "stopping" | TaskKind;
@@ -93,31 +93,30 @@ export function taskMachine(
       child.start();
       child.send({ type: "BEGIN" });
     });
-    return { ...snapshot, children: { [SUBGRAPH]: child as AnyActorRef } };
+    return { ...snapshot, children: onlyChild(SUBGRAPH, child as AnyActorRef) };
   }
 
   /** Tasks of graphs that the body runs: it waits for them by itself. */
   function join(snapshot: TaskSnapshot, tasks: readonly TaskName[], { self, defer }: Scope): TaskSnapshot {
     const { thread, run, within } = snapshot.context;
-    let { children } = snapshot;
-    for (const { id, name } of tasks) {
+    const added = tasks.map(({ id, name }) => {
       const input: TaskInput = { thread, run, within, task: id, name };
-      const child = createActor(logic, { id: taskActor(id), input, parent: self as AnyActorRef });
-      children = withChild(children, taskActor(id), child as AnyActorRef);
+      const child = createActor(logic, { id: `task:${id}`, input, parent: self as AnyActorRef });
       defer(() => child.start());
-    }
-    return { ...snapshot, children } as TaskSnapshot;
+      return [id, child as AnyActorRef] as const;
+    });
+    return { ...snapshot, children: snapshot.children.with(added) } as TaskSnapshot;
   }
 
   /** What it leaves is stopped, wherever that is; what has ended does not mind. */
   function leave({ children }: TaskSnapshot, { defer, stopChild }: Scope): TaskSnapshot["children"] {
-    for (const child of Object.values(children)) defer(() => stopChild(child));
+    for (const [, child] of children) defer(() => stopChild(child));
     return NO_CHILDREN;
   }
 
   /** A task within has ended. */
   function drop(snapshot: TaskSnapshot, { task }: TaskOutput): TaskSnapshot {
-    return { ...snapshot, children: withoutChild(snapshot.children, taskActor(task)) };
+    return { ...snapshot, children: snapshot.children.without(task) };
   }
 
   const logic: TaskMachine & { readonly config: typeof taskChart } = {
@@ -146,10 +145,10 @@ export function taskMachine(
       if (value === undefined) return snapshot;
       const { context } = snapshot;
       let { children } = snapshot;
-      if (children !== NO_CHILDREN) {
-        const within = Object.values(children);
+      if (children.size > 0) {
+        const within = children;
         if (value === "stopping")
-          for (const child of within) defer(() => child.send({ type: "CANCEL", action: "interrupt" }));
+          for (const [, child] of within) defer(() => child.send({ type: "CANCEL", action: "interrupt" }));
         else children = leave(snapshot, scope);
       }
       if ("on" in taskChart.states[value]) {
@@ -163,8 +162,6 @@ export function taskMachine(
   };
   return logic;
 }
-
-const taskActor = (task: string) => `task:${task}`;
 
 const isTask = (output: unknown): output is TaskOutput =>
   typeof output === "object" && output !== null && "task" in output;

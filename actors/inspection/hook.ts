@@ -1,3 +1,4 @@
+import { NO_CHILDREN, type Children } from "../children.ts";
 import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/check.ts";
 import type { Inspector, InspectScope, ShownActor, ShownEvent } from "../../src/ports/inspector.ts";
@@ -190,10 +191,8 @@ const isActive = (actor: AnyActorRef): boolean => statusOf(actor) === "active";
 const isStopped = (actor: AnyActorRef): boolean => statusOf(actor) === "stopped";
 
 function childrenOf(actor: AnyActorRef): readonly AnyActorRef[] {
-  const { children = {} } = actor.getSnapshot() as {
-    readonly children?: { readonly [id: string]: AnyActorRef };
-  };
-  return Object.values(children);
+  const { children = NO_CHILDREN } = actor.getSnapshot() as { readonly children?: Children };
+  return children.first(Infinity);
 }
 
 function parentOf(actor: AnyActorRef): AnyActorRef | undefined {

@@ -1,3 +1,4 @@
+import { NO_CHILDREN, Children } from "../children.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { ShownEvent, ShownState, ShownValue } from "../../src/ports/inspector.ts";
@@ -10,18 +11,24 @@ interface Seen {
   readonly status: ShownState["status"];
   readonly value?: ShownValue;
   readonly context?: { readonly [name: string]: unknown };
-  readonly children?: { readonly [id: string]: unknown };
+  readonly children?: Children;
   readonly output?: object;
 }
 
 /** What an actor's snapshot shows. All of them are of our own charts: status, value, small context. */
 export function stateOf(actor: AnyActorRef, thread: string): ShownState {
-  const { status, value = status, context = {}, children = {}, output } = actor.getSnapshot() as Seen;
+  const {
+    status,
+    value = status,
+    context = {},
+    children = NO_CHILDREN,
+    output,
+  } = actor.getSnapshot() as Seen;
   return {
     status,
     value,
     context: contextOf(context, thread),
-    children: Object.keys(children).slice(0, MOST),
+    children: children.first(MOST).map(({ id }) => id),
     tags: [],
     ...(output !== undefined && { output: output as JsonObject }),
   };
@@ -29,8 +36,10 @@ export function stateOf(actor: AnyActorRef, thread: string): ShownState {
 
 function contextOf(context: { readonly [name: string]: unknown }, thread: string): JsonObject {
   const shown: { [name: string]: unknown } = {};
-  for (const [name, value] of Object.entries(context))
-    shown[name] = Array.isArray(value) ? few(value) : value;
+  for (const [name, value] of Object.entries(context)) {
+    if (value instanceof Children) shown[name] = cut([...value.names(MOST)], value.size);
+    else shown[name] = Array.isArray(value) ? few(value) : value;
+  }
   // The actor knows the name of its cell, which has the tenant in it.
   shown["thread"] = thread;
   return shown;
@@ -39,7 +48,11 @@ function contextOf(context: { readonly [name: string]: unknown }, thread: string
 /** Ids, and of tasks their names: what they were given is the graph's state. */
 function few(list: readonly unknown[]): unknown {
   const some = list.slice(0, MOST).map((item) => (typeof item === "object" ? named(item) : item));
-  return list.length <= MOST ? some : [...some, `and ${list.length - MOST} more`];
+  return cut(some, list.length);
+}
+
+function cut(some: readonly unknown[], all: number): readonly unknown[] {
+  return all <= MOST ? some : [...some, `and ${all - MOST} more`];
 }
 
 function named(item: unknown): JsonObject {

@@ -1,12 +1,15 @@
-import { NO_CHILDREN, withChild, withoutChild, type Children } from "../children.ts";
+import { NO_CHILDREN, type Children } from "../children.ts";
 import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "../xstate.ts";
 import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
 import type { TaskMachine } from "../node.ts";
 import { stronger } from "../thread/multitask.ts";
-import type { RunContext, RunEffects } from "./chart.ts";
+import type { RunContext as Charted, RunEffects } from "./chart.ts";
 
 type Working = "loading" | "planning" | "committing" | "executing" | "draining" | "closing";
 type RunValue = "pending" | { readonly running: Working } | RunOutput["status"];
+
+/** As the chart has it; the tasks that have not ended are the children. */
+type RunContext = Omit<Charted, "waiting"> & { readonly waiting: Children };
 
 export type RunSnapshot = Snapshot<RunOutput> & {
   readonly value: RunValue;
@@ -52,10 +55,10 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
         defer(() => effects.plan(context));
         break;
       case "executing":
-        return spawn(at({ running }, context, children), context.planned, [], scope);
+        return spawn(at({ running }, context, NO_CHILDREN), context.planned, scope);
       case "draining":
         defer(() => {
-          for (const id of context.waiting) children[taskActor(id)]?.send({ type: "CANCEL" });
+          for (const [, child] of children) child.send({ type: "CANCEL" });
           effects.abort(context);
           delays.grace(() => {
             // It may have ended long before.
@@ -75,47 +78,31 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
     return at({ running }, context, children);
   }
 
-  /** Starts tasks; `others` are at work already. */
-  function spawn(
-    snapshot: RunSnapshot,
-    tasks: readonly TaskName[],
-    others: readonly string[],
-    { self, defer }: Scope,
-  ): RunSnapshot {
+  /** Starts tasks, beside those that are at work already. */
+  function spawn(snapshot: RunSnapshot, tasks: readonly TaskName[], { self, defer }: Scope): RunSnapshot {
     const { thread, run, within } = snapshot.context;
-    let { children } = snapshot;
-    for (const { id, name } of tasks) {
+    const added = tasks.map(({ id, name }) => {
       const input: TaskInput = { thread, run, within, task: id, name };
-      const child = createActor(task, { id: taskActor(id), input, parent: self as AnyActorRef });
-      children = withChild(children, taskActor(id), child as AnyActorRef);
+      const child = createActor(task, { id: `task:${id}`, input, parent: self as AnyActorRef });
       defer(() => child.start());
-    }
-    const ids = tasks.map(({ id }) => id);
-    const context = changed(snapshot.context, { waiting: others.length === 0 ? ids : [...others, ...ids] });
-    return at(snapshot.value, context, children);
+      return [id, child as AnyActorRef] as const;
+    });
+    return waitingFor(snapshot, snapshot.children.with(added));
   }
 
   /** A task has ended. */
   function ended(snapshot: RunSnapshot, output: TaskOutput, scope: Scope): RunSnapshot {
-    const waiting = snapshot.context.waiting.filter((id) => id !== output.task);
-    // Its children are the tasks that it waits for.
-    const children =
-      waiting.length === 0 ? NO_CHILDREN : withoutChild(snapshot.children, taskActor(output.task));
-    const next = at(snapshot.value, snapshot.context, children);
+    const next = waitingFor(snapshot, snapshot.children.without(output.task));
     const failed = output.kind === "failed";
-    if (isIn(snapshot, "draining")) {
-      return waiting.length === 0 ? enter(next, "closing", scope, { waiting }) : stay(next, { waiting });
-    }
-    if (waiting.length === 0) return enter(next, failed ? "closing" : "planning", scope, { waiting });
-    return failed ? enter(next, "draining", scope, { waiting }) : stay(next, { waiting });
+    const last = next.children.size === 0;
+    if (isIn(snapshot, "draining")) return last ? enter(next, "closing", scope) : next;
+    if (last) return enter(next, failed ? "closing" : "planning", scope);
+    return failed ? enter(next, "draining", scope) : next;
   }
 
   function leave(snapshot: RunSnapshot, scope: Scope): RunSnapshot {
-    for (const id of snapshot.context.waiting) {
-      const child = snapshot.children[taskActor(id)];
-      if (child !== undefined) scope.defer(() => scope.stopChild(child));
-    }
-    return enter(at(snapshot.value, snapshot.context, NO_CHILDREN), "closing", scope, { waiting: [] });
+    for (const [, child] of snapshot.children) scope.defer(() => scope.stopChild(child));
+    return enter(waitingFor(snapshot, NO_CHILDREN), "closing", scope);
   }
 
   function working(snapshot: RunSnapshot, running: Working, event: Heard, scope: Scope): RunSnapshot {
@@ -126,7 +113,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
         if (event.tasks.length === 0 || context.stop !== null) return enter(snapshot, "closing", scope);
         return enter(snapshot, event.hold ? "committing" : "executing", scope, { planned: event.tasks });
       case "JOINED":
-        if (running === "executing") return spawn(snapshot, event.tasks, context.waiting, scope);
+        if (running === "executing") return spawn(snapshot, event.tasks, scope);
         if (running !== "committing") return snapshot;
         return stay(snapshot, { planned: [...context.planned, ...event.tasks] });
       case "COMMITTED":
@@ -163,12 +150,21 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
       output: undefined,
       error: undefined,
       value: "pending",
-      context: { thread, run, within, stop: null, waiting: [], planned: [], status: null, rest: "idle" },
+      context: {
+        thread,
+        run,
+        within,
+        stop: null,
+        waiting: NO_CHILDREN,
+        planned: [],
+        status: null,
+        rest: "idle",
+      },
       children: NO_CHILDREN,
     }),
     transition(snapshot, event, scope) {
       if (event.type === "xstate.stop") {
-        for (const child of Object.values(snapshot.children)) scope.defer(() => scope.stopChild(child));
+        for (const [, child] of snapshot.children) scope.defer(() => scope.stopChild(child));
         return { ...snapshot, status: "stopped", children: NO_CHILDREN } as RunSnapshot;
       }
       const { value } = snapshot;
@@ -200,14 +196,16 @@ function changed(context: RunContext, change: Partial<RunContext>): RunContext {
   };
 }
 
-const taskActor = (task: string) => `task:${task}`;
-
 function isIn({ value }: RunSnapshot, running: Working): boolean {
   return typeof value === "object" && value.running === running;
 }
 
 function stay(snapshot: RunSnapshot, change: Partial<RunContext>): RunSnapshot {
   return at(snapshot.value, changed(snapshot.context, change), snapshot.children);
+}
+
+function waitingFor({ value, context }: RunSnapshot, waiting: Children): RunSnapshot {
+  return at(value, changed(context, { waiting }), waiting);
 }
 
 function parentOf(self: unknown): AnyActorRef | undefined {

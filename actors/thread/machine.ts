@@ -1,4 +1,4 @@
-import { NO_CHILDREN, type Children } from "../children.ts";
+import { NO_CHILDREN, onlyChild, type Children } from "../children.ts";
 import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "../xstate.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunMachine } from "../run/machine.ts";
@@ -124,7 +124,7 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
   ): ThreadSnapshot {
     const { thread, active, queue, stop, rest } = snapshot.context;
     const context = { thread, active, queue, stop, rest };
-    const child = snapshot.children["run"];
+    const child = snapshot.children.get(invoke.id);
     for (const action of actions) {
       const name = nameOf(action);
       const change = changing[name]?.(context, event, paramsOf(action));
@@ -168,7 +168,7 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
       enter(state, context);
       child.start();
     });
-    return at({ pending: state }, context, { run: child as AnyActorRef });
+    return at({ pending: state }, context, onlyChild(invoke.id, child as AnyActorRef));
   }
 
   /** Written out: a literal that begins with a spread is slow to make, and all that is read of it is. */
@@ -188,7 +188,7 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
     },
     transition(snapshot, event, scope) {
       if (event.type === "xstate.stop") {
-        const child = snapshot.children["run"];
+        const child = snapshot.children.get(invoke.id);
         if (child !== undefined) scope.defer(() => scope.stopChild(child));
         return { ...snapshot, status: "stopped", children: NO_CHILDREN } as ThreadSnapshot;
       }

@@ -93,9 +93,9 @@ describe("inspection", () => {
     new Inspection().add(all, seen, [cell]);
     actor.send(admitted);
     actor.send({ type: "RUN.STARTED", run: "r" });
-    const run = () => actor.getSnapshot().children["run"] as AnyActorRef;
+    const run = () => actor.getSnapshot().children.get("run") as AnyActorRef;
     run().send({ type: "PLANNED", tasks: [{ id: "x", name: "n", input: "secret" }], hold: false });
-    const task = run().getSnapshot().children["task:x"] as AnyActorRef;
+    const task = run().getSnapshot().children.get("x") as AnyActorRef;
     task.send({ type: "DONE" });
     run().send({ type: "PLANNED", tasks: [], hold: false });
     run().send({ type: "ENDED", status: "success", rest: "success" });
@@ -149,7 +149,7 @@ describe("inspection", () => {
     actor.send(admitted);
     actor.send({ type: "RUN.STARTED", run: "r" });
     const tasks = Array.from({ length: 5_000 }, (_, i) => ({ id: `id${i}`, name: "n", input: "secret" }));
-    actor.getSnapshot().children.run.send({ type: "PLANNED", tasks, hold: false });
+    actor.getSnapshot().children.get("run").send({ type: "PLANNED", tasks, hold: false });
     expect(Math.max(...seen.map(({ length }) => length))).toBeLessThan(4_000);
     expect(seen.join()).not.toContain("secret");
   });
