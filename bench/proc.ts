@@ -25,3 +25,17 @@ export function ioOf(pid: number): IoCount {
   const field = (name: string) => Number(new RegExp(`^${name}: (\\d+)`, "m").exec(text)?.[1] ?? Number.NaN);
   return { written: field("wchar"), toDisk: field("write_bytes") };
 }
+
+export interface Resident {
+  /** Bytes that are the process's own: heaps, arenas, stacks. */
+  readonly anonymous: number;
+  /** Bytes of files that are mapped: its code, and those of LevelDB's tables that were read. The kernel takes them back when it needs room. */
+  readonly mapped: number;
+}
+
+export function residentOf(pid: number): Resident {
+  const text = readFileSync(`/proc/${pid}/status`, "latin1");
+  const field = (name: string) =>
+    1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? Number.NaN);
+  return { anonymous: field("RssAnon"), mapped: field("RssFile") };
+}

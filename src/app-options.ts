@@ -89,7 +89,7 @@ export interface App {
   /** Where clients reach it: no slash at the end. */
   readonly url: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
-  readonly storage: Pick<Storage, "stats">;
+  readonly storage: Pick<Storage, "stats" | "memory">;
   readonly system: Pick<ThreadSystem, "counts">;
   /**
    * From now on these graphs are served, and no others. Runs under way keep the definition that they began with.

@@ -36,6 +36,11 @@ const app = await createApp({
 });
 reportOver(
   app.address.port,
-  () => ({ ...ownStats(), storage: app.storage.stats(), live: app.system.counts.live }),
+  () => ({
+    ...ownStats(),
+    storage: app.storage.stats(),
+    level: app.storage.memory() ?? 0,
+    live: app.system.counts.live,
+  }),
   () => app.close(),
 );

@@ -7,6 +7,8 @@ export interface ServerStats {
   readonly cpu: number;
   readonly rss: number;
   readonly heap: number;
+  /** Bytes that V8 has taken for its heap, used or not, and for buffers outside it. */
+  readonly reserved?: number;
   /** Timers that are armed. */
   readonly timers: number;
   /** Of Heddle: what its storage has written so far. */
@@ -16,6 +18,8 @@ export interface ServerStats {
     readonly ops: number;
     readonly bytes: number;
   };
+  /** Of Heddle: bytes of LevelDB's cache and log in memory. */
+  readonly level?: number;
   /** Of Heddle: live actors. */
   readonly live?: number;
 }
@@ -23,8 +27,9 @@ export interface ServerStats {
 export function ownStats(): ServerStats {
   const { user, system } = process.cpuUsage();
   const memory = process.memoryUsage();
+  const reserved = memory.heapTotal + memory.external;
   const timers = process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
-  return { cpu: (user + system) / 1e6, rss: memory.rss, heap: memory.heapUsed, timers };
+  return { cpu: (user + system) / 1e6, rss: memory.rss, heap: memory.heapUsed, reserved, timers };
 }
 
 export function reportOver(port: number, stats: () => ServerStats, stop: () => void | Promise<void>): void {

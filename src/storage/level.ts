@@ -62,6 +62,14 @@ export class LevelKv extends AbstractKv<Db> {
     this.db = db;
   }
 
+  /** Bytes of memory that LevelDB counts of its own: its cache of blocks, and what its log holds. 0 while it is closed. */
+  memory(): number {
+    const { db } = this;
+    // What `level` is in Node.
+    if (!(db instanceof ClassicLevel) || db.status !== "open") return 0;
+    return Number(db.getProperty("leveldb.approximate-memory-usage"));
+  }
+
   #mustExist(): boolean {
     return this.#existing || this.db !== undefined;
   }

@@ -42,6 +42,8 @@ export interface Storage {
   stats(): CommitStats;
   /** Bytes that it takes on the disk; undefined where it is on none. It looks at each file. @throws when it cannot */
   size(): Promise<number | undefined>;
+  /** Bytes of memory that LevelDB's cache and log take; undefined where there is no LevelDB. */
+  memory(): number | undefined;
   /** Resolves when a write has gone through. @throws ServiceError `storage.unavailable` */
   check(): Promise<void>;
   /** Stores what has been taken, refuses what comes, and lets go of the directory. */
@@ -77,6 +79,7 @@ async function openDirectory(directory: string, deps: StorageDeps): Promise<Stor
     return {
       ...storage,
       size: () => folderSize(databaseIn(directory)),
+      memory: () => kv.memory(),
       close: async () => {
         await storage.close();
         lock.release();
@@ -114,6 +117,7 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
       crons: new KvCrons(kv, committer),
       stats: () => committer.stats,
       size: async () => undefined,
+      memory: () => undefined,
       check: () => committer.check(),
       close: async () => {
         await committer.close();

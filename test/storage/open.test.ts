@@ -180,3 +180,16 @@ test("a closed storage refuses", async () => {
     expect.objectContaining({ code: "storage.unavailable" }),
   );
 });
+
+test("what LevelDB's log and cache take grows with what is written; in memory there is neither", async () => {
+  const storage = await open();
+  const empty = storage.memory() ?? Number.NaN;
+  const writers = Array.from({ length: 200 }, (_, n) => new Writer(() => storage.journal, threadKey(n)));
+  await Promise.all(writers.map((one) => one.append()));
+  expect(storage.memory()).toBeGreaterThan(empty);
+  await storage.close();
+  expect(storage.memory()).toBe(0);
+  const forgetful = await openStorage({ kind: "memory" }, deps);
+  expect(forgetful.memory()).toBeUndefined();
+  await forgetful.close();
+});
