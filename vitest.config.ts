@@ -2,31 +2,35 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** What takes longest, and what measures this process, from the first on: whatever came last would keep all others waiting. */
-const LONGEST = [
+/** They count the memory, or the calls, of their process: there nobody else may be. */
+const MEASURED = ["test/actors/idle.test.ts", "test/actors/wide.test.ts", "test/e2e/stalled-socket.test.ts"];
+
+/**
+ * What has a process of its own, from the first on: a process that others share ends when such a file is next, and another has to
+ * load everything again. Then what takes longest: whatever came last would keep all others waiting.
+ */
+const FIRST = [
+  ...MEASURED.map((file) => file.replace(/^test\//, "")),
   "chaos/short",
   "transport/slow",
   "simulation/simulation",
   "browser/",
-  "actors/idle",
   "stream/replay",
+  "langgraph/kill",
   "storage/contracts",
   "config/",
   "e2e/webhooks",
 ];
 
-class LongestFirst extends BaseSequencer {
+class InOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification): number => {
-      const at = LONGEST.findIndex((part) => moduleId.includes(`/test/${part}`));
-      return at < 0 ? LONGEST.length : at;
+      const at = FIRST.findIndex((part) => moduleId.includes(`/test/${part}`));
+      return at < 0 ? FIRST.length : at;
     };
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
 }
-
-/** They count the memory, or the calls, of their process: there nobody else may be. */
-const MEASURED = ["test/actors/idle.test.ts", "test/actors/wide.test.ts", "test/e2e/stalled-socket.test.ts"];
 
 const shared = {
   // Long enough for a machine that is busy with something else: only what hangs is to be cut off.
@@ -39,7 +43,7 @@ export default defineConfig({
   test: {
     // Many wait for processes that they have started.
     maxWorkers: availableParallelism() + 1,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: InOrder },
     projects: [
       {
         test: {

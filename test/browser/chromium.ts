@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { onTestFinished } from "vitest";
-import { directory } from "../e2e/support/server.ts";
 
 /** Debian's. */
 const EXECUTABLE = "/usr/bin/chromium";
@@ -14,9 +13,11 @@ export const isMissing = !existsSync(EXECUTABLE) && process.env["CI"] !== "true"
 /** A name that anyone could own, turned to point to this machine. */
 export const EVIL = "evil.test";
 
-/** A real browser, with nothing in it, for one test. */
-export async function browser(): Promise<BrowserContext> {
-  const context = await chromium.launchPersistentContext(await directory(), {
+let running: Promise<Browser> | undefined;
+
+/** Started once for all chapters that one process tries: a start takes longer than most of them. It ends with the process. */
+function started(): Promise<Browser> {
+  running ??= chromium.launch({
     executablePath: EXECUTABLE,
     headless: true,
     args: [
@@ -29,10 +30,17 @@ export async function browser(): Promise<BrowserContext> {
       "--disable-component-update",
       "--disable-sync",
       // New browsers guard this machine by themselves: here nobody is to do that but the server.
-      "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests",
+      // Nor are processes to be kept ready for pages that no test opens.
+      "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests,SpareRendererForSitePerProcess",
       `--host-resolver-rules=MAP ${EVIL} 127.0.0.1`,
     ],
   });
+  return running;
+}
+
+/** A real browser's window with a profile of its own, with nothing in it, for one test. */
+export async function browser(): Promise<BrowserContext> {
+  const context = await (await started()).newContext();
   onTestFinished(() => context.close());
   return context;
 }

@@ -6,7 +6,9 @@ import { browser, EVIL, isMissing, pageOf, reboundPage } from "./chromium.ts";
 
 /** Nobody's thread, unless a page makes it. */
 const MADE = "00000000-0000-4000-8000-00000000abcd";
-const INPUT = '{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"hi"}]}}';
+/** It waits for its turn: whichever of several tries comes first, the others are not refused for it. */
+const INPUT =
+  '{"assistant_id":"agent","multitask_strategy":"enqueue","input":{"messages":[{"role":"user","content":"hi"}]}}';
 
 /** What a page can do with an address, as plain text for the browser: `read`, `start` and `socket`, each true or false. */
 const PAGE = `({
