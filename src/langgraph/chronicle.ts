@@ -3,21 +3,21 @@ import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
 import { Left, type Place } from "./left.ts";
-import { type CheckpointPayload, isInterrupted, Loop, type Marks, pathOf, PUSH, shownState } from "./loop.ts";
+import {
+  type CheckpointPayload,
+  isInterrupted,
+  isState,
+  Loop,
+  type Marks,
+  pathOf,
+  PUSH,
+  shownState,
+} from "./loop.ts";
 import type { RawCheckpoint, RawWrites } from "./raw.ts";
 import { isSame, show } from "./show.ts";
+import { Sites } from "./sites.ts";
 import type { Tokens } from "./tokens.ts";
-
-/** A task, as far as it is known. */
-export interface Site {
-  readonly id: string;
-  readonly name: string;
-  readonly ns: string;
-  readonly checkpoint: string;
-  readonly triggers: readonly string[];
-  readonly path: readonly (string | number)[];
-  readonly sent?: { readonly value: unknown };
-}
+import { withoutKeys } from "./untracked.ts";
 
 interface TaskPayload {
   readonly id: string;
@@ -38,6 +38,8 @@ interface Parts {
   readonly input: JsonObject | null;
   readonly tokens: Tokens;
   now(): number;
+  /** Keys of the state of the graph at a namespace that are not to be seen. */
+  hidden(ns: string): ReadonlySet<string>;
   /** A task has ended, and all that there is to be told of it is told. */
   ended(task: string): void;
 }
@@ -45,11 +47,13 @@ interface Parts {
 /** What a run has done, in its order: made of what LangGraph tells, kept until it is handed over. */
 export class Chronicle {
   readonly left = new Left();
-  readonly tasks = new Map<string, Site>();
+  readonly tasks = new Sites();
   checkpoints: NewCheckpoint[] = [];
   emissions: Emission[] = [];
   /** The root graph has gone on since a step was handed over. */
   moved = false;
+  /** One that has shown its state, and has no checkpoint. */
+  #shown: Loop | null = null;
   readonly #parts: Parts;
   readonly #loops = new Map<string, Loop>();
   /** Where namespaces stood before this attempt, as far as they were read. */
@@ -80,7 +84,7 @@ export class Chronicle {
     const known = this.#loops.get(ns);
     if (known !== undefined) return known;
     const at = ns === "" ? this.#parts.position : (this.#read.get(ns) ?? null);
-    const loop = new Loop(ns, at, this.#parts.marks);
+    const loop = new Loop(ns, at, this.#parts.marks, this.#parts.hidden(ns));
     this.#loops.set(ns, loop);
     return loop;
   }
@@ -107,29 +111,30 @@ export class Chronicle {
     this.left.take(raw, this.tasks.get(raw.task)?.name);
   }
 
-  chunk(path: readonly string[], mode: string, payload: unknown): void {
+  chunk(path: readonly string[], mode: string, told: unknown): void {
     const ns = path.join("|");
+    if (mode === "messages") return this.#parts.tokens.take(path, told as Parameters<Tokens["take"]>[1]);
+    const loop = this.loop(ns);
+    if (mode !== "checkpoints") this.#unkept();
+    const payload = withoutKeys(mode, told, loop.hidden);
     switch (mode) {
       case "values": {
-        const loop = this.loop(ns);
         this.#between(loop);
         if (isInterrupted(payload)) this.#pause(loop, payload.__interrupt__);
         else loop.values = shownState(payload);
+        if (loop.id === null) this.#shown = loop;
         return;
       }
       case "updates":
-        return this.#update(this.loop(ns), payload as JsonObject);
+        return this.#update(loop, payload as JsonObject);
       case "checkpoints":
-        return this.#checkpoint(this.loop(ns), payload as CheckpointPayload);
+        return this.#checkpoint(loop, payload as CheckpointPayload);
       case "tasks":
-        if ("triggers" in (payload as object)) this.#taskStarts(this.loop(ns), payload as TaskPayload);
-        else this.#taskEnds(this.loop(ns), payload as ResultPayload);
+        if ("triggers" in (payload as object)) this.#taskStarts(loop, payload as TaskPayload);
+        else this.#taskEnds(loop, payload as ResultPayload);
         return;
       case "custom":
         this.emissions.push({ fact: { t: "custom", ns, data: show(payload) } });
-        return;
-      case "messages":
-        this.#parts.tokens.take(path, payload as Parameters<Tokens["take"]>[1]);
     }
   }
 
@@ -150,6 +155,15 @@ export class Chronicle {
     if (ns === "") this.moved = true;
     if (made !== undefined) this.checkpoints.push(made);
     if (emission !== undefined) this.emissions.push(emission);
+  }
+
+  /** Of a graph that keeps no checkpoints, nothing is to be waited for. */
+  #unkept(): void {
+    const loop = this.#shown;
+    this.#shown = null;
+    if (loop === null || loop.id !== null) return;
+    for (const raw of this.#raws.values()) if (raw.ns === loop.ns) return;
+    this.#between(loop);
   }
 
   /** The state was shown, and no checkpoint told of. */
@@ -229,13 +243,17 @@ export class Chronicle {
       loop.update = undefined;
       loop.returned(name, update);
       if (left?.result !== undefined) this.left.keep({ ...left, result: { ...left.result, value: update } });
-      for (const fact of this.#parts.tokens.completed(ns, update, () => this.#metaOf(id)))
+      for (const fact of this.#parts.tokens.completed(ns, update, () => this.#metaOf(loop, id)))
         this.emissions.push({ fact });
       const { at } = told;
       const fact = { t: "result", id, name, ns, checkpoint, at, interrupts, update } as const;
       this.emissions.push({ fact: isSame(shown, update) ? fact : { ...fact, written: shown } });
     }
     this.#parts.ended(id);
+  }
+
+  #metaOf({ head }: Loop, task: string): JsonObject {
+    return this.tasks.metaOf(task, (head?.step ?? -1) + 1);
   }
 
   // --- what it comes to ---
@@ -249,13 +267,6 @@ export class Chronicle {
     return { ns, checkpoint, task, name };
   }
 
-  /** Does the task belong to a graph within this one's body? */
-  isWithin(task: string, outer: string): boolean {
-    const { ns } = this.place(task);
-    const own = this.#nsOf(outer);
-    return ns === own || ns.startsWith(`${own}|`);
-  }
-
   /** The questions that the root graph waits at, by task. */
   waiting(): Interrupts {
     const { next, id } = this.root;
@@ -267,30 +278,4 @@ export class Chronicle {
     }
     return all;
   }
-
-  #nsOf(task: string): string {
-    const { ns, name } = this.place(task);
-    return `${ns === "" ? "" : `${ns}|`}${name}:${task}`;
-  }
-
-  #metaOf(task: string): JsonObject {
-    const { name, ns, triggers, path } = this.tasks.get(task) ?? { name: "", ns: "", triggers: [], path: [] };
-    const own = this.#nsOf(task);
-    const step = (this.loop(ns).head?.step ?? -1) + 1;
-    return {
-      langgraph_step: step,
-      langgraph_node: name,
-      langgraph_triggers: triggers,
-      langgraph_path: path,
-      langgraph_checkpoint_ns: own,
-      checkpoint_ns: own,
-    };
-  }
-}
-
-/** Is what a task is given the state, and nothing else? */
-function isState(given: unknown, state: JsonObject): boolean {
-  if (!isObject(given)) return false;
-  const keys = Object.keys(given);
-  return keys.length === Object.keys(state).length && keys.every((key) => given[key] === state[key]);
 }

@@ -20,13 +20,14 @@ import { runMetadata } from "../graph/run-metadata.ts";
 import type { Called } from "./called.ts";
 import { Chronicle } from "./chronicle.ts";
 import { Ear, type Heard } from "./ear.ts";
-import { callOf, plannedOf, settledAs, stepOf } from "./handing.ts";
+import { asThrown, callOf, plannedOf, settledAs, stepOf } from "./handing.ts";
 import { pendingIds, wantsMessages } from "./input.ts";
 import { Leading } from "./leading.ts";
 import type { LoadedLangGraph } from "./loaded.ts";
 import type { Loop } from "./loop.ts";
 import { inOneTurn } from "./show.ts";
 import { Tokens } from "./tokens.ts";
+import { untrackedIn } from "./untracked.ts";
 
 /** Runs the graph from its start to its end, and tells the execution all that happens. Never rejects. */
 export type Drive = (execution: HostedExecution, signal: AbortSignal) => Promise<void>;
@@ -73,13 +74,13 @@ export class HostedExecution implements Execution {
     this.#stage = stage;
     this.#drive = drive;
     this.ear = new Ear(stage, position, (heard) => this.#takeIn(heard));
-    const { input } = run.kwargs;
     this.#chronicle = new Chronicle({
       position,
       marks: { run: run.run_id, metadata: runMetadata(run), graph: hosted.hash },
-      input: isObject(input) ? input : null,
+      input: isObject(run.kwargs.input) ? run.kwargs.input : null,
       tokens: new Tokens(hosted.library, (fact) => this.#emit(fact), wantsMessages(run)),
       now: () => source.now(),
+      hidden: (ns) => untrackedIn(hosted.graph, ns),
       ended: (task) => this.#taskEnded(task),
     });
     this.#leading = new Leading(run, position, stage, this.#chronicle);
@@ -115,14 +116,13 @@ export class HostedExecution implements Execution {
     const places = from === undefined ? undefined : await this.#leading.into(called, from);
     // LangGraph's own signal reaches the root's nodes; those within have to be told on their own.
     const outcome = await called.start({ signal: called.ns === "" ? undefined : io.signal, places });
-    const { thrown } = called;
-    if (outcome.kind === "failed" && thrown !== null && !io.signal.aborted) failed(thrown.error);
+    if (outcome.kind === "failed" && called.thrown && !io.signal.aborted) failed(called.thrown.error);
     return outcome;
   }
 
-  settle(task: string): Promise<Settled> {
+  settle(task: string, outcome: TaskOutcome): Promise<Settled> {
     return new Promise((resolve) => {
-      if (this.#ended === null) this.#settling.set(task, resolve);
+      if (this.#ended === null) this.#settling.set(task, (settled) => resolve(asThrown(settled, outcome)));
       else resolve(settledAs(this.#chronicle, task, null));
     });
   }
@@ -215,7 +215,8 @@ export class HostedExecution implements Execution {
   #taskEnded(task: string): void {
     // What runs within it has ended, or was left.
     for (const inner of this.#settling.keys())
-      if (this.#chronicle.isWithin(inner, task)) this.#settle(inner, settledAs(this.#chronicle, inner, null));
+      if (this.#chronicle.tasks.isWithin(inner, task))
+        this.#settle(inner, settledAs(this.#chronicle, inner, null));
     this.#tell([], this.#atWork.has(task));
     this.#settle(task, settledAs(this.#chronicle, task, null));
   }

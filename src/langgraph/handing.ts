@@ -1,7 +1,7 @@
 import { blank, type PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { RunRecord } from "../model/run.ts";
-import type { NodeCall, Plan, Settled, Step } from "../ports/engine.ts";
+import type { NodeCall, Plan, Settled, Step, TaskOutcome } from "../ports/engine.ts";
 import type { Stage } from "../ports/stage.ts";
 import type { Called } from "./called.ts";
 import type { Chronicle } from "./chronicle.ts";
@@ -55,6 +55,15 @@ export function settledAs(chronicle: Chronicle, task: string, failure: PlainErro
   if (writes.interrupts.length > 0) return { kind: "interrupted", ...settled };
   const error = writes.error ?? failure;
   return error === null ? { kind: "done", ...settled } : { kind: "failed", ...settled, error };
+}
+
+/**
+ * LangGraph stops an entrypoint as soon as one of its tasks has failed, and stores of it that it was stopped; what its body
+ * threw is why the run fails.
+ */
+export function asThrown(settled: Settled, outcome: TaskOutcome): Settled {
+  const isStopped = settled.kind === "failed" && settled.error?.error === "AbortError";
+  return isStopped && outcome.kind === "failed" ? { ...settled, error: outcome.error } : settled;
 }
 
 /** All that has not been handed over, as the root graph's step; what is of graphs within goes ahead of it. */

@@ -34,6 +34,8 @@ type Planned = { -readonly [K in keyof PlannedTask]: PlannedTask[K] };
 export class Loop {
   readonly ns: string;
   readonly #marks: Marks;
+  /** Keys of its state that are not to be seen. */
+  readonly hidden: ReadonlySet<string>;
   /** Where it stands. */
   id: string | null;
   head: CheckpointHead | null;
@@ -56,8 +58,9 @@ export class Loop {
   /** The last checkpoint that is stored: what the next one changes. */
   #base: Before & { readonly id: string | null };
 
-  constructor(ns: string, position: Position | null, marks: Marks) {
+  constructor(ns: string, position: Position | null, marks: Marks, hidden: ReadonlySet<string>) {
     this.ns = ns;
+    this.hidden = hidden;
     this.#marks = marks;
     this.head = position?.head ?? null;
     this.id = this.head?.id ?? null;
@@ -126,11 +129,12 @@ export class Loop {
   between(): Emission | undefined {
     const { values, id, ns, head } = this;
     this.values = undefined;
-    if (values === undefined || id === null) return undefined;
+    if (values === undefined) return undefined;
     const step = head?.step ?? 0;
     const fact = {
       t: "checkpoint",
-      id,
+      // A graph within may have been compiled to keep none.
+      id: id ?? "",
       ns,
       step,
       input: false,
@@ -235,4 +239,11 @@ export const isInterrupted = (payload: unknown): payload is { readonly __interru
 export function shownState(values: unknown): JsonObject {
   const shown = show(values ?? {});
   return isObject(shown) ? shown : { __end__: shown };
+}
+
+/** Is what a task is given the state, and nothing else? */
+export function isState(given: unknown, state: JsonObject): boolean {
+  if (!isObject(given)) return false;
+  const keys = Object.keys(given);
+  return keys.length === Object.keys(state).length && keys.every((key) => given[key] === state[key]);
 }

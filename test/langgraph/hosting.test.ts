@@ -7,11 +7,14 @@ import {
   MemorySaver,
   START,
   StateGraph,
+  StateSchema,
   task,
+  UntrackedValue,
   type LangGraphRunnableConfig,
 } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test, vi } from "vitest";
+import { z } from "zod";
 import type { AppOptions } from "../../src/app.ts";
 import { silent } from "../../src/log.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
@@ -227,6 +230,33 @@ test("a subgraph that is called in a node's body, and leaves for the graph above
     .compile();
   const { wait } = await hosting(graph);
   expect(await wait({ input: { go: "" } })).toMatchObject({ log: ["called", "left", "target"] });
+});
+
+test("what is never stored is not told either, and the next node finds it", async () => {
+  const Own = new StateSchema({ log: z.array(z.string()).default([]), live: new UntrackedValue() });
+  const seen: unknown[] = [];
+  const note = ({ live }: { readonly live?: unknown }) => {
+    seen.push(live);
+    return {};
+  };
+  const inner = new StateGraph(Own).addNode("c", note).addEdge(START, "c").compile();
+  const graph = new StateGraph(Own)
+    .addNode("a", () => ({ log: ["a"], live: { secret: "hush" } }))
+    .addNode("b", note)
+    .addNode("sub", inner)
+    .addEdge(START, "a")
+    .addEdge("a", "b")
+    .addEdge("b", "sub")
+    .compile();
+  const { client, thread_id } = await hosting(graph);
+  const streamMode = ["values", "updates", "debug", "tasks", "checkpoints"] as const;
+  const payload = { input: { log: [] }, streamMode: [...streamMode], streamSubgraphs: true };
+  const told: unknown[] = [];
+  for await (const event of client.runs.stream(thread_id, "g", payload)) told.push(event);
+  expect(seen).toEqual([{ secret: "hush" }, { secret: "hush" }]);
+  told.push(await client.threads.get(thread_id), await client.threads.getHistory(thread_id));
+  expect(JSON.stringify(told)).toContain('"log":["a"]');
+  expect(JSON.stringify(told)).not.toContain("hush");
 });
 
 const deps = {

@@ -64,11 +64,12 @@ function checkpoint({ values: state, metadata, next, tasks }: Loose): unknown {
   return { values: values(state), source, step, parents: parents ?? {}, next, tasks: planned };
 }
 
-function task({ id, name, input, triggers, result, interrupts }: Loose): unknown {
+function task({ id, name, input, triggers, result, error, interrupts }: Loose): unknown {
   const asked = (interrupts as Loose[]).map(question);
   if (triggers !== undefined) return { id, name, input: values(input), triggers, asked };
-  // A task that asks has returned nothing: LangGraph says so by an empty object.
-  return { id, name, result: asked.length > 0 ? {} : values(result), asked };
+  // A task that asks, or fails, has returned nothing: LangGraph says so by an empty object.
+  const nothing = asked.length > 0 || error !== undefined || result === undefined;
+  return { id, name, result: nothing ? {} : values(result), asked };
 }
 
 function message([chunk, meta]: readonly [Loose, Loose]): unknown {

@@ -1,0 +1,45 @@
+import type { JsonObject } from "../model/json.ts";
+import { taskNs } from "../graph/interrupts.ts";
+
+/** A task, as far as it is known. */
+export interface Site {
+  readonly id: string;
+  readonly name: string;
+  readonly ns: string;
+  readonly checkpoint: string;
+  readonly triggers: readonly string[];
+  readonly path: readonly (string | number)[];
+  readonly sent?: { readonly value: unknown };
+}
+
+const UNKNOWN = { name: "", ns: "", checkpoint: null, triggers: [], path: [] };
+
+/** The tasks of a run, by id. */
+export class Sites extends Map<string, Site> {
+  /** The namespace of what runs within the task's body. */
+  nsOf(task: string): string {
+    const { ns, name } = this.get(task) ?? UNKNOWN;
+    return taskNs(ns, name, task);
+  }
+
+  /** Does the task belong to a graph within this one's body? */
+  isWithin(task: string, outer: string): boolean {
+    const { ns } = this.get(task) ?? UNKNOWN;
+    const own = this.nsOf(outer);
+    return ns === own || ns.startsWith(`${own}|`);
+  }
+
+  /** What events of its messages say of it. */
+  metaOf(task: string, step: number): JsonObject {
+    const { name, triggers, path } = this.get(task) ?? UNKNOWN;
+    const own = this.nsOf(task);
+    return {
+      langgraph_step: step,
+      langgraph_node: name,
+      langgraph_triggers: triggers,
+      langgraph_path: path,
+      langgraph_checkpoint_ns: own,
+      checkpoint_ns: own,
+    };
+  }
+}

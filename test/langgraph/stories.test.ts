@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { type Graph, hosted, inProcess } from "./driving.ts";
+import { numbered } from "./normal.ts";
+import { flowStories } from "./stories/flow.ts";
+import { functionalStories } from "./stories/functional.ts";
+import { stateStories } from "./stories/state.ts";
+import { withinStories } from "./stories/within.ts";
+
+const stories = { ...functionalStories, ...flowStories, ...withinStories, ...stateStories };
+
+test.each(Object.entries(stories))("as in process: %s", async (_, { make, deeds, but = (seen) => seen }) => {
+  const graph = make as () => Graph;
+  const [here, there] = [but(await inProcess(graph, deeds)), but(await hosted(graph, deeds))];
+  expect(numbered(there)).toEqual(numbered(here));
+});

@@ -1,0 +1,38 @@
+import { Annotation, type LangGraphRunnableConfig, START, StateGraph } from "@langchain/langgraph";
+import type { Deed, Seen } from "../driving.ts";
+
+export interface Story {
+  readonly make: () => unknown;
+  readonly deeds: readonly Deed[];
+  /** What is not the same, and why. */
+  readonly but?: (seen: Seen) => unknown;
+}
+
+/** By what they tell. */
+export type Stories = Readonly<Record<string, Story>>;
+
+export type Config = LangGraphRunnableConfig;
+
+export const Log = Annotation.Root({
+  log: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
+  last: Annotation<unknown>,
+});
+
+export const say = (text: string) => () => ({ log: [text] });
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export const sub = (name: string) =>
+  new StateGraph(Log)
+    .addNode("x", say(`${name} x`))
+    .addNode("y", say(`${name} y`))
+    .addEdge(START, "x")
+    .addEdge("x", "y")
+    .compile();
+
+/** LangGraph shows an older state with what a later command has written to it; here it stays as it was. */
+export const exceptHistory = ({ streams, state }: Seen): unknown => ({ streams, state });
+
+/** Tasks of a graph without checkpoints: which step they are of is told by those. */
+export const exceptSteps = (seen: Seen): unknown =>
+  JSON.parse(JSON.stringify(seen, (key, value: unknown) => (key === "step" ? 0 : value)));
