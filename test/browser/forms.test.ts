@@ -171,4 +171,36 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     expect(await state()).toMatchObject({ pieces: 5, weight: 10, place: { street: "Elm", number: 8 } });
     expect(wrong).toEqual([]);
   });
+
+  test("of a run's options keep what is no JSON object, name it, and send nothing before it is one", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/new?graph=order`);
+    const start = page.getByRole("button", { name: "Start", exact: true });
+    const options = page.getByRole("button", { name: "Options" });
+    const config = page.getByLabel("Config, as JSON");
+    const dialog = page.getByRole("dialog");
+    const close = dialog.getByRole("button", { name: "Close" });
+    await page.getByLabel("pieces").fill("2");
+    for (const bad of ['{"tags": [', "[1]"]) {
+      await options.click();
+      await config.fill(bad);
+      await dialog
+        .getByRole("alert")
+        .getByText(/^No JSON/)
+        .waitFor();
+      await close.click();
+      await start.click();
+      await page.getByText("In the options, config is no JSON object.").waitFor();
+    }
+    await options.click();
+    expect(await config.inputValue()).toBe("[1]");
+    await config.fill('{"tags": ["a"]}');
+    await close.click();
+    await start.click();
+    await page.waitForSelector('.state:has-text("number number")');
+    const id = page.url().split("/").at(-1);
+    const [run] = (await (await get(`${url}/threads/${id}/runs`)).json()) as { kwargs: unknown }[];
+    expect(run?.kwargs).toMatchObject({ config: { tags: ["a"] } });
+    expect(wrong).toEqual([]);
+  });
 });

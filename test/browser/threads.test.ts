@@ -82,7 +82,7 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     expect(wrong).toEqual([]);
   });
 
-  test("their statuses change as they do; one that is deleted is gone", async () => {
+  test("their statuses change as they do; what is looked for is so after a reload, too; one that is deleted is gone", async () => {
     const { url } = await serve();
     const thread = await newThread(url);
     const other = await newThread(url);
@@ -96,7 +96,13 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await page.waitForSelector(`.row[aria-posinset="1"] a.thread.interrupted[href="#/threads/${thread}"]`);
     await page.selectOption('[aria-label="Status"]', "interrupted");
     await expect.poll(() => names(page)).toEqual(["approval"]);
+    await page.reload();
+    await expect.poll(() => names(page)).toEqual(["approval"]);
+    expect(await page.inputValue('[aria-label="Status"]')).toBe("interrupted");
     await page.selectOption('[aria-label="Status"]', "");
+    // By when they were made: a run changes nothing in that.
+    await page.selectOption('[aria-label="Order"]', "oldest");
+    await expect.poll(() => names(page)).toEqual(["approval", "no run yet"]);
     await page.click(`a.thread[href="#/threads/${other}"]`);
     await page.click('.head button:has-text("Delete")');
     await page.click('dialog button:has-text("Delete it")');

@@ -30,8 +30,8 @@ export async function searchThreads(
   limit: number,
   signal?: AbortSignal,
 ): Promise<ThreadPage> {
-  const sort_order = order === "latest" ? "desc" : "asc";
-  const body = { ...filter, offset, limit, sort_by: "updated_at", sort_order, select: ROW };
+  const [sort_by, sort_order] = order === "latest" ? ["updated_at", "desc"] : ["created_at", "asc"];
+  const body = { ...filter, offset, limit, sort_by, sort_order, select: ROW };
   const response = await ask("threads/search", { body, ...(signal !== undefined && { signal }) });
   const rows = (await response.json()) as readonly ThreadRow[];
   const total = Number(response.headers.get("x-pagination-total") ?? offset + rows.length);

@@ -15,8 +15,8 @@ const LONGEST = 10_000;
 const COUNT_EVERY = 5_000;
 
 /**
- * The threads that match, by the time of their last change, however many: only the pages that are looked at are read, and those again and
- * again.
+ * The threads that match, the latest change or the oldest thread first, however many: only the pages that are looked at are read, and
+ * those again and again.
  */
 export class ThreadList {
   readonly total = signal<number | null>(null);

@@ -3,8 +3,10 @@ import { useId, useState } from "preact/hooks";
 interface JsonFieldProps {
   readonly id: string;
   readonly value: unknown;
-  /** Undefined, too, while the text is none. */
-  readonly onChange: (value: unknown) => void;
+  /** What was written here before, where that is not what `value` says. */
+  readonly written?: string | undefined;
+  /** The value is undefined, too, while the text is none. */
+  readonly onChange: (value: unknown, text: string) => void;
   readonly placeholder?: string;
   readonly rows?: number;
   readonly label?: string;
@@ -23,6 +25,7 @@ interface JsonFieldProps {
 export function JsonField({
   id,
   value,
+  written,
   onChange,
   placeholder = "",
   rows = 1,
@@ -32,7 +35,7 @@ export function JsonField({
   isQuiet = false,
   ...shared
 }: JsonFieldProps) {
-  const [text, setText] = useState(() => textOf(value, isStrict));
+  const [text, setText] = useState(() => written ?? textOf(value, isStrict));
   const [wrong, setWrong] = useState<string | null>(null);
   const told = useId();
   const isTold = wrong !== null && !isQuiet;
@@ -53,7 +56,7 @@ export function JsonField({
           setText(currentTarget.value);
           const found = parsed(currentTarget.value, isStrict);
           setWrong(found.wrong);
-          onChange(found.value);
+          onChange(found.value, currentTarget.value);
           onWrong?.(found.wrong);
         }}
       />

@@ -7,25 +7,26 @@ import { Empty, Failure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
 import { Age, shortId } from "../parts/status.tsx";
 import { asText } from "../parts/words.ts";
+import { remember, remembered, type Search } from "./remembered.ts";
 import { Rows } from "./rows.tsx";
 import { filterOf, strayOf } from "./search.ts";
 
-/** All threads as they are now, the latest or the oldest change first. */
+/** All threads as they are now, the latest change or the oldest thread first. */
 export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }) {
   const list = useMemo(() => new ThreadList(), []);
   useEffect(() => () => list.close(), []);
-  const [text, setText] = useState("");
-  const [status, setStatus] = useState<ThreadStatus | "">("");
-  const [graph, setGraph] = useState("");
-  const [order, setOrder] = useState<Order>("latest");
+  const [{ text, status, graph, order }, setWanted] = useState(remembered);
+  const want = (change: Partial<Search>) => setWanted((before) => ({ ...before, ...change }));
   const assistants = useResource(listAssistants, []);
-  const graphs = [...new Set((assistants.value ?? []).map(({ graph_id }) => graph_id))].toSorted();
+  const known = (assistants.value ?? []).map(({ graph_id }) => graph_id);
+  const graphs = [...new Set(graph === "" ? known : [...known, graph])].toSorted();
   const filter = filterOf({ text, status, graph });
   const stray = strayOf(text);
   useEffect(() => {
+    remember({ text, status, graph, order });
     const timer = setTimeout(() => list.filter(filter, order), 150);
     return () => clearTimeout(timer);
-  }, [JSON.stringify(filter), order]);
+  }, [text, status, graph, order]);
   const total = list.total.value;
   const isFiltered = Object.keys(filter).length > 0;
   return (
@@ -36,7 +37,7 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
           <select
             aria-label="Order"
             value={order}
-            onChange={({ currentTarget }) => setOrder(currentTarget.value as Order)}
+            onChange={({ currentTarget }) => want({ order: currentTarget.value as Order })}
           >
             <option value="latest">latest first</option>
             <option value="oldest">oldest first</option>
@@ -57,7 +58,7 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
             aria-label="Search threads: an id, or name=value of their metadata"
             placeholder="id, or name=value of metadata"
             value={text}
-            onInput={({ currentTarget }) => setText(currentTarget.value)}
+            onInput={({ currentTarget }) => want({ text: currentTarget.value })}
           />
           <p class="dim stray" role="status">
             {stray.length > 0 && `“${stray.join(" ")}” is left out: it is neither a whole id nor name=value.`}
@@ -66,7 +67,7 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
             <select
               aria-label="Status"
               value={status}
-              onChange={({ currentTarget }) => setStatus(currentTarget.value as ThreadStatus | "")}
+              onChange={({ currentTarget }) => want({ status: currentTarget.value as ThreadStatus | "" })}
             >
               <option value="">any status</option>
               {THREAD_STATUSES.map((one) => (
@@ -78,7 +79,7 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
             <select
               aria-label="Graph"
               value={graph}
-              onChange={({ currentTarget }) => setGraph(currentTarget.value)}
+              onChange={({ currentTarget }) => want({ graph: currentTarget.value })}
             >
               <option value="">any graph</option>
               {graphs.map((one) => (

@@ -9,7 +9,7 @@ import { JsonField } from "../parts/json-field.tsx";
 import { useResource } from "../parts/resource.ts";
 import { faultsOf } from "../parts/schema.ts";
 import { CopyCode } from "./code.tsx";
-import { optionsOf, RunOptions, type RunSettings } from "./run-options.tsx";
+import { optionsOf, RunOptions, type RunSettings, wrongWith } from "./run-options.tsx";
 
 interface RunFormProps {
   readonly assistants: readonly Assistant[];
@@ -72,6 +72,8 @@ export function RunForm({
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
       return;
     }
+    const unread = wrongWith(settings);
+    if (unread !== undefined) return tell(`In the options, ${unread}.`, true);
     const [wrong] = faultsOf(schemas.value?.context_schema ?? {}, settings.context);
     if (wrong !== undefined) return tell(`In the options, ${wrong.at} ${wrong.text}.`, true);
     setSending(true);

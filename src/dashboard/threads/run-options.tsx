@@ -12,6 +12,16 @@ export interface RunSettings {
   readonly config?: Json;
   readonly context?: Json;
   readonly checkpoint?: string;
+  /** What is written for them that is no JSON object: with it nothing is sent. */
+  readonly unread?: Readonly<Partial<Record<Name, string>>>;
+}
+
+type Name = "config" | "context";
+
+/** Why these settings cannot be sent; undefined: they can. */
+export function wrongWith({ unread = {} }: RunSettings): string | undefined {
+  const [name] = Object.keys(unread);
+  return name === undefined ? undefined : `${name} is no JSON object`;
 }
 
 const namesOf = (text: string | undefined): readonly string[] | "*" | undefined => {
@@ -93,7 +103,8 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
                 label="Context, as JSON"
                 id={`${id}-context`}
                 value={settings.context}
-                onChange={(context) => onChange(put(settings, "context", context))}
+                unread={settings.unread?.context}
+                onChange={(context, unread) => onChange(put(settings, "context", context, unread))}
               />
             ) : (
               <fieldset>
@@ -110,7 +121,8 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
               label="Config, as JSON"
               id={`${id}-config`}
               value={settings.config}
-              onChange={(config) => onChange(put(settings, "config", config))}
+              unread={settings.unread?.config}
+              onChange={(config, unread) => onChange(put(settings, "config", config, unread))}
             />
           </div>
         </Dialog>
@@ -119,30 +131,49 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
   );
 }
 
-function put(settings: RunSettings, name: "config" | "context", value: Json | undefined): RunSettings {
-  const { [name]: _, ...rest } = settings;
-  return value === undefined || Object.keys(value).length === 0 ? rest : { ...rest, [name]: value };
+function put(settings: RunSettings, name: Name, value: Json | undefined, text?: string): RunSettings {
+  const { [name]: _, unread: { [name]: __, ...others } = {}, ...rest } = settings;
+  return {
+    ...rest,
+    ...(value !== undefined && Object.keys(value).length > 0 && { [name]: value }),
+    unread: text === undefined ? others : { ...others, [name]: text },
+  };
 }
 
 interface SettingProps {
   readonly label: string;
   readonly id: string;
   readonly value: Json | undefined;
-  readonly onChange: (value: Json | undefined) => void;
+  readonly unread: string | undefined;
+  /** An object, nothing, or a text that is neither. */
+  readonly onChange: (value: Json | undefined, unread?: string) => void;
 }
 
-function Setting({ label, id, value, onChange }: SettingProps) {
+function Setting({ label, id, value, unread, onChange }: SettingProps) {
+  const [why, setWhy] = useState<string | null>(null);
   return (
     <div class="field">
       <label for={id}>{label}</label>
       <JsonField
         id={id}
         value={value}
+        written={unread}
         isStrict
         placeholder="{ }"
         rows={2}
-        onChange={(given) => onChange(isJson(given) ? given : undefined)}
+        isQuiet
+        aria-invalid={unread !== undefined}
+        {...(unread !== undefined && { "aria-describedby": `${id}-wrong` })}
+        onWrong={setWhy}
+        onChange={(given, text) =>
+          isJson(given) ? onChange(given) : onChange(undefined, text.trim() === "" ? undefined : text)
+        }
       />
+      {unread !== undefined && (
+        <p class="hint bad" role="alert" id={`${id}-wrong`}>
+          {why ?? "No JSON object: no run is started with it."}
+        </p>
+      )}
     </div>
   );
 }

@@ -1,0 +1,27 @@
+import { type Order, THREAD_STATUSES } from "../api/records.ts";
+import type { Wanted } from "./search.ts";
+
+/** What is looked for, and in which order it is listed. */
+export interface Search extends Wanted {
+  readonly order: Order;
+}
+
+const KEY = "heddle.search";
+const EVERYTHING: Search = { text: "", status: "", graph: "", order: "latest" };
+
+/** What this tab looked for before it was loaded again. */
+export function remembered(): Search {
+  try {
+    const { text, status, graph, order } = JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<Search>;
+    return {
+      text: typeof text === "string" ? text : "",
+      status: THREAD_STATUSES.find((one) => one === status) ?? "",
+      graph: typeof graph === "string" ? graph : "",
+      order: order === "oldest" ? order : "latest",
+    };
+  } catch {
+    return EVERYTHING;
+  }
+}
+
+export const remember = (search: Search): void => sessionStorage.setItem(KEY, JSON.stringify(search));
