@@ -38,7 +38,8 @@ export async function serve(asked: Serving): Promise<void> {
     const { createApp } = await import("./app.ts");
     const app = await createApp({ ...settings, ...secrets(process.env), config, logger, ...more });
     const { kind, why } = app.transport;
-    const graphs = Object.keys(more.graphs ?? config.graphs);
+    const { graphs: loaded, langGraphs = new Map() } = more;
+    const graphs = loaded ? [...Object.keys(loaded), ...langGraphs.keys()] : Object.keys(config.graphs);
     logger.info("ready", { version: VERSION, transport: kind, why, data: settings.data, graphs });
     stdout.write(`Heddle ${VERSION} listens on ${app.url}\n`);
     return app;

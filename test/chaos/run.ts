@@ -21,6 +21,7 @@ const { values } = parseArgs({
   },
 });
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
+if (!Number.isSafeInteger(seed)) throw new TypeError(`--seed ${values.seed} is no whole number`);
 process.stdout.write(`seed ${seed}\n`);
 const outcome = await runChaos({
   kills: Number(values.kills),

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { GraphFile } from "../../src/config.ts";
 import type { LoadedLangGraph } from "../../src/langgraph/loaded.ts";
@@ -118,9 +119,21 @@ describe("a graph file of LangGraph.js", () => {
   });
 });
 
-describe("a server of Heddle's own graphs", () => {
-  beforeAll(build, 120_000);
+beforeAll(build, 120_000);
 
+test("`heddle dev` in a project of LangGraph.js serves its graphs, and names them", async () => {
+  const config = join(import.meta.dirname, "../fixtures/langgraph/langgraph.json");
+  const server = await Running.spawn("dev", ["--config", config, "--data", home.data("dev")]);
+  await server.printed('"graphs":["booking","reviewed","slow"]');
+  const client = new Client({ apiUrl: server.url });
+  const messages = [{ role: "user", content: "to Lisbon" }];
+  expect(await client.runs.wait(null, "booking", { input: { messages } })).toMatchObject({
+    __interrupt__: [{ value: { action: "book a flight", city: "Lisbon" } }],
+  });
+  expect(await server.stop()).toBe(0);
+});
+
+describe("a server of Heddle's own graphs", () => {
   test("never loads LangGraph.js, although it is there", async () => {
     const config = home.project("native", {
       "a.mjs": `import { graph, list } from "heddle"; export default ${saying('"hello"')};`,
