@@ -68,6 +68,9 @@ export class Idle<C extends Resting<C>> {
     if (after === null) this.#youngest = before;
     else after.before = before;
     cell.atRest = null;
+    // A link that is left would hold, once this place is in the old generation, all places that come after it.
+    place.before = null;
+    place.after = null;
     this.#size--;
   }
 
