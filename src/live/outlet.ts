@@ -37,6 +37,16 @@ export class SocketOutlet implements Outlet<Frames> {
   }
 
   flush(): boolean {
+    const waiting = this.#said.length + this.#frames.messages.length - this.#place;
+    if (waiting < 2) return this.#flush();
+    let all = false;
+    const free = this.#socket.together(() => {
+      all = this.#flush();
+    });
+    return all && free;
+  }
+
+  #flush(): boolean {
     for (const [i, answer] of this.#said.entries()) {
       if (this.#socket.send(answer)) continue;
       this.#said.splice(0, i + 1);

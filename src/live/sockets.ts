@@ -32,6 +32,10 @@ class Counted implements Socket {
     return this.#socket.send(message);
   }
 
+  together(work: () => void): boolean {
+    return this.#socket.together(work);
+  }
+
   onDrain(listener: () => void): void {
     this.#socket.onDrain(listener);
   }

@@ -46,6 +46,8 @@ export interface Reply {
 export interface Socket {
   /** False: the peer does not keep up; the message was taken, nothing more MUST be sent until `onDrain`. */
   send(message: Uint8Array | string): boolean;
+  /** Runs `work`, what it sends goes out in as few pieces as can be. False as with `send`, also where each in it said true. */
+  together(work: () => void): boolean;
   onDrain(listener: () => void): void;
   onMessage(listener: (message: Uint8Array | string) => void): void;
   /** Told once, whoever closed. */

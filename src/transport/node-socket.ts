@@ -42,6 +42,11 @@ export class NodeSocket implements Socket {
     return false;
   }
 
+  together(work: () => void): boolean {
+    work();
+    return this.#raw.readyState === this.#raw.OPEN && !this.#blocked;
+  }
+
   onDrain(listener: () => void): void {
     this.#onDrain = listener;
   }

@@ -5,6 +5,8 @@ import { MAX_MESSAGE, TOO_LONG } from "./limits.ts";
 /** What is used here of uWebSockets' WebSocket. It MUST NOT be touched after its close: it throws. */
 export interface RawSocket {
   send(message: Uint8Array | string, isBinary?: boolean): number;
+  /** Each send outside of it is a system call of its own. */
+  cork(work: () => void): unknown;
   getBufferedAmount(): number;
   end(code?: number, reason?: string): void;
 }
@@ -34,6 +36,14 @@ export class UwsSocket implements Socket {
     const sent = this.#raw.send(message, typeof message !== "string") === SENT;
     if (!sent) this.#blocked = true;
     return sent;
+  }
+
+  together(work: () => void): boolean {
+    if (!this.#open) return false;
+    this.#raw.cork(work);
+    // What was gathered goes out at the end, and no send tells of that. The peer may have been cut off meanwhile.
+    if (this.#open && this.#raw.getBufferedAmount() > 0) this.#blocked = true;
+    return this.#open && !this.#blocked;
   }
 
   onDrain(listener: () => void): void {

@@ -86,37 +86,50 @@ export function socketContract(rig: Rig): void {
     expect(messages).toBe(0);
   });
 
-  test("a peer that does not read: send says so, drain tells, nothing is lost", async () => {
-    const COUNT = 300;
-    let sent = 0;
-    let blocked = 0;
-    const { dial } = await sockets(rig, (socket) => {
-      const pump = () => {
-        while (sent < COUNT) {
-          const message = `${sent++}:${"m".repeat(60_000)}`;
-          if (!socket.send(message)) {
+  test.each([
+    ["one by one", 300, 60_000],
+    ["together", 300, 60_000],
+    ["together", 9_000, 2_000],
+  ])(
+    "a peer that does not read: send says so, drain tells, nothing is lost: %s, %i of %i",
+    async (how, COUNT, size) => {
+      let sent = 0;
+      let blocked = 0;
+      const { dial } = await sockets(rig, (socket) => {
+        /** Until the peer does not keep up, or so many are sent. */
+        const some = (most: number): boolean => {
+          for (let i = 0; i < most && sent < COUNT; i++) {
+            if (!socket.send(`${sent++}:${"m".repeat(size)}`)) return false;
+          }
+          return true;
+        };
+        const pump = () => {
+          while (sent < COUNT) {
+            let all = false;
+            const free = how === "together" ? socket.together(() => (all = some(7))) : (all = some(1));
+            if (free && all) continue;
             blocked++;
             return;
           }
-        }
-        socket.close(1000, "all");
-      };
-      socket.onDrain(pump);
-      socket.onMessage(pump);
-    });
-    const client = dial();
-    await event(client, "open");
-    const got: number[] = [];
-    client.on("message", (data: Buffer) => got.push(Number.parseInt(data.toString(), 10)));
-    client.pause();
-    client.send("go");
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(sent).toBeLessThan(COUNT);
-    client.resume();
-    await event(client, "close");
-    expect(blocked).toBeGreaterThan(0);
-    expect(got).toEqual(Array.from({ length: COUNT }, (_, i) => i));
-  });
+          socket.close(1000, "all");
+        };
+        socket.onDrain(pump);
+        socket.onMessage(pump);
+      });
+      const client = dial();
+      await event(client, "open");
+      const got: number[] = [];
+      client.on("message", (data: Buffer) => got.push(Number.parseInt(data.toString(), 10)));
+      client.pause();
+      client.send("go");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(sent).toBeLessThan(COUNT);
+      client.resume();
+      await event(client, "close");
+      expect(blocked).toBeGreaterThan(0);
+      expect(got).toEqual(Array.from({ length: COUNT }, (_, i) => i));
+    },
+  );
 
   test("a peer that takes none of what we go on sending is cut off", async () => {
     const closed = signal();

@@ -14,6 +14,8 @@ describe("a peer that watches", () => {
     const { socket, watcher, scheduler } = watching(2);
     for (const text of ["a", "b", "c", "d"]) watcher.send(text);
     watcher.send(() => "e");
+    expect(socket.messages).toEqual([]);
+    scheduler.turn();
     expect(socket.messages).toEqual(["a", "b"]);
     expect(scheduler.timers).toBe(1);
     socket.drain(9);
@@ -21,9 +23,35 @@ describe("a peer that watches", () => {
     expect(scheduler.timers).toBe(0);
   });
 
+  test("gets what comes in one turn at once, unless that is much", () => {
+    const { socket, watcher, scheduler } = watching();
+    for (const text of ["a", "b", "c"]) watcher.send(text);
+    scheduler.turn();
+    expect(socket.messages).toEqual(["a", "b", "c"]);
+    expect(socket.batches).toBe(1);
+    watcher.send("d");
+    scheduler.turn();
+    expect(socket.messages).toEqual(["a", "b", "c", "d"]);
+    watcher.send("x".repeat(10_000));
+    expect(socket.messages).toHaveLength(4);
+    watcher.send("y".repeat(10_000));
+    expect(socket.messages).toHaveLength(6);
+    scheduler.turn();
+    expect(socket.batches).toBe(3);
+  });
+
+  test("is sent nothing more once it has left", () => {
+    const { socket, watcher, scheduler } = watching();
+    watcher.send("a");
+    watcher.gone();
+    scheduler.turn();
+    expect(socket.messages).toEqual([]);
+  });
+
   test("is cut off with a reason when it takes nothing for ten seconds", async () => {
     const { socket, watcher, scheduler } = watching(1);
     watcher.send("a");
+    scheduler.turn();
     await scheduler.pass(9_999);
     expect(socket.closed).toBeUndefined();
     await scheduler.pass(1);

@@ -60,6 +60,16 @@ export class FakeSocket implements Socket {
     return --this.#room > 0;
   }
 
+  /** Of those that had something to send. */
+  batches = 0;
+
+  together(work: () => void): boolean {
+    const before = this.messages.length;
+    work();
+    if (this.messages.length > before) this.batches++;
+    return this.#room > 0;
+  }
+
   onDrain(listener: () => void): void {
     this.#drain = listener;
   }

@@ -3,6 +3,8 @@ import type { Socket } from "../../ports/transport.ts";
 
 /** Characters that wait for one peer, at most. Messages are shared by all that watch the same. */
 const MOST = 1024 * 1024;
+/** Characters that are gathered in one turn, at most, before they are sent. */
+const GATHERED = 16 * 1024;
 /** Milliseconds that a peer may take nothing while messages wait. */
 const STALL = 10_000;
 
@@ -21,6 +23,8 @@ export class Watcher {
   #blocked = false;
   #closed = false;
   #stall: Cancel | null = null;
+  /** They are sent after this turn: one system call for all. */
+  #due = false;
 
   constructor(socket: Socket, scheduler: Scheduler) {
     this.#socket = socket;
@@ -36,8 +40,16 @@ export class Watcher {
     if (this.#closed) return;
     this.#waiting.push(piece);
     if (typeof piece === "string") this.#size += piece.length;
-    if (this.#blocked && this.#size > MOST) this.close(...SLOW);
-    else this.#flush();
+    if (this.#blocked) {
+      if (this.#size > MOST) this.close(...SLOW);
+    } else if (this.#size > GATHERED) this.#flush();
+    else if (!this.#due) {
+      this.#due = true;
+      this.#scheduler.soon(() => {
+        this.#due = false;
+        this.#flush();
+      });
+    }
   }
 
   close(code: number, reason: string): void {
@@ -54,6 +66,14 @@ export class Watcher {
   }
 
   #flush(): void {
+    if (this.#blocked || this.#closed || this.#waiting.length === 0) return;
+    if (!this.#socket.together(this.#sendAll)) this.#blocked = true;
+    if (this.#blocked && !this.#closed) {
+      this.#stall ??= this.#scheduler.after(STALL, () => this.close(...SLOW));
+    }
+  }
+
+  readonly #sendAll = (): void => {
     while (!this.#blocked && !this.#closed && this.#next < this.#waiting.length) {
       const piece = this.#waiting[this.#next++] as Piece;
       if (typeof piece === "string") this.#size -= piece.length;
@@ -63,10 +83,7 @@ export class Watcher {
       this.#waiting = [];
       this.#next = 0;
     }
-    if (this.#blocked && !this.#closed) {
-      this.#stall ??= this.#scheduler.after(STALL, () => this.close(...SLOW));
-    }
-  }
+  };
 
   #unstall(): void {
     this.#stall?.();
