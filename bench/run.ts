@@ -134,13 +134,14 @@ const ofPeer = (name: string) => `${name}, peer`;
 async function measureRow(name: string, round: () => Promise<Figures>): Promise<void> {
   if (failures.has(name)) return;
   process.stderr.write(`${name} ... `);
+  const began = performance.now();
   try {
     const told = await round();
     measured.set(name, [...(measured.get(name) ?? []), told]);
     process.stderr.write(
       `${Object.entries(told)
         .map(([figure, value]) => `${figure} ${Number(value.toPrecision(4))}`)
-        .join(", ")}\n`,
+        .join(", ")}; took ${Math.round((performance.now() - began) / 1000)} s\n`,
     );
   } catch (error) {
     failures.set(name, error instanceof Error ? error.message : String(error));
@@ -155,6 +156,7 @@ try {
   for (let round = 1; round <= rounds; round++) {
     process.stderr.write(`round ${round}/${rounds}\n`);
     for (const row of chosen) {
+      if (round > (row.rounds ?? rounds)) continue;
       await measureRow(row.name, () => row.run(bench));
       const { share = 0, rounds: most = rounds } = row.peer ?? {};
       if (!values.peer || share === 0 || round > most) continue;

@@ -102,6 +102,7 @@ export const hosted: readonly Row[] = [
   },
   {
     name: "hosted-bytes",
+    rounds: 1,
     what: `hosted-10, bytes handed to storage for a run: ${WINDOW} runs around the 10th and the 400th of each of ${GROWING} threads`,
     target: "run 400 within 1.2 of run 10",
     run: (bench) =>

@@ -86,6 +86,8 @@ export interface Row {
   readonly what: string;
   /** Takes so long that it is measured only when asked for by name. */
   readonly long?: boolean;
+  /** Its ratios are within one round, or with another such row, and it takes long: measured in so many rounds at most. */
+  readonly rounds?: number;
   /** What design asks for, in its own words. */
   readonly target?: string;
   /** Measured on the official JavaScript server too, with this share of the work, in so many rounds at most. */

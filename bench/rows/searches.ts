@@ -45,6 +45,7 @@ const pages = (bench: Bench, search: object) => ({
 function row(name: string, threads: number, more: Partial<Row>): Row {
   return {
     name,
+    rounds: 1,
     what: `POST /threads/search, a page of 10 of ${threads.toLocaleString("en-US")} threads, one client: the newest; those that are interrupted (1 in 100); those of one user of 100`,
     target: "p50 under 5 ms, flat",
     run: (bench) =>

@@ -16,6 +16,7 @@ async function rested(server: Server) {
 
 const idle: Row = {
   name: "idle",
+  rounds: 1,
   what: "10,000 threads with one run each, left alone until no actor lives; then a restart on that directory",
   target: "under 1 KB a thread, ready in under 1 s after a restart",
   run: async (bench) => {
