@@ -29,8 +29,9 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
 
   // What the thread is like when a run starts later is not known.
   const rests = decision.kind === "start" && due === null;
-  const { interrupts, checkpoint } = cell.record;
-  const refusal = engine.refuses(run, rests ? interrupts : null, rests && checkpoint === null);
+  const { interrupts, checkpoint, rest } = cell.record;
+  const unfinished = rest === "interrupted" || rest === "error";
+  const refusal = engine.refuses(run, rests ? interrupts : null, rests && checkpoint === null, unfinished);
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
 

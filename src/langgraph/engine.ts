@@ -1,5 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
-import { refusal, resumes } from "../graph/interrupts.ts";
+import { resumes } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import type { Engine, NodeCall, PlainRefusal, RunAsked } from "../ports/engine.ts";
@@ -9,7 +9,7 @@ import { outlined } from "../graph/chart.ts";
 import { drawingOf, outlineOf } from "./drawing.ts";
 import { HostedExecution, type Drive } from "./execution.ts";
 import { copyOf, hostGraph, subgraphAt } from "./hosting.ts";
-import { inputOf, optionsOf } from "./input.ts";
+import { answerRefusal, inputOf, optionsOf } from "./input.ts";
 import type { Library } from "./library.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./loaded.ts";
 import { attemptSaver } from "./saver.ts";
@@ -80,7 +80,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
       const graph = await loaded.compiled({ configurable: {} });
       return outside.runInAsyncScope(() => updated(loaded, hostedOf(loaded.library, graph), asked, position));
     },
-    refuses: (run, interrupts) => refuses(run, interrupts),
+    refuses: (run, interrupts, _, unfinished = false) => refuses(run, interrupts, unfinished),
     open(run, position, source, stage) {
       const loaded = found(run.graph_id);
       const { library } = loaded;
@@ -163,11 +163,15 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
 }
 
 /** What a run is refused for before it is admitted. */
-function refuses({ kwargs }: RunAsked, interrupts: Interrupts | null): PlainRefusal | null {
+function refuses(
+  { kwargs }: RunAsked,
+  interrupts: Interrupts | null,
+  unfinished: boolean,
+): PlainRefusal | null {
   const { command, config } = kwargs;
   if (command === null || !resumes(command) || interrupts === null) return null;
   // It answers an older checkpoint: what waits there is not known here.
   if (typeof config.configurable.checkpoint_id === "string") return null;
   const pending = [...new Set(Object.values(interrupts).flatMap((all) => all.map(({ id }) => id)))];
-  return refusal(command.resume, pending);
+  return answerRefusal(kwargs, pending, unfinished);
 }

@@ -15,13 +15,12 @@ import type {
 } from "../ports/engine.ts";
 import type { Stage } from "../ports/stage.ts";
 import type { NodeIo } from "../ports/host.ts";
-import { refusal } from "../graph/interrupts.ts";
 import { runMetadata } from "../graph/run-metadata.ts";
 import type { Called } from "./called.ts";
 import { Chronicle } from "./chronicle.ts";
 import { Ear, type Heard } from "./ear.ts";
 import { asThrown, callOf, plannedOf, settledAs, stepOf } from "./handing.ts";
-import { pendingIds, wantsMessages } from "./input.ts";
+import { answerRefusal, pendingIds, wantsMessages } from "./input.ts";
 import { Leading } from "./leading.ts";
 import type { LoadedLangGraph } from "./loaded.ts";
 import type { Loop } from "./loop.ts";
@@ -294,7 +293,8 @@ export class HostedExecution implements Execution {
   #checkAnswers(): void {
     const { command } = this.run.kwargs;
     if ((command?.resume ?? null) === null || this.run.attempt > 1) return;
-    const refused = refusal(command?.resume, pendingIds(this.position));
+    const unfinished = this.#chronicle.root.next.length > 0;
+    const refused = answerRefusal(this.run.kwargs, pendingIds(this.position), unfinished);
     if (refused !== null) throw new ServiceError(refused.code, refused.message);
   }
 }

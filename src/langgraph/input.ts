@@ -1,8 +1,8 @@
 import type { Command as LangGraphCommand, Pregel } from "@langchain/langgraph";
-import { answersById, resumes } from "../graph/interrupts.ts";
+import { answersById, refusal, resumes } from "../graph/interrupts.ts";
 import { runMetadata } from "../graph/run-metadata.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Command, RunRecord } from "../model/run.ts";
+import type { Command, RunKwargs, RunRecord } from "../model/run.ts";
 import { startOf } from "../model/start.ts";
 import type { Position } from "../ports/engine.ts";
 import { leadOf } from "./leading.ts";
@@ -52,6 +52,21 @@ export function commandOf(library: Library, command: Command, pending: readonly 
     ...(targets.length > 0 && { goto: targets }),
     ...(resumes(command) && { resume: answersOf(resume, pending) }),
   });
+}
+
+/**
+ * Why an answer cannot be taken, given the questions that wait; null when it can. Where none waits but nodes are yet to run
+ * (after a change of the state by hand, before a breakpoint), LangGraph gives it to the first that asks, unless the client
+ * wants to be told.
+ */
+export function answerRefusal(
+  { command, strict_resume }: Pick<RunKwargs, "command" | "strict_resume">,
+  pending: readonly string[],
+  unfinished: boolean,
+): ReturnType<typeof refusal> {
+  const resume = command?.resume;
+  const isLeftOpen = unfinished && pending.length === 0 && strict_resume !== true;
+  return isLeftOpen && answersById(resume) === undefined ? null : refusal(resume, pending);
 }
 
 /** LangGraph takes an answer that is null, false, 0 or empty for none, unless it comes by its question's id. */

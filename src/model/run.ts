@@ -74,6 +74,8 @@ export interface RunKwargs {
   readonly durability: Durability;
   /** Seconds that it may take from its first start; absent: what the server allows. */
   readonly timeout_seconds?: number;
+  /** An answer is refused where nothing waits for one; absent: as the graph's engine has it. */
+  readonly strict_resume?: true;
 }
 
 /** One execution of an assistant on a thread. Times are epoch milliseconds. */

@@ -223,8 +223,14 @@ export interface Engine {
    * What a run is refused for before it is admitted, as far as it can be judged then; else null. It MUST NOT throw.
    * @param interrupts what waits for an answer; null while the thread is at work, or has runs that wait
    * @param blank the thread has no state yet: what the graph's state requires must be in the input
+   * @param unfinished the thread stands before nodes that it has yet to run: it was paused, changed by hand, or has failed
    */
-  refuses(run: RunAsked, interrupts: Interrupts | null, blank?: boolean): PlainRefusal | null;
+  refuses(
+    run: RunAsked,
+    interrupts: Interrupts | null,
+    blank?: boolean,
+    unfinished?: boolean,
+  ): PlainRefusal | null;
 }
 
 /** What of a run is known before it is admitted. */

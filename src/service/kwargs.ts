@@ -54,6 +54,8 @@ export interface RunRequest {
   readonly after_seconds?: number;
   /** Seconds that it may take from its first start: then it ends with the status `timeout`. */
   readonly timeout_seconds?: number;
+  /** Is an answer refused where nothing waits for one? Graphs of our own always refuse it. */
+  readonly strict_resume?: boolean;
   /** Where the client's own tracing is to find the run; kept with its config. */
   readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
 }
@@ -122,6 +124,7 @@ export function draftOf(
     resumable: request.stream_resumable ?? false,
     durability: request.durability ?? (request.checkpoint_during === false ? "exit" : "async"),
     ...(request.timeout_seconds !== undefined && { timeout_seconds: request.timeout_seconds }),
+    ...(request.strict_resume === true && { strict_resume: true as const }),
   };
   const multitask_strategy = request.multitask_strategy ?? "reject";
   const shared = sharedConfig(assistant.config, config);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
 import { latches, unlessAborted } from "./support/gate.ts";
+import { differs } from "./support/kind.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, post, postJson } from "./support/wire.ts";
 
@@ -143,22 +144,25 @@ describe.each(lines)("runs from an older checkpoint over %s", (_, connect) => {
     expect(await client.runs.join(thread_id, paused?.run_id ?? "")).toMatchObject({ log: ["one tea"] });
   });
 
-  test("an answer that nobody waits for there fails the run, and the thread stays where it was", async () => {
-    const { client, thread_id, history, wait, log, state } = await start();
-    const at = await history({ say: "tea" });
-    const before = await state();
-    const command = { resume: "yes" };
-    const answer = await wait({ command, checkpointId: at["two"] as string, raiseError: false });
-    expect(answer).toMatchObject({ __error__: { error: "InvalidResumeError" } });
-    expect(await log()).toEqual(whole("tea"));
-    expect(await state()).toEqual(before);
-    expect(await wait({ input: { say: "milk" } })).toMatchObject({ log: { length: 6 } });
-    expect((await client.runs.list(thread_id)).map(({ status }) => status)).toEqual([
-      "success",
-      "error",
-      "success",
-    ]);
-  });
+  test.skipIf(differs("answers where nothing waits"))(
+    "an answer that nobody waits for there fails the run, and the thread stays where it was",
+    async () => {
+      const { client, thread_id, history, wait, log, state } = await start();
+      const at = await history({ say: "tea" });
+      const before = await state();
+      const command = { resume: "yes" };
+      const answer = await wait({ command, checkpointId: at["two"] as string, raiseError: false });
+      expect(answer).toMatchObject({ __error__: { error: "InvalidResumeError" } });
+      expect(await log()).toEqual(whole("tea"));
+      expect(await state()).toEqual(before);
+      expect(await wait({ input: { say: "milk" } })).toMatchObject({ log: { length: 6 } });
+      expect((await client.runs.list(thread_id)).map(({ status }) => status)).toEqual([
+        "success",
+        "error",
+        "success",
+      ]);
+    },
+  );
 
   test("a failure leaves the thread at the place where it failed", async () => {
     const { client, thread_id, history, wait, state } = await start();

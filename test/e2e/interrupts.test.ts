@@ -317,10 +317,15 @@ describe.each(lines)("breakpoints over %s", (_, connect) => {
   });
 
   test("a breakpoint waits for no answer: a resume is refused with 422", async () => {
-    const { wait } = await start();
+    const { url, thread_id, wait } = await start();
     await wait("steps", { input: {}, interruptBefore: ["two"] });
-    await expect(wait("steps", { command: { resume: 1 } })).rejects.toMatchObject({ status: 422 });
+    const asked = { command: { resume: 1 }, strict_resume: differs("answers where nothing waits") };
+    const refused = await post(`${url}/threads/${thread_id}/runs/wait`, { assistant_id: "steps", ...asked });
+    expect(refused.status).toBe(422);
+    expect(await refused.json()).toMatchObject({ code: "resume.invalid" });
     expect(await wait("steps", { input: null })).toEqual({ log: ["one", "two", "three"] });
+    // At its end there is no node that could ask: it is refused whatever was set.
+    await expect(wait("steps", { command: { resume: 1 } })).rejects.toMatchObject({ status: 422 });
   });
 
   test("a command may bring an update and lead elsewhere", async () => {

@@ -258,8 +258,10 @@ describe.each(lines)("a subgraph's state over %s", (_, connect) => {
   test("one before its question has it asked anew", async () => {
     const { wait, update } = await paused();
     await update({ log: ["more"] });
-    await expect(wait({ command: { resume: "yes" } })).rejects.toMatchObject({ status: 422 });
-    expect(await wait({ input: null })).toMatchObject({ __interrupt__: [{ value: "sure?" }] });
+    if (!differs("answers where nothing waits")) {
+      await expect(wait({ command: { resume: "yes" } })).rejects.toMatchObject({ status: 422 });
+      expect(await wait({ input: null })).toMatchObject({ __interrupt__: [{ value: "sure?" }] });
+    }
     expect(await wait({ command: { resume: "yes" } })).toEqual({ log: ["first", "more", "yes", "after"] });
   });
 

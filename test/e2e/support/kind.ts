@@ -25,6 +25,7 @@ const differences = {
     "are not told from what they were: tasks of nodes that are gone are passed over",
   "what does not fit": "is said when the run comes to it: LangGraph looks at nothing before",
   "the keys of an output": "are what `invoke` gives; what is streamed is the whole state",
+  "answers where nothing waits": "are given to the first node that asks, unless `strict_resume` is set",
   "schemas of annotations": "tell of what kind a default is; and the configuration's is the context's",
 } as const;
 

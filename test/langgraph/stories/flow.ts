@@ -128,6 +128,34 @@ export const flowStories: Stories = {
       { command: { resume: "yes" }, durability: "sync" },
     ],
   },
+  "an answer after the state was changed by hand": {
+    make: () =>
+      new StateGraph(Log)
+        .addNode("ask", () => ({ log: [`said ${String(interrupt("q"))}`] }))
+        .addNode("after", say("after"))
+        .addEdge(START, "ask")
+        .addEdge("ask", "after")
+        .compile(),
+    deeds: [
+      { input: { log: ["in"] } },
+      { update: { values: { log: ["edited"] } } },
+      { command: { resume: "z" } },
+    ],
+  },
+  "an answer to a breakpoint, where nothing was asked": {
+    make: () =>
+      new StateGraph(Log)
+        .addNode("a", say("a"))
+        .addNode("b", say("b"))
+        .addEdge(START, "a")
+        .addEdge("a", "b")
+        .compile({ interruptBefore: ["b"] }),
+    deeds: [
+      { input: { log: ["in"] } },
+      { command: { resume: true } },
+      { from: ["a"], command: { resume: true } },
+    ],
+  },
   "resume by a map; several questions in one node": {
     make: () =>
       new StateGraph(Log)
