@@ -146,9 +146,8 @@ export function taskMachine(
       const { context } = snapshot;
       let { children } = snapshot;
       if (children.size > 0) {
-        const within = children;
         if (value === "stopping")
-          for (const [, child] of within) defer(() => child.send({ type: "CANCEL", action: "interrupt" }));
+          for (const [, child] of children) defer(() => child.send({ type: "CANCEL", action: "interrupt" }));
         else children = leave(snapshot, scope);
       }
       if ("on" in taskChart.states[value]) {

@@ -218,8 +218,7 @@ function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly 
 
 function errorOf(written: unknown): PlainError | null {
   if (written === undefined) return null;
-  const { name, message } = isObject(written) ? written : { name: "Error", message: String(written) };
-  return { error: String(name), message: String(message) };
+  return isObject(written) ? plainError(written) : { error: "Error", message: String(written) };
 }
 
 /** What a task has thrown, as LangGraph writes it, and no longer than it is told. */
