@@ -218,7 +218,9 @@ function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly 
 
 function errorOf(written: unknown): PlainError | null {
   if (written === undefined) return null;
-  return isObject(written) ? plainError(written) : { error: "Error", message: String(written) };
+  // Cut to length where it was written; what is older may lack either.
+  const { name = "Error", message = "" } = isObject(written) ? written : { message: String(written) };
+  return { error: String(name), message: String(message) };
 }
 
 /** What a task has thrown, as LangGraph writes it, and no longer than it is told. */
