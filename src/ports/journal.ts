@@ -142,6 +142,11 @@ export interface Journal {
 
   // --- writing ---
   /**
+   * Who is about to begin something new, a run, waits for this first: undefined while few writes are under way, else a promise that
+   * resolves when it is their turn, in the order of the calls. It never rejects, and keeps nobody for good.
+   */
+  room(): Promise<void> | undefined;
+  /**
    * MUST refuse with `journal.fenced` when the thread's epoch is not the fence's, with `journal.conflict` when its seq is
    * not; both are judged at the call, against every append made before, stored or in flight. Rejects with
    * `storage.unavailable` when the write failed: then nothing later of this thread in flight is stored either, and the

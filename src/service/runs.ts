@@ -123,6 +123,7 @@ export function createRuns(deps: Deps): Runs {
 
   async function start(key: ThreadKey, request: RunRequest, mark?: Mark): Promise<RunRecord> {
     webhooks.check(request.webhook);
+    await journal.room();
     const assistant = await assistants.resolve(key.tenant, request.assistant_id);
     const id = uuid7(clock.now(), random.bytes(16));
     const place = await placeOf(key, request);
@@ -138,6 +139,7 @@ export function createRuns(deps: Deps): Runs {
     mark?: Mark,
   ): Promise<RunRecord> {
     webhooks.check(request.webhook);
+    await journal.room();
     const assistant = await assistants.resolve(tenant, request.assistant_id);
     const id = uuid7(clock.now(), random.bytes(16));
     const metadata = storableObject(request.metadata, "metadata");

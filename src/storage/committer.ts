@@ -6,8 +6,10 @@ import { unavailable } from "./abstract-kv.ts";
 import { CHECK_KEY } from "./keys.ts";
 import { heal } from "./healer.ts";
 import type { Kv, Op } from "./kv.ts";
+import { Newcomers } from "./newcomers.ts";
 
-const MAX_OPS = 256;
+/** Of some fifty runs: a batch has a price of its own, and what follows on a larger one would be a long turn. */
+const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
 
 /** Changes that are stored together or not at all. */
@@ -50,7 +52,10 @@ export class Committer {
   readonly #kv: Kv;
   readonly #deps: CommitterDeps;
   readonly #watch: Watch;
+  readonly #newcomers: Newcomers;
   #queue: Write[] = [];
+  /** Writes of the batch in flight. */
+  #flying = 0;
   #busy = false;
   #broken: ServiceError | undefined;
   #closing = false;
@@ -68,6 +73,7 @@ export class Committer {
     this.#kv = kv;
     this.#deps = deps;
     this.#watch = watch;
+    this.#newcomers = new Newcomers(deps.scheduler, () => this.#queue.length + this.#flying);
   }
 
   get stats(): CommitStats {
@@ -89,6 +95,11 @@ export class Committer {
     this.#deps.scheduler.soon(this.#next);
   }
 
+  /** Room to begin something new: see {@link Newcomers.wait}. Who waits when nothing can be written any more is let in, to be told. */
+  room(): Promise<void> | undefined {
+    return this.#newcomers.wait();
+  }
+
   /** Resolves once a write of nothing that counts is stored: only a write tells that the next one will be. */
   check(): Promise<void> {
     if (this.refusal !== undefined) return Promise.reject(this.refusal);
@@ -101,6 +112,7 @@ export class Committer {
   /** Refuses what comes, and resolves once all that was taken is stored or refused. */
   async close(): Promise<void> {
     this.#closing = true;
+    this.#newcomers.letInAll();
     this.#stop.abort();
     await this.#healing;
     if (this.#busy) await new Promise<void>((resolve) => this.#idle.push(resolve));
@@ -112,6 +124,7 @@ export class Committer {
 
   async #commit(): Promise<void> {
     const writes = this.#take();
+    this.#flying = writes.length;
     const ops = opsOf(writes);
     const sync = writes.some((write) => write.durable);
     try {
@@ -128,11 +141,13 @@ export class Committer {
     this.#batches++;
     if (sync) this.#synced++;
     this.#ops += ops.length;
+    this.#flying = 0;
     for (const write of writes) write.stored();
     if (this.#queue.length > 0) {
       // After the callbacks of these writes: what they go on to write comes along.
       this.#deps.scheduler.soon(this.#next);
     } else this.#rest();
+    this.#newcomers.letIn();
   }
 
   /** The next batch: as much as fits, at least one write, since a write cannot be torn. */
@@ -158,11 +173,13 @@ export class Committer {
     const { logger, scheduler } = this.#deps;
     logger.error("a write to the storage failed; it will be opened again", { error: error.message });
     this.#broken = error;
+    this.#flying = 0;
     const refused = [...writes, ...this.#queue];
     this.#queue = [];
     this.#watch.failed();
     for (const write of refused) write.failed(error);
     this.#rest();
+    this.#newcomers.letInAll();
     this.#healing = heal(this.#kv, scheduler, logger, this.#stop.signal).then((open) => {
       this.#healing = undefined;
       if (!open) return;

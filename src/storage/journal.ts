@@ -161,6 +161,10 @@ export class KvJournal implements Journal {
 
   // --- writing ---
 
+  room(): Promise<void> | undefined {
+    return this.#committer.room();
+  }
+
   append(append: Append): Promise<void> {
     try {
       const head = this.#open(append.key);

@@ -92,9 +92,15 @@ describe("batches", () => {
     expect(sizes()).toEqual([1, 2]);
   });
 
-  test("one holds at most 256 operations, and no write is torn", async () => {
-    await Promise.all([write(true, 200), write(true, 56), write(true, 1), write(true, 300), write(true, 2)]);
-    expect(sizes()).toEqual([256, 1, 300, 2]);
+  test("one holds at most 1,024 operations, and no write is torn", async () => {
+    await Promise.all([
+      write(true, 1000),
+      write(true, 24),
+      write(true, 1),
+      write(true, 1100),
+      write(true, 2),
+    ]);
+    expect(sizes()).toEqual([1024, 1, 1100, 2]);
   });
 
   test("one holds at most 1 MiB, a larger write goes alone", async () => {
