@@ -1,5 +1,5 @@
 import type { Machine } from "./machine.ts";
-import { figures, type Figure, type Figures, type Row } from "./rows/row.ts";
+import { figures, type Figure, type Figures, type Goal, type Row } from "./rows/row.ts";
 import { spread, type Spread, type Summary } from "./stats.ts";
 
 export interface RowReport {
@@ -9,6 +9,8 @@ export interface RowReport {
   readonly figures: { readonly [figure in Figure]?: Spread };
   /** This row's figure divided by the control's, by `control figure`. */
   readonly ratios: { readonly [name: string]: Spread };
+  /** Of what the target asks for in numbers, what the medians do not reach. Absent: there are no such numbers, or no figures. */
+  readonly missed?: readonly string[];
   /** Why there are no figures. */
   readonly failure?: string;
 }
@@ -77,6 +79,19 @@ export function reportPeer(
   return { name: row.name, figures: told, ...(failure === undefined ? {} : { failure }) };
 }
 
+const ratioName = (control: string, figure: Figure) => `${control} ${figures[figure].title}`;
+
+/** What a goal is about, when the row falls short of it. */
+function shortOf(
+  { figure, to, most = Number.POSITIVE_INFINITY, least = Number.NEGATIVE_INFINITY }: Goal,
+  told: RowReport["figures"],
+  ratios: RowReport["ratios"],
+): string[] {
+  const name = to === undefined ? figures[figure].title : `x ${ratioName(to, figure)}`;
+  const value = (to === undefined ? told[figure] : ratios[name.slice(2)])?.median ?? Number.NaN;
+  return value >= least && value <= most ? [] : [name];
+}
+
 /** The rounds of a row as medians; ratios are taken within each round, then their median: both drift together. */
 export function reportRow(
   row: Row,
@@ -97,85 +112,16 @@ export function reportRow(
       const b = theirs[i]?.[figure];
       return a === undefined || b === undefined ? [] : [a / b];
     });
-    if (values.length > 0) ratios[`${control} ${figures[figure].title}`] = spread(values);
+    if (values.length > 0) ratios[ratioName(control, figure)] = spread(values);
   }
+  const missed = rounds.length === 0 ? undefined : row.goals?.flatMap((goal) => shortOf(goal, told, ratios));
   return {
     name: row.name,
     what: row.what,
     ...(row.target === undefined ? {} : { target: row.target }),
     figures: told,
     ratios,
+    ...(missed === undefined ? {} : { missed }),
     ...(failure === undefined ? {} : { failure }),
   };
-}
-
-function number(value: number, digits: number): string {
-  if (!Number.isFinite(value)) return "-";
-  return digits === 0 ? Math.round(value).toLocaleString("en-US") : value.toFixed(digits);
-}
-
-function cell(value: Spread | undefined, digits: number): string {
-  if (value === undefined) return "";
-  const median = number(value.median, digits);
-  if (value.low === value.high) return median;
-  return `${median} (${number(value.low, digits)} to ${number(value.high, digits)})`;
-}
-
-const COLUMNS = [
-  "per_s",
-  "p50_ms",
-  "p99_ms",
-  "cpu_us",
-  "load_us",
-  "synced",
-  "ok_p99_ms",
-] as const satisfies Figure[];
-
-const table = (head: readonly string[], lines: readonly (readonly string[])[]) =>
-  [head, head.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
-
-export function markdown(report: Report): string {
-  const { machine, fdatasync_ms: sync } = report;
-  const others = Object.keys(figures).filter((f) => !(COLUMNS as readonly string[]).includes(f)) as Figure[];
-  const parts = [
-    `${machine.cores} cores of ${machine.processor}, ${machine.memory}, Linux ${machine.kernel}, ${machine.filesystem}, ` +
-      `Node ${machine.node}; fdatasync of 4 KiB p50 ${number(sync[0].p50, 3)} / p99 ${number(sync[0].p99, 3)} ms before, ` +
-      `${number(sync[1].p50, 3)} / ${number(sync[1].p99, 3)} ms after. Median of ${report.rounds} rounds, (lowest to highest)` +
-      (report.scale === 1 ? "." : `; work scaled by ${report.scale}: not figures to be told.`),
-    table(
-      ["Row", ...COLUMNS.map((f) => figures[f].title), "against the control", "target"],
-      report.rows.map((row) => [
-        `\`${row.name}\``,
-        ...COLUMNS.map((f) => cell(row.figures[f], figures[f].digits)),
-        row.failure === undefined
-          ? Object.entries(row.ratios)
-              .map(([name, ratio]) => `${number(ratio.median, 2)} x ${name}`)
-              .join("; ")
-          : `no figures: ${row.failure.split("\n", 1)[0]}`,
-        row.target ?? "",
-      ]),
-    ),
-  ];
-  const further = report.rows.flatMap((row) =>
-    others.flatMap((f) => {
-      const value = row.figures[f];
-      return value === undefined
-        ? []
-        : [[`\`${row.name}\``, figures[f].title, cell(value, figures[f].digits)]];
-    }),
-  );
-  if (further.length > 0) parts.push(table(["Row", "figure", "value"], further));
-  const compared = report.peer.flatMap((row) => {
-    if (row.failure !== undefined) return [[`\`${row.name}\``, `no figures: ${row.failure}`, "", "", ""]];
-    return row.figures.map(({ figure, heddle, peer, ratio }) => [
-      `\`${row.name}\``,
-      figures[figure].title,
-      cell(heddle, figures[figure].digits),
-      cell(peer, figures[figure].digits),
-      number(ratio.median, ratio.median < 0.1 ? 4 : 2),
-    ]);
-  });
-  if (compared.length > 0) parts.push(table(["Row", "figure", "Heddle", "peer", "Heddle : peer"], compared));
-  parts.push(report.rows.map((row) => `- \`${row.name}\`: ${row.what}`).join("\n"));
-  return `${parts.join("\n\n")}\n`;
 }

@@ -9,7 +9,8 @@ import { parseArgs } from "node:util";
 import { build, ROOT } from "./build.ts";
 import { LoadProcess, ServerProcess } from "./child.ts";
 import { describeMachine, measureSync } from "./machine.ts";
-import { markdown, reportPeer, reportRow, type Report } from "./report.ts";
+import { markdown } from "./markdown.ts";
+import { reportPeer, reportRow, type Report } from "./report.ts";
 import { newProject, removeProjects, startLangGraph } from "./peers/langgraph.ts";
 import { controls } from "./rows/controls.ts";
 import { rows } from "./rows/heddle.ts";
@@ -151,18 +152,8 @@ async function measureRow(name: string, round: () => Promise<Figures>): Promise<
 
 const before = measureSync(directory, 500);
 
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
-try {
-  for (let round = 1; round <= rounds; round++) {
-    process.stderr.write(`round ${round}/${rounds}\n`);
-    for (const row of chosen) {
-      if (round > (row.rounds ?? rounds)) continue;
-      await measureRow(row.name, () => row.run(bench));
-      const { share = 0, rounds: most = rounds } = row.peer ?? {};
-      if (!values.peer || share === 0 || round > most) continue;
-      await measureRow(ofPeer(row.name), () => row.run(peerBench(bench, share)));
-    }
-  }
+/** What has been measured in so many rounds, in the files too: what comes to an end too early leaves those before it. */
+function tell(rounds: number): Report {
   const report: Report = {
     machine: describeMachine(directory),
     fdatasync_ms: [before, measureSync(directory, 500)],
@@ -182,12 +173,28 @@ try {
         : [],
     ),
   };
-  const text = markdown(report);
-  process.stdout.write(text);
   if (values.out !== undefined) {
     writeFileSync(`${values.out}.json`, `${JSON.stringify(report, undefined, 1)}\n`);
-    writeFileSync(`${values.out}.md`, text);
+    writeFileSync(`${values.out}.md`, markdown(report));
   }
+  return report;
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+try {
+  let report: Report | undefined;
+  for (let round = 1; round <= rounds; round++) {
+    process.stderr.write(`round ${round}/${rounds}\n`);
+    for (const row of chosen) {
+      if (round > (row.rounds ?? rounds)) continue;
+      await measureRow(row.name, () => row.run(bench));
+      const { share = 0, rounds: most = rounds } = row.peer ?? {};
+      if (!values.peer || share === 0 || round > most) continue;
+      await measureRow(ofPeer(row.name), () => row.run(peerBench(bench, share)));
+    }
+    report = tell(round);
+  }
+  if (report !== undefined) process.stdout.write(markdown(report));
 } finally {
   load.stop();
   rmSync(directory, { recursive: true, force: true });

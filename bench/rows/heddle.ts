@@ -1,6 +1,6 @@
 import type { Server } from "../server.ts";
 import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";
-import type { Bench, Figures, Row } from "./row.ts";
+import type { Bench, Figures, Goal, Row } from "./row.ts";
 
 const waitPath = (thread: string) => `/threads/${thread}/runs/wait`;
 const streamPath = (thread: string) => `/threads/${thread}/runs/stream`;
@@ -62,14 +62,16 @@ function streams(options: {
   readonly body: (scale: number) => string;
   readonly each: "request" | "event";
   readonly target?: string;
+  readonly goals?: readonly Goal[];
   readonly against?: Row["against"];
   readonly peer?: Row["peer"];
 }): Row {
-  const { name, what, clients, each, target, against, peer } = options;
+  const { name, what, clients, each, target, goals, against, peer } = options;
   return {
     name,
     what,
     ...(target === undefined ? {} : { target }),
+    ...(goals === undefined ? {} : { goals }),
     ...(against === undefined ? {} : { against }),
     ...(peer === undefined ? {} : { peer }),
     run: (bench) =>
@@ -101,6 +103,10 @@ const shrink = (count: number, scale: number) => Math.max(10, Math.round(count *
 export const rows: readonly Row[] = [
   wait("wait-1", 1, 2_000, "new", {
     target: "p50 under 2 ms, durable (at most 3 fdatasync + 1 ms)",
+    goals: [
+      { figure: "p50_ms", most: 2 },
+      { figure: "synced", most: 3 },
+    ],
     peer: { share: 0.01 },
     against: [
       { row: "uws-commit-1", figure: "p50_ms" },
@@ -111,6 +117,11 @@ export const rows: readonly Row[] = [
   wait("wait-1-same", 1, 2_000, "same", { against: [{ row: "uws-commit-1", figure: "p50_ms" }] }),
   wait("wait-256", 256, 12_000, "new", {
     target: "3,000/s, p99 under 150 ms, under 330 us CPU a run",
+    goals: [
+      { figure: "per_s", least: 3_000 },
+      { figure: "p99_ms", most: 150 },
+      { figure: "cpu_us", most: 330 },
+    ],
     peer: { share: 0.08 },
     against: [
       { row: "uws-commit-256", figure: "per_s" },
@@ -126,6 +137,10 @@ export const rows: readonly Row[] = [
     body: () => body("one", { value: 1 }, { stream_mode: ["values"] }),
     each: "request",
     target: "first event under 2 ms, end under 3 ms",
+    goals: [
+      { figure: "first_p50_ms", most: 2 },
+      { figure: "p50_ms", most: 3 },
+    ],
     peer: { share: 0.01 },
     against: [{ row: "uws-commit-1", figure: "p50_ms" }],
   }),
@@ -137,6 +152,7 @@ export const rows: readonly Row[] = [
     body: (scale) => body("emit", { count: shrink(200_000, scale), size: 100 }, { stream_mode: ["custom"] }),
     each: "event",
     target: "300,000 events/s",
+    goals: [{ figure: "per_s", least: 300_000 }],
     peer: { share: 0.1 },
     against: [{ row: "uws-events-1", figure: "per_s" }],
   }),
@@ -148,6 +164,7 @@ export const rows: readonly Row[] = [
     body: (scale) => body("emit", { count: shrink(200, scale), size: 100 }, { stream_mode: ["custom"] }),
     each: "event",
     target: "200,000 events/s",
+    goals: [{ figure: "per_s", least: 200_000 }],
     peer: { share: 0.2 },
     against: [{ row: "uws-events-100", figure: "per_s" }],
   }),
@@ -160,6 +177,7 @@ export const rows: readonly Row[] = [
       body("tokens", { count: shrink(50_000, scale), messages: [] }, { stream_mode: ["messages-tuple"] }),
     each: "event",
     target: "150,000 tokens/s",
+    goals: [{ figure: "per_s", least: 150_000 }],
     peer: { share: 0.1 },
     against: [{ row: "uws-events-640", figure: "per_s" }],
   }),
@@ -171,11 +189,14 @@ export const rows: readonly Row[] = [
     body: () => body("slow", { value: 1 }, { stream_mode: ["values"] }),
     each: "request",
     target: "all complete in under 10 s",
+    // All are there from the start: their rate says when the last one ended.
+    goals: [{ figure: "per_s", least: 500 }],
   }),
   {
     name: "state-64",
     what: "GET state (1 KB) of 64 threads, 64 clients",
     target: "20,000/s",
+    goals: [{ figure: "per_s", least: 20_000 }],
     peer: { share: 0.2 },
     against: [{ row: "uws-64", figure: "per_s" }],
     run: (bench) =>

@@ -76,6 +76,7 @@ export const hosted: readonly Row[] = [
     name: "hosted-10",
     what: `the same graph hosted: runs/wait, a new thread each time, ${CLIENTS} clients`,
     target: "within 1.5 times the CPU in process",
+    goals: [{ figure: "cpu_us", to: "memorysaver-10", most: 1.5 }],
     against: figures.map((figure) => ({ row: "memorysaver-10", figure })),
     run: (bench) =>
       withHeddle(bench, async (server) => {
@@ -92,6 +93,7 @@ export const hosted: readonly Row[] = [
     name: "hosted-run-100",
     what: `hosted-10, ${WINDOW} runs around the 100th of each of ${GROWING} threads`,
     target: "no more CPU than in process",
+    goals: [{ figure: "cpu_us", to: "memorysaver-run-100", most: 1 }],
     against: figures.map((figure) => ({ row: "memorysaver-run-100", figure })),
     run: (bench) =>
       withHeddle(bench, async (server) => {
@@ -105,6 +107,7 @@ export const hosted: readonly Row[] = [
     rounds: 1,
     what: `hosted-10, bytes handed to storage for a run: ${WINDOW} runs around the 10th and the 400th of each of ${GROWING} threads`,
     target: "run 400 within 1.2 of run 10",
+    goals: [{ figure: "bytes_400", most: 1.2 }],
     run: (bench) =>
       withHeddle(bench, async (server) => {
         const threads = await makeThreads(bench, server, GROWING);

@@ -81,6 +81,14 @@ export interface HeddleOptions {
   readonly keys?: readonly string[];
 }
 
+/** What a target asks for, as far as a number tells it: of a figure, or of its ratio to that of a row in {@link Row.against}. */
+export interface Goal {
+  readonly figure: Figure;
+  readonly to?: string;
+  readonly most?: number;
+  readonly least?: number;
+}
+
 export interface Row {
   readonly name: string;
   readonly what: string;
@@ -90,6 +98,8 @@ export interface Row {
   readonly rounds?: number;
   /** What design asks for, in its own words. */
   readonly target?: string;
+  /** The target in numbers. */
+  readonly goals?: readonly Goal[];
   /** Measured on the official JavaScript server too, with this share of the work, in so many rounds at most. */
   readonly peer?: { readonly share: number; readonly rounds?: number };
   /** Needs other software than Heddle, which is installed when the row is measured: only when asked for. */

@@ -17,11 +17,15 @@ async function rested(server: Server) {
 const idle: Row = {
   name: "idle",
   rounds: 1,
-  what: "10,000 threads with one run each, left alone until no actor lives; then a restart on that directory",
+  what: "100,000 threads with one run each, left alone until no actor lives; then a restart on that directory",
   target: "under 1 KB a thread, ready in under 1 s after a restart",
+  goals: [
+    { figure: "heap_bytes", most: 1_000 },
+    { figure: "restart_ms", most: 1_000 },
+  ],
   run: async (bench) => {
     const data = bench.newData();
-    const count = Math.max(200, Math.round(10_000 * bench.scale));
+    const count = Math.max(200, Math.round(100_000 * bench.scale));
     const fill = async (server: Server, threads: number) => {
       const ids = await makeThreads(bench, server, threads);
       await perform(bench, server, {
@@ -34,7 +38,7 @@ const idle: Row = {
       });
     };
     const figures = await withServer(bench.heddle({ data, idle: IDLE }), async (server) => {
-      await fill(server, Math.ceil(count / 5));
+      await fill(server, Math.ceil(count / 10));
       const before = await rested(server);
       await fill(server, count);
       const after = await rested(server);
@@ -53,6 +57,7 @@ const cold: Row = {
   peer: { share: 1, rounds: 3 },
   what: "heddle start on an empty directory, built JavaScript, from the process's start to the first /ok",
   target: "under 400 ms",
+  goals: [{ figure: "p50_ms", most: 400 }],
   run: async (bench) => ({ p50_ms: await bench.start() }),
 };
 
@@ -65,6 +70,10 @@ const kill: Row = {
   name: "kill-200",
   what: `${CAUGHT} background runs of 200 ms, kill -9 once all are acknowledged, a restart on what is left; after ${SETTLING} s`,
   target: "0 lost, 0 stuck",
+  goals: [
+    { figure: "lost", most: 0 },
+    { figure: "stuck", most: 0 },
+  ],
   peer: { share: 1, rounds: 1 },
   run: async (bench) => {
     const data = bench.newData();

@@ -1,0 +1,117 @@
+import type { PeerReport, Report, RowReport } from "./report.ts";
+import { figures, type Figure } from "./rows/row.ts";
+import type { Spread } from "./stats.ts";
+
+function number(value: number, digits: number): string {
+  if (!Number.isFinite(value)) return "-";
+  return digits === 0 ? Math.round(value).toLocaleString("en-US") : value.toFixed(digits);
+}
+
+function cell(value: Spread | undefined, digits: number): string {
+  if (value === undefined) return "";
+  const median = number(value.median, digits);
+  if (value.low === value.high) return median;
+  return `${median} (${number(value.low, digits)} to ${number(value.high, digits)})`;
+}
+
+const COLUMNS = [
+  "per_s",
+  "p50_ms",
+  "p99_ms",
+  "cpu_us",
+  "load_us",
+  "synced",
+  "ok_p99_ms",
+] as const satisfies Figure[];
+
+/** What tells most of a peer, in the row's own line; the rest has a table further down. */
+const TOLD_OF_PEER: ReadonlySet<Figure> = new Set([
+  "per_s",
+  "p50_ms",
+  "first_p50_ms",
+  "cpu_us",
+  "cpu_100",
+  "cpu_500",
+  "select_us",
+  "lost",
+  "stuck",
+]);
+
+/** Heddle's figures divided by the peer's, with the peer's in brackets. */
+function besidePeer(peer: PeerReport | undefined): string {
+  if (peer === undefined) return "";
+  if (peer.failure !== undefined) return "no figures";
+  return peer.figures
+    .filter(({ figure }) => TOLD_OF_PEER.has(figure))
+    .map(({ figure, ratio, peer: theirs }) => {
+      const { title, digits } = figures[figure];
+      return `${quotient(ratio.median)} x ${title} (${number(theirs.median, digits)})`;
+    })
+    .join("; ");
+}
+
+function met({ missed }: RowReport): string {
+  if (missed === undefined) return "";
+  return missed.length === 0 ? "yes" : `no: ${missed.join(", ")}`;
+}
+
+const quotient = (value: number) => number(value, value > 0 && value < 0.1 ? 4 : 2);
+
+const table = (head: readonly string[], lines: readonly (readonly string[])[]) =>
+  [head, head.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+
+export function markdown(report: Report): string {
+  const { machine, fdatasync_ms: sync } = report;
+  const others = Object.keys(figures).filter((f) => !(COLUMNS as readonly string[]).includes(f)) as Figure[];
+  const peers = new Map(report.peer.map((row) => [row.name, row]));
+  const parts = [
+    `${machine.cores} cores of ${machine.processor}, ${machine.memory}, Linux ${machine.kernel}, ${machine.filesystem}, ` +
+      `Node ${machine.node}; fdatasync of 4 KiB p50 ${number(sync[0].p50, 3)} / p99 ${number(sync[0].p99, 3)} ms before, ` +
+      `${number(sync[1].p50, 3)} / ${number(sync[1].p99, 3)} ms after. Median of ${report.rounds} rounds, (lowest to highest)` +
+      (report.scale === 1 ? "." : `; work scaled by ${report.scale}: not figures to be told.`),
+    table(
+      [
+        "Row",
+        ...COLUMNS.map((f) => figures[f].title),
+        "against the control",
+        "against the peer",
+        "target",
+        "met",
+      ],
+      report.rows.map((row) => [
+        `\`${row.name}\``,
+        ...COLUMNS.map((f) => cell(row.figures[f], figures[f].digits)),
+        row.failure === undefined
+          ? Object.entries(row.ratios)
+              .map(([name, ratio]) => `${number(ratio.median, 2)} x ${name}`)
+              .join("; ")
+          : `no figures: ${row.failure.split("\n", 1)[0]}`,
+        besidePeer(peers.get(row.name)),
+        row.target ?? "",
+        met(row),
+      ]),
+    ),
+  ];
+  const further = report.rows.flatMap((row) =>
+    others.flatMap((f) => {
+      const value = row.figures[f];
+      return value === undefined
+        ? []
+        : [[`\`${row.name}\``, figures[f].title, cell(value, figures[f].digits)]];
+    }),
+  );
+  if (further.length > 0) parts.push(table(["Row", "figure", "value"], further));
+  const compared = report.peer.flatMap((row) => {
+    if (row.failure !== undefined) return [[`\`${row.name}\``, `no figures: ${row.failure}`, "", "", ""]];
+    return row.figures.map(({ figure, heddle, peer, ratio }) => [
+      `\`${row.name}\``,
+      figures[figure].title,
+      cell(heddle, figures[figure].digits),
+      cell(peer, figures[figure].digits),
+      quotient(ratio.median),
+    ]);
+  });
+  if (compared.length > 0) parts.push(table(["Row", "figure", "Heddle", "peer", "Heddle : peer"], compared));
+  parts.push(report.rows.map((row) => `- \`${row.name}\`: ${row.what}`).join("\n"));
+  return `${parts.join("\n\n")}\n`;
+}
