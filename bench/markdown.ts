@@ -31,7 +31,6 @@ const TOLD_OF_PEER: ReadonlySet<Figure> = new Set([
   "first_p50_ms",
   "cpu_us",
   "cpu_100",
-  "cpu_500",
   "select_us",
   "lost",
   "stuck",

@@ -47,7 +47,6 @@ const COMPARED = [
   "cpu_us",
   "ok_p99_ms",
   "cpu_100",
-  "cpu_500",
   "select_us",
   "lost",
   "stuck",

@@ -27,7 +27,7 @@ export const figures = {
   bytes_10: { title: "bytes stored, run 10", digits: 0 },
   bytes_400: { title: "bytes, run 400 : run 10", digits: 2 },
   bytes_1000: { title: "bytes, run 1,000 : run 1", digits: 2 },
-  select_us: { title: "GET state?select=, run 500: CPU us", digits: 1 },
+  select_us: { title: "GET state?select= of run 500 (the peer's: 100), CPU us", digits: 1 },
   disk_bytes: { title: "bytes to disk a run, compactions too", digits: 0 },
   heap_bytes: { title: "heap bytes a thread", digits: 0 },
   rss_bytes: { title: "RSS bytes a thread", digits: 0 },

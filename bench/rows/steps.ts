@@ -71,6 +71,7 @@ const restate = (name: string, handler: string, what: string, ...against: string
     start: (bench) => startRestate(bench.directory),
     work: { path: (id) => `/steps/${id}/${handler}`, body: "{}" },
     foreign: true,
+    rounds: 1,
     against: beside(...against),
   });
 
@@ -81,6 +82,7 @@ const dbos = (name: string, workflow: string, what: string, ...against: string[]
     start: (bench) => startDbos(bench.directory),
     work: { path: (id) => `/${workflow}/${id}`, body: "{}" },
     foreign: true,
+    rounds: 1,
     against: beside(...against),
   });
 

@@ -64,6 +64,7 @@ function row(kind: "sse" | "ws", watchers: number): Row {
   const name = `watchers-${kind}`;
   return {
     name: `${name}-${watchers}`,
+    rounds: 1,
     what: `one run's custom events of 100 bytes, taken by ${watchers.toLocaleString("en-US")} ${kind === "sse" ? "joined streams" : "sockets of its mirror"}; CPU for one event to one of them`,
     ...(watchers === 1
       ? {}
