@@ -74,8 +74,14 @@ export class ServerProcess implements Server {
       ],
       env: { ...process.env, NODE_ENV: "production" },
     });
-    const { port } = await hear<{ port: number }>(child, script, 20_000);
-    return new ServerProcess(child, port);
+    try {
+      const { port } = await hear<{ port: number }>(child, script, 20_000);
+      return new ServerProcess(child, port);
+    } catch (error) {
+      // It may only have been slow, and would keep the bench from its end.
+      child.kill("SIGKILL");
+      throw error;
+    }
   }
 
   cpu(): number {
