@@ -1,3 +1,4 @@
+import { Few } from "../src/model/few.ts";
 import type { AnyActorRef } from "./xstate.ts";
 
 /** One actor in a table: the version that it came with, and the one from which on it is there no more. */
@@ -9,13 +10,13 @@ interface Entry {
 
 /** What versions share. */
 interface Table {
-  readonly entries: Map<string, Entry>;
+  readonly entries: Few<string, Entry>;
   /** Only from this one a change is a note here. */
   newest: number;
 }
 
 /** Everyone's: nobody writes to it. */
-const NOBODY: Table = { entries: new Map(), newest: 0 };
+const NOBODY: Table = { entries: new Few(), newest: 0 };
 
 /** Actors that have left may make up this many entries more than those that are there. */
 const SLACK = 16;
@@ -96,7 +97,7 @@ export class Children {
   }
 
   #copy(): Table {
-    const entries = new Map<string, Entry>();
+    const entries = new Few<string, Entry>();
     for (const [name, actor] of this) entries.set(name, { actor, came: 0, left: Infinity });
     return { entries, newest: 0 };
   }
@@ -107,5 +108,5 @@ export const NO_CHILDREN = new Children(NOBODY, 0, 0);
 /** One actor alone. */
 export function onlyChild(name: string, actor: AnyActorRef): Children {
   const entry = { actor, came: 0, left: Infinity };
-  return new Children({ entries: new Map([[name, entry]]), newest: 0 }, 0, 1);
+  return new Children({ entries: new Few<string, Entry>().set(name, entry), newest: 0 }, 0, 1);
 }

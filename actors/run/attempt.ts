@@ -2,6 +2,7 @@ import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
 import { width, type Fact } from "../../src/model/event.ts";
+import { Few } from "../../src/model/few.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { changeRun, type Stop, type RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
@@ -33,7 +34,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   readonly id: string;
   readonly epoch: number;
   readonly sink: Sink;
-  readonly levels = new Map<string, Level>();
+  readonly levels = new Few<string, Level>();
   halted = false;
   readonly #root: Level;
   /** Nothing is stored before the end. */

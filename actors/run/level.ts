@@ -1,6 +1,7 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
+import { Few, fewBy } from "../../src/model/few.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Stop, RunRecord } from "../../src/model/run.ts";
@@ -25,7 +26,7 @@ export interface LevelOwner {
   readonly run: RunRecord;
   readonly alive: boolean;
   /** Its graphs at work below the root, by the task whose node they are. */
-  readonly levels: Map<string, Level>;
+  readonly levels: Few<string, Level>;
   /** Remembers what tasks have left where a level begins, in case this run changes it. */
   found(position: Position): void;
   /** A graph that is the node of one of a level's tasks, for one try of that. */
@@ -73,7 +74,7 @@ export class Level implements TaskOwner {
   /** The state as it is stored at the head: what a failed or paused step made of it without a checkpoint is not. */
   stored: JsonObject = {};
   /** What tasks have left at the head. */
-  writes = new Map<string, TaskWrites>();
+  writes = new Few<string, TaskWrites>();
   #execution: Execution | undefined;
   /** The checkpoint from which it began. */
   #first: string | null = null;
@@ -119,7 +120,7 @@ export class Level implements TaskOwner {
           this.head = position.head;
           this.#first = position.head?.id ?? null;
           this.values = this.stored = position.values;
-          this.writes = new Map(position.writes.map((writes) => [writes.task, writes]));
+          this.writes = fewBy(position.writes, ({ task }) => task);
           this.attempt.found(position);
           this.#execution = this.origin.open(position);
         }),
@@ -211,7 +212,7 @@ export class Level implements TaskOwner {
     if (head !== undefined) {
       this.head = head;
       this.stored = step.values;
-      if (this.writes.size > 0) this.writes = new Map();
+      if (this.writes.size > 0) this.writes = new Few();
     }
     for (const writes of step.writes) this.writes.set(writes.task, writes);
     this.values = step.values;

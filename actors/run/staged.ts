@@ -1,4 +1,5 @@
 import type { NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import { Few } from "../../src/model/few.ts";
 import type { Emission } from "../../src/ports/engine.ts";
 import { joinChanges } from "../../src/graph/superstep.ts";
 
@@ -8,9 +9,9 @@ export class Staged {
   /** Of a graph only the latest checkpoint is stored, with all that led to it. */
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
-  #writes = new Map<string, TaskWrites>();
+  readonly #writes = new Few<string, TaskWrites>();
   /** Checkpoints that are in later ones, and are never stored: nor is what tasks leave there. */
-  readonly #joined = new Set<string>();
+  #joined: Set<string> | undefined;
 
   constructor(merge: boolean) {
     this.#merge = merge;
@@ -22,7 +23,7 @@ export class Staged {
   }
 
   put(writes: TaskWrites): void {
-    if (this.#joined.has(writes.checkpoint)) return;
+    if (this.#joined?.has(writes.checkpoint)) return;
     this.#writes.set(`${writes.checkpoint} ${writes.task}`, writes);
   }
 
@@ -48,7 +49,7 @@ export class Staged {
       return;
     }
     const { id, parent, changes } = before;
-    this.#joined.add(id);
+    (this.#joined ??= new Set()).add(id);
     this.#checkpoints[place] = { ...made, parent, changes: joinChanges(changes, made.changes) };
   }
 
@@ -72,7 +73,7 @@ export class Staged {
     const checkpoints = this.#checkpoints;
     const writes = this.#writes.size === 0 ? [] : [...this.#writes.values()];
     this.#checkpoints = [];
-    if (writes.length > 0) this.#writes = new Map();
+    this.#writes.clear();
     return { checkpoints, writes, emissions };
   }
 }

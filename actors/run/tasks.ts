@@ -1,6 +1,7 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
+import { Few } from "../../src/model/few.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { StoreOp, StoreResults } from "../../src/model/item.ts";
 import type {
@@ -44,7 +45,7 @@ const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } a
 /** The tasks at work of one graph of an attempt: starts them, hears them out, cuts them off. */
 export class Tasks {
   readonly #attempt: TaskOwner;
-  readonly #live = new Map<string, Live>();
+  readonly #live = new Few<string, Live>();
   /** Tasks of graphs that bodies run, by the task whose body that is. */
   #within: Map<string, string> | undefined;
   /** Tasks whose bodies have ended, and whose graphs have yet to say what that comes to. */

@@ -1,6 +1,7 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
+import { Few } from "../../src/model/few.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { changeThread, hasWork, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
@@ -53,9 +54,9 @@ export class Cell {
   /** As it will be once every write in flight is stored. */
   record: ThreadRecord;
   /** The runs that have not ended, but for those that wait for their time. */
-  readonly runs = new Map<string, RunRecord>();
+  readonly runs = new Few<string, RunRecord>();
   /** The runs that wait for their time. They keep the thread from nothing. */
-  readonly delayed = new Map<string, RunRecord>();
+  readonly delayed = new Few<string, RunRecord>();
   actor: AnyActorRef | undefined;
   attempt: Ongoing | null = null;
   alive = true;

@@ -6,6 +6,7 @@ import {
   type TaskWrites,
 } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
+import { fewBy } from "../model/few.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 import { startOf, startWithin, type Within } from "../model/start.ts";
@@ -217,7 +218,7 @@ function goOn(frame: Frame, { rerun, announce, writes = [] }: Going): Step {
   const emissions = announce ? [frame.announce(false)] : [];
   if (tasks.length > 0 || all.length === 0) return plan(frame, { tasks, all, emissions, writes });
   // All have ended, or wait: the step can be closed at once.
-  frame.tasks = new Map(all.map((task) => [task.id, task]));
+  frame.tasks = fewBy(all, ({ id }) => id);
   const closed = commitStep(frame);
   return {
     ...closed,

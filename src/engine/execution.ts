@@ -182,7 +182,7 @@ export class NativeExecution implements Execution {
 
   #interrupted(task: PlannedTask, { interrupts, schemas }: Interrupted): Settled {
     const { held, left } = this.#frame;
-    if (interrupts.length === 0) held.add(task.id);
+    if (interrupts.length === 0) held.set(task.id, true);
     const resumes = withoutInward(left.get(task.id)?.resumes ?? [], interrupts);
     return this.#left(task, "interrupted", { interrupts, resumes, ...(schemas && { schemas }) }, []);
   }

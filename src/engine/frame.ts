@@ -7,6 +7,7 @@ import type {
   TaskWrites,
 } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
+import { Few, fewBy } from "../model/few.ts";
 import type { Fact } from "../model/event.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
@@ -55,16 +56,16 @@ export class Frame {
   /** What is never stored: it lives as long as the attempt. */
   untracked: JsonObject = {};
   /** The step's tasks, by id. */
-  tasks = new Map<string, PlannedTask>();
-  left: Map<string, TaskWrites>;
+  tasks = new Few<string, PlannedTask>();
+  left: Few<string, TaskWrites>;
   /** How often this attempt has called each task of the step. */
-  readonly tries = new Map<string, number>();
+  readonly tries = new Few<string, number>();
   /** What tasks wrote to keys that are never stored, by task. */
-  readonly loose = new Map<string, JsonObject>();
+  readonly loose = new Few<string, JsonObject>();
   /** The state with the one task's update in it, when an edge has already asked for it. */
   fresh: { readonly task: string; readonly applied: Applied } | undefined;
   /** Tasks whose subgraph waits at a breakpoint of its own. */
-  readonly held = new Set<string>();
+  readonly held = new Few<string, true>();
   /** Does this run take up the step of a checkpoint that it did not make: all of it, also what waits? */
   again = false;
   /** In a subgraph: the keys that its nodes have written, to be returned; null in the root. */
@@ -91,7 +92,7 @@ export class Frame {
     this.place = place;
     this.ns = place.ns;
     this.head = position.head;
-    this.left = new Map(position.writes.map((writes) => [writes.task, writes]));
+    this.left = fewBy(position.writes, ({ task }) => task);
     this.stored = position.values;
     this.values = position.values;
     this.adopt({ values: position.values, changes: NONE });
@@ -193,7 +194,7 @@ export class Frame {
       graph,
     };
     this.head = head;
-    if (this.left.size > 0) this.left = new Map();
+    if (this.left.size > 0) this.left = new Few();
     if (this.tries.size > 0) this.tries.clear();
     if (this.held.size > 0) this.held.clear();
     this.fresh = undefined;

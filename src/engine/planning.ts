@@ -1,4 +1,5 @@
 import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import { fewBy } from "../model/few.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { Emission, Plan, Step } from "../ports/engine.ts";
 import { breaksAt } from "../graph/breakpoints.ts";
@@ -22,8 +23,7 @@ export function plan(frame: Frame, planning: Planning): Step {
   const { tasks, all, emissions, checkpoints = [], writes = [], after } = planning;
   const { values, ns, breaks } = frame;
   const step = (next: Plan): Step => ({ plan: next, checkpoints, writes, emissions, values });
-  frame.tasks = new Map();
-  for (const task of all ?? tasks) frame.tasks.set(task.id, task);
+  frame.tasks = fewBy(all ?? tasks, ({ id }) => id);
   if (tasks.length === 0) return step({ kind: "done" });
   const paused = (): Step => {
     emissions.push(frame.pauseFact([]));

@@ -1,4 +1,5 @@
 import type { ChannelChange, PlannedTask } from "../model/checkpoint.ts";
+import { Few } from "../model/few.ts";
 import { uuid5 } from "../model/ids.ts";
 import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
 import { START } from "./check.ts";
@@ -183,7 +184,7 @@ export function planTasks(
 
 /** Collects what triggers a next step. */
 export class Triggers {
-  readonly pulls = new Map<string, readonly string[]>();
+  readonly pulls = new Few<string, readonly string[]>();
   readonly sends: { readonly node: string; readonly input: unknown }[] = [];
 
   go(move: Move): void {

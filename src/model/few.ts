@@ -1,0 +1,80 @@
+/**
+ * A map that mostly has one entry, or none: the first lies in the object itself. A `Map` takes 184 bytes before anything is in
+ * it, and gets a new table when its last entry goes; a run would make fifteen of them.
+ */
+export class Few<K extends string, V> implements ReadonlyMap<K, V> {
+  #key: K | undefined;
+  #value: V | undefined;
+  /** All entries, once there have been two at a time. */
+  #all: Map<K, V> | undefined;
+
+  get size(): number {
+    if (this.#all !== undefined) return this.#all.size;
+    return this.#key === undefined ? 0 : 1;
+  }
+
+  has(key: K): boolean {
+    return this.#all === undefined ? this.#key === key : this.#all.has(key);
+  }
+
+  get(key: K): V | undefined {
+    if (this.#all !== undefined) return this.#all.get(key);
+    return this.#key === key ? this.#value : undefined;
+  }
+
+  set(key: K, value: V): this {
+    if (this.#all === undefined) {
+      if (this.#key === undefined || this.#key === key) {
+        this.#key = key;
+        this.#value = value;
+        return this;
+      }
+      this.#all = new Map([[this.#key, this.#value as V]]);
+      this.#key = this.#value = undefined;
+    }
+    this.#all.set(key, value);
+    return this;
+  }
+
+  delete(key: K): boolean {
+    if (this.#all !== undefined) return this.#all.delete(key);
+    if (this.#key !== key) return false;
+    this.#key = this.#value = undefined;
+    return true;
+  }
+
+  clear(): void {
+    this.#key = this.#value = this.#all = undefined;
+  }
+
+  forEach(callback: (value: V, key: K, map: ReadonlyMap<K, V>) => void): void {
+    for (const [key, value] of this) callback(value, key, this);
+  }
+
+  keys(): MapIterator<K> {
+    if (this.#all !== undefined) return this.#all.keys();
+    return (this.#key === undefined ? [] : [this.#key]).values();
+  }
+
+  values(): MapIterator<V> {
+    if (this.#all !== undefined) return this.#all.values();
+    return (this.#key === undefined ? [] : [this.#value as V]).values();
+  }
+
+  entries(): MapIterator<[K, V]> {
+    if (this.#all !== undefined) return this.#all.entries();
+    const entry: [K, V][] = this.#key === undefined ? [] : [[this.#key, this.#value as V]];
+    return entry.values();
+  }
+
+  [Symbol.iterator](): MapIterator<[K, V]> {
+    return this.entries();
+  }
+}
+
+/** These by one of their members, the later in the place of the earlier. */
+export function fewBy<K extends string, V>(items: readonly V[], keyOf: (item: V) => K): Few<K, V> {
+  const few = new Few<K, V>();
+  for (const item of items) few.set(keyOf(item), item);
+  return few;
+}
