@@ -17,7 +17,7 @@ const CONFLICT =
  * Decides and stores an admission. All of it up to the append happens in one turn, so that two requests can never both find
  * the thread at rest; what is decided is in the same append as the run.
  */
-export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
+export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   const { clock, engine } = cell.deps;
   const { actor } = cell;
   if (actor === undefined || !cell.alive) throw gone();
@@ -53,10 +53,11 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
     );
     if (out !== null) for (const id of idsOf(out)) drop(cell, id);
     actor.send({ type: "RUN.ADMITTED", starts: true, run: run.run_id, strategy });
-    await start.stored;
-    begin(cell, start);
-    if (out !== null) dismiss(cell, out);
-    return start.run;
+    return start.stored.then(() => {
+      begin(cell, start);
+      if (out !== null) dismiss(cell, out);
+      return start.run;
+    });
   }
 
   cell.owner.queued(run.run_id);
@@ -71,9 +72,10 @@ export async function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   if (out !== null) for (const id of idsOf(out)) drop(cell, id);
   actor.send({ type: "RUN.ADMITTED", starts: false, run: run.run_id, strategy });
   cell.owner.rested(cell);
-  await stored;
-  if (out !== null) dismiss(cell, out);
-  return run;
+  return stored.then(() => {
+    if (out !== null) dismiss(cell, out);
+    return run;
+  });
 }
 
 /** Has the run in progress been told to stop, with none behind it? */

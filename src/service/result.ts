@@ -5,6 +5,7 @@ import type { RunRecord } from "../model/run.ts";
 import { startOf } from "../model/start.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
+import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import { pendingInterrupts } from "./records.ts";
 
@@ -21,20 +22,26 @@ interface Deps {
  * breakpoint; `__error__` where it failed. Never null: clients look for these keys without asking what it is.
  * `run`: undefined for one that was rolled back, of which the thread's state is all that is left.
  */
-export async function resultOf(
-  { journal, engine }: Deps,
-  key: ThreadKey,
-  { run, left }: RunEnd,
-): Promise<JsonObject> {
+export function resultOf(deps: Deps, key: ThreadKey, { run, left }: RunEnd): Eventually<JsonObject> {
   if (run?.status === "error" || run?.status === "timeout") {
     const { error, message } = run.error ?? { error: "Error", message: `The run ended with ${run.status}` };
     return { __error__: { error, message } };
   }
-  const output = run === undefined ? null : engine.output(run.graph_id);
+  const output = run === undefined ? null : deps.engine.output(run.graph_id);
   if (left !== undefined) {
     const values = output === null ? left.values : pick(left.values, output);
     return left.waiting === null ? values : { ...values, __interrupt__: left.waiting };
   }
+  return read(deps, key, run, output);
+}
+
+/** The same of what is stored. */
+async function read(
+  { journal }: Deps,
+  key: ThreadKey,
+  run: RunRecord | undefined,
+  output: readonly string[] | null,
+): Promise<JsonObject> {
   const checkpoint = await lastOf(journal, key, run);
   if (checkpoint === undefined) return {};
   const state = await journal.values(key, checkpoint);

@@ -8,6 +8,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Random } from "../ports/random.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import { eventAt } from "../stream/event-at.ts";
 import type { Hub } from "../stream/hub.ts";
 import type { Reader } from "../stream/reader.ts";
@@ -93,7 +94,7 @@ interface Deps {
 }
 
 export function createRuns(deps: Deps): Runs {
-  const { system, journal, engine, hub, clock, random, assistants, webhooks } = deps;
+  const { system, journal, hub, clock, random, assistants, webhooks } = deps;
   const repeats = new Repeats(deps);
   const threadTtl = deps.threadTtl ?? null;
 
@@ -110,12 +111,13 @@ export function createRuns(deps: Deps): Runs {
     return run;
   }
 
-  async function placeOf(key: ThreadKey, request: RunRequest): Promise<Place> {
+  function placeOf(key: ThreadKey, request: RunRequest): Eventually<Place> {
     if (request.if_not_exists !== "create") return threadAt(journal, key);
-    const stored = await journal.thread(key);
-    if (stored !== undefined) return threadAt(journal, key);
-    const metadata = storableObject(request.metadata, "metadata");
-    return { thread_id: key.thread, metadata, create: { metadata, ttl: threadTtl } };
+    return andThen(journal.thread(key), (stored): Eventually<Place> => {
+      if (stored !== undefined) return threadAt(journal, key);
+      const metadata = storableObject(request.metadata, "metadata");
+      return { thread_id: key.thread, metadata, create: { metadata, ttl: threadTtl } };
+    });
   }
 
   const isRunning = (key: ThreadKey, run: RunRecord) =>
@@ -123,13 +125,17 @@ export function createRuns(deps: Deps): Runs {
 
   async function start(key: ThreadKey, request: RunRequest, mark?: Mark): Promise<RunRecord> {
     webhooks.check(request.webhook);
-    await journal.room();
-    const assistant = await assistants.resolve(key.tenant, request.assistant_id);
+    const room = journal.room();
+    if (room !== undefined) await room;
+    // To wait for what is there already takes a turn, and 200 bytes; so does to return a promise that is not awaited, twice.
+    const resolved = assistants.resolve(key.tenant, request.assistant_id);
+    const assistant = resolved instanceof Promise ? await resolved : resolved;
     const id = uuid7(clock.now(), random.bytes(16));
-    const place = await placeOf(key, request);
+    const found = placeOf(key, request);
+    const place = found instanceof Promise ? await found : found;
     const from = startOf(journal, key, request);
     const draft = draftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
-    return system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
+    return await system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
   }
 
   async function startAlone(
@@ -139,7 +145,8 @@ export function createRuns(deps: Deps): Runs {
     mark?: Mark,
   ): Promise<RunRecord> {
     webhooks.check(request.webhook);
-    await journal.room();
+    const room = journal.room();
+    if (room !== undefined) await room;
     const assistant = await assistants.resolve(tenant, request.assistant_id);
     const id = uuid7(clock.now(), random.bytes(16));
     const metadata = storableObject(request.metadata, "metadata");
@@ -220,7 +227,7 @@ export function createRuns(deps: Deps): Runs {
       return { runs: found.slice(offset, offset + limit), total: found.length };
     },
 
-    result: async (key, id) => resultOf({ journal, engine }, key, await system.ended(key, id)),
+    result: (key, id) => system.ended(key, id).then((end) => resultOf(deps, key, end)),
 
     after: (key, { run_id }, checkpoint) => eventAt(journal, key, run_id, checkpoint),
 

@@ -7,6 +7,7 @@ import type { ThreadKey, ThreadLifetime, ThreadRecord, TtlStrategy } from "../mo
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Random } from "../ports/random.ts";
 import { threadOf, ttlOf } from "./records.ts";
@@ -207,10 +208,11 @@ function ifThere(cause: unknown): undefined {
 }
 
 /** A thread that may be shown. @throws ServiceError `thread.not_found` also when it is a temporary one */
-export async function threadAt(journal: Journal, key: ThreadKey): Promise<ThreadRecord> {
-  const record = await journal.thread(key);
-  if (record !== undefined && record.temporary === null) return record;
-  throw threadNotFound(key.thread);
+export function threadAt(journal: Journal, key: ThreadKey): Eventually<ThreadRecord> {
+  return andThen(journal.thread(key), (record) => {
+    if (record !== undefined && record.temporary === null) return record;
+    throw threadNotFound(key.thread);
+  });
 }
 
 /**

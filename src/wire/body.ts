@@ -19,9 +19,13 @@ const MOST = 1000;
  * good as missing: some clients send one for the other.
  * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `validation.failed`
  */
-export async function readObject(request: HttpRequest): Promise<RawBody> {
-  checkEncoding(request);
-  return objectOf(await request.body());
+export function readObject(request: HttpRequest): Promise<RawBody> {
+  try {
+    checkEncoding(request);
+  } catch (cause) {
+    return Promise.reject(cause);
+  }
+  return request.body().then(objectOf);
 }
 
 /** The same of a body that holds a list of objects, one at least. Throws as {@link readObject} does. */

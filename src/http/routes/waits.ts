@@ -19,7 +19,8 @@ export function waitRoutes(deps: HttpDeps): readonly Route[] {
    * Answers with the run's outcome. The head goes out soon, also before there is one: a client may hold back other requests
    * until it has it. A run that has ended by then is answered in one piece.
    */
-  async function answer(call: Call, started: Started): Promise<void> {
+  async function answer(call: Call, starting: Promise<Started> | Started): Promise<void> {
+    const started = starting instanceof Promise ? await starting : starting;
     const { key, run, path } = started;
     const headers = { "content-location": path, location: `${path}/join`, ...JSON_HEADERS };
     if (call.isHead) return call.send(200, headers);
@@ -57,12 +58,12 @@ export function waitRoutes(deps: HttpDeps): readonly Route[] {
     {
       method: "POST",
       path: "/threads/:thread_id/runs/wait",
-      handle: async (call) => answer(call, await startRun(deps, call)),
+      handle: (call) => answer(call, startRun(deps, call)),
     },
     {
       method: "POST",
       path: "/runs/wait",
-      handle: async (call) => answer(call, await startAlone(deps, call, true)),
+      handle: (call) => answer(call, startAlone(deps, call, true)),
     },
     {
       method: "GET",
