@@ -1,9 +1,11 @@
-import { addExtension, Packr, RESERVE_START_SPACE } from "msgpackr";
+import { addExtension, Packr, RESERVE_START_SPACE, Unpackr } from "msgpackr";
 import { Kept, KeptValue, type KeptValueOf } from "../model/kept.ts";
 import { fromMarkedText, toMarkedText } from "./marked-text.ts";
 import { PlainPacker } from "./plain.ts";
+import { SHAPES } from "./shapes.ts";
+import { readUuid, UUID_TYPE } from "./uuid.ts";
 
-// msgpackr knows extensions for the whole process alone. The types are ours from here on: 0x48 and 0x49.
+// msgpackr knows extensions for the whole process alone. The types are ours from here on: 0x48 to 0x4a.
 addExtension({
   Class: Kept,
   type: 0x48,
@@ -16,17 +18,22 @@ addExtension({
   write: (kept: KeptValue) => KeptValue.of(kept),
   read: (of: KeptValueOf) => new KeptValue(of),
 });
+addExtension({ type: UUID_TYPE, unpack: readUuid });
 
 /** One shape of bytes for one value: records (msgpackr's own extension) would need their definitions beside them. */
 const packr = new Packr({ useRecords: false });
 /** For what is JSON data through and through: nearly all. */
 const packer = new PlainPacker();
+/** Reads what it has written. */
+const unpackr = new Unpackr({ structures: SHAPES.map((names) => [...names]), mapsAsObjects: true });
 
 /** The kinds of payload: the first byte says which one follows. */
 const MSGPACK = 1;
 const JSON_TEXT = 2;
 /** JSON text with what it cannot say beside it. */
 const MARKED_TEXT = 3;
+/** MessagePack with shapes and UUIDs, see `plain.ts`. */
+const SHORT = 4;
 
 /** UTF-8 of U+FFFD: what an encoder writes in the place of half a surrogate pair; and its first byte, sooner looked for. */
 const REPLACED = Buffer.from("\uFFFD");
@@ -45,7 +52,7 @@ const HALF = /\p{Surrogate}/u;
 export function packValue(value: unknown, head: number): Buffer {
   const plain = packer.pack(value, head + 1);
   if (plain !== undefined) {
-    plain[head] = MSGPACK;
+    plain[head] = SHORT;
     return plain;
   }
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
@@ -90,6 +97,8 @@ function isAltered(value: unknown): boolean {
 /** The value that {@link packValue} wrote, from `start` on. @throws Error when these bytes are none */
 export function unpackValue(bytes: Buffer, start: number): unknown {
   switch (bytes[start]) {
+    case SHORT:
+      return unpackr.unpack(bytes, { start: start + 1, end: bytes.length });
     case MSGPACK:
       return packr.unpack(bytes, { start: start + 1, end: bytes.length });
     case JSON_TEXT:

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import { seal, unseal } from "./envelope.ts";
@@ -6,7 +6,9 @@ import { ALL, FORMAT_KEY } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 
 /** What this version writes. Goes up when an older one could not read it. */
-const FORMAT = 3;
+const FORMAT = 4;
+/** What it can go on with: in 3 all values were MessagePack without short forms, or text, which are read as ever. */
+const READ: readonly unknown[] = [3, FORMAT];
 
 /** Beside the database. */
 export const MARKER = "heddle.json";
@@ -32,29 +34,37 @@ export class Marker {
   }
 
   write(): void {
-    if (this.format === undefined) writeFileSync(this.#path, `{ "format": ${FORMAT} }\n`, { flush: true });
+    if (this.format === FORMAT) return;
+    // One that was torn while it was written would be refused.
+    const made = `${this.#path}.tmp`;
+    writeFileSync(made, `{ "format": ${FORMAT} }\n`, { flush: true });
+    renameSync(made, this.#path);
   }
 }
 
 /**
- * Refuses a store that another version has written; marks a new one.
+ * Refuses a store that another version has written; marks a new one, and one that an older version has written, which could not
+ * read it from now on.
  * @throws ServiceError `storage.version`
  */
 export async function checkFormat(kv: Kv, where: string, marked: boolean): Promise<void> {
   const bytes = kv.getSync(FORMAT_KEY);
-  if (bytes !== undefined) return check(unseal(bytes, { tenant: "", thread: "" }, "the format"), where);
-  // LevelDB may have lost the key, with others; then the marker beside it is right, and `verify` says what is missing.
-  if (!marked) {
+  if (bytes !== undefined) {
+    const format = unseal(bytes, { tenant: "", thread: "" }, "the format");
+    check(format, where);
+    if (format === FORMAT) return;
+  } else if (!marked) {
+    // LevelDB may have lost the key, with others; then the marker beside it is right, and `verify` says what is missing.
     for await (const _ of kv.entries({ ...ALL, limit: 1 })) check(null, where);
   }
   await kv.batch([{ key: FORMAT_KEY, value: seal(FORMAT) }], { sync: true });
 }
 
 function check(format: unknown, where: string): void {
-  if (format === FORMAT) return;
+  if (READ.includes(format)) return;
   const found =
     typeof format === "number"
-      ? `has format ${format}, and this version of Heddle reads format ${FORMAT}; use the version that wrote it`
+      ? `has format ${format}, and this version of Heddle reads format ${READ.join(" and ")}; use the version that wrote it`
       : "was not written by Heddle, or its format cannot be told";
   throw new ServiceError("storage.version", `The data in ${where} ${found}`);
 }

@@ -2,6 +2,8 @@ import { unpack } from "msgpackr";
 import { describe, expect, test } from "vitest";
 import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
 import { PlainPacker } from "../../src/codec/plain.ts";
+import { SHAPES } from "../../src/codec/shapes.ts";
+import { digest } from "../../src/model/ids.ts";
 import { Kept } from "../../src/model/kept.ts";
 
 const again = (value: unknown): unknown => unpackValue(packValue(value, 8), 8);
@@ -72,6 +74,85 @@ describe("a value comes back as it was", () => {
     const back = again({ kept: new Kept("HumanMessage", { content: "hi" }) }) as { readonly kept: Kept };
     expect(back.kept).toBeInstanceOf(Kept);
     expect(Kept.kindOf(back.kept)).toBe("HumanMessage");
+  });
+});
+
+describe("what is written in short", () => {
+  const id = "01a20520-a4c2-7b89-a6fd-d54beb91d247";
+
+  test("an object of each shape", () => {
+    for (const names of SHAPES) {
+      const value = Object.fromEntries(
+        names.map((name, i) => [name, i % 2 === 0 ? { [name]: [i + 60] } : id]),
+      );
+      for (const whole of [value, [value, value], { value, more: value }]) {
+        expect(JSON.stringify(again(whole))).toBe(JSON.stringify(whole));
+      }
+      const reversed = Object.fromEntries(Object.entries(value).reverse());
+      expect(JSON.stringify(again(reversed))).toBe(JSON.stringify(reversed));
+      const longer = { ...value, more: 1 };
+      expect(JSON.stringify(again(longer))).toBe(JSON.stringify(longer));
+      const [, ...fewer] = Object.entries(value);
+      expect(JSON.stringify(again(Object.fromEntries(fewer)))).toBe(
+        JSON.stringify(Object.fromEntries(fewer)),
+      );
+    }
+  });
+
+  test("all beside one another, between texts of any length", () => {
+    const texts = Array.from({ length: 300 }, (_, length) => (length % 3 === 0 ? "é" : "x").repeat(length));
+    const whole = texts.map((text, i) => {
+      const names = SHAPES[i % SHAPES.length] as readonly string[];
+      return [
+        id,
+        Object.fromEntries(names.map((name, n) => [name, n % 2 === 0 ? text : id])),
+        text,
+        { [text]: id },
+      ];
+    });
+    expect(JSON.stringify(again(whole))).toBe(JSON.stringify(whole));
+  });
+
+  test("no two shapes are the same", () => {
+    expect(new Set(SHAPES.map((names) => names.join())).size).toBe(SHAPES.length);
+  });
+
+  test("every number of one byte, and those about it", () => {
+    const some = Array.from({ length: 600 }, (_, i) => i - 300);
+    expect(again(some)).toEqual(some);
+    for (const n of some) expect(again(n)).toBe(n);
+  });
+
+  test("a UUID, of any version, and none", () => {
+    const ids = [id, "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
+    for (const one of ids) expect(again({ one, [one]: [one] })).toEqual({ one, [one]: [one] });
+    expect(packValue(id, 8)).toHaveLength(8 + 1 + 18);
+  });
+
+  test("a text that is nearly a UUID is none", () => {
+    const near = [id.toUpperCase(), id.replace("a", "g"), id.replaceAll("-", "_"), id.replaceAll("-", "0")];
+    for (let at = 0; at < id.length; at++) {
+      // Those that differ from the right character in one bit, also above ASCII.
+      for (let bit = 0; bit < 16; bit++) {
+        near.push(id.slice(0, at) + String.fromCharCode(id.charCodeAt(at) ^ (1 << bit)) + id.slice(at + 1));
+      }
+    }
+    for (const text of near) expect(again([text])).toEqual([text]);
+  });
+
+  test("is read as it was stored: the numbers of shapes do not change", () => {
+    const stored = "049345a36f6e65d84a01a20520a4c27b89a6fdd54beb91d2474dcc404f4e0156a5746f6b656e03a161";
+    const value = [
+      { graph_id: "one", assistant_id: id },
+      { at: 64, channels: { value: { is: 1 } } },
+      { t: "token", m: 3, text: "a" },
+    ];
+    expect(unpackValue(Buffer.from(stored, "hex"), 0)).toEqual(value);
+    expect(packValue(value, 0).toString("hex")).toBe(stored);
+    // Those of format 4, all of them; what comes later stands behind them.
+    expect(digest(JSON.stringify(SHAPES.slice(0, 31)))).toBe(
+      "05878a8445fee99fbdc0d16cb27ecbb331c9e8ea869a96048fcd8141d88c9370",
+    );
   });
 });
 

@@ -1,13 +1,21 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import { Packr } from "msgpackr";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { unpackValue } from "../../src/codec/msgpack.ts";
 import { seal } from "../../src/storage/envelope.ts";
-import { FORMAT_KEY, indexKey } from "../../src/storage/keys.ts";
+import { ALL, FORMAT_KEY, indexKey } from "../../src/storage/keys.ts";
+import type { Op } from "../../src/storage/kv.ts";
 import { LevelKv } from "../../src/storage/level.ts";
 import { MemoryKv } from "../../src/storage/memory.ts";
 import { openStorage, repairStorage, type Storage } from "../../src/storage/open.ts";
-import { all, threadKey, Writer } from "./samples.ts";
+import { aCheckpoint, all, aRun, id, set, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, temporary } from "./support.ts";
+
+/** Length and checksum before each value. */
+const HEAD = 8;
+const packr = new Packr({ useRecords: false });
 
 let room: ReturnType<typeof temporary>;
 beforeEach(() => {
@@ -25,8 +33,17 @@ async function filled(): Promise<Writer[]> {
   return writers;
 }
 
+/** A value as format 3 had it: MessagePack that any reader takes. */
+function sealOlder(value: unknown): Buffer {
+  const payload = Buffer.concat([Buffer.of(1), packr.pack(value)]);
+  const head = Buffer.alloc(HEAD);
+  head.writeUInt32LE(payload.length, 0);
+  head.writeUInt32LE(crc32(payload), 4);
+  return Buffer.concat([head, payload]);
+}
+
 describe("the format", () => {
-  test.each([2, 4])("another one, %i, is refused, and nothing is changed", async (format) => {
+  test.each([2, 5])("another one, %i, is refused, and nothing is changed", async (format) => {
     const kv = new MemoryKv();
     await kv.open();
     await kv.batch([{ key: FORMAT_KEY, value: seal(format) }], { sync: true });
@@ -37,6 +54,41 @@ describe("the format", () => {
     });
     await kv.open();
     expect(kv.getSync(FORMAT_KEY)?.equals(seal(format))).toBe(true);
+  });
+
+  test("the one before is read as it is, and is this one from then on", async () => {
+    const first = await open();
+    const one = new Writer(() => first.journal, threadKey(1));
+    const run = aRun(one.key, 1, { attempt: 1 });
+    await one.append();
+    await one.start(run, { events: someEvents(run.run_id, 0, 2) });
+    await one.append({ checkpoints: [aCheckpoint(1, null, { x: set(id(7)) }, { run_id: run.run_id })] });
+    await first.close();
+    const kv = new LevelKv(join(room.path, "level"), true);
+    await kv.open();
+    const older: Op[] = [];
+    for await (const [key, bytes] of kv.entries(ALL)) {
+      older.push({ key, value: sealOlder(key === FORMAT_KEY ? 3 : unpackValue(bytes, HEAD)) });
+    }
+    await kv.batch(older, { sync: true });
+    await kv.close();
+    writeFileSync(join(room.path, "heddle.json"), '{ "format": 3 }\n');
+    const storage = await open();
+    const { journal } = storage;
+    expect(journal.thread(one.key)).toEqual(one.record);
+    expect(journal.run(one.key, run.run_id)).toEqual(run);
+    expect(await journal.events(one.key, run.run_id, -1, 9)).toEqual([someEvents(run.run_id, 0, 2)]);
+    const again = new Writer(() => journal, one.key, one.record);
+    await again.append({ checkpoints: [aCheckpoint(2, 1, { y: set(2) }, { run_id: run.run_id })] });
+    const [newer, old] = await journal.history(one.key, { ns: "", limit: 9 });
+    expect(newer && (await journal.values(one.key, newer))).toEqual({ x: id(7), y: 2 });
+    expect(old).toMatchObject({ id: id(1), run_id: run.run_id, metadata: { made: 1 } });
+    expect(await all(journal.verify())).toEqual([]);
+    await storage.close();
+    expect(readFileSync(join(room.path, "heddle.json"), "utf8")).toBe('{ "format": 4 }\n');
+    await kv.open();
+    expect(kv.getSync(FORMAT_KEY)?.equals(seal(4))).toBe(true);
+    await kv.close();
   });
 
   test("the one of a data directory is refused before its database is touched", async () => {

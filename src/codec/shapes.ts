@@ -1,0 +1,110 @@
+/**
+ * Objects that are stored again and again, by the names of their members in their order: such a one is written as its number
+ * and its members' values. MUST NOT change, since stored numbers mean it; new ones go to the end, up to {@link MOST}. An
+ * object of other names, or in another order, is written with them.
+ */
+export const SHAPES: readonly (readonly string[])[] = [
+  // What a run was created with.
+  [
+    "input",
+    "command",
+    "config",
+    "context",
+    "webhook",
+    "temporary",
+    "stream_mode",
+    "feedback_keys",
+    "interrupt_before",
+    "interrupt_after",
+    "subgraphs",
+    "resumable",
+    "durability",
+  ],
+  ["configurable", "metadata"],
+  ["user_id", "checkpoint_id", "run_id", "thread_id", "graph_id", "assistant_id"],
+  // Metadata: of a run, of a checkpoint, of a thread.
+  ["created_by", "graph_id", "assistant_id"],
+  ["user_id", "run_id", "thread_id", "graph_id", "assistant_id", "created_by"],
+  ["graph_id", "assistant_id"],
+  // What the journal lists.
+  ["kind", "epoch"],
+  ["kind", "epoch", "runs"],
+  ["kind", "epoch", "checkpoints"],
+  ["kind", "epoch", "runs", "checkpoints"],
+  // In a checkpoint: a task, what the engine keeps, where the channels stand.
+  ["id", "name", "path", "triggers"],
+  ["id", "name", "path", "triggers", "input"],
+  ["stop"],
+  ["at", "channels"],
+  ["is"],
+  ["value"],
+  // What happens in a run.
+  ["t", "attempt"],
+  ["t", "id", "ns", "step", "input"],
+  ["t", "id", "name", "ns", "checkpoint", "triggers", "at"],
+  ["t", "id", "name", "ns", "checkpoint", "triggers", "at", "input"],
+  ["t", "id", "name", "ns", "checkpoint", "at", "update", "interrupts"],
+  ["t", "ns", "data"],
+  ["t", "m", "text"],
+  ["t", "m", "chunk"],
+  ["t", "id", "name", "ns", "meta"],
+  ["t", "message", "streamed", "ns", "meta"],
+  ["t", "ns", "task", "node", "level", "at", "message"],
+  [
+    "langgraph_step",
+    "langgraph_node",
+    "langgraph_triggers",
+    "langgraph_path",
+    "langgraph_checkpoint_ns",
+    "checkpoint_ns",
+  ],
+  // Messages.
+  ["role", "content"],
+  ["content", "additional_kwargs", "response_metadata", "type", "name", "id", "example"],
+  [
+    "content",
+    "additional_kwargs",
+    "response_metadata",
+    "type",
+    "name",
+    "id",
+    "example",
+    "tool_calls",
+    "invalid_tool_calls",
+    "usage_metadata",
+  ],
+];
+
+/** As many as one byte can tell from small numbers. */
+const MOST = 0x40;
+if (SHAPES.length > MOST) throw new RangeError(`More than ${MOST} shapes`);
+
+type Numbers = ReadonlyMap<string, ReadonlyMap<number, readonly number[]>>;
+
+/** Those that begin with a name, by how many names they have. */
+const NUMBERS: Numbers = numbered();
+
+function numbered(): Numbers {
+  const begin = new Map<string, Map<number, number[]>>();
+  for (const [number, names] of SHAPES.entries()) {
+    const first = names[0] as string;
+    const lengths = begin.get(first) ?? new Map<number, number[]>();
+    lengths.set(names.length, [...(lengths.get(names.length) ?? []), number]);
+    begin.set(first, lengths);
+  }
+  return begin;
+}
+
+/** The number of the shape of an object with these names; -1: it has none. */
+export function shapeOf(names: readonly string[]): number {
+  const { length } = names;
+  const numbers = NUMBERS.get(names[0] as string)?.get(length);
+  if (numbers === undefined) return -1;
+  for (const number of numbers) {
+    const shape = SHAPES[number] as readonly string[];
+    let i = 1;
+    while (i < length && names[i] === shape[i]) i++;
+    if (i === length) return number;
+  }
+  return -1;
+}

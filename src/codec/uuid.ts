@@ -1,0 +1,50 @@
+/** Where the pairs of digits of a UUID stand in its text. */
+const PAIRS = Uint8Array.of(0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34);
+const DASH = 0x2d;
+/** By a character's code what it stands for as a lower-case hexadecimal digit; {@link NONE}: it is none. */
+const NONE = 0x80;
+const DIGITS = new Uint8Array(0x80).fill(NONE);
+const CODES = Buffer.from("0123456789abcdef");
+for (const [digit, code] of CODES.entries()) DIGITS[code] = digit;
+
+/** What stands for it among the extensions of MessagePack. */
+export const UUID_TYPE = 0x4a;
+
+/** Characters of a UUID as text, and its bytes. */
+export const UUID_LENGTH = 36;
+export const UUID_BYTES = 16;
+
+/**
+ * Writes the 16 bytes of a text of 36 characters; false where it is no UUID in the form in which {@link readUuid} gives it
+ * back, of whatever version.
+ */
+export function writeUuid(text: string, bytes: Uint8Array, at: number): boolean {
+  if (text.charCodeAt(8) !== DASH || text.charCodeAt(13) !== DASH) return false;
+  if (text.charCodeAt(18) !== DASH || text.charCodeAt(23) !== DASH) return false;
+  let units = 0;
+  let digits = 0;
+  for (let i = 0; i < UUID_BYTES; i++) {
+    const from = PAIRS[i] as number;
+    const high = text.charCodeAt(from);
+    const low = text.charCodeAt(from + 1);
+    const one = DIGITS[high & 0x7f] as number;
+    const other = DIGITS[low & 0x7f] as number;
+    units |= high | low;
+    digits |= one | other;
+    bytes[at + i] = (one << 4) | other;
+  }
+  return units < 0x80 && digits < NONE;
+}
+
+const spelled = Buffer.alloc(UUID_LENGTH, "-");
+
+/** The text of a UUID's 16 bytes. */
+export function readUuid(bytes: Uint8Array): string {
+  for (let i = 0; i < UUID_BYTES; i++) {
+    const byte = bytes[i] as number;
+    const at = PAIRS[i] as number;
+    spelled[at] = CODES[byte >>> 4] as number;
+    spelled[at + 1] = CODES[byte & 15] as number;
+  }
+  return spelled.toString("latin1");
+}
