@@ -1,4 +1,5 @@
-import { toStorable, type JsonObject } from "../model/json.ts";
+import type { JsonObject } from "../model/json.ts";
+import { toJsonText } from "../model/json-text.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { NodeIo } from "../ports/host.ts";
 import type { Ctx, Log } from "../graph/context.ts";
@@ -26,7 +27,7 @@ export function contextOf(
       step: stepper(steps, check, ""),
       emit(data) {
         check();
-        io.emit({ t: "custom", ns: call.ns, data: toStorable(data, "emit") });
+        io.emit({ t: "custom", ns: call.ns, json: toJsonText(data, "emit") });
       },
       message: messageMaker(call, io, check, named),
       store: new AttemptStore(io, check),

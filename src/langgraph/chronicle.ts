@@ -1,6 +1,7 @@
 import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
+import { json } from "../model/json-text.ts";
 import type { Emission, Position } from "../ports/engine.ts";
 import { Left, type Place } from "./left.ts";
 import {
@@ -134,7 +135,7 @@ export class Chronicle {
         else this.#taskEnds(loop, payload as ResultPayload);
         return;
       case "custom":
-        this.emissions.push({ fact: { t: "custom", ns, data: show(payload) } });
+        this.emissions.push({ fact: { t: "custom", ns, json: json(show(payload)) } });
     }
   }
 

@@ -72,8 +72,8 @@ export type Fact =
       readonly output?: readonly string[];
       readonly inline?: Inline;
     }
-  /** `ctx.emit(data)`. */
-  | { readonly t: "custom"; readonly ns: string; readonly data: unknown }
+  /** `ctx.emit(data)`: its data as JSON text on one line, made once for storage and for all readers. */
+  | { readonly t: "custom"; readonly ns: string; readonly json: string }
   /** A line of the log of `task`, at epoch milliseconds `at`; `stack`: where it failed. */
   | {
       readonly t: "log";

@@ -1,11 +1,12 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
-import { endOf, type EventChunk, type Fact } from "../model/event.ts";
+import { endOf, type EventChunk } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { readList, readWhole, type ValueSource } from "./channels.ts";
 import { unseal } from "./envelope.ts";
+import { factsOf } from "./facts.ts";
 import { eventsPrefix, within } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./ordinal.ts";
 import type { Kv } from "./kv.ts";
@@ -119,7 +120,7 @@ export class EventReader {
   }
 
   #decode(first: number, bytes: Buffer): EventChunk {
-    const facts = unseal(bytes, this.#key, `events from ${first} on of run ${this.#run}`) as Fact[];
-    return { run_id: this.#run, first, facts };
+    const stored = unseal(bytes, this.#key, `events from ${first} on of run ${this.#run}`);
+    return { run_id: this.#run, first, facts: factsOf(stored) };
   }
 }

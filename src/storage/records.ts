@@ -1,5 +1,4 @@
 import type { Checkpoint, CheckpointHead, NewCheckpoint } from "../model/checkpoint.ts";
-import type { Fact } from "../model/event.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { damaged, seal, unseal } from "./envelope.ts";
@@ -169,20 +168,11 @@ export const MARK: Buffer = seal(true);
 /** The same of something that nobody is shown. */
 export const HIDDEN: Buffer = seal(false);
 
-/** What most runs' logs begin with, sealed once: an attempt, the first, has started. */
-const START = { t: "start", attempt: 1 } as const satisfies Fact;
-const FIRST_START: Buffer = seal([START]);
 /** Small numbers: what a thread's first runs have for their places. */
 const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));
 
 export function sealNumber(n: number): Buffer {
   return NUMBERS[n] ?? seal(n);
-}
-
-export function sealFacts(facts: readonly Fact[]): Buffer {
-  const [first] = facts;
-  const isStart = facts.length === 1 && first?.t === "start" && first.attempt === START.attempt;
-  return isStart ? FIRST_START : seal(facts);
 }
 
 type Get = (key: string) => Buffer | undefined;

@@ -3,6 +3,7 @@ import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
+import { factsOf } from "./facts.ts";
 import { isUnsettled } from "./heads.ts";
 import { activeKey, delayedKey, eventsPrefix, headKey, segment, unsegment } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./ordinal.ts";
@@ -96,14 +97,14 @@ export class ThreadCheck {
         this.#left.push(`${first}/${second}`);
         break;
       case "e":
-        this.#addChunk(unsegment(first), parseOrdinal(last), value as Fact[]);
+        this.#addChunk(unsegment(first), parseOrdinal(last), factsOf(value));
         break;
       default:
         this.#found.push(`${rest} is unknown`);
     }
   }
 
-  #addChunk(run: string, first: number, facts: Fact[]): void {
+  #addChunk(run: string, first: number, facts: readonly Fact[]): void {
     const chunk = { first, end: endOf({ run_id: run, first, facts }), starts: facts[0]?.t === "start" };
     const known = this.#chunks.get(run);
     if (known === undefined) this.#chunks.set(run, [chunk]);

@@ -6,6 +6,7 @@ import type { Append, Done, Once } from "../ports/journal.ts";
 import { derive } from "./channels.ts";
 import { markDelayed } from "./delayed.ts";
 import type { Draft } from "./draft.ts";
+import { sealFacts } from "./facts.ts";
 import { forgetRuns } from "./forgetting.ts";
 import { type Head, isUnsettled } from "./heads.ts";
 import {
@@ -37,7 +38,6 @@ import {
   checkpointRow,
   checkpointRows,
   runRows,
-  sealFacts,
   sealNumber,
   threadRows,
   type JournalEntry,

@@ -113,7 +113,7 @@ const table: ModeTable = {
   custom: {
     custom: {
       put(fact, id, page) {
-        if (shows(fact.ns, page)) page.put(id, named("custom", fact.ns), json(fact.data));
+        if (shows(fact.ns, page)) page.put(id, named("custom", fact.ns), fact.json);
       },
     },
   },

@@ -5,6 +5,8 @@ import { pick, type JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { MessageHead, RunSource } from "./source.ts";
 
+export { json } from "../model/json-text.ts";
+
 export type Kind = Fact["t"];
 export type FactOf<T extends Kind> = Extract<Fact, { t: T }>;
 type Slot<T extends Kind> = (typeof slots)[T][number];
@@ -45,8 +47,6 @@ export const named = (event: string, ns: string): string => (ns === "" ? event :
 export function outputOf(state: JsonObject | null, output: readonly string[] | undefined): JsonObject | null {
   return state === null || output === undefined ? state : pick(state, output);
 }
-
-export const json = (value: unknown): string => JSON.stringify(value) ?? "null";
 
 /** The namespace of a task's own: that of a graph that it runs, and of its messages. */
 export const taskNs = (ns: string, name: string, id: string): string =>

@@ -17,7 +17,7 @@ export function weigh(fact: Fact, values: JsonObject | undefined): number {
     case "token":
       return BASE + fact.text.length;
     case "custom":
-      return BASE + size(fact.data, DEPTH);
+      return BASE + fact.json.length;
     case "log":
       return 2 * BASE + fact.message.length + (fact.stack?.length ?? 0) + size(fact.fields, DEPTH);
     case "piece":

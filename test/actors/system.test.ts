@@ -299,8 +299,8 @@ describe("a node that does not listen", () => {
     open();
     const record = await server.do(server.system.settled(key, run.run_id));
     expect(record?.status).toBe("success");
-    const told = (await server.facts(key, run)).flatMap((fact) => (fact.t === "custom" ? [fact.data] : []));
-    expect(told).toEqual(["from try 2"]);
+    const told = (await server.facts(key, run)).flatMap((fact) => (fact.t === "custom" ? [fact.json] : []));
+    expect(told).toEqual(['"from try 2"']);
     expect((await server.values(key))["log"]).toEqual(["try 2"]);
   });
 });

@@ -51,7 +51,7 @@ export function checkpoint(
   };
 }
 
-const custom: Fact = { t: "custom", ns: "", data: 1 };
+const custom: Fact = { t: "custom", ns: "", json: "1" };
 
 export function storedRun(status: RunRecord["status"], firsts: readonly number[], next: number): StoredRun {
   const kwargs = { durability: "async" };

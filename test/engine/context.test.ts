@@ -29,5 +29,5 @@ test("a copy has all that the context has", async () => {
     return {};
   });
   expect(told).toEqual([true, true]);
-  expect(facts).toMatchObject([{ t: "custom", data: "told by a copy" }]);
+  expect(facts).toMatchObject([{ t: "custom", json: '"told by a copy"' }]);
 });

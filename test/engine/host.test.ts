@@ -102,7 +102,7 @@ test("emit sends a copy, and what cannot be stored fails in the node, naming the
     ctx.emit(data);
     data.n = 2;
   });
-  expect(facts).toEqual([{ t: "custom", ns: "", data: { n: 1 } }]);
+  expect(facts).toEqual([{ t: "custom", ns: "", json: '{"n":1}' }]);
   const { outcome } = await attempt((ctx) => ctx.emit({ deep: [1n] }));
   expect(outcome).toMatchObject({
     kind: "failed",

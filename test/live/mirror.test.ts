@@ -105,8 +105,8 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     [{ t: "checkpoint", id: "c", ns: "", step: 0, input: false }, { a: 'x\n"y"' }],
     [{ t: "message", id: "m", name: "bot", ns: "", meta: { langgraph_node: "n" } }],
     [{ t: "token", m: 8, text: "héllo" }],
-    [{ t: "custom", ns: "", data: { i: 1 } }],
-    [{ t: "custom", ns: "sub:1", data: { hidden: true } }],
+    [{ t: "custom", ns: "", json: '{"i":1}' }],
+    [{ t: "custom", ns: "sub:1", json: '{"hidden":true}' }],
     [{ t: "result", id: "t", name: "n", ns: "", checkpoint: "c", at: 1, update: { a: 1 }, interrupts: [] }],
     [{ t: "error", error: { error: "Error", message: "end" } }],
   ];

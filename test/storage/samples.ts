@@ -63,7 +63,7 @@ export const set = (value: unknown): ChannelChange => ({ kind: "set", value });
 /** Custom events: each takes one id. */
 export function someEvents(run: string, first: number, count: number): EventChunk {
   const facts: Fact[] = [];
-  for (let i = 0; i < count; i++) facts.push({ t: "custom", ns: "", data: first + i });
+  for (let i = 0; i < count; i++) facts.push({ t: "custom", ns: "", json: String(first + i) });
   return { run_id: run, first, facts };
 }
 

@@ -4,7 +4,7 @@ import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { Collector } from "./reading.ts";
 import { GatedJournal, HeldScheduler, KEY, Lines, journals, RUN, runRecord, Writer } from "./support.ts";
 
-const custom = (data: unknown): Fact => ({ t: "custom", ns: "", data });
+const custom = (data: unknown): Fact => ({ t: "custom", ns: "", json: JSON.stringify(data) });
 const message: Fact = { t: "message", id: "m1", name: null, ns: "", meta: {} };
 
 let scheduler: HeldScheduler;

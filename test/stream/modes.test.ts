@@ -110,7 +110,7 @@ const whole: readonly Emitted[] = [
   [{ t: "complete", message: answer, streamed: true, ns: "", meta }],
   [{ ...result, update: { messages: [answer] }, interrupts: [] }],
   [checkpoint(LAST, 1), last],
-  [{ t: "custom", ns: "", data: { any: "thing" } }],
+  [{ t: "custom", ns: "", json: '{"any":"thing"}' }],
   [
     {
       t: "log",

@@ -121,7 +121,7 @@ class Life {
           },
         ];
       case 3:
-        return [{ t: "custom", ns: "", data: "x".repeat(this.roll(50)) }];
+        return [{ t: "custom", ns: "", json: JSON.stringify("x".repeat(this.roll(50))) }];
       case 4: {
         const checkpoint = this.#checkpoints[this.roll(STATES)] ?? "";
         return [{ t: "task", id: "t", name: "node", ns: "", checkpoint, triggers: [], at: 1 }];
@@ -130,12 +130,20 @@ class Life {
         const text = `p${this.roll(100)}`;
         const chunk = { content: text, tool_call_chunks: [{ index: this.roll(2), args: text }] };
         return [
-          this.#message < 0 ? { t: "custom", ns: "", data: text } : { t: "piece", m: this.#message, chunk },
+          this.#message < 0
+            ? { t: "custom", ns: "", json: JSON.stringify(text) }
+            : { t: "piece", m: this.#message, chunk },
         ];
       }
       default:
         if (this.#message >= 0) return [{ t: "token", m: this.#message, text: `w${this.roll(100)} ` }];
-        return [{ t: "custom", ns: this.roll(3) === 0 ? "sub:1" : "", data: { n: this.roll(1000) } }];
+        return [
+          {
+            t: "custom",
+            ns: this.roll(3) === 0 ? "sub:1" : "",
+            json: JSON.stringify({ n: this.roll(1000) }),
+          },
+        ];
     }
   }
 
@@ -190,7 +198,7 @@ class Life {
   again(): void {
     const older = this.sink;
     this.#attemptAt(this.sink.next + this.roll(3) * 10);
-    older.emit({ t: "custom", ns: "", data: "never seen" });
+    older.emit({ t: "custom", ns: "", json: '"never seen"' });
   }
 
   #attemptAt(first: number): void {

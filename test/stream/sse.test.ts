@@ -28,7 +28,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     traffic = new Traffic();
   });
 
-  const emit = (data: unknown) => sink.emit({ t: "custom", ns: "", data });
+  const emit = (data: unknown) => sink.emit({ t: "custom", ns: "", json: JSON.stringify(data) });
   const event = (id: number, data: unknown) => `event: custom\ndata: ${JSON.stringify(data)}\nid: ${id}\n\n`;
 
   function pump(peer: Peer, after = -1, modes: StreamMode[] = ["custom"], over: Partial<SseOptions> = {}) {
@@ -260,7 +260,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     const other = hub.open(KEY, runRecord({ run_id: "0199aaaa-0000-7000-8000-00000000000c" }), 1, 0);
     pump(peer);
     emit("while it reads");
-    other.emit({ t: "custom", ns: "", data: "other" });
+    other.emit({ t: "custom", ns: "", json: '"other"' });
     await scheduler.settle();
     gate.releaseReads();
     await scheduler.settle();

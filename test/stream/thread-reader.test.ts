@@ -49,7 +49,9 @@ describe("a thread's reader", () => {
     if (events !== undefined) sink.stored(events);
     numbers.push(next_event);
     for (let i = 0; i < facts; i++) {
-      numbers.push(next_event + sink.emit({ t: "custom", ns: "", data: { i, text: "x".repeat(20) } }));
+      numbers.push(
+        next_event + sink.emit({ t: "custom", ns: "", json: JSON.stringify({ i, text: "x".repeat(20) }) }),
+      );
       await between(facts - i - 1);
     }
     writer.thread = { ...writer.thread, active: null, next_event: next_event + sink.next };
@@ -155,7 +157,7 @@ describe("a thread's reader", () => {
     writer.thread = { ...writer.thread, next_run: 2, active: record.run_id };
     const sink = hub.open(KEY, record, writer.thread.epoch + 1, 0);
     await writer.start(record);
-    for (let i = 0; i < 20; i++) sink.emit({ t: "custom", ns: "", data: "y".repeat(20_000) });
+    for (let i = 0; i < 20; i++) sink.emit({ t: "custom", ns: "", json: JSON.stringify("y".repeat(20_000)) });
     await scheduler.settle();
     expect(socket.ids()).toHaveLength(2);
     expect(socket.reader.cursor).toBe(socket.ids().at(-1));

@@ -233,7 +233,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     const facts: [Fact, Record<string, unknown>?][] = [
       [checkpoint("c", { ns }), { a: 1 }],
       [{ t: "result", id: "t", name: "inner", ns, checkpoint: "c", at: 1, update: 1, interrupts: [] }],
-      [{ t: "custom", ns, data: 1 }],
+      [{ t: "custom", ns, json: "1" }],
       [{ t: "message", id: "m", name: null, ns, meta: { langgraph_checkpoint_ns: `${ns}|leaf:2222` } }],
       [{ t: "token", m: 13, text: "x" }],
       [{ t: "complete", message: { id: "w" }, streamed: false, ns, meta: {} }],
@@ -257,7 +257,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     });
 
     test("a node's name cannot break the framing", async () => {
-      const reader = await live([[{ t: "custom", ns: "a\nevent: error\r:1", data: 1 }]]);
+      const reader = await live([[{ t: "custom", ns: "a\nevent: error\r:1", json: "1" }]]);
       const got = await text(reader, viewOf(["custom"], true, sse));
       expect(got).toBe("event: custom|a event: error :1\ndata: 1\nid: 0\n\n");
     });
@@ -273,7 +273,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
 
   describe("sharing", () => {
     test("readers of the same view get the very same bytes; other views, or a place inside the chunk, their own", async () => {
-      const first = await live([[{ t: "custom", ns: "", data: 1 }], [{ t: "custom", ns: "", data: 2 }]]);
+      const first = await live([[{ t: "custom", ns: "", json: "1" }], [{ t: "custom", ns: "", json: "2" }]]);
       const second = hub.follow(KEY, runRecord(), { after: -1 });
       const inside = hub.follow(KEY, runRecord(), { after: 0 });
       const bytes = await render(await segmentOf(first), view());
@@ -285,7 +285,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     });
 
     test("a lone reader keeps no bytes in memory", async () => {
-      const segment = await segmentOf(await live([[{ t: "custom", ns: "", data: 1 }]]));
+      const segment = await segmentOf(await live([[{ t: "custom", ns: "", json: "1" }]]));
       await render(segment, viewOf(["custom"], false, sse));
       expect(segment.entry.rendered).toBeUndefined();
     });

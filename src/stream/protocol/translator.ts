@@ -88,7 +88,7 @@ export class Translator {
         if (fact.ns === "") this.#paused = true;
         return this.#ask(fact.ns, fact.interrupts);
       case "custom":
-        return this.#put("custom", fact.ns, `{"payload":${JSON.stringify(fact.data) ?? "null"}}`);
+        return this.#put("custom", fact.ns, `{"payload":${fact.json}}`);
       case "message":
         return this.#messages.begin(id, fact);
       case "token":
