@@ -1,4 +1,4 @@
-import { frame } from "../codec/sse.ts";
+import { FrameText } from "../codec/sse.ts";
 import { type Fact, width } from "../model/event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -56,12 +56,10 @@ export interface Format<Out> {
 export const sse: Format<Uint8Array> = {
   name: "sse",
   begin() {
-    let text = "";
+    const text = new FrameText();
     return {
-      put(id, event, data) {
-        text += frame(event, data, id);
-      },
-      done: () => Buffer.from(text),
+      put: (id, event, data) => text.put(event, data, id),
+      done: () => text.bytes(),
     };
   },
 };
