@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Committer } from "../../src/storage/committer.ts";
+import { ROOM } from "../../src/storage/newcomers.ts";
 import { GatedKv } from "./gated-kv.ts";
 import { deps, turns } from "./support.ts";
 
@@ -56,13 +57,13 @@ describe("newcomers", () => {
 
   test("wait while much is, and come in by their order as it is stored", async () => {
     kv.free = false;
-    const first = Array.from({ length: 40 }, write);
+    const first = Array.from({ length: ROOM }, write);
     const all = come(100);
     await kv.arrival();
     expect(inside).toEqual([]);
     await kv.pass();
     await turns();
-    expect(inside).toEqual(upTo(40));
+    expect(inside).toEqual(upTo(ROOM));
     kv.free = true;
     await kv.pass();
     expect(await all).toEqual(Array.from({ length: 100 }, () => "stored"));
@@ -73,7 +74,7 @@ describe("newcomers", () => {
 
   test("are not passed by one who comes while others wait", async () => {
     kv.free = false;
-    void Array.from({ length: 40 }, write);
+    void Array.from({ length: ROOM }, write);
     const early = come(60);
     await kv.arrival();
     kv.free = true;
@@ -97,7 +98,7 @@ describe("newcomers", () => {
   });
 
   test("who write nothing leave their room to the next", async () => {
-    const first = Array.from({ length: 40 }, write);
+    const first = Array.from({ length: ROOM }, write);
     const all = come(500, 0);
     await Promise.all(first);
     expect(await all).toHaveLength(500);
@@ -105,7 +106,7 @@ describe("newcomers", () => {
 
   test("are let in to be refused when a write fails", async () => {
     kv.free = false;
-    const first = Array.from({ length: 40 }, write);
+    const first = Array.from({ length: ROOM }, write);
     const failing = come(10);
     kv.openError = new Error("still full");
     await kv.pass(new Error("disk full"));
@@ -116,7 +117,7 @@ describe("newcomers", () => {
   });
 
   test("are let in to be refused when it is closed", async () => {
-    const first = Array.from({ length: 40 }, write);
+    const first = Array.from({ length: ROOM }, write);
     const closing = come(10);
     const over = committer.close();
     expect(new Set(await closing)).toEqual(new Set(["storage.unavailable"]));
