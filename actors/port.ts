@@ -176,7 +176,10 @@ export interface SystemDeps {
 export interface SystemLimits {
   /** Milliseconds a thread rests before its actor is let go. */
   readonly idle: number;
-  /** Idle actors kept at most. */
+  /**
+   * Idle actors kept at most. One is woken in some 20 us; where thousands rest, each of them is carried over by every garbage
+   * collection of its last seconds.
+   */
   readonly maxIdle: number;
   /** Milliseconds a temporary thread is kept for readers who have not come to its end, or may come back for it. */
   readonly linger: number;
@@ -194,7 +197,7 @@ export interface SystemLimits {
 
 export const defaultLimits: SystemLimits = {
   idle: 30_000,
-  maxIdle: 5_000,
+  maxIdle: 512,
   linger: 60_000,
   grace: 500,
   attempts: 3,
