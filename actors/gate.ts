@@ -1,3 +1,5 @@
+import { ReleasingMap } from "../src/model/releasing-map.ts";
+
 /** A run that asks to start, and what it is counted under. */
 export interface Claim {
   readonly run: string;
@@ -30,12 +32,12 @@ type Line = Map<string, Map<string, Waiting>>;
 export class Gate {
   readonly #limits: GateLimits;
   readonly #free: boolean;
-  readonly #held = new Map<string, Claim>();
+  readonly #held = new ReleasingMap<string, Claim>();
   readonly #byTenant = new Map<string, number>();
   readonly #byGraph = new Map<string, number>();
   /** Tenants who wait, the next to be served first. */
   readonly #lines = new Map<string, Line>();
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new ReleasingMap<string, Waiting>();
   #tickets = 0;
   #open = true;
 

@@ -1,11 +1,12 @@
 import type { ThreadStart } from "../src/model/thread.ts";
+import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /**
  * Threads that are being made, changed or deleted, by name: one request at a time does so, whichever way it does, and no run is
  * admitted meanwhile.
  */
 export class Making {
-  readonly #under = new Map<string, Promise<unknown>>();
+  readonly #under = new ReleasingMap<string, Promise<unknown>>();
 
   isUnderWay(name: string): boolean {
     return this.#under.size > 0 && this.#under.has(name);

@@ -33,6 +33,7 @@ import { Temporaries } from "./temporary.ts";
 import { timersOf } from "./timers.ts";
 import { Waiters } from "./waiters.ts";
 import type { RunDraft, RunEnd, SystemDeps, ThreadDraft, ThreadSystem, UpdateDraft } from "./port.ts";
+import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /** Thread id -> live cell. An entry is absent, waking (whoever asks meanwhile waits for it) or live. */
 export class Registry implements ThreadSystem, CellOwner {
@@ -40,7 +41,7 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly gate: Gate;
   readonly delays: Delays;
   readonly #deps: SystemDeps;
-  readonly #cells = new Map<string, Cell>();
+  readonly #cells = new ReleasingMap<string, Cell>();
   readonly live = new Live(this.#cells);
   readonly tally = new Tally();
   readonly threads: Keeping;

@@ -1,10 +1,11 @@
 import type { RunEnd } from "./port.ts";
+import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 type Waiter = (end: RunEnd) => void;
 
 /** Who waits for which run's end. */
 export class Waiters {
-  readonly #byRun = new Map<string, Waiter[]>();
+  readonly #byRun = new ReleasingMap<string, Waiter[]>();
 
   wait(run: string): Promise<RunEnd> {
     return new Promise((resolve) => {

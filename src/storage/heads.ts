@@ -6,6 +6,7 @@ import type { Kv, Op } from "./kv.ts";
 import { Recent } from "./recent.ts";
 import { threadRows } from "./records.ts";
 import type { Refs } from "./refs.ts";
+import { ReleasingMap } from "../model/releasing-map.ts";
 
 /** A thread as its next append will find it: what is stored, and what is on its way. */
 export interface Head {
@@ -42,7 +43,7 @@ const TIPS = 256;
 /** The heads of threads that are being written to. All others are read when they are needed. */
 export class Heads {
   readonly #kv: Kv;
-  readonly #heads = new Map<string, Head>();
+  readonly #heads = new ReleasingMap<string, Head>();
   readonly #recent = new Recent();
 
   constructor(kv: Kv) {

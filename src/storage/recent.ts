@@ -1,11 +1,12 @@
 import type { ThreadRecord } from "../model/thread.ts";
+import { ReleasingMap } from "../model/releasing-map.ts";
 
 /** Threads remembered. One request reads its thread two or three times; more are under way at once. */
 const MOST = 512;
 
 /** Records of threads as they are stored, read or written a moment ago. */
 export class Recent {
-  readonly #threads = new Map<string, ThreadRecord>();
+  readonly #threads = new ReleasingMap<string, ThreadRecord>();
 
   get(name: string): ThreadRecord | undefined {
     return this.#threads.get(name);

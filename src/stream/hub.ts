@@ -2,7 +2,7 @@ import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink, Sinks } from "../ports/sink.ts";
 import { defaultLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt.ts";
 import { Log, type LogOwner } from "./log.ts";
@@ -11,6 +11,7 @@ import { RunSource } from "./source.ts";
 import { ThreadReader } from "./thread-reader.ts";
 import { Watch } from "./watch.ts";
 import { WholeReader } from "./whole-reader.ts";
+import { ReleasingMap } from "../model/releasing-map.ts";
 
 export interface HubDeps {
   readonly journal: Journal;
@@ -59,8 +60,7 @@ export function createHub(deps: HubDeps): Hub {
 
 class StreamHub implements Hub, LogOwner {
   readonly #deps: LogDeps;
-  readonly #logs = new Map<string, Log>();
-  readonly #lingering = new Map<Log, Cancel>();
+  readonly #logs = new ReleasingMap<string, Log>();
   readonly #watches = new Map<string, Watch>();
   #closed = false;
 
@@ -167,10 +167,8 @@ class StreamHub implements Hub, LogOwner {
   changed(log: Log): void {
     if (log.state === "broken") this.#drop(log);
     if (log.readers === 0 && log.state !== "live") this.#drop(log);
-    else if (log.state === "ended" && !this.#lingering.has(log)) {
-      const drop = () => this.#drop(log);
-      this.#lingering.set(log, this.#deps.scheduler.after(LINGER, drop));
-    }
+    else if (log.state === "ended")
+      log.lingering ??= this.#deps.scheduler.after(LINGER, () => this.#drop(log));
   }
 
   #make(name: string, key: ThreadKey, run: string): Log {
@@ -182,8 +180,8 @@ class StreamHub implements Hub, LogOwner {
   #drop(log: Log): void {
     const name = nameOf(log.key, log.run);
     if (this.#logs.get(name) === log) this.#logs.delete(name);
-    this.#lingering.get(log)?.();
-    this.#lingering.delete(log);
+    log.lingering?.();
+    log.lingering = undefined;
     if (log.state === "ended") log.forget();
   }
 

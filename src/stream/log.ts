@@ -1,5 +1,6 @@
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
+import type { Cancel } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
 import { AttemptSink, type Chunks, type LogDeps } from "./attempt.ts";
 import type { RunSource } from "./source.ts";
@@ -30,6 +31,8 @@ export class Log implements Chunks {
   source: RunSource | undefined;
   /** The run, while an attempt is live: storage may not have it yet. */
   record: RunRecord | undefined;
+  /** Ends the time for which it is kept after its end. */
+  lingering: Cancel | undefined;
   readonly #deps: LogDeps;
   readonly #owner: LogOwner;
   readonly #tail: Tail;

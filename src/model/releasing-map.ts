@@ -1,0 +1,65 @@
+interface Slot<V> {
+  value: V | undefined;
+}
+
+/**
+ * A map for those who come and go by the thousand. The tables that a `Map` has outgrown are linked, each to the one after it
+ * (V8's `OrderedHashTable::Rehash`): once one of them has reached the old generation, what any later one held lives until the next
+ * full collection. Here a table is left with keys and empty slots.
+ */
+export class ReleasingMap<K, V extends object> implements ReadonlyMap<K, V> {
+  readonly #slots = new Map<K, Slot<V>>();
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  has(key: K): boolean {
+    return this.#slots.has(key);
+  }
+
+  get(key: K): V | undefined {
+    return this.#slots.get(key)?.value;
+  }
+
+  set(key: K, value: V): this {
+    this.#release(key);
+    this.#slots.set(key, { value });
+    return this;
+  }
+
+  delete(key: K): boolean {
+    this.#release(key);
+    return this.#slots.delete(key);
+  }
+
+  clear(): void {
+    for (const slot of this.#slots.values()) slot.value = undefined;
+    this.#slots.clear();
+  }
+
+  forEach(callback: (value: V, key: K, map: ReadonlyMap<K, V>) => void): void {
+    for (const [key, value] of this) callback(value, key, this);
+  }
+
+  keys(): MapIterator<K> {
+    return this.#slots.keys();
+  }
+
+  *values(): MapIterator<V> {
+    for (const { value } of this.#slots.values()) if (value !== undefined) yield value;
+  }
+
+  *entries(): MapIterator<[K, V]> {
+    for (const [key, { value }] of this.#slots) if (value !== undefined) yield [key, value];
+  }
+
+  [Symbol.iterator](): MapIterator<[K, V]> {
+    return this.entries();
+  }
+
+  #release(key: K): void {
+    const slot = this.#slots.get(key);
+    if (slot !== undefined) slot.value = undefined;
+  }
+}
