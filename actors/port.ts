@@ -197,7 +197,7 @@ export interface SystemLimits {
 
 export const defaultLimits: SystemLimits = {
   idle: 30_000,
-  maxIdle: 512,
+  maxIdle: 128,
   linger: 60_000,
   grace: 500,
   attempts: 3,
