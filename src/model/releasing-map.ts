@@ -23,13 +23,16 @@ export class ReleasingMap<K, V extends object> implements ReadonlyMap<K, V> {
   }
 
   set(key: K, value: V): this {
-    this.#release(key);
-    this.#slots.set(key, { value });
+    const slot = this.#slots.get(key);
+    if (slot === undefined) this.#slots.set(key, { value });
+    else slot.value = value;
     return this;
   }
 
   delete(key: K): boolean {
-    this.#release(key);
+    const slot = this.#slots.get(key);
+    if (slot === undefined) return false;
+    slot.value = undefined;
     return this.#slots.delete(key);
   }
 
@@ -56,10 +59,5 @@ export class ReleasingMap<K, V extends object> implements ReadonlyMap<K, V> {
 
   [Symbol.iterator](): MapIterator<[K, V]> {
     return this.entries();
-  }
-
-  #release(key: K): void {
-    const slot = this.#slots.get(key);
-    if (slot !== undefined) slot.value = undefined;
   }
 }

@@ -1,31 +1,36 @@
 import type { ThreadRecord } from "../model/thread.ts";
-import { ReleasingMap } from "../model/releasing-map.ts";
 
-/** Threads remembered. One request reads its thread two or three times; more are under way at once. */
+/** Threads remembered, twice over. One request reads its thread two or three times; more are under way at once. */
 const MOST = 512;
 
-/** Records of threads as they are stored, read or written a moment ago. */
+/**
+ * Records of threads as they are stored, read or written a moment ago. Two generations: when the younger is full, it takes the
+ * place of the older. To let go of the oldest one each time would mean to look for it through the gaps that others left.
+ */
 export class Recent {
-  readonly #threads = new ReleasingMap<string, ThreadRecord>();
+  #younger = new Map<string, ThreadRecord>();
+  #older = new Map<string, ThreadRecord>();
 
   get(name: string): ThreadRecord | undefined {
-    return this.#threads.get(name);
+    return this.#younger.get(name) ?? this.#older.get(name);
   }
 
   set(name: string, thread: ThreadRecord): void {
-    this.#threads.delete(name);
-    this.#threads.set(name, thread);
-    if (this.#threads.size <= MOST) return;
-    const oldest = this.#threads.keys().next();
-    if (!oldest.done) this.#threads.delete(oldest.value);
+    if (this.#younger.size >= MOST) {
+      this.#older = this.#younger;
+      this.#younger = new Map();
+    }
+    this.#younger.set(name, thread);
   }
 
   delete(name: string): void {
-    this.#threads.delete(name);
+    this.#younger.delete(name);
+    this.#older.delete(name);
   }
 
   /** Nobody knows any more what is stored. */
   clear(): void {
-    this.#threads.clear();
+    this.#younger = new Map();
+    this.#older = new Map();
   }
 }
