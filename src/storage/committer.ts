@@ -1,4 +1,5 @@
 import type { ServiceError } from "../model/errors.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -7,6 +8,7 @@ import { CHECK_KEY } from "./keys.ts";
 import { heal } from "./healer.ts";
 import type { Kv, Op } from "./kv.ts";
 import { Newcomers } from "./newcomers.ts";
+import { Telling } from "./telling.ts";
 
 /** Of some fifty runs: a batch has a price of its own, and what follows on a larger one would be a long turn. */
 const MAX_OPS = 1024;
@@ -36,6 +38,7 @@ export interface Watch {
 }
 
 export interface CommitterDeps {
+  readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly failpoints: Failpoints;
   readonly logger: Logger;
@@ -53,8 +56,9 @@ export class Committer {
   readonly #deps: CommitterDeps;
   readonly #watch: Watch;
   readonly #newcomers: Newcomers;
+  readonly #telling: Telling;
   #queue: Write[] = [];
-  /** Writes of the batch in flight. */
+  /** Writes of the batch in flight, and those of the last one that have not been told. */
   #flying = 0;
   #busy = false;
   #broken: ServiceError | undefined;
@@ -73,6 +77,7 @@ export class Committer {
     this.#kv = kv;
     this.#deps = deps;
     this.#watch = watch;
+    this.#telling = new Telling(deps.clock, deps.scheduler);
     this.#newcomers = new Newcomers(deps.scheduler, () => this.#queue.length + this.#flying);
   }
 
@@ -119,6 +124,7 @@ export class Committer {
   }
 
   readonly #next = (): void => {
+    this.#telling.turned();
     void this.#commit();
   };
 
@@ -141,8 +147,10 @@ export class Committer {
     this.#batches++;
     if (sync) this.#synced++;
     this.#ops += ops.length;
-    this.#flying = 0;
-    for (const write of writes) write.stored();
+    await this.#telling.tell(writes.length, (index) => {
+      this.#flying--;
+      (writes[index] as Write).stored();
+    });
     if (this.#queue.length > 0) {
       // After the callbacks of these writes: what they go on to write comes along.
       this.#deps.scheduler.soon(this.#next);
@@ -190,6 +198,7 @@ export class Committer {
 
   #rest(): void {
     this.#busy = false;
+    this.#telling.rested();
     const idle = this.#idle;
     this.#idle = [];
     for (const told of idle) told();

@@ -3,7 +3,6 @@ import { copyFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import type { Catalog } from "../ports/catalog.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { CronBook } from "../ports/crons.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
@@ -29,9 +28,7 @@ export type StorageOptions =
   | { readonly kind: "memory" }
   | { readonly kind: "kv"; readonly kv: Kv };
 
-export interface StorageDeps extends CommitterDeps {
-  readonly clock: Clock;
-}
+export type StorageDeps = CommitterDeps;
 
 export interface Storage {
   readonly journal: Journal;
