@@ -158,14 +158,15 @@ export const rows: readonly Row[] = [
   }),
   streams({
     name: "custom-100x200",
-    what: "100 streams at once of 200 custom events each, five times over",
+    what: "100 streams at once of 200 custom events each, thirty times over",
     clients: 100,
-    total: 500,
+    total: 3_000,
     body: (scale) => body("emit", { count: shrink(200, scale), size: 100 }, { stream_mode: ["custom"] }),
     each: "event",
     target: "200,000 events/s",
     goals: [{ figure: "per_s", least: 200_000 }],
-    peer: { share: 0.2 },
+    // A hundred runs, one for each client.
+    peer: { share: 1 / 30 },
     against: [{ row: "uws-events-100", figure: "per_s" }],
   }),
   streams({
