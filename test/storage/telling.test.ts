@@ -23,12 +23,12 @@ function aLoop() {
     await Promise.resolve();
     while (!isDone) {
       turns.push([]);
-      tasks.shift()?.();
+      for (const task of tasks.splice(0)) task();
       for (let i = 0; i < 5; i++) await Promise.resolve();
     }
     telling.turned();
     expect(turns.flat()).toEqual(Array.from({ length: count }, (_, i) => i));
-    return turns.map((turn) => turn.length);
+    return turns.map((turn) => turn.length).filter((size) => size > 0);
   }
   return { telling, tell, pass: (ms: number) => (now += ms) };
 }
@@ -36,24 +36,24 @@ function aLoop() {
 test("those who are quick are told in one turn", async () => {
   const { tell } = aLoop();
   expect(await tell(50, 0.2)).toEqual([50]);
-  expect(await tell(100, 0.2)).toEqual([100]);
-  expect(await tell(150, 0.2)).toEqual([100, 50]);
+  expect(await tell(75, 0.2)).toEqual([75]);
+  expect(await tell(100, 0.2)).toEqual([75, 25]);
 });
 
 test("those who go on for long are told a few a turn, never fewer than eight", async () => {
   const { tell } = aLoop();
   expect(await tell(50, 1)).toEqual([50]);
-  expect(await tell(50, 1)).toEqual([20, 20, 10]);
-  expect(await tell(20, 9)).toEqual([20]);
+  expect(await tell(50, 1)).toEqual([15, 15, 15, 5]);
+  expect(await tell(20, 9)).toEqual([15, 5]);
   expect(await tell(20, 9)).toEqual([8, 8, 4]);
 });
 
-test("what they took is forgotten as others are quicker", async () => {
+test("the longest counts, and is forgotten by halves as others are quicker", async () => {
   const { tell } = aLoop();
-  await tell(50, 8);
-  let turns = 0;
-  for (let batch = 0; batch < 8; batch++) turns = (await tell(50, 0.1)).length;
-  expect(turns).toBe(1);
+  await tell(50, 0.5);
+  expect(await tell(60, 0.125)).toEqual([30, 30]);
+  // Of what one took, 0.5 ms, half is left after each turn: 0.3125, 0.21875, 0.171875 ms.
+  expect(await tell(200, 0.125)).toEqual([68, 87, 45]);
 });
 
 test("a rest of the loop is nobody's work", async () => {
@@ -63,7 +63,7 @@ test("a rest of the loop is nobody's work", async () => {
   telling.rested();
   pass(1_000);
   telling.turned();
-  expect(await tell(100, 0.2)).toEqual([100]);
+  expect(await tell(70, 0.2)).toEqual([70]);
 });
 
 test("nobody is told nothing", async () => {
