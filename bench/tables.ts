@@ -8,6 +8,8 @@ interface Handle {
 }
 
 const FOOTER = 48;
+/** What a table ends with, once it is complete. */
+const MAGIC = Buffer.from("57fb808b247547db", "hex");
 
 /**
  * Bytes of the index and the filter of each of LevelDB's tables in a directory. It keeps them in memory, beside its cache and
@@ -31,6 +33,8 @@ function ofTable(path: string): number {
     const { size } = fstatSync(file);
     if (size < FOOTER) return 0;
     const footer = read(file, { offset: size - FOOTER, size: FOOTER });
+    // It is still being written, and not open yet.
+    if (!footer.subarray(-MAGIC.length).equals(MAGIC)) return 0;
     const [meta, index] = handles(footer, 0, 2);
     if (meta === undefined || index === undefined) return 0;
     return unpackedSize(file, index) + filterSize(file, meta);
