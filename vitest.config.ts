@@ -3,7 +3,12 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** They count the memory, or the calls, of their process: there nobody else may be. */
-const MEASURED = ["test/actors/idle.test.ts", "test/actors/wide.test.ts", "test/e2e/stalled-socket.test.ts"];
+const MEASURED = [
+  "test/actors/idle.test.ts",
+  "test/actors/wide.test.ts",
+  "test/e2e/stalled-socket.test.ts",
+  "test/model/releasing-map.test.ts",
+];
 
 /**
  * What has a process of its own, from the first on: a process that others share ends when such a file is next, and another has to

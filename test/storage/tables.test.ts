@@ -1,16 +1,16 @@
-import { copyFileSync, mkdtempSync, readdirSync, rmSync, truncateSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, readdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { expect, onTestFinished, test } from "vitest";
 import { indexBytes } from "../../bench/tables.ts";
+import { temporary } from "./support.ts";
 
 test("a table that is still being written has no index yet", async () => {
-  const directory = mkdtempSync(join(tmpdir(), "heddle-tables-"));
+  const { path: directory, remove } = temporary();
   const db = new ClassicLevel<string, Buffer>(directory, { keyEncoding: "utf8", valueEncoding: "buffer" });
   onTestFinished(async () => {
     await db.close();
-    rmSync(directory, { recursive: true });
+    remove();
   });
   for (let i = 0; i < 2_000; i++) await db.put(`key ${i}`, Buffer.alloc(100, i));
   await db.compactRange("", "~");
