@@ -1,12 +1,13 @@
 import { ServiceError } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
-import type { Handlers, Headers, Reply } from "../ports/transport.ts";
+import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import { Call } from "./call.ts";
 import type { HttpDeps } from "./deps.ts";
 import { failureOf } from "../wire/errors.ts";
+import { Pace } from "./pace.ts";
 import { loggedReply } from "./request-log.ts";
 import { requestId } from "./request-id.ts";
-import { type Route, Router } from "./router.ts";
+import { type Match, type Route, Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
 import { drawingRoutes } from "./routes/drawings.ts";
 import { protocolRoutes } from "./routes/protocol.ts";
@@ -36,7 +37,7 @@ const noKey = new ServiceError(
 
 /** The wire protocol as one function from request to reply, whatever carries them. */
 export function createHandler(deps: HttpDeps): Handlers["request"] {
-  const { door, logger, requestLog, traffic } = deps;
+  const { clock, door, logger, requestLog, scheduler, traffic } = deps;
   const routes: Route[] = [
     ...threadRoutes(deps),
     ...stateRoutes(deps),
@@ -59,21 +60,20 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
   ];
   routes.push(...docsRoutes(deps, () => routes));
   const router = new Router(routes);
+  const pace = new Pace(clock, scheduler);
   const isLogged = logger.isOn?.(requestLog) ?? true;
-  return (request, reply) => {
+  const serve = (request: HttpRequest, reply: Reply, found: Match | undefined, came: number): void => {
     // Who may come in, from which page and to which tenant, is decided before anything is read.
     const guest = door.meet(request);
     const { tenant = DEFAULT_TENANT } = guest;
     const id = requestId(request, deps.newId);
-    const out = isLogged ? loggedReply(deps, request, reply, { id, tenant: guest.tenant }) : reply;
+    const out = isLogged ? loggedReply(deps, request, reply, { id, tenant: guest.tenant, came }) : reply;
     const headers = { "x-request-id": id, ...guest.headers };
     if (guest.refusal !== undefined) return refuse(deps, out, headers, guest.refusal);
     if (request.method === "OPTIONS") {
       count(traffic.elsewhere, 204);
       return out.send(204, { ...headers, ...door.preflight(request, guest) });
     }
-    const path = door.path(request.path);
-    const found = path === undefined ? undefined : router.find(request.method, path);
     // Before an unknown route: who has no key learns nothing of what there is.
     if (guest.tenant === undefined && found?.route.keyless !== true) return refuse(deps, out, headers, noKey);
     // Also for another method: clients try 405 again for longer than they should.
@@ -84,6 +84,14 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
     } catch (cause) {
       fail(deps, call, cause);
     }
+  };
+  return (request, reply) => {
+    const path = door.path(request.path);
+    const found = path === undefined ? undefined : router.find(request.method, path);
+    const came = isLogged ? clock.mono() : 0;
+    // `/ok` and the like tell how the server is: they do not stand behind all who want something of it.
+    if (found?.route.keyless === true) serve(request, reply, found, came);
+    else pace.take(() => serve(request, reply, found, came));
   };
 }
 

@@ -5,6 +5,8 @@ interface Who {
   readonly id: string;
   /** Undefined: nobody whom we know. */
   readonly tenant: string | undefined;
+  /** When the request came, by the clock's `mono`: it may have waited for its turn. */
+  readonly came: number;
 }
 
 /** Characters of a path that are logged. */
@@ -18,9 +20,8 @@ export function loggedReply(
   { clock, logger, requestLog }: Pick<HttpDeps, "clock" | "logger" | "requestLog">,
   request: HttpRequest,
   reply: Reply,
-  { id, tenant }: Who,
+  { id, tenant, came }: Who,
 ): Reply {
-  const start = clock.mono();
   const { method, path } = request;
   let status = 0;
   let bytes = 0;
@@ -29,7 +30,7 @@ export function loggedReply(
   const end = (how: { readonly left?: true; readonly cut?: true } = {}) => {
     if (over) return;
     over = true;
-    const ms = Math.round((clock.mono() - start) * 1000) / 1000;
+    const ms = Math.round((clock.mono() - came) * 1000) / 1000;
     const fields = { method, path: path.slice(0, LONGEST), status, ms, bytes, request_id: id, tenant };
     logger[requestLog]("request", { ...fields, ...how });
   };

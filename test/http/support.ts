@@ -326,5 +326,5 @@ export function protocol(
   const ask = (...args: Parameters<typeof begin>): Promise<Answer> =>
     begin(...args).until((answer) => answer.ended || answer.cut);
 
-  return { ask, begin, asked, logged, timers };
+  return { ask, begin, asked, logged, timers, clock };
 }

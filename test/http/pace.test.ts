@@ -1,0 +1,109 @@
+import { expect, test } from "vitest";
+import { Pace } from "../../src/http/pace.ts";
+import { ServiceError } from "../../src/model/errors.ts";
+import { protocol, THREAD } from "./support.ts";
+
+/** A loop whose turns are told apart, and whose time passes only by work. */
+function aLoop() {
+  let now = 0;
+  let tasks: (() => void)[] = [];
+  const begun: number[] = [];
+  const pace = new Pace(
+    { now: () => now, mono: () => now },
+    { soon: (task) => void tasks.push(task), after: () => () => undefined },
+  );
+  let count = 0;
+  return {
+    /** So many requests come in this turn, each of which takes `ms`. */
+    come(many: number, ms: number): void {
+      for (let i = 0; i < many; i++) {
+        const name = count++;
+        pace.take(() => {
+          begun.push(name);
+          now += ms;
+        });
+      }
+    },
+    /** What was put off to the next turn. Other work has taken 40 ms by then. */
+    turn(): void {
+      now += 40;
+      const due = tasks;
+      tasks = [];
+      for (const task of due) task();
+    },
+    begun,
+    isIdle: () => tasks.length === 0,
+  };
+}
+
+const upTo = (count: number) => Array.from({ length: count }, (_, i) => i);
+
+test("a few begin at once, turn after turn, and nothing is put off", () => {
+  const { come, turn, begun, isIdle } = aLoop();
+  for (let i = 0; i < 3; i++) {
+    come(5, 9);
+    expect(begun).toEqual(upTo(5 * (i + 1)));
+    turn();
+  }
+  expect(isIdle()).toBe(true);
+});
+
+test("many that are quick begin at once", () => {
+  const { come, turn, begun, isIdle } = aLoop();
+  come(500, 0.02);
+  expect(begun).toEqual(upTo(500));
+  turn();
+  expect(isIdle()).toBe(true);
+});
+
+test("what does not fit into a turn begins in those that follow, in its order, and who comes meanwhile after it", () => {
+  const { come, turn, begun, isIdle } = aLoop();
+  come(100, 1);
+  // Those whose time is not asked for, and 15 ms.
+  expect(begun).toEqual(upTo(30));
+  turn();
+  come(10, 1);
+  expect(begun.length).toBe(30);
+  const sizes: number[] = [];
+  for (let before = 30; begun.length < 110; before = begun.length) {
+    turn();
+    sizes.push(begun.length - before);
+  }
+  expect(sizes).toEqual([15, 15, 15, 15, 15, 5]);
+  expect(begun).toEqual(upTo(110));
+  turn();
+  expect(isIdle()).toBe(true);
+  come(3, 1);
+  expect(begun).toEqual(upTo(113));
+});
+
+test("thousands that have waited are not all put off to one turn", () => {
+  const { come, turn, begun } = aLoop();
+  come(16, 20);
+  come(1_000, 0.01);
+  turn();
+  turn();
+  expect(begun.length).toBe(16 + 256);
+});
+
+test("when so much has begun that others wait, /ok does not", async () => {
+  let begun = 0;
+  const { begin, timers, clock } = protocol({
+    threads: {
+      get: () => {
+        begun++;
+        clock.advance(10);
+        return Promise.reject(new ServiceError("thread.not_found", "no such thread"));
+      },
+    },
+  });
+  const asked = upTo(20).map(() => begin("GET", `/threads/${THREAD}`));
+  const isOver = ({ ended }: { readonly ended: boolean }) => ended;
+  const ok = await begin("GET", "/ok").until(isOver);
+  expect([ok.status, ok.json]).toEqual([200, { ok: true }]);
+  expect(begun).toBe(17);
+  while (timers.pending > 0) timers.advance(0);
+  expect(await Promise.all(asked.map(async (answer) => (await answer.until(isOver)).status))).toEqual(
+    Array.from({ length: 20 }, () => 404),
+  );
+});
