@@ -22,6 +22,8 @@ const COLUMNS = [
   "load_us",
   "synced",
   "ok_p99_ms",
+  "stolen",
+  "memory_ns",
 ] as const satisfies Figure[];
 
 /** What tells most of a peer, in the row's own line; the rest has a table further down. */

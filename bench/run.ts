@@ -1,7 +1,8 @@
 /**
- * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR --peer]`: every row and the control rows that it
- * is set against, round by round; a table on the screen, `FILE.json` and `FILE.md` beside it. With `--peer` the official
- * JavaScript server takes the rows that it can in the same rounds, and the rows of other engines are measured too.
+ * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR --peer --quiet MINUTES]`: every row and the
+ * control rows that it is set against, round by round; a table on the screen, `FILE.json` and `FILE.md` beside it. With `--peer` the
+ * official JavaScript server takes the rows that it can in the same rounds, and the rows of other engines are measured too. With
+ * `--quiet` each measurement waits for a quiet machine, and is made again when that did not last, for so many minutes in all.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,6 +22,7 @@ import { growths } from "./rows/growth.ts";
 import { searches } from "./rows/searches.ts";
 import { special } from "./rows/special.ts";
 import { stepped } from "./rows/steps.ts";
+import { Quiet, quietly } from "./quiet.ts";
 import { startHeddle } from "./start.ts";
 import { watched } from "./rows/watched.ts";
 import { watchers } from "./rows/watchers.ts";
@@ -109,6 +111,7 @@ const { values } = parseArgs({
     out: { type: "string" },
     profile: { type: "string" },
     peer: { type: "boolean", default: false },
+    quiet: { type: "string", default: "0" },
   },
 });
 const names =
@@ -128,22 +131,30 @@ const load = await LoadProcess.start(built);
 const bench = newBench(load, built, directory, scale, values.profile);
 const measured = new Map<string, Figures[]>();
 const failures = new Map<string, string>();
+/** Tries of one round to have it in a quiet time. */
+const TRIES = 4;
+const quiet = new Quiet(Number(values.quiet) * 60_000);
 /** What stands in for the row's name where the peer is meant. */
 const ofPeer = (name: string) => `${name}, peer`;
 
-/** One round of a row; once it has failed there are no more. */
-async function measureRow(name: string, round: () => Promise<Figures>): Promise<void> {
+/** One round of a row; once it has failed there are no more. `once`: it is not made again. */
+async function measureRow(name: string, once: boolean, round: () => Promise<Figures>): Promise<void> {
   if (failures.has(name)) return;
-  process.stderr.write(`${name} ... `);
-  const began = performance.now();
+  const tries = once ? 1 : TRIES;
   try {
-    const told = await round();
-    measured.set(name, [...(measured.get(name) ?? []), told]);
-    process.stderr.write(
-      `${Object.entries(told)
-        .map(([figure, value]) => `${figure} ${Number(value.toPrecision(4))}`)
-        .join(", ")}; took ${Math.round((performance.now() - began) / 1000)} s\n`,
-    );
+    const { told, noise } = await quietly(quiet, tries, async () => {
+      process.stderr.write(`${name} ... `);
+      const began = performance.now();
+      const told = await round();
+      process.stderr.write(
+        `${Object.entries(told)
+          .map(([figure, value]) => `${figure} ${Number(value.toPrecision(4))}`)
+          .join(", ")}; took ${Math.round((performance.now() - began) / 1000)} s\n`,
+      );
+      return told;
+    });
+    const all: Figures = { ...told, stolen: noise.stolen * 100, memory_ns: noise.memory };
+    measured.set(name, [...(measured.get(name) ?? []), all]);
   } catch (error) {
     failures.set(name, error instanceof Error ? error.message : String(error));
     process.stderr.write(`failed: ${failures.get(name)}\n`);
@@ -187,10 +198,10 @@ try {
     process.stderr.write(`round ${round}/${rounds}\n`);
     for (const row of chosen) {
       if (round > (row.rounds ?? rounds)) continue;
-      await measureRow(row.name, () => row.run(bench));
+      await measureRow(row.name, row.rounds !== undefined, () => row.run(bench));
       const { share = 0, rounds: most = rounds } = row.peer ?? {};
       if (!values.peer || share === 0 || round > most) continue;
-      await measureRow(ofPeer(row.name), () => row.run(peerBench(bench, share)));
+      await measureRow(ofPeer(row.name), true, () => row.run(peerBench(bench, share)));
     }
     report = tell(round);
   }

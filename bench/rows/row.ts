@@ -42,6 +42,8 @@ export const figures = {
   lost: { title: "runs lost", digits: 0 },
   stuck: { title: "runs without an end", digits: 0 },
   restart_ms: { title: "restart to /ok ms", digits: 0 },
+  stolen: { title: "stolen %", digits: 1 },
+  memory_ns: { title: "memory ns", digits: 0 },
 } as const;
 
 export type Figure = keyof typeof figures;
