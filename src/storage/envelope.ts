@@ -1,4 +1,4 @@
-import { crc32 } from "node:zlib";
+import { crcFrom } from "../codec/crc.ts";
 import { packValue, unpackValue } from "../codec/msgpack.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
@@ -10,7 +10,7 @@ const HEAD = 8;
 export function seal(value: unknown): Buffer {
   const bytes = packValue(value, HEAD);
   bytes.writeUInt32LE(bytes.length - HEAD, 0);
-  bytes.writeUInt32LE(crc32(bytes.subarray(HEAD)), 4);
+  bytes.writeUInt32LE(crcFrom(bytes, HEAD), 4);
   return bytes;
 }
 
@@ -19,7 +19,7 @@ export function flaw(bytes: Buffer): string | undefined {
   if (bytes.length < HEAD) return "its envelope is cut short";
   const length = bytes.readUInt32LE(0);
   if (length !== bytes.length - HEAD) return `it has ${bytes.length - HEAD} bytes in place of ${length}`;
-  if (crc32(bytes.subarray(HEAD)) !== bytes.readUInt32LE(4)) return "its checksum is wrong";
+  if (crcFrom(bytes, HEAD) !== bytes.readUInt32LE(4)) return "its checksum is wrong";
   return undefined;
 }
 

@@ -1,0 +1,31 @@
+import { crc32 } from "node:zlib";
+import { expect, test } from "vitest";
+import { crcFrom } from "../../src/codec/crc.ts";
+
+test("the sum of the standard's check value", () => {
+  expect(crcFrom(Buffer.from("123456789"), 0)).toBe(0xcbf43926);
+});
+
+test("the same as zlib's, for every length up to some and from any place on", () => {
+  const bytes = Buffer.alloc(1_100);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = (i * 2_654_435_761) >>> 13;
+  for (const from of [0, 1, 7, 8]) {
+    for (let length = from; length <= bytes.length; length++) {
+      const part = bytes.subarray(0, length);
+      if (crcFrom(part, from) !== crc32(part.subarray(from))) expect.fail(`${from} to ${length}`);
+    }
+  }
+});
+
+test("every byte counts, wherever it stands", () => {
+  const bytes = Buffer.alloc(40, 0xa5);
+  const whole = crcFrom(bytes, 8);
+  const sums = new Set([whole]);
+  for (let at = 8; at < bytes.length; at++) {
+    bytes[at] = 0xa4;
+    sums.add(crcFrom(bytes, 8));
+    bytes[at] = 0xa5;
+  }
+  expect(sums.size).toBe(33);
+  expect(crcFrom(bytes, 8)).toBe(whole);
+});
