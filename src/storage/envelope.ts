@@ -1,7 +1,7 @@
-import { crcFrom } from "../codec/crc.ts";
 import { packValue, unpackValue } from "../codec/msgpack.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
+import { crcFrom } from "./crc.ts";
 
 /** Length and CRC-32 of what follows, both as 32 bits, little-endian: LevelDB may give back less than it was given. */
 const HEAD = 8;

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
-import { crcFrom } from "../../src/codec/crc.ts";
+import { crcFrom } from "../../src/storage/crc.ts";
 
 test("the sum of the standard's check value", () => {
   expect(crcFrom(Buffer.from("123456789"), 0)).toBe(0xcbf43926);
@@ -10,10 +10,8 @@ test("the same as zlib's, for every length up to some and from any place on", ()
   const bytes = Buffer.alloc(1_100);
   for (let i = 0; i < bytes.length; i++) bytes[i] = (i * 2_654_435_761) >>> 13;
   for (const from of [0, 1, 7, 8]) {
-    for (let length = from; length <= bytes.length; length++) {
-      const part = bytes.subarray(0, length);
-      if (crcFrom(part, from) !== crc32(part.subarray(from))) expect.fail(`${from} to ${length}`);
-    }
+    const parts = Array.from({ length: bytes.length - from }, (_, more) => bytes.subarray(0, from + more));
+    expect(parts.map((part) => crcFrom(part, from))).toEqual(parts.map((part) => crc32(part.subarray(from))));
   }
 });
 
