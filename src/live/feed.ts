@@ -84,6 +84,8 @@ export class Feed {
     const waiting = [...this.#waiting];
     // Whoever was told already goes on where that was.
     const others = [...this.#subscriptions.values()];
+    // All were taken back: nobody is to be told anything.
+    if (waiting.length === 0 && others.length === 0) return;
     const from = waiting.map(([, { since }]) => since).filter((since) => since !== undefined);
     if (others.length > 0) from.push(this.#seen);
     const isNew = waiting.some(([, { since }]) => since === undefined);

@@ -3,8 +3,15 @@ const DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz";
 const ONE_OR_TWO: readonly string[] = Array.from({ length: 36 * 36 }, (_, n) => n.toString(36));
 const TWO: readonly string[] = ONE_OR_TWO.map((digits) => digits.padStart(2, "0"));
 
-/** A whole number from 0 to 2^53 that sorts as text: the count of its digits in base 36, then they. */
+const MOST = 2 ** 53;
+
+/**
+ * A whole number from 0 to 2^53 that sorts as text: the count of its digits in base 36, then they.
+ * @throws RangeError for any other number: Infinity has digits without end
+ */
 export function ordinal(n: number): string {
+  if (!(n >= 0 && n <= MOST && Number.isInteger(n)))
+    throw new RangeError(`${n} is no whole number from 0 to 2^53`);
   let digits = "";
   let left = n;
   while (left >= TWO.length) {

@@ -70,3 +70,7 @@ test("a mark names its thread and run", () => {
     expect(parseMark(sweepKey(key, "a/b"))).toEqual({ key, run: "a/b" });
   }
 });
+
+test.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 54])("%d has no place in an order", (n) => {
+  expect(() => ordinal(n)).toThrow(RangeError);
+});
