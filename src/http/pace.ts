@@ -28,9 +28,11 @@ export class Pace {
 
   /** Calls `begin`: now, or when it is its turn. */
   take(begin: () => void): void {
-    if (this.#waiting.length === 0 && (++this.#begun < FEW || this.#fits())) begin();
+    if (this.#waiting.length > 0) return void this.#waiting.push(begin);
+    // Before it begins, which may fail: else no turn would end any more, and all who come would wait.
+    if (++this.#begun === FEW) this.#scheduler.soon(this.#turned);
+    if (this.#begun < FEW || this.#fits()) begin();
     else this.#waiting.push(begin);
-    if (this.#begun === FEW) this.#scheduler.soon(this.#turned);
   }
 
   #fits(): boolean {

@@ -24,6 +24,12 @@ function aLoop() {
         });
       }
     },
+    /** One that fails at once. */
+    fail(): void {
+      pace.take(() => {
+        throw new Error("it fails");
+      });
+    },
     /** What was put off to the next turn. Other work has taken 40 ms by then. */
     turn(): void {
       now += 40;
@@ -84,6 +90,15 @@ test("thousands that have waited are not all put off to one turn", () => {
   turn();
   turn();
   expect(begun.length).toBe(16 + 256);
+});
+
+test("one that fails as it begins keeps nobody from beginning", () => {
+  const { come, fail, turn, begun, isIdle } = aLoop();
+  for (let i = 0; i < 100; i++) expect(fail).toThrow("it fails");
+  turn();
+  expect(isIdle()).toBe(true);
+  come(40, 0.1);
+  expect(begun).toEqual(upTo(40));
 });
 
 test("when so much has begun that others wait, /ok does not", async () => {
