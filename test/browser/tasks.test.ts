@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, reduce, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
-import { newThread, post } from "../e2e/support/wire.ts";
+import { get, newThread, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
@@ -63,6 +63,12 @@ async function run(url: string, assistant_id: string, input: object): Promise<st
   const thread = await newThread(url);
   await post(`${url}/threads/${thread}/runs/wait`, { assistant_id, input });
   return thread;
+}
+
+/** The page of the only run of a thread. */
+async function pageOf(url: string, thread: string): Promise<string> {
+  const [only] = (await (await get(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
+  return `#/threads/${thread}/runs/${only?.run_id}`;
 }
 
 const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name });
@@ -156,6 +162,22 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     const steps = page.getByRole("region", { name: /Superstep/ }).getByRole("button", { name: /^step/ });
     expect(await steps.allInnerTexts()).toEqual(["step 2", "step 3"]);
     expect(await page.innerText(".head")).toMatch(/replay of ….{8} from step 2/);
+    expect(wrong).toEqual([]);
+  });
+
+  test("leaves a run for another, whatever is clicked before the other is shown", async () => {
+    const app = await server();
+    const first = await run(app.url, "count", { word: "four" });
+    const second = await run(app.url, "approve", { topic: "that" });
+    const { page, wrong } = await opened(await browser(), `${app.url}/${await pageOf(app.url, first)}`);
+    await button(page, /^tell done/).waitFor();
+    // The browser tells of the new address in a later turn; the click comes in this one.
+    await page.evaluate(`
+      location.hash = ${JSON.stringify(await pageOf(app.url, second))};
+      document.querySelector('[data-task="tell"]').click();
+    `);
+    await button(page, /^ask/).waitFor();
+    expect(await page.getByRole("complementary", { name: /^Task|^Superstep/ }).count()).toBe(0);
     expect(wrong).toEqual([]);
   });
 });

@@ -12,8 +12,15 @@ function parse(hash: string): Route {
   return { path: parts.map((part) => decodeURIComponent(part)), query: new URLSearchParams(query) };
 }
 
-export const route = signal<Route>(parse(location.hash));
-addEventListener("hashchange", () => (route.value = parse(location.hash)));
+/** The address that `route` tells: the browser's may be newer, which tells of its changes later. */
+let told = location.hash;
+export const route = signal<Route>(parse(told));
+
+function arrive(): void {
+  told = location.hash;
+  route.value = parse(told);
+}
+addEventListener("hashchange", arrive);
 
 export type Query = { readonly [name: string]: string | number | null | undefined };
 
@@ -29,14 +36,16 @@ export function to(path: readonly string[], query: Query = {}): string {
 
 export function go(path: readonly string[], query: Query = {}): void {
   location.hash = to(path, query);
+  arrive();
 }
 
-/** Changes the query alone, with no entry in the browser's history. */
+/** Changes the query alone, with no entry in the browser's history. Nothing is changed of a page that was just left. */
 export function refine(change: Query): void {
-  const { path, query } = route.peek();
-  const next = to(path, { ...Object.fromEntries(query), ...change });
-  history.replaceState(null, "", next);
-  route.value = parse(next);
+  if (location.hash === told) {
+    const { path, query } = route.peek();
+    history.replaceState(null, "", to(path, { ...Object.fromEntries(query), ...change }));
+  }
+  arrive();
 }
 
 /** A thread's page, or a tab of it. */
