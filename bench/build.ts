@@ -26,7 +26,7 @@ export function build(): string {
   bundle("build:xstate", [xstate, `--outfile=${xstate}`]);
   const wire = join(out, "src", "wire");
   // Its 700 files would be most of each server's start.
-  bundle("build:server", [join(wire, "typebox.js"), `--outdir=${wire}`, "--allow-overwrite"]);
+  bundle("build:server", [join(wire, "typebox.js"), `--outdir=${wire}`, "--allow-overwrite", "--banner:js="]);
   const served = join(out, SERVED);
   rmSync(served, { recursive: true, force: true });
   const doors = ["cli", "index", "worker"].map((name) => join(out, "src", `${name}.js`));

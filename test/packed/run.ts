@@ -85,6 +85,8 @@ try {
   for (const version of ["22", "24"]) {
     const nodes = join(home, `node-${version}`);
     mkdirSync(nodes);
+    // Else npm would put it into whatever project there is further up.
+    npm(nodes, "init", "--yes");
     npm(nodes, "install", `node@${version}`);
     const node = join(nodes, "node_modules/node/bin/node");
     for (const command of ["dev", "start"]) {
