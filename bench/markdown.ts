@@ -38,15 +38,16 @@ const TOLD_OF_PEER: ReadonlySet<Figure> = new Set([
   "stuck",
 ]);
 
-/** Heddle's figures divided by the peer's, with the peer's in brackets. */
+/** Heddle's figures divided by the peer's, with the peer's in brackets, and what was asked where the targets were set. */
 function besidePeer(peer: PeerReport | undefined): string {
   if (peer === undefined) return "";
   if (peer.failure !== undefined) return "no figures";
   return peer.figures
-    .filter(({ figure }) => TOLD_OF_PEER.has(figure))
-    .map(({ figure, ratio, peer: theirs }) => {
+    .filter(({ figure, asked }) => TOLD_OF_PEER.has(figure) || asked !== undefined)
+    .map(({ figure, ratio, peer: theirs, asked }) => {
       const { title, digits } = figures[figure];
-      return `${quotient(ratio.median)} x ${title} (${number(theirs.median, digits)})`;
+      const wanted = asked === undefined ? "" : `; asked: ${quotient(asked)} x`;
+      return `${quotient(ratio.median)} x ${title} (${number(theirs.median, digits)}${wanted})`;
     })
     .join("; ");
 }
@@ -103,16 +104,18 @@ export function markdown(report: Report): string {
   );
   if (further.length > 0) parts.push(table(["Row", "figure", "value"], further));
   const compared = report.peer.flatMap((row) => {
-    if (row.failure !== undefined) return [[`\`${row.name}\``, `no figures: ${row.failure}`, "", "", ""]];
-    return row.figures.map(({ figure, heddle, peer, ratio }) => [
+    if (row.failure !== undefined) return [[`\`${row.name}\``, `no figures: ${row.failure}`, "", "", "", ""]];
+    return row.figures.map(({ figure, heddle, peer, ratio, asked }) => [
       `\`${row.name}\``,
       figures[figure].title,
       cell(heddle, figures[figure].digits),
       cell(peer, figures[figure].digits),
       quotient(ratio.median),
+      asked === undefined ? "" : quotient(asked),
     ]);
   });
-  if (compared.length > 0) parts.push(table(["Row", "figure", "Heddle", "peer", "Heddle : peer"], compared));
+  if (compared.length > 0)
+    parts.push(table(["Row", "figure", "Heddle", "peer", "Heddle : peer", "asked"], compared));
   parts.push(report.rows.map((row) => `- \`${row.name}\`: ${row.what}`).join("\n"));
   return `${parts.join("\n\n")}\n`;
 }

@@ -34,6 +34,8 @@ export interface PeerReport {
     readonly peer: Spread;
     /** Heddle's figure divided by the peer's. */
     readonly ratio: Spread;
+    /** The ratio that the target was on the machine for which it was set. */
+    readonly asked?: number;
   }[];
   readonly failure?: string;
 }
@@ -52,6 +54,13 @@ const COMPARED = [
   "stuck",
 ] as const satisfies Figure[];
 
+function askedOf({ goals = [], peer }: Row, figure: Figure): number | undefined {
+  const theirs = peer?.there?.[figure];
+  const goal = goals.find((one) => one.figure === figure && one.to === undefined);
+  const ours = goal?.least ?? goal?.most;
+  return theirs === undefined || ours === undefined ? undefined : ours / theirs;
+}
+
 /** A row of Heddle beside the same row of the peer. The peer may have had fewer rounds. */
 export function reportPeer(
   row: Row,
@@ -66,12 +75,14 @@ export function reportPeer(
       return a === undefined || b === undefined ? [] : [{ a, b }];
     });
     if (pairs.length === 0) return [];
+    const asked = askedOf(row, figure);
     return [
       {
         figure,
         heddle: spread(pairs.map(({ a }) => a)),
         peer: spread(pairs.map(({ b }) => b)),
         ratio: spread(pairs.map(({ a, b }) => a / b)),
+        ...(asked === undefined ? {} : { asked }),
       },
     ];
   });

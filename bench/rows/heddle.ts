@@ -107,7 +107,7 @@ export const rows: readonly Row[] = [
       { figure: "p50_ms", most: 2 },
       { figure: "synced", most: 3 },
     ],
-    peer: { share: 0.01 },
+    peer: { share: 0.01, there: { p50_ms: 514 } },
     against: [
       { row: "uws-commit-1", figure: "p50_ms" },
       { row: "level-1", figure: "p50_ms" },
@@ -122,7 +122,7 @@ export const rows: readonly Row[] = [
       { figure: "p99_ms", most: 150 },
       { figure: "cpu_us", most: 330 },
     ],
-    peer: { share: 0.08 },
+    peer: { share: 0.08, there: { per_s: 122, p99_ms: 5_700, cpu_us: 7_800 } },
     against: [
       { row: "uws-commit-256", figure: "per_s" },
       { row: "uws-commit-256", figure: "cpu_us" },
@@ -141,7 +141,7 @@ export const rows: readonly Row[] = [
       { figure: "first_p50_ms", most: 2 },
       { figure: "p50_ms", most: 3 },
     ],
-    peer: { share: 0.01 },
+    peer: { share: 0.01, there: { first_p50_ms: 10.6, p50_ms: 512 } },
     against: [{ row: "uws-commit-1", figure: "p50_ms" }],
   }),
   streams({
@@ -153,7 +153,7 @@ export const rows: readonly Row[] = [
     each: "event",
     target: "300,000 events/s",
     goals: [{ figure: "per_s", least: 300_000 }],
-    peer: { share: 0.1 },
+    peer: { share: 0.1, there: { per_s: 8_400 } },
     against: [{ row: "uws-events-1", figure: "per_s" }],
   }),
   streams({
@@ -166,7 +166,7 @@ export const rows: readonly Row[] = [
     target: "200,000 events/s",
     goals: [{ figure: "per_s", least: 200_000 }],
     // A hundred runs, one for each client.
-    peer: { share: 1 / 30 },
+    peer: { share: 1 / 30, there: { per_s: 8_200 } },
     against: [{ row: "uws-events-100", figure: "per_s" }],
   }),
   streams({
@@ -179,7 +179,7 @@ export const rows: readonly Row[] = [
     each: "event",
     target: "150,000 tokens/s",
     goals: [{ figure: "per_s", least: 150_000 }],
-    peer: { share: 0.1 },
+    peer: { share: 0.1, there: { per_s: 4_100 } },
     against: [{ row: "uws-events-640", figure: "per_s" }],
   }),
   streams({
@@ -198,7 +198,7 @@ export const rows: readonly Row[] = [
     what: "GET state (1 KB) of 64 threads, 64 clients",
     target: "20,000/s",
     goals: [{ figure: "per_s", least: 20_000 }],
-    peer: { share: 0.2 },
+    peer: { share: 0.2, there: { per_s: 1_900 } },
     against: [{ row: "uws-64", figure: "per_s" }],
     run: (bench) =>
       withServer(bench.heddle(), async (server) => {

@@ -102,8 +102,11 @@ export interface Row {
   readonly target?: string;
   /** The target in numbers. */
   readonly goals?: readonly Goal[];
-  /** Measured on the official JavaScript server too, with this share of the work, in so many rounds at most. */
-  readonly peer?: { readonly share: number; readonly rounds?: number };
+  /**
+   * Measured on the official JavaScript server too, with this share of the work, in so many rounds at most. `there`: its figures on the
+   * machine for which the targets were set.
+   */
+  readonly peer?: { readonly share: number; readonly rounds?: number; readonly there?: Figures };
   /** Needs other software than Heddle, which is installed when the row is measured: only when asked for. */
   readonly foreign?: boolean;
   /** One round, on a fresh server. */

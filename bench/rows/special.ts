@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Server } from "../server.ts";
+import { spread } from "../stats.ts";
 import { makeThreads, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
@@ -52,13 +53,20 @@ const idle: Row = {
   },
 };
 
+/** One alone is told by chance. */
+const STARTS = 5;
+
 const cold: Row = {
   name: "cold-start",
-  peer: { share: 1, rounds: 3 },
-  what: "heddle start on an empty directory, built JavaScript, from the process's start to the first /ok",
+  peer: { share: 1 / STARTS, rounds: 3, there: { p50_ms: 2_800 } },
+  what: `heddle start on an empty directory, built JavaScript, from the process's start to the first /ok; ${STARTS} times, one after the other`,
   target: "under 400 ms",
   goals: [{ figure: "p50_ms", most: 400 }],
-  run: async (bench) => ({ p50_ms: await bench.start() }),
+  run: async (bench) => {
+    const took: number[] = [];
+    for (let i = Math.max(1, Math.round(STARTS * bench.scale)); i > 0; i--) took.push(await bench.start());
+    return { p50_ms: spread(took).median };
+  },
 };
 
 /** Runs that are acknowledged and have not ended when the server is killed. */

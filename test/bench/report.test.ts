@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { reportRow } from "../../bench/report.ts";
+import { reportPeer, reportRow } from "../../bench/report.ts";
 import type { Figures, Row } from "../../bench/rows/row.ts";
 
 const row: Row = {
@@ -22,4 +22,20 @@ test.each([
 test("a row without a target misses nothing", () => {
   const { goals: _, ...free } = row;
   expect(reportRow(free, () => [{ ok_p99_ms: 500 }], undefined).missed).toBeUndefined();
+});
+
+test("beside the peer stands what was asked for, as a ratio of where the target was set", () => {
+  const there = { per_s: 20, p50_ms: 500 };
+  const { figures } = reportPeer(
+    { ...row, peer: { share: 1, there } },
+    [{ per_s: 90, p50_ms: 3 }],
+    [{ per_s: 10, p50_ms: 600 }],
+    undefined,
+  );
+  const told = figures.map(({ figure, ratio, asked }) => [figure, ratio.median, asked]);
+  expect(told).toEqual([
+    ["per_s", 9, 5],
+    // No target is about it.
+    ["p50_ms", 0.005, undefined],
+  ]);
 });
