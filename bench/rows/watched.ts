@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { WebSocket } from "ws";
 import type { Server } from "../server.ts";
-import { body, warmUp } from "./heddle.ts";
+import { body, HOT, warmUp } from "./heddle.ts";
 import { makeThreads, measure, perform, waitFor, withServer, type Request } from "./measure.ts";
 import type { Figures, Row } from "./row.ts";
 
@@ -64,7 +64,7 @@ export const watched: readonly Row[] = [
     run: (bench) =>
       withServer(bench.heddle(), async (server): Promise<Figures> => {
         const total = Math.max(256, Math.round(6_000 * bench.scale));
-        await warmUp(bench, server, 3000);
+        await warmUp(bench, server, HOT);
         const ids = await makeThreads(bench, server, total);
         const watcher = await watch(server, "/inspect");
         const { figures } = await measure(bench, server, {
