@@ -1,5 +1,5 @@
 import type { Server } from "../server.ts";
-import { HOT, warmUp } from "./heddle.ts";
+import { warmUp } from "./heddle.ts";
 import { makeThreads, measure, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
@@ -123,7 +123,7 @@ function stored(name: string, threads: number, more: Partial<Row>): Row {
     what: `runs/wait of a one-node graph, 64 clients, a new thread each time, with ${threads.toLocaleString("en-US")} threads stored`,
     run: (bench) =>
       withServer(bench.heddle(), async (server): Promise<Figures> => {
-        await warmUp(bench, server, HOT);
+        await warmUp(bench, server);
         await makeThreads(bench, server, Math.max(100, Math.round(threads * bench.scale)));
         const ids = await makeThreads(bench, server, Math.max(64, Math.round(6_000 * bench.scale)));
         const request = {

@@ -13,11 +13,11 @@ export const body = (graph: string, input: unknown, more: object = {}) =>
  * Runs until the compiler has little left to do: the first 2,000 took 1,100 us of CPU each, the next 450, then 420, from some 6,000 on
  * 320. A server runs for longer than that.
  */
-export const HOT = 8_000;
+const HOT = 8_000;
 
 /** Operations before a measurement: code runs hot, LevelDB has files, connections were made once. */
-export async function warmUp(bench: Bench, server: Server, runs: number): Promise<void> {
-  const count = Math.max(20, Math.round(runs * bench.scale));
+export async function warmUp(bench: Bench, server: Server): Promise<void> {
+  const count = Math.max(20, Math.round(HOT * bench.scale));
   const threads = await makeThreads(bench, server, count);
   await perform(bench, server, {
     connections: Math.min(64, count),
@@ -42,7 +42,7 @@ function wait(
     run: (bench) =>
       withServer(bench.heddle(), async (server) => {
         const count = Math.max(clients, Math.round(total * bench.scale));
-        await warmUp(bench, server, HOT);
+        await warmUp(bench, server);
         const ids = await makeThreads(bench, server, threads === "new" ? count : clients);
         const request: Request = {
           connections: clients,
@@ -82,7 +82,7 @@ function streams(options: {
     ...(peer === undefined ? {} : { peer }),
     run: (bench) =>
       withServer(bench.heddle(), async (server): Promise<Figures> => {
-        await warmUp(bench, server, 2000);
+        await warmUp(bench, server);
         const { scale, share } = bench;
         const total = Math.max(clients, Math.round(options.total * (each === "event" ? share : scale)));
         const once = async () => {

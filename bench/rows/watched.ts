@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { WebSocket } from "ws";
 import type { Server } from "../server.ts";
-import { body, HOT, warmUp } from "./heddle.ts";
+import { body, warmUp } from "./heddle.ts";
 import { makeThreads, measure, perform, waitFor, withServer, type Request } from "./measure.ts";
 import type { Figures, Row } from "./row.ts";
 
@@ -26,7 +26,7 @@ function mirrored(name: string, mirrors: number, target: string): Row {
     ],
     run: (bench) =>
       withServer(bench.heddle(), async (server): Promise<Figures> => {
-        await warmUp(bench, server, 2000);
+        await warmUp(bench, server);
         const count = Math.max(10, Math.round((200_000 / Math.max(1, mirrors / 4)) * bench.scale));
         const stream = (threads: readonly string[]): Request => ({
           connections: 1,
@@ -64,7 +64,7 @@ export const watched: readonly Row[] = [
     run: (bench) =>
       withServer(bench.heddle(), async (server): Promise<Figures> => {
         const total = Math.max(256, Math.round(6_000 * bench.scale));
-        await warmUp(bench, server, HOT);
+        await warmUp(bench, server);
         const ids = await makeThreads(bench, server, total);
         const watcher = await watch(server, "/inspect");
         const { figures } = await measure(bench, server, {

@@ -75,7 +75,7 @@ function row(kind: "sse" | "ws", watchers: number): Row {
         }),
     run: (bench) =>
       withServer(bench.heddle(), async (server): Promise<Figures> => {
-        await warmUp(bench, server, 2000);
+        await warmUp(bench, server);
         const deliveries = 1_000_000 * bench.scale;
         const events = Math.max(100, Math.round(deliveries / (watchers === 1 ? 5 : watchers)));
         const watchOnce = async () => {

@@ -9,7 +9,7 @@ function burning(name: string, where: string, workers: number | undefined, more:
     what: `runs/wait of a graph whose node is busy for 2 ms, 64 clients; nodes run ${where}`,
     run: (bench) =>
       withServer(bench.heddle(workers === undefined ? {} : { workers }), async (server) => {
-        await warmUp(bench, server, 2000);
+        await warmUp(bench, server);
         const asking = async (total: number): Promise<Request> => ({
           connections: 64,
           method: "POST",
