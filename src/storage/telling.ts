@@ -44,8 +44,9 @@ export class Telling {
   turned(): void {
     if (this.#going === 0) return;
     const took = (this.#clock.mono() - this.#since) / this.#going;
-    // Some only note what was stored, others begin to run: the longest of late counts.
-    this.#each = Math.max(took, (this.#each + took) / 2);
+    // Some only note what was stored, others begin to run: the longest of late counts. Those of a hundred runs come by turns, all that
+    // end and all that begin.
+    this.#each = Math.max(took, this.#each + (took - this.#each) / 8);
     this.#going = 0;
   }
 

@@ -48,12 +48,22 @@ test("those who go on for long are told a few a turn, never fewer than eight", a
   expect(await tell(20, 9)).toEqual([8, 8, 4]);
 });
 
-test("the longest counts, and is forgotten by halves as others are quicker", async () => {
+test("the longest counts, and is forgotten by and by as others are quicker", async () => {
   const { tell } = aLoop();
   await tell(50, 0.5);
   expect(await tell(60, 0.125)).toEqual([30, 30]);
-  // Of what one took, 0.5 ms, half is left after each turn: 0.3125, 0.21875, 0.171875 ms.
-  expect(await tell(200, 0.125)).toEqual([68, 87, 45]);
+  // Of what one took, 0.5 ms, an eighth is gone after each turn: of the 0.375 ms above 0.125, that is.
+  expect(await tell(200, 0.125)).toEqual([36, 39, 43, 47, 35]);
+});
+
+test("runs that end do not make those that begin forgotten", async () => {
+  const { tell } = aLoop();
+  await tell(64, 2);
+  for (let i = 0; i < 5; i++) {
+    await tell(64, 0.05);
+    // Each of them works for 2 ms: the loop is kept for 36, not for 128.
+    expect(await tell(64, 2)).toEqual([18, 8, 8, 8, 8, 8, 6]);
+  }
 });
 
 test("a rest of the loop is nobody's work", async () => {
