@@ -20,12 +20,15 @@ export const chat = oneNode(Annotation.Root({ ...MessagesAnnotation.spec, topic:
   messages: [new AIMessage("y".repeat(200))],
 }));
 
+/** As Heddle's graph has it. */
+const PAD = Buffer.alloc(64 * 1024, "x").toString("latin1");
+const BARE = `{"i":,"pad":""}`.length;
+
 export const emit = oneNode(
   Annotation.Root({ count: last(), size: last(), emitted: last() }),
   async (state, config) => {
     for (let i = 0; i < state.count; i++) {
-      const bare = `{"i":${i},"pad":""}`.length;
-      config.writer({ i, pad: "x".repeat(Math.max(0, state.size - bare)) });
+      config.writer({ i, pad: PAD.slice(0, Math.max(0, state.size - BARE - String(i).length)) });
       if (i % BURST === BURST - 1) await breathe();
     }
     return { emitted: state.count };
