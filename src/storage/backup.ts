@@ -41,8 +41,8 @@ async function stage(from: string, staging: string): Promise<boolean> {
   if (before === undefined) return false;
   try {
     for (const name of await readdir(from)) {
-      // Its lock and its own chatter are no data.
-      if (name === "LOCK" || name.startsWith("LOG")) continue;
+      // Its lock and its own chatter are no data, nor are the files that a repair has put aside.
+      if (name === "LOCK" || name === "lost" || name.startsWith("LOG")) continue;
       await (TABLE.test(name) ? linkOrCopy : copyFile)(join(from, name), join(staging, name));
     }
   } catch (error) {

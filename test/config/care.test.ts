@@ -96,6 +96,10 @@ describe("heddle check and repair", () => {
     });
     expect(heddle(["repair", "--data", data])).toMatchObject({ status: 0, stderr: "" });
     expect(heddle(["check", "--data", data])).toMatchObject({ status: 0 });
+    // Repaired, it holds a directory of what was put aside.
+    const copy = home.data("repaired");
+    expect(heddle(["backup", copy, "--data", data])).toMatchObject({ status: 0, stderr: "" });
+    expect(heddle(["check", "--data", copy])).toMatchObject({ status: 0 });
     const again = await Running.start(["--config", config(), "--data", data]);
     expect(await connect(again).threads.get(thread)).toMatchObject({ thread_id: thread });
     expect(await again.stop()).toBe(0);
