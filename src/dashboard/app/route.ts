@@ -2,6 +2,8 @@ import { signal } from "@preact/signals";
 
 /** Where one is: `#/threads/{id}/runs/{id}?step=2`. */
 export interface Route {
+  /** What it was read from: the browser's may be newer, which tells of its changes in a later turn. */
+  readonly hash: string;
   readonly path: readonly string[];
   readonly query: URLSearchParams;
 }
@@ -9,16 +11,13 @@ export interface Route {
 function parse(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const parts = path.split("/").filter((part) => part !== "");
-  return { path: parts.map((part) => decodeURIComponent(part)), query: new URLSearchParams(query) };
+  return { hash, path: parts.map((part) => decodeURIComponent(part)), query: new URLSearchParams(query) };
 }
 
-/** The address that `route` tells: the browser's may be newer, which tells of its changes later. */
-let told = location.hash;
-export const route = signal<Route>(parse(told));
+export const route = signal<Route>(parse(location.hash));
 
 function arrive(): void {
-  told = location.hash;
-  route.value = parse(told);
+  if (location.hash !== route.peek().hash) route.value = parse(location.hash);
 }
 addEventListener("hashchange", arrive);
 
@@ -41,8 +40,8 @@ export function go(path: readonly string[], query: Query = {}): void {
 
 /** Changes the query alone, with no entry in the browser's history. Nothing is changed of a page that was just left. */
 export function refine(change: Query): void {
-  if (location.hash === told) {
-    const { path, query } = route.peek();
+  const { hash, path, query } = route.peek();
+  if (location.hash === hash) {
     history.replaceState(null, "", to(path, { ...Object.fromEntries(query), ...change }));
   }
   arrive();
