@@ -1,4 +1,4 @@
-import type { PeerReport, Report, RowReport } from "./report.ts";
+import { isReached, type PeerReport, type Report, type RowReport } from "./report.ts";
 import { figures, type Figure } from "./rows/row.ts";
 import type { Spread } from "./stats.ts";
 
@@ -43,18 +43,37 @@ function besidePeer(peer: PeerReport | undefined): string {
   if (peer === undefined) return "";
   if (peer.failure !== undefined) return "no figures";
   return peer.figures
-    .filter(({ figure, asked }) => TOLD_OF_PEER.has(figure) || asked !== undefined)
-    .map(({ figure, ratio, peer: theirs, asked }) => {
+    .filter(({ figure, ratio }) => TOLD_OF_PEER.has(figure) || ratio.asked !== undefined)
+    .map(({ figure, ratio, peer: theirs }) => {
       const { title, digits } = figures[figure];
-      const wanted = asked === undefined ? "" : `; asked: ${quotient(asked)} x`;
+      const wanted = ratio.asked === undefined ? "" : `; asked: ${quotient(ratio.asked)} x`;
       return `${quotient(ratio.median)} x ${title} (${number(theirs.median, digits)}${wanted})`;
     })
     .join("; ");
 }
 
-function met({ missed }: RowReport): string {
-  if (missed === undefined) return "";
-  return missed.length === 0 ? "yes" : `no: ${missed.join(", ")}`;
+/** Heddle's figures divided by those of the controls, and what was asked where the targets were set. */
+function besideControls({ ratios }: RowReport): string {
+  return Object.entries(ratios)
+    .map(([name, { median, asked }]) => {
+      const wanted = asked === undefined ? "" : ` (asked: ${number(asked, 2)} x)`;
+      return `${number(median, 2)} x ${name}${wanted}`;
+    })
+    .join("; ");
+}
+
+const verdict = (missed: readonly string[]) => (missed.length === 0 ? "yes" : `no: ${missed.join(", ")}`);
+
+/** The same by the ratios alone, which a slower machine does not change. */
+function metAsRatios({ ratios }: RowReport, peer: PeerReport | undefined): string {
+  const controls = Object.entries(ratios).map(([name, ratio]) => ({ name, ratio }));
+  const peers = (peer?.figures ?? []).map(({ figure, ratio }) => ({
+    name: `peer ${figures[figure].title}`,
+    ratio,
+  }));
+  const all = [...controls, ...peers].filter(({ ratio }) => ratio.asked !== undefined);
+  if (all.length === 0) return "";
+  return verdict(all.filter(({ ratio }) => !isReached(ratio)).map(({ name }) => name));
 }
 
 const quotient = (value: number) => number(value, value > 0 && value < 0.1 ? 4 : 2);
@@ -79,18 +98,16 @@ export function markdown(report: Report): string {
         "against the peer",
         "target",
         "met",
+        "met as ratios",
       ],
       report.rows.map((row) => [
         `\`${row.name}\``,
         ...COLUMNS.map((f) => cell(row.figures[f], figures[f].digits)),
-        row.failure === undefined
-          ? Object.entries(row.ratios)
-              .map(([name, ratio]) => `${number(ratio.median, 2)} x ${name}`)
-              .join("; ")
-          : `no figures: ${row.failure.split("\n", 1)[0]}`,
+        row.failure === undefined ? besideControls(row) : `no figures: ${row.failure.split("\n", 1)[0]}`,
         besidePeer(peers.get(row.name)),
         row.target ?? "",
-        met(row),
+        row.missed === undefined ? "" : verdict(row.missed),
+        metAsRatios(row, peers.get(row.name)),
       ]),
     ),
   ];
@@ -105,13 +122,13 @@ export function markdown(report: Report): string {
   if (further.length > 0) parts.push(table(["Row", "figure", "value"], further));
   const compared = report.peer.flatMap((row) => {
     if (row.failure !== undefined) return [[`\`${row.name}\``, `no figures: ${row.failure}`, "", "", "", ""]];
-    return row.figures.map(({ figure, heddle, peer, ratio, asked }) => [
+    return row.figures.map(({ figure, heddle, peer, ratio }) => [
       `\`${row.name}\``,
       figures[figure].title,
       cell(heddle, figures[figure].digits),
       cell(peer, figures[figure].digits),
       quotient(ratio.median),
-      asked === undefined ? "" : quotient(asked),
+      ratio.asked === undefined ? "" : quotient(ratio.asked),
     ]);
   });
   if (compared.length > 0)

@@ -8,11 +8,17 @@ export interface RowReport {
   readonly target?: string;
   readonly figures: { readonly [figure in Figure]?: Spread };
   /** This row's figure divided by the control's, by `control figure`. */
-  readonly ratios: { readonly [name: string]: Spread };
+  readonly ratios: { readonly [name: string]: Ratio };
   /** Of what the target asks for in numbers, what the medians do not reach. Absent: there are no such numbers, or no figures. */
   readonly missed?: readonly string[];
   /** Why there are no figures. */
   readonly failure?: string;
+}
+
+export interface Ratio extends Spread {
+  readonly figure: Figure;
+  /** The ratio that the target was on the machine for which it was set. */
+  readonly asked?: number;
 }
 
 export interface Report {
@@ -33,9 +39,7 @@ export interface PeerReport {
     readonly heddle: Spread;
     readonly peer: Spread;
     /** Heddle's figure divided by the peer's. */
-    readonly ratio: Spread;
-    /** The ratio that the target was on the machine for which it was set. */
-    readonly asked?: number;
+    readonly ratio: Ratio;
   }[];
   readonly failure?: string;
 }
@@ -54,11 +58,23 @@ const COMPARED = [
   "stuck",
 ] as const satisfies Figure[];
 
-function askedOf({ goals = [], peer }: Row, figure: Figure): number | undefined {
-  const theirs = peer?.there?.[figure];
+/** The ratios of some rounds, with what was asked of them: `theirs` is what Heddle was set against there. */
+function ratioOf(
+  { goals = [] }: Row,
+  figure: Figure,
+  theirs: number | undefined,
+  values: readonly number[],
+): Ratio {
   const goal = goals.find((one) => one.figure === figure && one.to === undefined);
   const ours = goal?.least ?? goal?.most;
-  return theirs === undefined || ours === undefined ? undefined : ours / theirs;
+  const asked = theirs === undefined || ours === undefined ? {} : { asked: ours / theirs };
+  return { ...spread(values), figure, ...asked };
+}
+
+/** Is a ratio as good as it was asked for? Undefined: none was. */
+export function isReached({ figure, median, asked }: Ratio): boolean | undefined {
+  if (asked === undefined) return undefined;
+  return figure === "per_s" ? median >= asked : median <= asked;
 }
 
 /** A row of Heddle beside the same row of the peer. The peer may have had fewer rounds. */
@@ -75,14 +91,13 @@ export function reportPeer(
       return a === undefined || b === undefined ? [] : [{ a, b }];
     });
     if (pairs.length === 0) return [];
-    const asked = askedOf(row, figure);
+    const ratios = pairs.map(({ a, b }) => a / b);
     return [
       {
         figure,
         heddle: spread(pairs.map(({ a }) => a)),
         peer: spread(pairs.map(({ b }) => b)),
-        ratio: spread(pairs.map(({ a, b }) => a / b)),
-        ...(asked === undefined ? {} : { asked }),
+        ratio: ratioOf(row, figure, row.peer?.there?.[figure], ratios),
       },
     ];
   });
@@ -117,15 +132,15 @@ export function reportRow(
     const values = rounds.map((round) => round[figure]).filter((value) => value !== undefined);
     if (values.length > 0) told[figure] = spread(values);
   }
-  const ratios: Record<string, Spread> = {};
-  for (const { row: control, figure } of row.against ?? []) {
+  const ratios: Record<string, Ratio> = {};
+  for (const { row: control, figure, there } of row.against ?? []) {
     const theirs = of(control);
     const values = rounds.flatMap((round, i) => {
       const a = round[figure];
       const b = theirs[i]?.[figure];
       return a === undefined || b === undefined ? [] : [a / b];
     });
-    if (values.length > 0) ratios[ratioName(control, figure)] = spread(values);
+    if (values.length > 0) ratios[ratioName(control, figure)] = ratioOf(row, figure, there, values);
   }
   const goals = row.goals && [...row.goals, ...(told.ok_p99_ms === undefined ? [] : [DOOR])];
   const missed = rounds.length === 0 ? undefined : goals?.flatMap((goal) => shortOf(goal, told, ratios));

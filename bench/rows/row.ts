@@ -111,6 +111,9 @@ export interface Row {
   readonly foreign?: boolean;
   /** One round, on a fresh server. */
   run(bench: Bench): Promise<Figures>;
-  /** The control rows that this one is set against, each by one figure; they run in the same round, right before it. */
-  readonly against?: readonly { readonly row: string; readonly figure: Figure }[];
+  /**
+   * The control rows that this one is set against, each by one figure; they run in the same round, right before it. `there`: the
+   * control's figure on the machine for which the targets were set.
+   */
+  readonly against?: readonly { readonly row: string; readonly figure: Figure; readonly there?: number }[];
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { reportPeer, reportRow } from "../../bench/report.ts";
+import { isReached, reportPeer, reportRow } from "../../bench/report.ts";
 import type { Figures, Row } from "../../bench/rows/row.ts";
 
 const row: Row = {
@@ -32,10 +32,30 @@ test("beside the peer stands what was asked for, as a ratio of where the target 
     [{ per_s: 10, p50_ms: 600 }],
     undefined,
   );
-  const told = figures.map(({ figure, ratio, asked }) => [figure, ratio.median, asked]);
+  const told = figures.map(({ figure, ratio }) => [figure, ratio.median, ratio.asked]);
   expect(told).toEqual([
     ["per_s", 9, 5],
     // No target is about it.
     ["p50_ms", 0.005, undefined],
   ]);
+});
+
+test("beside a control too", () => {
+  const against = [{ row: "control", figure: "per_s", there: 200 }] as const;
+  const of = (name: string) => (name === "row" ? [{ per_s: 80 }] : [{ per_s: 100 }]);
+  expect(reportRow({ ...row, against }, of, undefined).ratios).toMatchObject({
+    "control per s": { median: 0.8, asked: 0.5 },
+  });
+});
+
+test.each([
+  ["per_s", 0.8, 0.5, true],
+  ["per_s", 0.5, 0.5, true],
+  ["per_s", 0.4, 0.5, false],
+  ["cpu_us", 0.4, 0.5, true],
+  ["cpu_us", 0.6, 0.5, false],
+  ["p99_ms", 0.6, undefined, undefined],
+] as const)("%s: %d of a control, %s asked: %s", (figure, median, asked, reached) => {
+  const ratio = { figure, median, low: median, high: median, ...(asked === undefined ? {} : { asked }) };
+  expect(isReached(ratio)).toBe(reached);
 });
