@@ -1,3 +1,4 @@
+import { flatJson } from "./flat-json.ts";
 import { toStorable } from "./json.ts";
 
 /** Deeper data are left to the copy, which names what is wrong with them. */
@@ -5,12 +6,14 @@ const DEPTH = 64;
 
 /**
  * The JSON text of what {@link toStorable} makes of `value`, on one line. Of plain data, which is nearly all, no copy is made: the
- * text is one.
+ * text is one. Of small ones it is made by hand, see {@link flatJson}.
  *
  * @throws ServiceError `value.unstorable`, as that does
  */
 export function toJsonText(value: unknown, at: string): string {
-  return json(value !== undefined && isPlain(value, DEPTH) ? value : toStorable(value, at));
+  return (
+    flatJson(value) ?? json(value !== undefined && isPlain(value, DEPTH) ? value : toStorable(value, at))
+  );
 }
 
 /** JSON text of what has been made storable; `null` in the place of what JSON has no form for. */

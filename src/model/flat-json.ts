@@ -1,0 +1,133 @@
+/** Bytes of the text at hand; what takes more has no text here. */
+const SIZE = 64 * 1024;
+/** Of these, what is kept free for what is written without a look: a name, a number, a bracket for each depth. */
+const SPARE = 256;
+/** Characters from which on a string is written by the runtime: shorter ones are written sooner by hand. */
+const LONG = 24;
+/** Deeper data have no text here either. */
+const DEPTH = 64;
+/** Names that are remembered as they are written. */
+const NAMES = 512;
+/** What a writer answers of something that it does not write. */
+const NOT = -1;
+
+/** What does not stand for itself, in one byte, in the JSON text of a string. */
+const OTHER = /[^ !#-[\]-\u00ff]/;
+const WIDE = /[\u0100-\uffff]/;
+
+const bytes = Buffer.allocUnsafeSlow(SIZE);
+const names = new Map<string, string>();
+let isBusy = false;
+
+/**
+ * The JSON text of plain data; undefined of what is not plain (a number that is none, a function, an object of a class, a `toJSON`, a
+ * member named `__proto__`), is too large, too deep, or has characters beyond Latin-1, or names that are long or need an escape.
+ *
+ * The text is one flat string, made in two thirds of the time that `JSON.stringify` takes for a small object: that makes a tree of
+ * four pieces, which is then laid flat by each who copies it.
+ */
+export function flatJson(value: unknown): string | undefined {
+  // A getter of the value has come here again.
+  if (isBusy) return undefined;
+  isBusy = true;
+  try {
+    const end = put(value, 0, DEPTH);
+    return end === NOT ? undefined : bytes.toString("latin1", 0, end);
+  } finally {
+    isBusy = false;
+  }
+}
+
+/** Writes `value` from `at` on, and says where it ends. */
+function put(value: unknown, at: number, depth: number): number {
+  if (at > SIZE - SPARE) return NOT;
+  switch (typeof value) {
+    case "string":
+      return putString(value, at);
+    case "number":
+      return Number.isFinite(value) ? putText(value === 0 ? "0" : `${value}`, at) : NOT;
+    case "boolean":
+      return putText(value ? "true" : "false", at);
+    case "object":
+      if (value === null) return putText("null", at);
+      if (depth === 0 || (value as { toJSON?: unknown }).toJSON !== undefined) return NOT;
+      return Array.isArray(value) ? putArray(value, at, depth - 1) : putObject(value, at, depth - 1);
+    default:
+      return NOT;
+  }
+}
+
+function putArray(items: readonly unknown[], from: number, depth: number): number {
+  let at = from;
+  bytes[at++] = 0x5b;
+  for (let i = 0; i < items.length; i++) {
+    if (i > 0) bytes[at++] = 0x2c;
+    at = put(items[i], at, depth);
+    if (at === NOT) return NOT;
+  }
+  bytes[at++] = 0x5d;
+  return at;
+}
+
+function putObject(value: object, from: number, depth: number): number {
+  const proto: unknown = Object.getPrototypeOf(value);
+  if (proto !== Object.prototype && proto !== null) return NOT;
+  let at = from;
+  bytes[at++] = 0x7b;
+  for (const name of Object.keys(value)) {
+    const member = (value as { readonly [name: string]: unknown })[name];
+    if (name === "__proto__") return NOT;
+    // One without a value is left out.
+    if (member === undefined) continue;
+    const text = nameText(name);
+    if (text === undefined || at > SIZE - SPARE) return NOT;
+    if (at > from + 1) bytes[at++] = 0x2c;
+    at = put(member, putText(text, at), depth);
+    if (at === NOT) return NOT;
+  }
+  bytes[at++] = 0x7d;
+  return at;
+}
+
+/** A short name, as it is written before its value. */
+function nameText(name: string): string | undefined {
+  const known = names.get(name);
+  if (known !== undefined || name.length >= LONG || OTHER.test(name)) return known;
+  const text = `"${name}":`;
+  if (names.size < NAMES) names.set(name, text);
+  return text;
+}
+
+function putString(text: string, from: number): number {
+  const { length } = text;
+  if (length >= LONG) {
+    if (OTHER.test(text)) return putQuoted(text, from);
+    if (from + length > SIZE - SPARE) return NOT;
+    bytes[from] = 0x22;
+    const end = from + 1 + bytes.write(text, from + 1, "latin1");
+    bytes[end] = 0x22;
+    return end + 1;
+  }
+  let at = from;
+  bytes[at++] = 0x22;
+  for (let i = 0; i < length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x20 || unit === 0x22 || unit === 0x5c || unit > 0xff) return putQuoted(text, from);
+    bytes[at++] = unit;
+  }
+  bytes[at++] = 0x22;
+  return at;
+}
+
+/** A string with characters that are written as others. */
+function putQuoted(text: string, at: number): number {
+  const quoted = JSON.stringify(text);
+  if (at + quoted.length > SIZE - SPARE || WIDE.test(quoted)) return NOT;
+  return at + bytes.write(quoted, at, "latin1");
+}
+
+/** At most {@link SPARE} characters, each of them a byte. */
+function putText(text: string, from: number): number {
+  for (let i = 0; i < text.length; i++) bytes[from + i] = text.charCodeAt(i);
+  return from + text.length;
+}
