@@ -1,4 +1,5 @@
 import type { Server } from "../server.ts";
+import { spread } from "../stats.ts";
 import { warmUp } from "./heddle.ts";
 import { makeThreads, measure, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
@@ -54,6 +55,40 @@ async function window(bench: Bench, server: Server, threads: readonly string[]):
   };
 }
 
+/** Pairs of windows that are compared: a compaction, or a neighbour, falls into one of them. */
+const PAIRS = 3;
+
+/** Threads that grow, set against new ones at the same time: a machine that drifts does so for both. */
+class Comparison {
+  readonly #bench: Bench;
+  readonly #server: Server;
+  readonly #threads: readonly string[];
+  #done = 0;
+
+  constructor(bench: Bench, server: Server, threads: readonly string[]) {
+    this.#bench = bench;
+    this.#server = server;
+    this.#threads = threads;
+  }
+
+  /** The windows from run `run` on: the median of each ratio to the first window of new threads, and one pair of them. */
+  async at(run: number) {
+    const bench = this.#bench;
+    await runsOf(bench, this.#server, this.#threads, run - WINDOW - this.#done);
+    this.#done = run - WINDOW + PAIRS * WINDOW;
+    const pairs: { readonly first: Window; readonly later: Window }[] = [];
+    for (let i = 0; i < PAIRS; i++) {
+      const fresh = await makeThreads(bench, this.#server, this.#threads.length);
+      const first = await window(bench, this.#server, fresh);
+      pairs.push({ first, later: await window(bench, this.#server, this.#threads) });
+    }
+    const ratio = (figure: keyof Window) =>
+      spread(pairs.map((p) => p.later[figure] / p.first[figure])).median;
+    const [{ first, later }] = pairs as [(typeof pairs)[0]];
+    return { first, later, cpu: ratio("cpu"), stored: ratio("stored") };
+  }
+}
+
 /** CPU of reading one small key of the state, for one request. */
 async function selectCost(bench: Bench, server: Server, threads: readonly string[]): Promise<number> {
   const total = Math.max(threads.length, Math.round(8_000 * bench.scale));
@@ -72,7 +107,7 @@ async function selectCost(bench: Bench, server: Server, threads: readonly string
 
 const growth: Row = {
   name: "growth",
-  what: `runs 1 to 1,000 on each of ${GROWING} threads, two messages of 200 characters a run, stream_mode updates; windows of ${WINDOW} runs`,
+  what: `runs 1 to 1,000 on each of ${GROWING} threads, two messages of 200 characters a run, stream_mode updates; ${PAIRS} windows of ${WINDOW} runs from 91, 491 and 991 on, each beside the first window of new threads`,
   target: "run 500 and run 1,000 within 1.3 of run 1, in CPU and in bytes",
   goals: (["cpu_500", "cpu_1000", "bytes_500", "bytes_1000"] as const).map((figure) => ({
     figure,
@@ -92,26 +127,23 @@ const growth: Row = {
         await runsOf(bench, server, await makeThreads(bench, server, side), WINDOW);
       }
       const threads = await makeThreads(bench, server, side);
-      const first = await window(bench, server, threads);
-      await runsOf(bench, server, threads, middle - 2 * WINDOW);
-      const hundred = await window(bench, server, threads);
-      const figures = { cpu_us: first.cpu * 1e6, cpu_100: hundred.cpu / first.cpu };
+      const compared = new Comparison(bench, server, threads);
+      const hundred = await compared.at(middle);
+      const figures = { cpu_us: hundred.first.cpu * 1e6, cpu_100: hundred.cpu };
       if (bench.share < 1) return { ...figures, select_us: await selectCost(bench, server, threads) };
-      await runsOf(bench, server, threads, later - middle - WINDOW);
-      const fiveHundred = await window(bench, server, threads);
+      const fiveHundred = await compared.at(later);
       const select_us = await selectCost(bench, server, threads);
-      await runsOf(bench, server, threads, later - WINDOW);
-      const thousand = await window(bench, server, threads);
+      const thousand = await compared.at(2 * later);
       return {
         ...figures,
         select_us,
-        cpu_500: fiveHundred.cpu / first.cpu,
-        cpu_1000: thousand.cpu / first.cpu,
-        bytes_1: first.stored,
-        bytes_100: hundred.stored / first.stored,
-        bytes_500: fiveHundred.stored / first.stored,
-        bytes_1000: thousand.stored / first.stored,
-        disk_bytes: thousand.disk,
+        cpu_500: fiveHundred.cpu,
+        cpu_1000: thousand.cpu,
+        bytes_1: hundred.first.stored,
+        bytes_100: hundred.stored,
+        bytes_500: fiveHundred.stored,
+        bytes_1000: thousand.stored,
+        disk_bytes: thousand.later.disk,
       };
     }),
 };
