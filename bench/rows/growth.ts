@@ -56,7 +56,7 @@ async function window(bench: Bench, server: Server, threads: readonly string[]):
 }
 
 /** Pairs of windows that are compared: a compaction, or a neighbour, falls into one of them. */
-const PAIRS = 3;
+const PAIRS = 9;
 
 /** Threads that grow, set against new ones at the same time: a machine that drifts does so for both. */
 class Comparison {

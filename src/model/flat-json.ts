@@ -15,9 +15,25 @@ const NOT = -1;
 const OTHER = /[^ !#-[\]-\u00ff]/;
 const WIDE = /[\u0100-\uffff]/;
 
-const bytes = Buffer.allocUnsafeSlow(SIZE);
-const names = new Map<string, string>();
-let isBusy = false;
+/** Where texts are written, one after the other. */
+class Sheet {
+  readonly bytes = Buffer.allocUnsafeSlow(SIZE);
+  /** A text is being written. */
+  isTaken = false;
+  readonly #names = new Map<string, string>();
+
+  /** A short name, as it is written before its value. */
+  name(name: string): string | undefined {
+    const known = this.#names.get(name);
+    if (known !== undefined || name.length >= LONG || OTHER.test(name)) return known;
+    const text = `"${name}":`;
+    if (this.#names.size < NAMES) this.#names.set(name, text);
+    return text;
+  }
+}
+
+const sheet = new Sheet();
+const { bytes } = sheet;
 
 /**
  * The JSON text of plain data; undefined of what is not plain (a number that is none, a function, an object of a class, a `toJSON`, a
@@ -28,13 +44,13 @@ let isBusy = false;
  */
 export function flatJson(value: unknown): string | undefined {
   // A getter of the value has come here again.
-  if (isBusy) return undefined;
-  isBusy = true;
+  if (sheet.isTaken) return undefined;
+  sheet.isTaken = true;
   try {
     const end = put(value, 0, DEPTH);
     return end === NOT ? undefined : bytes.toString("latin1", 0, end);
   } finally {
-    isBusy = false;
+    sheet.isTaken = false;
   }
 }
 
@@ -79,7 +95,7 @@ function putObject(value: object, from: number, depth: number): number {
     if (name === "__proto__") return NOT;
     // One without a value is left out.
     if (member === undefined) continue;
-    const text = nameText(name);
+    const text = sheet.name(name);
     if (text === undefined || at > SIZE - SPARE) return NOT;
     if (at > from + 1) bytes[at++] = 0x2c;
     at = put(member, putText(text, at), depth);
@@ -87,15 +103,6 @@ function putObject(value: object, from: number, depth: number): number {
   }
   bytes[at++] = 0x7d;
   return at;
-}
-
-/** A short name, as it is written before its value. */
-function nameText(name: string): string | undefined {
-  const known = names.get(name);
-  if (known !== undefined || name.length >= LONG || OTHER.test(name)) return known;
-  const text = `"${name}":`;
-  if (names.size < NAMES) names.set(name, text);
-  return text;
 }
 
 function putString(text: string, from: number): number {
