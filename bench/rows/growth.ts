@@ -113,7 +113,6 @@ const growth: Row = {
     figure,
     most: 1.3,
   })),
-  rounds: 1,
   // Its streams end by a poll of half a second, so it goes to run 100 only: 500 runs take five minutes.
   peer: { share: 0.1, rounds: 1 },
   run: (bench) =>
@@ -168,7 +167,6 @@ function stored(name: string, threads: number, more: Partial<Row>): Row {
         } as const;
         return (await measure(bench, server, request)).figures;
       }),
-    rounds: 1,
     ...more,
   };
 }
