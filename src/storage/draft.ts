@@ -8,6 +8,8 @@ export class Draft {
   readonly ops: Op[] = [];
   /** Tips that it moves on, if any. */
   tips: Map<string, number> | undefined;
+  /** Bytes of the thread's record. */
+  size = 0;
   readonly #kv: Kv;
 
   constructor(head: Head, kv: Kv) {
@@ -15,8 +17,11 @@ export class Draft {
     this.#kv = kv;
   }
 
-  put(key: string, value: unknown): void {
-    this.ops.push({ key, value: seal(value) });
+  /** Returns its bytes. */
+  put(key: string, value: unknown): number {
+    const bytes = seal(value);
+    this.ops.push({ key, value: bytes });
+    return bytes.length;
   }
 
   /** Puts a value that is sealed already. */

@@ -89,7 +89,7 @@ export class Heads {
     const bytes = this.#kv.getSync(headKey(threadPrefix(key)));
     if (bytes === undefined) return undefined;
     const thread = threadRows.record(unseal(bytes, key, "its record"));
-    if (settled) this.#recent.set(name, thread);
+    if (settled) this.#recent.set(name, thread, bytes.length);
     return thread;
   }
 
@@ -105,9 +105,9 @@ export class Heads {
     this.#drop(head);
   }
 
-  /** An append of this thread has been stored. */
-  landed(head: Head, thread: ThreadRecord): void {
-    this.#recent.set(head.name, thread);
+  /** An append of this thread has been stored, with a record of so many bytes. */
+  landed(head: Head, thread: ThreadRecord, size: number): void {
+    this.#recent.set(head.name, thread, size);
     head.flights.shift();
     if (head.flights.length > 0) return;
     head.tail = undefined;

@@ -176,7 +176,7 @@ export class KvJournal implements Journal {
       takeOver();
       const forgotten = append.forget ?? [];
       for (const run of forgotten) this.#sweeper.doom(append.key, run);
-      const stored = this.#fly(head, draft.ops, append);
+      const stored = this.#fly(draft, append);
       if (forgotten.length === 0) return stored;
       return stored.then(async () => {
         // Not before: until it is stored, the run may yet survive a crash, and its readers with it.
@@ -269,14 +269,14 @@ export class KvJournal implements Journal {
     }
   }
 
-  #fly(head: Head, ops: readonly Op[], { durable, thread, outbox }: Append): Promise<void> {
+  #fly({ head, ops, size }: Draft, { durable, thread, outbox }: Append): Promise<void> {
     head.flights.push(ops);
     const promise = new Promise<void>((resolve, reject) => {
       this.#committer.submit({
         ops,
         durable,
         stored: () => {
-          this.#heads.landed(head, thread);
+          this.#heads.landed(head, thread, size);
           resolve();
           if (outbox !== undefined) this.#outbox.landed(outbox);
         },

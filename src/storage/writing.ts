@@ -56,7 +56,7 @@ export function write(draft: Draft, append: Append, known: Members): () => void 
   const { key, thread, runs = [], checkpoints = [], writes = [], events, forget = [], outbox = [] } = append;
   // First, so that what the same append puts anew stays.
   if (forget.length > 0) forgetRuns(draft, forget);
-  draft.put(headKey(head.prefix), threadRows.row(thread));
+  draft.size = draft.put(headKey(head.prefix), threadRows.row(thread));
   draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
   moveIndex(draft.ops, key, head.thread, thread, known);
   const active = isUnsettled(thread);
