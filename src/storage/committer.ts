@@ -13,6 +13,11 @@ import { Telling } from "./telling.ts";
 /** Of some fifty runs: a batch has a price of its own, and what follows on a larger one would be a long turn. */
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
+/**
+ * Bytes that wait from which on they set out before the writers of the last batch are told: streams write so much that the disk would
+ * else have no work while those go on, nor the loop while the disk works. Runs of a few hundred bytes fill one batch better.
+ */
+const AHEAD = 32 * 1024;
 
 /** Changes that are stored together or not at all. */
 export interface Write {
@@ -46,7 +51,7 @@ export interface CommitterDeps {
 
 /**
  * Gathers the writes of all threads: one queue, one order; while one batch is in flight, the next fills. A batch of
- * streamed writes alone is not synced.
+ * streamed writes alone is not synced. Writers are told batch by batch, also while the next one is in flight.
  *
  * When a write fails, nobody knows what is stored. All that waits is refused, and so is what comes, until the store has
  * been closed and opened again: LevelDB's handle stays broken after a full disk.
@@ -58,6 +63,8 @@ export class Committer {
   readonly #newcomers: Newcomers;
   readonly #telling: Telling;
   #queue: Write[] = [];
+  /** Bytes of the queue. */
+  #waiting = 0;
   /** Writes of the batch in flight, and those of the last one that have not been told. */
   #flying = 0;
   #busy = false;
@@ -94,6 +101,7 @@ export class Committer {
   /** Takes a write. MUST NOT be called while there is a {@link refusal}. */
   submit(write: Write): void {
     this.#queue.push(write);
+    this.#waiting += sizeOf(write.ops);
     if (this.#busy) return;
     this.#busy = true;
     // Not at once: what the same turn goes on to write shares the batch.
@@ -129,8 +137,35 @@ export class Committer {
   };
 
   async #commit(): Promise<void> {
-    const writes = this.#take();
-    this.#flying = writes.length;
+    let writes = this.#take();
+    let flight = this.#store(writes);
+    for (;;) {
+      const error = await flight;
+      if (error !== undefined) return this.#fail(writes, error);
+      const told = writes;
+      const ahead = this.#waiting >= AHEAD;
+      if (ahead) {
+        writes = this.#take();
+        flight = this.#store(writes);
+      }
+      await this.#telling.tell(told.length, (index) => {
+        this.#flying--;
+        (told[index] as Write).stored();
+      });
+      if (!ahead) break;
+      this.#newcomers.letIn();
+      await new Promise<void>(this.#later);
+      this.#telling.turned();
+    }
+    if (this.#queue.length > 0) {
+      // After the callbacks of these writes: what they go on to write comes along.
+      this.#deps.scheduler.soon(this.#next);
+    } else this.#rest();
+    this.#newcomers.letIn();
+  }
+
+  /** Resolves with what went wrong, if anything did. */
+  async #store(writes: readonly Write[]): Promise<ServiceError | undefined> {
     const ops = opsOf(writes);
     const sync = writes.some((write) => write.durable);
     try {
@@ -141,22 +176,15 @@ export class Committer {
       const after = failpoints.hit("commit.after");
       if (after !== undefined) await after;
     } catch (cause) {
-      this.#fail(writes, unavailable("a write failed", cause));
-      return;
+      return unavailable("a write failed", cause);
     }
     this.#batches++;
     if (sync) this.#synced++;
     this.#ops += ops.length;
-    await this.#telling.tell(writes.length, (index) => {
-      this.#flying--;
-      (writes[index] as Write).stored();
-    });
-    if (this.#queue.length > 0) {
-      // After the callbacks of these writes: what they go on to write comes along.
-      this.#deps.scheduler.soon(this.#next);
-    } else this.#rest();
-    this.#newcomers.letIn();
+    return undefined;
   }
+
+  readonly #later = (resolve: () => void): void => this.#deps.scheduler.soon(resolve);
 
   /** The next batch: as much as fits, at least one write, since a write cannot be torn. */
   #take(): readonly Write[] {
@@ -171,6 +199,8 @@ export class Committer {
       count++;
     }
     this.#bytes += bytes;
+    this.#waiting -= bytes;
+    this.#flying += count;
     if (count < this.#queue.length) return this.#queue.splice(0, count);
     const all = this.#queue;
     this.#queue = [];
@@ -184,6 +214,7 @@ export class Committer {
     this.#flying = 0;
     const refused = [...writes, ...this.#queue];
     this.#queue = [];
+    this.#waiting = 0;
     this.#watch.failed();
     for (const write of refused) write.failed(error);
     this.#rest();

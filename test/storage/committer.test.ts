@@ -10,6 +10,7 @@ let timers: Timers;
 let places: string[];
 let hit: (place: Failpoint) => void | Promise<void>;
 let committer: Committer;
+let now: number;
 
 beforeEach(async () => {
   kv = new GatedKv();
@@ -18,9 +19,11 @@ beforeEach(async () => {
   timers = new Timers();
   places = [];
   hit = () => {};
+  now = 0;
+  const clock = { now: () => 0, mono: () => now };
   committer = new Committer(
     kv,
-    { ...deps, scheduler: timers, failpoints: { hit: (place) => (places.push(place), hit(place)) } },
+    { ...deps, clock, scheduler: timers, failpoints: { hit: (place) => (places.push(place), hit(place)) } },
     { failed: () => places.push("failed"), healed: () => places.push("healed") },
   );
 });
@@ -92,6 +95,36 @@ describe("batches", () => {
     expect(sizes()).toEqual([1, 2]);
   });
 
+  test("where much waits, the next is in flight before the writers of the last one go on", async () => {
+    kv.free = false;
+    const seen: number[] = [];
+    const first = write(true).then(() => {
+      seen.push(kv.batches.length);
+      return write(true);
+    });
+    await kv.arrival();
+    const second = write(false, 1, 32 * 1024);
+    await kv.pass();
+    await kv.pass();
+    await second;
+    await kv.pass();
+    await first;
+    // What the first one leads to comes with the batch after.
+    expect(seen).toEqual([2]);
+    expect(sizes()).toEqual([1, 1, 1]);
+  });
+
+  test("where little waits, what they go on to write comes along", async () => {
+    kv.free = false;
+    const first = write(true).then(() => write(true));
+    await kv.arrival();
+    const second = write(false, 1, 31 * 1024);
+    await kv.pass();
+    await kv.pass();
+    await Promise.all([first, second]);
+    expect(sizes()).toEqual([1, 2]);
+  });
+
   test("one holds at most 1,024 operations, and no write is torn", async () => {
     await Promise.all([
       write(true, 1000),
@@ -130,6 +163,27 @@ describe("batches", () => {
 });
 
 describe("a failure", () => {
+  test("of a batch that set out ahead comes once all writers of the last one were told, turns later", async () => {
+    // So long that few are told in a turn.
+    await write(true).then(() => (now += 100));
+    kv.free = false;
+    const many = Array.from({ length: 20 }, () => write(true).then(() => places.push("stored")));
+    await kv.arrival();
+    const ahead = write(true, 1, 64 * 1024).catch((error: ServiceError) => error.code);
+    let batches = 0;
+    hit = (place) => {
+      if (place === "commit.before") throw new Error(`no space: ${++batches}`);
+    };
+    places.length = 0;
+    await kv.pass();
+    expect(await ahead).toBe("storage.unavailable");
+    await Promise.all(many);
+    const stored = Array.from({ length: 20 }, () => "stored");
+    expect(places).toEqual(["commit.after", "commit.before", ...stored, "failed"]);
+    expect(batches).toBe(1);
+    expect(committer.refusal).toBeDefined();
+  });
+
   test("refuses what is in flight, what waits and what comes", async () => {
     kv.free = false;
     const before = write(true);
