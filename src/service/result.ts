@@ -1,5 +1,6 @@
 import type { RunEnd } from "../../actors/port.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
+import { threadNotFound } from "../model/errors.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { startOf } from "../model/start.ts";
@@ -43,7 +44,11 @@ async function read(
   output: readonly string[] | null,
 ): Promise<JsonObject> {
   const checkpoint = await lastOf(journal, key, run);
-  if (checkpoint === undefined) return {};
+  if (checkpoint === undefined) {
+    // Deleted while it was being read: an empty state would be one that it never had.
+    if (run !== undefined && (await journal.thread(key)) === undefined) throw threadNotFound(key.thread);
+    return {};
+  }
   const state = await journal.values(key, checkpoint);
   const values = output === null ? state : pick(state, output);
   if (run?.status !== "success" || checkpoint.next.length === 0) return values;

@@ -70,8 +70,11 @@ export interface Runs extends Ending {
   show(key: ThreadKey, run: RunRecord): JsonObject;
   /** Newest first. @throws ServiceError `thread.not_found` */
   list(key: ThreadKey, page: RunsPage): Promise<RunsFound>;
-  /** Waits for the run's end and resolves with what it has to show, also of a run that is unknown by then. */
-  result(key: ThreadKey, run: string): Promise<JsonObject>;
+  /**
+   * Waits for the run's end and resolves with what it has to show, also where it has been rolled back by then.
+   * @throws ServiceError `thread.not_found` when its thread is deleted while that is read
+   */
+  result(key: ThreadKey, run: RunRecord): Promise<JsonObject>;
   /** The id of the run's last event up to one of its checkpoints; -1 where it did not make that. */
   after(key: ThreadKey, run: RunRecord, checkpoint: string): Promise<number>;
   /** Reads the run's events above `after`; -1: from the start. The reader MUST be closed. */
@@ -227,7 +230,9 @@ export function createRuns(deps: Deps): Runs {
       return { runs: found.slice(offset, offset + limit), total: found.length };
     },
 
-    result: (key, id) => system.ended(key, id).then((end) => resultOf(deps, key, end)),
+    // What has been found ended is not looked up again: it may be gone.
+    result: async (key, run) =>
+      resultOf(deps, key, isTerminal(run.status) ? { run } : await system.ended(key, run.run_id)),
 
     after: (key, { run_id }, checkpoint) => eventAt(journal, key, run_id, checkpoint),
 

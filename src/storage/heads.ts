@@ -30,7 +30,7 @@ export interface Head {
   readonly kwargs: Map<string, RunKwargs>;
   /** The id that follows the last event of each run written to since. */
   readonly ends: Map<string, number>;
-  /** Appends on their way, oldest first. */
+  /** Appends on their way, oldest first; its deletion is the last. */
   readonly flights: (readonly Op[])[];
   /** Settles with the last of them. */
   tail: Promise<void> | undefined;
@@ -115,7 +115,13 @@ export class Heads {
     if (head.released) this.#drop(head);
   }
 
-  /** The thread is deleted. */
+  /** Its deletion is on its way. It ends with {@link forget}. */
+  leaving(head: Head, ops: readonly Op[]): void {
+    this.#recent.delete(head.name);
+    head.flights.push(ops);
+  }
+
+  /** The thread is deleted, or what is remembered of it is about to change. */
   forget(head: Head): void {
     this.#recent.delete(head.name);
     if (this.#heads.get(head.name) === head) this.#heads.delete(head.name);

@@ -214,7 +214,7 @@ export class KvJournal implements Journal {
       if (head.seq === 0) return Promise.resolve();
       this.#sweeper.doom(key, null);
       const ops = removalOf(head);
-      this.#heads.forget(head);
+      this.#heads.leaving(head, ops);
       return this.#submit(ops, true).then(() => {
         this.#sweeper.hide(key, null);
         this.#heads.forget(head);

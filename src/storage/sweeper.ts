@@ -19,7 +19,7 @@ export class Sweeper {
   readonly #logger: Logger;
   /** Keys of the marks. */
   readonly #marks = new Set<string>();
-  /** Marks on their way to storage: nothing more is written there, and until they are stored all of it is read. */
+  /** Marks on their way to storage: nothing more is written there, and until they are in the store all of it is read. */
   readonly #doomed = new Set<string>();
   /** Marks of threads that are being written, and not there before they are whole. */
   readonly #reserved = new Set<string>();
@@ -32,8 +32,13 @@ export class Sweeper {
 
   /** Is the thread, or this run's log, about to be deleted? */
   has(key: ThreadKey, run: string | null = null): boolean {
-    if (this.#marks.size === 0) return false;
-    return this.#marks.has(sweepKey(key, null)) || (run !== null && this.#marks.has(sweepKey(key, run)));
+    if (this.#marks.size === 0 && this.#doomed.size === 0) return false;
+    return this.#isGone(sweepKey(key, null)) || (run !== null && this.#isGone(sweepKey(key, run)));
+  }
+
+  /** A batch is in the store before its writer hears of it: until then the store says whether the mark is. */
+  #isGone(mark: string): boolean {
+    return this.#marks.has(mark) || (this.#doomed.has(mark) && this.#kv.getSync(mark) !== undefined);
   }
 
   /** May nothing be written there any more? */

@@ -1,9 +1,15 @@
 import { expect, test } from "vitest";
 import { runChaos, type Outcome } from "./driver.ts";
 
+/** Characters of what shows a violation. */
+const MOST = 2000;
+
 /** What was found, in a form that a failed test shows in full. */
-const told = (outcome: Outcome) =>
-  outcome.violations.map(({ invariant, message }) => `${invariant}: ${message} (seed ${outcome.seed})`);
+const told = ({ violations, seed }: Outcome) =>
+  violations.map(({ invariant, message, evidence }) => {
+    const shown = (JSON.stringify(evidence) ?? "").slice(0, MOST);
+    return `${invariant}: ${message} (seed ${seed}): ${shown}`;
+  });
 
 test("four kills under load: nothing acknowledged is lost, nothing is repeated, every stream goes on", async () => {
   const outcome = await runChaos({

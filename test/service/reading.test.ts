@@ -161,7 +161,7 @@ const left = (n: number, change: Partial<TaskWrites>): TaskWrites => ({
 describe("the outcome of a run", () => {
   const outcome = (record: RunRecord | undefined) => {
     settled = record;
-    return service.runs.result(KEY, record?.run_id ?? run(9).run_id);
+    return service.runs.result(KEY, run(record?.order ?? 9, { status: "pending" }));
   };
 
   test("its last state", async () => {
@@ -169,11 +169,20 @@ describe("the outcome of a run", () => {
     expect(await outcome(run(1))).toEqual({ a: 1, b: [1] });
   });
 
-  test("never null: no state yet, a run that is gone, a thread that is gone", async () => {
+  test("never null: no state yet, a run that is gone, one that is gone with its thread", async () => {
     expect(await outcome(run(1))).toEqual({});
     expect(await outcome(undefined)).toEqual({});
     settled = undefined;
-    expect(await service.runs.result(NOBODY, run(1).run_id)).toEqual({});
+    expect(await service.runs.result(NOBODY, run(1, { status: "pending" }))).toEqual({});
+  });
+
+  test("not an empty one where the thread is deleted once the run has been found", async () => {
+    await step(1, run(1), { a: 1 });
+    settled = undefined;
+    expect(await service.runs.result(KEY, run(1))).toEqual({ a: 1 });
+    await storage.journal.remove(KEY, thread);
+    const gone = expect.objectContaining({ code: "thread.not_found" }) as Error;
+    await expect(service.runs.result(KEY, run(1))).rejects.toEqual(gone);
   });
 
   test("paused at an interrupt: the state and what is asked", async () => {

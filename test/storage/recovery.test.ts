@@ -122,6 +122,68 @@ describe("appends in flight", () => {
   });
 });
 
+describe("a deletion that is stored, before anyone is told", () => {
+  let told: (() => void)[];
+
+  beforeEach(async () => {
+    await storage.close();
+    told = [];
+    const hit = (place: string) =>
+      place === "commit.after" && !kv.free ? new Promise<void>((resolve) => told.push(resolve)) : undefined;
+    storage = await openStorage({ kind: "kv", kv }, { ...deps, scheduler: timers, failpoints: { hit } });
+  });
+
+  /** The batch under way is in the store; the loop has not heard of it. */
+  async function untold(): Promise<void> {
+    await kv.pass();
+    while (told.length === 0) await turns();
+  }
+
+  async function tell(): Promise<void> {
+    kv.free = true;
+    for (const go of told) go();
+    await turns(20);
+  }
+
+  test("of a thread takes all of it from every reader at once", async () => {
+    const one = writer(1);
+    await one.append();
+    const run = aRun(one.key, 1);
+    await one.start(run, {
+      checkpoints: [aCheckpoint(1, null, { l: add(0, "a") })],
+      events: someEvents(run.run_id, 0, 1),
+    });
+    kv.free = false;
+    const { journal } = storage;
+    const removed = journal.remove(one.key, one.record);
+    expect(await journal.thread(one.key)).toEqual(one.record);
+    await untold();
+    expect(await journal.thread(one.key)).toBeUndefined();
+    expect(await journal.run(one.key, run.run_id)).toBeUndefined();
+    expect(await journal.runs(one.key, { limit: 10, offset: 0 })).toEqual([]);
+    expect(await journal.checkpoint(one.key, "", id(1))).toBeUndefined();
+    expect(await journal.history(one.key, { ns: "", limit: 10 })).toEqual([]);
+    expect(await journal.events(one.key, run.run_id, -1, 10)).toEqual([]);
+    await expect(writer(1).append()).rejects.toMatchObject({ code: "journal.conflict" });
+    await tell();
+    await removed;
+  });
+
+  test("of a run takes its events with it", async () => {
+    const one = writer(1);
+    await one.append();
+    const run = aRun(one.key, 1);
+    await one.start(run, { events: someEvents(run.run_id, 0, 1) });
+    kv.free = false;
+    const gone = one.append({ forget: [run.run_id], thread: { active: null } });
+    await untold();
+    expect(await storage.journal.run(one.key, run.run_id)).toBeUndefined();
+    expect(await storage.journal.events(one.key, run.run_id, -1, 10)).toEqual([]);
+    await tell();
+    await gone;
+  });
+});
+
 describe("a deletion that was cut short", () => {
   test.each(["close", "crash"])("is invisible, and finished after a %s", async (how) => {
     const one = writer(1);

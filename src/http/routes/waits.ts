@@ -36,7 +36,7 @@ export function waitRoutes(deps: HttpDeps): readonly Route[] {
     onDisconnect(deps, call, started, leave);
     let text: string;
     try {
-      text = JSON.stringify(await service.runs.result(key, run.run_id));
+      text = JSON.stringify(await service.runs.result(key, run));
     } catch (cause) {
       if (stream === undefined) throw cause;
       logger.error("a run's outcome could not be told", { run: run.run_id, error: String(cause) });
