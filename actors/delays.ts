@@ -1,7 +1,7 @@
 import { ServiceError } from "../src/model/errors.ts";
 import type { ThreadKey } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
-import type { Journal } from "../src/ports/journal.ts";
+import type { Due, Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 
@@ -28,6 +28,8 @@ export class Delays {
   readonly #origin: number;
   /** Runs that cannot be told, such as those of a damaged thread: they must not keep others. */
   readonly #lost = new Set<string>();
+  /** Runs that were told at the last look. */
+  #told = new Set<string>();
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
@@ -82,7 +84,12 @@ export class Delays {
   async #seeTo(): Promise<void> {
     const found = await this.#deps.journal.delayed(PAGE + this.#lost.size);
     const due = found.filter(({ run, due: at }) => at <= this.now && !this.#lost.has(run));
-    await Promise.all(due.map(({ key, run }) => this.#tell(key, run)));
+    const told = this.#told;
+    this.#told = new Set();
+    // One that was told, and is listed all the same, is in the list alone.
+    const tell = ({ key, run }: Due) =>
+      told.has(run) ? this.#lose(key, run, "its thread does not know of it") : this.#tell(key, run);
+    await Promise.all(due.map(tell));
     const next = found.find(({ due: at }) => at > this.now);
     if (due.length > 0) this.expect(this.now);
     else if (next !== undefined) this.expect(next.due);
@@ -92,13 +99,12 @@ export class Delays {
     if (this.#stopped) return;
     try {
       await this.#ripen(key, run);
+      this.#told.add(run);
     } catch (cause) {
       const { logger } = this.#deps;
       const code = cause instanceof ServiceError ? cause.code : "";
       if (code === "thread.not_found" || code === "journal.damaged") {
-        this.#lost.add(run);
-        logger.error("a delayed run cannot be started", { thread: key.thread, run, error: String(cause) });
-        return;
+        return this.#lose(key, run, String(cause));
       }
       logger.warn("a delayed run could not be started; it is tried again", {
         thread: key.thread,
@@ -108,5 +114,10 @@ export class Delays {
       // Its thread is taken up anew meanwhile.
       await new Promise<void>((resolve) => this.#deps.scheduler.after(PAUSE, resolve));
     }
+  }
+
+  #lose(key: ThreadKey, run: string, error: string): void {
+    this.#lost.add(run);
+    this.#deps.logger.error("a delayed run cannot be started", { thread: key.thread, run, error });
   }
 }

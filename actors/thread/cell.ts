@@ -62,6 +62,8 @@ export class Cell {
   alive = true;
   /** Writes in flight: the actor must not be let go before they end. */
   inFlight = 0;
+  /** Settles with the last of them. */
+  tail: Promise<void> | undefined;
   /** Its place among those at rest, while it is. */
   atRest: Place<Cell> | null = null;
   #hot: Position | null = null;
@@ -105,9 +107,9 @@ export class Cell {
       once,
       outbox,
     };
-    return this.deps.journal.append(append).then(
+    const stored = this.deps.journal.append(append).then(
       () => {
-        this.inFlight--;
+        if (--this.inFlight === 0) this.tail = undefined;
       },
       (cause: unknown) => {
         this.inFlight--;
@@ -115,6 +117,8 @@ export class Cell {
         throw cause;
       },
     );
+    this.tail = stored;
+    return stored;
   }
 
   /** What an execution of one of its runs asks for. */

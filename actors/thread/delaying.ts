@@ -73,8 +73,8 @@ export async function ripen(cell: Cell, id: string): Promise<void> {
   const { actor } = cell;
   if (actor === undefined || !cell.alive) throw gone();
   const run = cell.delayed.get(id);
-  // Its end was asked for meanwhile.
-  if (run === undefined) return;
+  // Its end was asked for meanwhile. Until that is stored, it is found due again and again.
+  if (run === undefined) return cell.tail;
   const told = { type: "RUN.ADMITTED", run: id, strategy: "enqueue" } as const;
   const delayed = undelayed(cell.record, id);
   if (situationOf(actor.getSnapshot().value) === "resting" && cell.owner.gate.enter(claimOf(cell, run))) {

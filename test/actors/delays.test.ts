@@ -2,7 +2,10 @@ import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import type { MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
+import { delayedKey } from "../../src/storage/keys.ts";
+import { MARK } from "../../src/storage/records.ts";
 import { MemoryKv } from "../../src/storage/memory.ts";
+import { GatedKv } from "../storage/gated-kv.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
@@ -149,6 +152,37 @@ describe("a run with a delay", () => {
     await server.scheduler.advance(2 * HOUR);
     expect(await server.values(key)).toEqual({});
     expect((await server.storage.journal.thread(key))?.delayed).toBeNull();
+  });
+
+  test("whose end is being stored as its time comes is not looked for again and again", async () => {
+    const kv = new GatedKv();
+    const server = await Server.start(named, { kv });
+    const key = await server.thread();
+    const run = await later(server, key, "late", 1_000);
+    kv.free = false;
+    const cancelled = server.system.cancel(key, run.run_id, "interrupt");
+    await server.scheduler.advance(2_000);
+    kv.free = true;
+    await kv.pass();
+    await server.do(cancelled);
+    await server.scheduler.advance(2_000);
+    expect(await server.record(key, run)).toMatchObject({ status: "interrupted", started_at: null });
+    expect(await server.values(key)).toEqual({});
+  });
+
+  test("that its thread does not know of is told of once, and keeps no other", async () => {
+    const kv = new MemoryKv();
+    const warned: string[] = [];
+    const server = await Server.start(named, { kv, warned });
+    const key = await server.thread();
+    const mark = delayedKey(key, server.clock.now() + 500, server.newId());
+    await kv.batch([{ key: mark, value: MARK }], { sync: false });
+    const run = await later(server, key, "late", 1_000);
+    server.clock.advance(500);
+    await server.do(server.system.recover());
+    await server.scheduler.advance(1_000);
+    expect(warned).toEqual(["a delayed run cannot be started"]);
+    expect(await server.record(key, run)).toMatchObject({ status: "success" });
   });
 
   test.each([

@@ -39,6 +39,8 @@ export class Observed {
   readonly passed = new Map<string, string>();
   /** task id -> the checkpoint that it runs from. */
   readonly taskOf = new Map<string, string>();
+  /** Runs that are being taken back: whether that is stored has not been heard. */
+  readonly #forgetting = new Set<string>();
   /** thread -> the runs whose nodes have been executed there and whose end is not stored. */
   readonly executing = new Map<string, Set<string>>();
   executions = 0;
@@ -59,9 +61,11 @@ export class Observed {
     this.rolled.add(thread);
   }
 
-  /** No node body outlives its process. */
+  /** No node body outlives its process. What was being taken back may be, though nobody heard of it. */
   crash(): void {
     this.executing.clear();
+    for (const run of this.#forgetting) this.#takenBack(run);
+    this.#forgetting.clear();
     this.life++;
   }
 
@@ -75,7 +79,10 @@ export class Observed {
               if (fact.t === "task") this.taskOf.set(fact.id, fact.checkpoint);
             }
             for (const run of append.runs ?? []) if (isTerminal(run.status)) this.closed.add(run.run_id);
-            for (const run of append.forget ?? []) this.closed.add(run);
+            for (const run of append.forget ?? []) {
+              this.closed.add(run);
+              this.#forgetting.add(run);
+            }
             return target.append(append).then(() => {
               this.appends++;
               for (const run of append.runs ?? []) {
@@ -83,8 +90,8 @@ export class Observed {
               }
               for (const run of append.forget ?? []) {
                 this.#end(append.key.thread, run);
-                // Taken back: what it had passed is open again.
-                for (const [checkpoint, by] of this.passed) if (by === run) this.passed.delete(checkpoint);
+                this.#forgetting.delete(run);
+                this.#takenBack(run);
               }
               if (!append.durable) return;
               for (const { parent, run_id } of append.checkpoints ?? []) {
@@ -97,6 +104,11 @@ export class Observed {
         return typeof member === "function" ? member.bind(target) : member;
       },
     });
+  }
+
+  /** What it had passed is open again. */
+  #takenBack(run: string): void {
+    for (const [checkpoint, by] of this.passed) if (by === run) this.passed.delete(checkpoint);
   }
 
   #end(thread: string, run: string): void {

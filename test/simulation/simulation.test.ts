@@ -5,7 +5,7 @@ import { World } from "./world.ts";
 
 /** `SEED=17` replays one; `SEEDS=10000` takes more. */
 const only = process.env["SEED"];
-const seeds = only === undefined ? Number(process.env["SEEDS"] ?? 200) : 1;
+const seeds = only === undefined ? Number(process.env["SEEDS"] ?? 600) : 1;
 const first = only === undefined ? 1 : Number(only);
 
 async function violations(seed: number, plant: Plant = null): Promise<readonly string[]> {
