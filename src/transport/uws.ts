@@ -9,6 +9,22 @@ import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
 
+/** Free ports that are tried, should others take them first. */
+const TRIES = 10;
+
+/** What uSockets calls `LIBUS_LISTEN_EXCLUSIVE_PORT`. */
+const ALONE = 1;
+
+/** The older build takes options beside a host, too, and its types do not say so. */
+interface ListensAlone {
+  listen(
+    host: string,
+    port: number,
+    options: number,
+    told: (listening: Uws.us_listen_socket | false) => void,
+  ): unknown;
+}
+
 type Accept = Extract<Upgrade, { kind: "accept" }>;
 
 interface SocketData {
@@ -98,15 +114,8 @@ const openUws = async (
     handlers.request(exchange, exchange);
   });
 
-  // uWebSockets can have a port for itself, but then not for a minute after an earlier server has closed connections on it.
-  // Shared, it can be had at once, though beside another server too, which would get every other connection: so ask first.
-  const free = await freePort(host, port);
-  const listening =
-    free !== undefined &&
-    (await new Promise<Uws.us_listen_socket | false>((resolve) => {
-      app.listen(host, free, resolve);
-    }));
-  if (listening === false) {
+  const listening = await listenAlone(app as unknown as ListensAlone, host, port);
+  if (listening === undefined) {
     const where = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
     throw new ServiceError("server.address", `Cannot listen at ${where}; is the port taken, or not allowed?`);
   }
@@ -126,14 +135,35 @@ const openUws = async (
   };
 };
 
-/** That port, or any for 0; undefined when somebody listens there, or nobody may. */
-function freePort(host: string, port: number): Promise<number | undefined> {
+/**
+ * Listens where nobody else does or will: by default uWebSockets shares a port, and each of two servers would get every other
+ * connection. It is given a number also where any port will do: with 0 it would not be free again for a minute after connections
+ * were closed on it.
+ */
+async function listenAlone(
+  app: ListensAlone,
+  host: string,
+  port: number,
+): Promise<Uws.us_listen_socket | undefined> {
+  for (let tries = port === 0 ? TRIES : 1; tries > 0; tries--) {
+    const wanted = port === 0 ? await freePort(host) : port;
+    if (wanted === undefined) break;
+    const listening = await new Promise<Uws.us_listen_socket | false>((resolve) => {
+      app.listen(host, wanted, ALONE, resolve);
+    });
+    if (listening !== false) return listening;
+  }
+  return undefined;
+}
+
+/** A port that nobody listens at just now; undefined when none can be had. */
+function freePort(host: string): Promise<number | undefined> {
   return new Promise((resolve) => {
     const probe = createServer();
     probe.once("error", () => resolve(undefined));
-    probe.listen({ host, port, exclusive: true }, () => {
-      const { port: found } = probe.address() as AddressInfo;
-      probe.close(() => resolve(found));
+    probe.listen({ host, port: 0, exclusive: true }, () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
     });
   });
 }

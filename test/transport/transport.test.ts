@@ -1,11 +1,29 @@
 import { expect, test } from "vitest";
 import { openTransport } from "../../src/transport/open.ts";
 import { transportContract } from "../contracts/transport.ts";
+import { echo, refuseUpgrades, scheduler } from "./rig.ts";
 
 const uws = await openTransport();
 transportContract("node", await openTransport("node"));
 // Where uWebSockets has no binary, the fallback is all there is to test.
 if (uws.kind === "uws") transportContract("uws", uws);
+
+test.runIf(uws.kind === "uws").each(["any", "a given"])(
+  "uws: %s port is its own, also when somebody would share it",
+  async (which) => {
+    const raw = await import("uWebSockets.js").catch(() => import("uWebSockets.js-next"));
+    const options = { host: "127.0.0.1", maxBody: 1, scheduler };
+    const handlers = { request: echo, upgrade: refuseUpgrades };
+    const any = await uws(handlers, { ...options, port: 0 });
+    const { port } = any.address;
+    if (which === "a given") await any.close();
+    const server = which === "any" ? any : await uws(handlers, { ...options, port });
+    const other = raw.App();
+    // Without saying that it is to be alone there, it shares the port with all who do.
+    expect(await new Promise((resolve) => other.listen("127.0.0.1", port, resolve))).toBe(false);
+    await server.close();
+  },
+);
 
 test("the choice says which and why", async () => {
   expect((await openTransport("node")).why).toBe("asked for");
