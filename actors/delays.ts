@@ -83,14 +83,16 @@ export class Delays {
 
   async #seeTo(): Promise<void> {
     const found = await this.#deps.journal.delayed(PAGE + this.#lost.size);
-    const due = found.filter(({ run, due: at }) => at <= this.now && !this.#lost.has(run));
+    // Read once: between two reads the time of a run may come, and it would be neither due nor the next.
+    const { now } = this;
+    const due = found.filter(({ run, due: at }) => at <= now && !this.#lost.has(run));
     const told = this.#told;
     this.#told = new Set();
     // One that was told, and is listed all the same, is in the list alone.
     const tell = ({ key, run }: Due) =>
       told.has(run) ? this.#lose(key, run, "its thread does not know of it") : this.#tell(key, run);
     await Promise.all(due.map(tell));
-    const next = found.find(({ due: at }) => at > this.now);
+    const next = found.find(({ due: at }) => at > now);
     if (due.length > 0) this.expect(this.now);
     else if (next !== undefined) this.expect(next.due);
   }

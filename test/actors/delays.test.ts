@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { Delays } from "../../actors/delays.ts";
 import { graph, list, value } from "../../src/index.ts";
 import type { MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
+import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
 import { delayedKey } from "../../src/storage/keys.ts";
 import { MARK } from "../../src/storage/records.ts";
@@ -10,6 +12,8 @@ import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
 const HOUR = 3_600_000;
+const nothing = () => undefined;
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 const named = graph({
   state: { name: value(""), log: list<string>() },
@@ -169,6 +173,37 @@ describe("a run with a delay", () => {
     expect(await server.record(key, run)).toMatchObject({ status: "interrupted", started_at: null });
     expect(await server.values(key)).toEqual({});
   });
+
+  test.each([0, 1, 2, 3, 4, 5, 6])(
+    "is found also where its time comes as it is looked for, at read %i of the clock",
+    async (at) => {
+      const due = 100;
+      let reads = -1;
+      // The first read is the origin.
+      const mono = () => (reads++ < 0 ? 0 : reads <= at ? due - 1 : due);
+      const clock = { now: () => 0, mono };
+      const pending: (() => void)[] = [];
+      const scheduler: Scheduler = {
+        soon: (task) => void pending.push(task),
+        after: (_, task) => {
+          pending.push(task);
+          return () => void pending.splice(0, pending.length, ...pending.filter((one) => one !== task));
+        },
+      };
+      const key = { tenant: "_", thread: "t" };
+      let waits = [{ key, run: "r", due }];
+      const delays = new Delays(
+        { journal: { delayed: async () => waits }, clock, scheduler, logger: silent },
+        async () => void (waits = []),
+      );
+      await delays.look();
+      for (let turn = 0; turn < 10; turn++) {
+        pending.shift()?.();
+        await new Promise(setImmediate);
+      }
+      expect(waits).toEqual([]);
+    },
+  );
 
   test("that its thread does not know of is told of once, and keeps no other", async () => {
     const kv = new MemoryKv();
