@@ -48,7 +48,7 @@ export class Commands {
     let id: CommandId | null = null;
     try {
       if (typeof message !== "string") throw invalidField("command", "must be a text message, as JSON");
-      const body = objectOf(Buffer.from(message));
+      const body = objectOf(Buffer.from(message), "command");
       id = idOf(body["id"]);
       if (this.#ids.has(id)) return;
       const { length } = message;

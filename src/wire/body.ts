@@ -25,13 +25,13 @@ export function readObject(request: HttpRequest): Promise<RawBody> {
   } catch (cause) {
     return Promise.reject(cause);
   }
-  return request.body().then(objectOf);
+  return request.body().then((bytes) => objectOf(bytes));
 }
 
 /** The same of a body that holds a list of objects, one at least. Throws as {@link readObject} does. */
 export async function readList(request: HttpRequest): Promise<readonly RawBody[]> {
   checkEncoding(request);
-  const body = parseJson(await request.body());
+  const body = parseJson(await request.body(), "body");
   if (!Array.isArray(body) || body.length === 0)
     throw invalidField("body", "must be a JSON array of objects");
   if (body.length > MOST) throw invalidField("body", `must have at most ${MOST} members`);
@@ -49,10 +49,10 @@ function checkEncoding(request: HttpRequest): void {
   throw new ServiceError("body.encoded", message);
 }
 
-/** The same of bytes that came otherwise. Throws as {@link readObject} does. */
-export function objectOf(bytes: Uint8Array): RawBody {
-  const body = parseJson(bytes);
-  if (!isObject(body)) throw invalidField("body", "must be a JSON object");
+/** The same of bytes that came otherwise, as what `name` says. Throws as {@link readObject} does. */
+export function objectOf(bytes: Uint8Array, name = "body"): RawBody {
+  const body = parseJson(bytes, name);
+  if (!isObject(body)) throw invalidField(name, "must be a JSON object");
   const members = body as RawBody;
   for (const name of Object.keys(members)) {
     if (members[name] === null) members[name] = undefined;
@@ -67,10 +67,10 @@ export function dropNulls(object: unknown): void {
   for (const name of Object.keys(members)) if (members[name] === null) delete members[name];
 }
 
-function parseJson(bytes: Uint8Array): unknown {
+function parseJson(bytes: Uint8Array, name: string): unknown {
   if (bytes.length === 0) return {};
   if (bytes.length > LARGE && isTooDeep(bytes)) {
-    throw invalidField("body", `is nested deeper than ${MAX_DEPTH} levels`);
+    throw invalidField(name, `is nested deeper than ${MAX_DEPTH} levels`);
   }
   let text: string;
   let body: unknown;
@@ -78,7 +78,8 @@ function parseJson(bytes: Uint8Array): unknown {
     text = decoder.decode(bytes);
     body = JSON.parse(text);
   } catch (cause) {
-    throw new ServiceError("body.malformed", "Malformed JSON in request body", { cause });
+    const where = name === "body" ? "request body" : `the ${name}`;
+    throw new ServiceError("body.malformed", `Malformed JSON in ${where}`, { cause });
   }
   checkText(text, body);
   return body;

@@ -296,20 +296,22 @@ describe.each(["uws", "node"] as const)("the thread's socket over %s", (transpor
         expect(told, JSON.stringify(command)).toMatchObject({ type: "error", id: at, status });
         expect(told.detail).toMatch(detail);
       }
-      for (const [text, status] of [
-        ["{", 400],
-        ["[]", 422],
-        ['{"type":"run"}', 422],
-        ['{"type":"run","id":{}}', 422],
-        [`{"type":"run","id":"${"x".repeat(201)}"}`, 422],
+      for (const [text, status, detail] of [
+        ["{", 400, /^Malformed JSON in the command$/],
+        ["[]", 422, /^command must be a JSON object$/],
+        ["[".repeat(70_000), 422, /^command is nested deeper than/],
+        ['{"type":"run"}', 422, /^id must be/],
+        ['{"type":"run","id":{}}', 422, /^id must be/],
+        [`{"type":"run","id":"${"x".repeat(201)}"}`, 422, /^id must be/],
       ] as const) {
         const before = socket.answers.length;
         socket.send(text);
         await socket.until(({ answers }) => answers.length > before);
         expect(socket.answers.at(-1), text).toMatchObject({ type: "error", id: null, status });
+        expect(socket.answers.at(-1)?.detail).toMatch(detail);
       }
       socket.socket.send(Buffer.from([1, 2, 3]));
-      await socket.until(({ answers }) => answers.length >= bad.length + 6);
+      await socket.until(({ answers }) => answers.length >= bad.length + 7);
       expect(socket.answers.at(-1)).toMatchObject({ id: null, status: 422 });
       expect(await (await get(`${url}/threads/${thread}/runs`)).json()).toEqual([]);
       expect((await socket.ask({ ...run, id: "good" })).type).toBe("ack");
