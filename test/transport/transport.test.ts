@@ -1,3 +1,4 @@
+import type * as Uws from "uWebSockets.js";
 import { expect, test } from "vitest";
 import { openTransport } from "../../src/transport/open.ts";
 import { transportContract } from "../contracts/transport.ts";
@@ -11,7 +12,7 @@ if (uws.kind === "uws") transportContract("uws", uws);
 test.runIf(uws.kind === "uws").each(["any", "a given"])(
   "uws: %s port is its own, also when somebody would share it",
   async (which) => {
-    const raw = await import("uWebSockets.js").catch(() => import("uWebSockets.js-next"));
+    const raw = (await import(uws.why)) as typeof Uws;
     const options = { host: "127.0.0.1", maxBody: 1, scheduler };
     const handlers = { request: echo, upgrade: refuseUpgrades };
     const any = await uws(handlers, { ...options, port: 0 });
