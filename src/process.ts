@@ -1,6 +1,7 @@
 import type { App } from "./app.ts";
 import type { Logger } from "./ports/logger.ts";
 import { systemScheduler } from "./system/scheduler.ts";
+import { keepServing } from "./uncaught.ts";
 
 /** Milliseconds for running supersteps to end, and for the whole process. */
 const DRAIN = 8_000;
@@ -35,16 +36,6 @@ export function guard(logger: Logger, running: () => App | undefined): () => voi
   return () => {
     leaving = true;
   };
-}
-
-/**
- * What a node body leaves behind, a rejected promise or an error in a timer, must not end the runs of all others. Going on
- * is safe: everything stored is atomic and fenced, so at worst one thread waits for the next start.
- */
-function keepServing(logger: Logger): void {
-  const log = (message: string) => (cause: unknown) => logger.error(message, { cause });
-  process.on("uncaughtException", log("an error that nobody caught"));
-  process.on("unhandledRejection", log("a rejected promise that nobody handled"));
 }
 
 function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (code: number) => never): void {

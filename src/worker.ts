@@ -7,6 +7,7 @@ import { systemClock } from "./system/clock.ts";
 import { systemRandom } from "./system/random.ts";
 import { systemScheduler } from "./system/scheduler.ts";
 import { parentThread, startedWith } from "./system/worker-thread.ts";
+import { keepServing } from "./uncaught.ts";
 import { Bodies } from "./workers/bodies.ts";
 import type { FromWorker, ToWorker } from "./workers/messages.ts";
 
@@ -23,6 +24,7 @@ try {
     (logger) => localHost(registry, { logger, random, clock: systemClock, stacks }),
     (graph) => registry.current(graph).edition,
   );
+  keepServing(bodies.logger);
   parent.onMessage((message) => bodies.take(message));
   bodies.say({ t: "ready" });
 } catch (cause) {

@@ -1,10 +1,10 @@
-import { toStorable, type JsonObject } from "../model/json.ts";
+import { plainError } from "../model/errors.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { Host } from "../ports/host.ts";
-import type { Logger, LogLevel } from "../ports/logger.ts";
+import type { LogFields, Logger, LogLevel } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { BodyIo } from "./body-io.ts";
-import { crossing } from "./crossing.ts";
+import { crossing, crossingFields } from "./crossing.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
 /** What waits before it is posted although the turn goes on. */
@@ -18,6 +18,8 @@ export interface BodiesDeps {
 
 /** The worker's side: runs node bodies for the server. */
 export class Bodies {
+  /** Speaks to the server. */
+  readonly logger: Logger;
   readonly #deps: BodiesDeps;
   readonly #host: Host;
   /** The edition of a graph here: definitions do not cross, and the server counts its own. */
@@ -26,10 +28,11 @@ export class Bodies {
   #said: FromWorker[] = [];
   #flushing = false;
 
-  /** `host`: made with a logger that speaks to the server. */
+  /** `host`: made with {@link logger}. */
   constructor(deps: BodiesDeps, host: (logger: Logger) => Host, edition: (graph: string) => number) {
     this.#deps = deps;
-    this.#host = host(this.#logger());
+    this.logger = this.#logger();
+    this.#host = host(this.logger);
     this.#edition = edition;
   }
 
@@ -70,16 +73,22 @@ export class Bodies {
   async #run(id: number, call: NodeCall): Promise<void> {
     const io = new BodyIo(id, (message) => this.say(message));
     this.#running.set(id, io);
-    const edition = this.#edition(call.graph);
-    const outcome = crossing(call.node, await this.#host.run({ ...call, edition }, io));
-    this.#running.delete(id);
-    this.#flush();
-    this.#deps.post([{ t: "done", id, outcome }]);
+    try {
+      const edition = this.#edition(call.graph);
+      const outcome = crossing(call.node, await this.#host.run({ ...call, edition }, io));
+      this.#flush();
+      this.#deps.post([{ t: "done", id, outcome }]);
+    } catch (thrown) {
+      // What cannot go to another thread: the run that it is of must hear of it.
+      this.#deps.post([{ t: "done", id, outcome: { kind: "failed", error: plainError(thrown) } }]);
+    } finally {
+      this.#running.delete(id);
+    }
   }
 
   #logger(): Logger {
-    const log = (level: LogLevel) => (message: string, fields?: JsonObject) => {
-      this.say({ t: "log", level, message, fields: fields && (toStorable(fields, "log") as JsonObject) });
+    const log = (level: LogLevel) => (message: string, fields?: LogFields) => {
+      this.say({ t: "log", level, message, fields: fields && crossingFields(fields) });
     };
     return { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
   }

@@ -1,6 +1,7 @@
 import { plainError } from "../model/errors.ts";
-import { toStorable } from "../model/json.ts";
+import { toStorable, type JsonObject } from "../model/json.ts";
 import type { TaskOutcome } from "../ports/engine.ts";
+import type { LogFields } from "../ports/logger.ts";
 
 /**
  * An outcome as it can go to another thread, where an object is without its class: those that say what they are in JSON (a
@@ -37,4 +38,20 @@ function plain(value: unknown, at: string, depth: number): unknown {
     if (shown !== member && key !== "__proto__") (copy ??= { ...value })[key] = shown;
   }
   return copy ?? value;
+}
+
+/** A log line's fields in the same way. What has no such form is told as far as it can be: a line must not fail. */
+export function crossingFields(fields: LogFields): JsonObject {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, told(value)]));
+}
+
+function told(value: unknown): unknown {
+  try {
+    if (!(value instanceof Error)) return toStorable(value, "log");
+    const { name, message, stack } = value;
+    return { name: String(name), message: String(message), stack: String(stack) };
+  } catch {
+    const { error, message } = plainError(value);
+    return `${error}: ${message}`;
+  }
 }

@@ -65,6 +65,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/ports",
     "src/model",
     "src/config.ts",
+    "src/uncaught.ts",
   ],
   "src/app-options.ts": [
     "actors",
@@ -137,7 +138,8 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/ports",
     "src/model",
   ],
-  "src/process.ts": ["src/app.ts", "src/system", "src/ports"],
+  "src/process.ts": ["src/app.ts", "src/uncaught.ts", "src/system", "src/ports"],
+  "src/uncaught.ts": ["src/ports"],
   "src/serve.ts": [
     "src/app.ts",
     "src/dev.ts",

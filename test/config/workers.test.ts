@@ -102,6 +102,15 @@ export const odd = graph({
           await new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason)));
         }
         if (what === "block") for (;;);
+        if (what === "late") setTimeout(() => { throw new RangeError("thrown too late"); }, 1);
+        if (what === "reject") void Promise.reject(new RangeError("rejected too late"));
+        if (what === "odd") void Promise.reject(Object.assign(new RangeError("odd"), { name: () => 1, stack: Symbol("s") }));
+        if (what === "none") void Promise.reject(() => 1);
+        if (what === "deep") {
+          let seen = () => 1;
+          for (let i = 0; i < 40; i++) seen = [seen];
+          return { seen };
+        }
         return { seen: what };
       },
       retry: { attempts: 2, initial: 1 },
@@ -258,6 +267,31 @@ describe("nodes in worker threads", () => {
     const { url } = await served(1);
     expect(await odd(url, "exit")).toMatchObject({ __error__: { error: "WorkerLostError" } });
     expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
+  });
+
+  test("an error that nobody caught is logged, and costs no run in that thread", async () => {
+    const { url, server } = await served(1);
+    const thread = await newThread(url);
+    const path = `${url}/threads/${thread}/runs`;
+    const { run_id } = await postJson<{ run_id: string }>(path, {
+      assistant_id: "odd",
+      input: { what: "wait" },
+    });
+    await expect
+      .poll(async () => (await (await get(`${path}/${run_id}`)).json()) as object)
+      .toMatchObject({ status: "running" });
+    for (const what of ["late", "reject", "odd", "none"]) {
+      expect(await odd(url, what), what).toMatchObject({ seen: what });
+    }
+    await server.printed("an error that nobody caught");
+    await expect.poll(() => server.output.split("a rejected promise that nobody handled").length).toBe(4);
+    expect(server.output).toMatch(/thrown too late.*graphs\.mjs:\d+/s);
+    expect(server.output).toMatch(/rejected too late.*graphs\.mjs:\d+/s);
+    // What cannot go to another thread fails its own run alone.
+    expect(await odd(url, "deep")).toMatchObject({ __error__: {} });
+    expect(await (await get(`${path}/${run_id}`)).json()).toMatchObject({ status: "running" });
+    expect(server.output).not.toContain("a worker thread ended");
+    await post(`${path}/${run_id}/cancel?wait=true`);
   });
 
   test("a node that blocks its thread stops neither the server nor other threads, and can be cancelled", async () => {
