@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from "node:child_process";
+import { rmSync } from "node:fs";
 import type { Job, JobResult } from "./load/job.ts";
 import { cpuOf, ioOf, type IoCount } from "./proc.ts";
 import type { Server } from "./server.ts";
@@ -21,6 +22,19 @@ function hear<T>(child: ChildProcess, what: string, ms: number): Promise<T> {
     child.on("message", onMessage);
     child.on("exit", onExit);
   });
+}
+
+/** At the end, also when a signal brings it, the directory is removed: behind the servers that wrote there. */
+export function leaveNothing(directory: string): void {
+  process.on("exit", () => rmSync(directory, { recursive: true, force: true, maxRetries: 20 }));
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+}
+
+/** The process does not outlive this one. */
+function bind(child: ChildProcess): void {
+  const kill = () => void child.kill("SIGKILL");
+  process.prependListener("exit", kill);
+  child.once("exit", () => process.off("exit", kill));
 }
 
 /** The process that makes the load. */
@@ -74,6 +88,7 @@ export class ServerProcess implements Server {
       ],
       env: { ...process.env, NODE_ENV: "production" },
     });
+    bind(child);
     try {
       const { port } = await hear<{ port: number }>(child, script, 20_000);
       return new ServerProcess(child, port);

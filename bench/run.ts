@@ -4,13 +4,13 @@
  * official JavaScript server takes the rows that it can in the same rounds, and the rows of other engines are measured too. With
  * `--quiet` each measurement waits for a quiet machine, and is made again when that did not last, for so many minutes in all.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { build, ROOT } from "./build.ts";
-import { LoadProcess, ServerProcess } from "./child.ts";
+import { leaveNothing, LoadProcess, ServerProcess } from "./child.ts";
 import { describeMachine, measureSync } from "./machine.ts";
 import { markdown } from "./markdown.ts";
+import { numberOf, pathOf, readOptions, refuse } from "./options.ts";
 import { reportPeer, reportRow, type Report } from "./report.ts";
 import { newProject, removeProjects, startLangGraph } from "./peers/langgraph.ts";
 import { controls } from "./rows/controls.ts";
@@ -48,7 +48,7 @@ function choose(names: readonly string[]): Row[] {
   const add = (name: string) => {
     const row = all.find((candidate) => candidate.name === name);
     if (row === undefined) {
-      throw new Error(`no row "${name}"; there are: ${all.map((r) => r.name).join(", ")}, controls`);
+      refuse(`no row "${name}"; there are: ${all.map((r) => r.name).join(", ")}, controls`);
     }
     for (const { row: control } of row.against ?? []) add(control);
     chosen.add(row);
@@ -103,16 +103,14 @@ function peerBench(bench: Bench, share: number): Bench {
   };
 }
 
-const { values } = parseArgs({
-  options: {
-    row: { type: "string", multiple: true },
-    rounds: { type: "string", default: "3" },
-    scale: { type: "string", default: "1" },
-    out: { type: "string" },
-    profile: { type: "string" },
-    peer: { type: "boolean", default: false },
-    quiet: { type: "string", default: "0" },
-  },
+const values = readOptions({
+  row: { type: "string", multiple: true },
+  rounds: { type: "string", default: "3" },
+  scale: { type: "string", default: "1" },
+  out: { type: "string" },
+  profile: { type: "string" },
+  peer: { type: "boolean", default: false },
+  quiet: { type: "string", default: "0" },
 });
 const names =
   values.row?.flatMap((list) => list.split(",")) ??
@@ -120,13 +118,16 @@ const names =
     .filter(({ long, foreign }) => long !== true && (values.peer || foreign !== true))
     .map((row) => row.name);
 const chosen = choose(names);
-const rounds = Number(values.rounds);
-const scale = Number(values.scale);
+const rounds = numberOf("rounds", values.rounds, { least: 1 });
+const scale = numberOf("scale", values.scale, { least: 0.001, fractions: true });
+const patience = numberOf("quiet", values.quiet, { least: 0, fractions: true }) * 60_000;
+const out = values.out === undefined ? undefined : pathOf("out", values.out);
 
 const built = build();
 const base = join(ROOT, "dist", "bench-data");
 mkdirSync(base, { recursive: true });
 const directory = mkdtempSync(join(base, "run-"));
+leaveNothing(directory);
 const load = await LoadProcess.start(built);
 const bench = newBench(load, built, directory, scale, values.profile);
 const measured = new Map<string, Figures[]>();
@@ -137,7 +138,7 @@ const isMadeOnce = (row: Row) =>
 
 /** Tries of one round to have it in a quiet time. */
 const TRIES = 4;
-const quiet = new Quiet(Number(values.quiet) * 60_000);
+const quiet = new Quiet(patience);
 /** What stands in for the row's name where the peer is meant. */
 const ofPeer = (name: string) => `${name}, peer`;
 
@@ -188,14 +189,13 @@ function tell(rounds: number): Report {
         : [],
     ),
   };
-  if (values.out !== undefined) {
-    writeFileSync(`${values.out}.json`, `${JSON.stringify(report, undefined, 1)}\n`);
-    writeFileSync(`${values.out}.md`, markdown(report));
+  if (out !== undefined) {
+    writeFileSync(`${out}.json`, `${JSON.stringify(report, undefined, 1)}\n`);
+    writeFileSync(`${out}.md`, markdown(report));
   }
   return report;
 }
 
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 try {
   let report: Report | undefined;
   for (let round = 1; round <= rounds; round++) {
@@ -212,7 +212,6 @@ try {
   if (report !== undefined) process.stdout.write(markdown(report));
 } finally {
   load.stop();
-  rmSync(directory, { recursive: true, force: true });
   removeProjects();
 }
 process.exitCode = failures.size === 0 ? 0 : 1;

@@ -32,9 +32,13 @@ export function commander(deps: LiveDeps, key: ThreadKey): Command {
     const command = isObject(body["command"]) ? body["command"] : {};
     if (!isGiven && !Object.hasOwn(command, "resume")) throw invalidField("resume", "is required");
     const { metadata } = await threadAt(journal, key);
+    const assistant = body["assistant_id"] ?? metadata["assistant_id"];
+    if (assistant === undefined) {
+      throw invalidField("assistant_id", "is required: no run was made here, so nothing waits for an answer");
+    }
     return start({
       ...body,
-      assistant_id: body["assistant_id"] ?? metadata["assistant_id"],
+      assistant_id: assistant,
       command: isGiven ? { ...command, resume: answer ?? null } : command,
     });
   }
