@@ -1,3 +1,4 @@
+import { readableStack } from "./model/stack.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { LogFields, LogLevel, Logger } from "./ports/logger.ts";
 
@@ -90,7 +91,7 @@ function encode(value: unknown): string {
       if (typeof member === "bigint") return member.toString();
       if (member instanceof Error) {
         const { name, message, stack, cause } = member;
-        return { name, message, stack, cause };
+        return { name, message, stack: typeof stack === "string" ? readableStack(stack) : stack, cause };
       }
       if (typeof member !== "object" || member === null) return member;
       while (above.length > 0 && above.at(-1) !== this) above.pop();

@@ -1,5 +1,6 @@
 import { plainError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
+import { readableStack } from "../model/stack.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NodeIo } from "../ports/host.ts";
@@ -59,7 +60,7 @@ export function tellFailure(
 /** Where it was thrown; undefined where that is not known. */
 function stackOf(thrown: unknown): string | undefined {
   return thrown instanceof Error && typeof thrown.stack === "string"
-    ? thrown.stack.slice(0, LONGEST_STACK)
+    ? readableStack(thrown.stack).slice(0, LONGEST_STACK)
     : undefined;
 }
 

@@ -1,5 +1,6 @@
 import { plainError } from "../model/errors.ts";
 import { toStorable, type JsonObject } from "../model/json.ts";
+import { readableStack } from "../model/stack.ts";
 import type { TaskOutcome } from "../ports/engine.ts";
 import type { LogFields } from "../ports/logger.ts";
 
@@ -49,7 +50,7 @@ function told(value: unknown): unknown {
   try {
     if (!(value instanceof Error)) return toStorable(value, "log");
     const { name, message, stack } = value;
-    return { name: String(name), message: String(message), stack: String(stack) };
+    return { name: String(name), message: String(message), stack: readableStack(String(stack)) };
   } catch {
     const { error, message } = plainError(value);
     return `${error}: ${message}`;

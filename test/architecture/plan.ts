@@ -41,7 +41,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/inspect-config.ts",
   ],
   "src/store-config.ts": ["src/model"],
-  "src/log.ts": ["src/ports"],
+  "src/log.ts": ["src/ports", "src/model"],
   "src/loading": ["src/config.ts", "src/langgraph", "src/graph", "src/ports", "src/model"],
   "src/pages.ts": ["src/loading"],
   "src/settings.ts": ["src/door", "src/config.ts", "src/log.ts", "src/model"],

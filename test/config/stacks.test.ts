@@ -36,3 +36,24 @@ test.each([
   expect(sent).toContain("TypeError: kaboom");
   expect(sent.includes("bad.mjs")).toBe(told);
 });
+
+test.each([[[]], [["--workers", "1"]]])(
+  "what Node takes for CommonJS is named by its file, not by its compiled text, %j",
+  async (flags) => {
+    const name = `commonjs-${flags.length}`;
+    const config = home.project(name, {
+      "package.json": {},
+      "bad.ts": BAD.replace("{ throw", '{ setTimeout(() => { throw new RangeError("late"); }, 1); throw'),
+      "heddle.json": { graphs: { bad: "./bad.ts" }, streams: { stacks: true } },
+    });
+    const server = await Running.spawn("start", ["--config", config, "--data", home.data(name), ...flags]);
+    const run = { assistant_id: "bad", input: {}, stream_mode: "logs" };
+    const sent = await (await post(`${server.url}/runs/stream`, run)).text();
+    await server.printed("an error that nobody caught");
+    for (const told of [sent, server.output]) {
+      expect(told).toContain(`${name}/bad.ts)`);
+      expect(told).not.toContain("data:text/javascript");
+    }
+    expect(server.output).toContain("RangeError");
+  },
+);

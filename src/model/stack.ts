@@ -1,0 +1,21 @@
+/** How tsx names TypeScript that is CommonJS to Node: by its whole compiled text, and only then by its path. */
+const TEXT = "data:text/javascript,";
+const PATH = "?filePath=";
+
+/** A stack whose lines name files, never their text. Of such a file the line is not known: that of the compiled text misleads. */
+export function readableStack(stack: string): string {
+  return stack.includes(TEXT) ? stack.split("\n").map(readable).join("\n") : stack;
+}
+
+function readable(line: string): string {
+  const from = line.indexOf(TEXT);
+  const at = line.lastIndexOf(PATH);
+  if (from < 0 || at < from) return line;
+  const [, path, rest] = /^([^:\s]+):\d+:\d+(.*)$/.exec(line.slice(at + PATH.length)) ?? [];
+  if (path === undefined || rest === undefined) return line;
+  try {
+    return line.slice(0, from) + decodeURIComponent(path).replace(/\?[^/]*$/, "") + rest;
+  } catch {
+    return line;
+  }
+}
