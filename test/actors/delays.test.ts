@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Delays } from "../../actors/delays.ts";
 import { graph, list, value } from "../../src/index.ts";
+import { silent } from "../../src/log.ts";
 import type { MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
@@ -12,8 +13,6 @@ import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
 const HOUR = 3_600_000;
-const nothing = () => undefined;
-const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 const named = graph({
   state: { name: value(""), log: list<string>() },

@@ -2,36 +2,37 @@
  * `npm run chaos -- --kills N [--seconds S] [--seed X] [--threads N] [--clients N] [--longest MS] [--plant NAME] [--hosted]`: kills a
  * server under load N times. Ends with 1 when an invariant was breached; with a planted fault it has to.
  */
-import { parseArgs } from "node:util";
+import { numberOf, readOptions } from "../../bench/options.ts";
 import { runChaos } from "./driver.ts";
 
 /** Violations of one invariant that are told in full. */
 const MOST = 8;
 
-const { values } = parseArgs({
-  options: {
-    kills: { type: "string", default: "20" },
-    seconds: { type: "string" },
-    seed: { type: "string" },
-    threads: { type: "string", default: "50" },
-    clients: { type: "string", default: "24" },
-    longest: { type: "string", default: "3000" },
-    plant: { type: "string" },
-    hosted: { type: "boolean", default: false },
-  },
+const values = readOptions({
+  kills: { type: "string", default: "20" },
+  seconds: { type: "string" },
+  seed: { type: "string" },
+  threads: { type: "string", default: "50" },
+  clients: { type: "string", default: "24" },
+  longest: { type: "string", default: "3000" },
+  plant: { type: "string" },
+  hosted: { type: "boolean", default: false },
 });
-const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
-if (!Number.isSafeInteger(seed)) throw new TypeError(`--seed ${values.seed} is no whole number`);
+const { seconds, plant } = values;
+const seed =
+  values.seed === undefined
+    ? Math.floor(Math.random() * 2 ** 31)
+    : numberOf("seed", values.seed, { least: 0 });
 process.stdout.write(`seed ${seed}\n`);
 const outcome = await runChaos({
-  kills: Number(values.kills),
+  kills: numberOf("kills", values.kills, { least: 1 }),
   seed,
-  threads: Number(values.threads),
-  clients: Number(values.clients),
+  threads: numberOf("threads", values.threads, { least: 1 }),
+  clients: numberOf("clients", values.clients, { least: 1 }),
   hosted: values.hosted,
-  longest: Number(values.longest),
-  ...(values.seconds === undefined ? {} : { seconds: Number(values.seconds) }),
-  ...(values.plant === undefined ? {} : { plant: values.plant }),
+  longest: numberOf("longest", values.longest, { least: 1 }),
+  ...(seconds === undefined ? {} : { seconds: numberOf("seconds", seconds, { least: 1 }) }),
+  ...(plant === undefined ? {} : { plant }),
   say: (line) => process.stdout.write(`${line}\n`),
 });
 const told = new Map<string, number>();

@@ -152,6 +152,22 @@ const wait = (url: string, thread: string, body: object) =>
 const odd = async (url: string, what: string) =>
   wait(url, await newThread(url), { assistant_id: "odd", input: { what } });
 
+/** A run of `odd` whose node has begun. */
+async function began(url: string, what: string) {
+  const thread = await newThread(url);
+  const runs = `${url}/threads/${thread}/runs`;
+  const { run_id } = await postJson<{ run_id: string }>(runs, { assistant_id: "odd", input: { what } });
+  const at = `${runs}/${run_id}`;
+  const record = async () => (await (await get(at)).json()) as object;
+  await expect.poll(record).toMatchObject({ status: "running" });
+  return { thread, at, record };
+}
+
+async function cancelled({ at, record }: Awaited<ReturnType<typeof began>>): Promise<void> {
+  expect((await post(`${at}/cancel?wait=true`)).status).toBeLessThan(300);
+  expect(await record()).toMatchObject({ status: "interrupted" });
+}
+
 const MODES = ["values", "updates", "messages-tuple", "messages", "custom", "tasks", "checkpoints", "debug"];
 
 /** A story with all that a body can do; what a client sees of it, without ids and times. */
@@ -248,17 +264,8 @@ describe("nodes in worker threads", () => {
 
   test("a cancel reaches the body's signal", async () => {
     const { url } = await served(1);
-    const thread = await newThread(url);
-    const path = `${url}/threads/${thread}/runs`;
-    const { run_id } = await postJson<{ run_id: string }>(path, {
-      assistant_id: "odd",
-      input: { what: "wait" },
-    });
-    await expect
-      .poll(async () => (await (await get(`${path}/${run_id}`)).json()) as object)
-      .toMatchObject({ status: "running" });
-    expect((await post(`${path}/${run_id}/cancel?wait=true`)).status).toBeLessThan(300);
-    expect(await (await get(`${path}/${run_id}`)).json()).toMatchObject({ status: "interrupted" });
+    const run = await began(url, "wait");
+    await cancelled(run);
     // The worker is as good as new.
     expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
   });
@@ -271,15 +278,7 @@ describe("nodes in worker threads", () => {
 
   test("an error that nobody caught is logged, and costs no run in that thread", async () => {
     const { url, server } = await served(1);
-    const thread = await newThread(url);
-    const path = `${url}/threads/${thread}/runs`;
-    const { run_id } = await postJson<{ run_id: string }>(path, {
-      assistant_id: "odd",
-      input: { what: "wait" },
-    });
-    await expect
-      .poll(async () => (await (await get(`${path}/${run_id}`)).json()) as object)
-      .toMatchObject({ status: "running" });
+    const run = await began(url, "wait");
     for (const what of ["late", "reject", "odd", "none"]) {
       expect(await odd(url, what), what).toMatchObject({ seen: what });
     }
@@ -288,31 +287,22 @@ describe("nodes in worker threads", () => {
     expect(server.output).toMatch(/thrown too late.*graphs\.mjs:\d+/s);
     expect(server.output).toMatch(/rejected too late.*graphs\.mjs:\d+/s);
     // What cannot go to another thread fails its own run alone.
-    expect(await odd(url, "deep")).toMatchObject({ __error__: {} });
-    expect(await (await get(`${path}/${run_id}`)).json()).toMatchObject({ status: "running" });
+    expect(await odd(url, "deep")).toMatchObject({ __error__: { error: "DataCloneError" } });
+    expect(await run.record()).toMatchObject({ status: "running" });
     expect(server.output).not.toContain("a worker thread ended");
-    await post(`${path}/${run_id}/cancel?wait=true`);
+    await cancelled(run);
   });
 
   test("a node that blocks its thread stops neither the server nor other threads, and can be cancelled", async () => {
     const { url, server } = await served(2);
-    const thread = await newThread(url);
-    const path = `${url}/threads/${thread}/runs`;
-    const { run_id } = await postJson<{ run_id: string }>(path, {
-      assistant_id: "odd",
-      input: { what: "block" },
-    });
-    await expect
-      .poll(async () => (await (await get(`${path}/${run_id}`)).json()) as object)
-      .toMatchObject({ status: "running" });
+    const run = await began(url, "block");
     // The other worker takes what comes: it has fewer.
     for (let i = 0; i < 5; i++) expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
     expect((await get(`${url}/ok`)).status).toBe(200);
-    expect((await post(`${path}/${run_id}/cancel?wait=true`)).status).toBeLessThan(300);
-    expect(await (await get(`${path}/${run_id}`)).json()).toMatchObject({ status: "interrupted" });
+    await cancelled(run);
     // Its thread does not answer, is ended, and followed by another.
     await server.printed("a worker thread ended");
-    await wait(url, thread, { assistant_id: "odd", input: { what: "plain" } });
+    await wait(url, run.thread, { assistant_id: "odd", input: { what: "plain" } });
   });
 
   test("graphs that a worker cannot load are refused at the start", () => {
