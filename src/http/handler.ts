@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, withCauses } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import { Call } from "./call.ts";
@@ -111,6 +111,7 @@ function fail({ logger }: HttpDeps, call: Call, cause: unknown): void {
       status,
       request_id: call.id,
       error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
+      ...(cause instanceof Error && cause.cause !== undefined && { cause: withCauses(cause.cause) }),
     });
   }
   // Nothing is left to say to whom has been answered.

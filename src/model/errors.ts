@@ -68,6 +68,20 @@ export class ServiceError extends Error {
   }
 }
 
+/** An error's message with those of its causes, for the log: answers to clients carry the message alone. */
+export function withCauses(error: unknown): string {
+  const messages: string[] = [];
+  for (
+    let one = error;
+    one !== undefined && messages.length < 5;
+    one = (one as { cause?: unknown } | null)?.cause
+  ) {
+    const message = one instanceof Error ? one.message : String(one);
+    if (!messages.some((known) => known.includes(message))) messages.push(message);
+  }
+  return messages.join("; caused by: ");
+}
+
 export const threadNotFound = (id: string): ServiceError =>
   new ServiceError("thread.not_found", `Thread with ID ${id} not found`);
 

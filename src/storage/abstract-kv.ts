@@ -80,10 +80,10 @@ export abstract class AbstractKv<D extends Db> implements Kv {
   }
 }
 
+/** The cause is for the log alone: clients see the message, and LevelDB's own texts name files by their absolute paths. */
 export function unavailable(what: string, cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
-  const reason = cause instanceof Error ? `${what} (${cause.message})` : what;
-  return new ServiceError("storage.unavailable", `The storage is not available: ${reason}`, { cause });
+  return new ServiceError("storage.unavailable", `The storage is not available: ${what}`, { cause });
 }
 
 /** The store's own checksums failed, or it cannot be read at all. */
@@ -91,9 +91,7 @@ function readError(cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
   const { code } = cause as { code?: unknown };
   if (code === "LEVEL_CORRUPTION") {
-    return new ServiceError("journal.damaged", `The storage holds a damaged block: ${String(cause)}`, {
-      cause,
-    });
+    return new ServiceError("journal.damaged", "The storage holds a damaged block", { cause });
   }
   return unavailable("a read failed", cause);
 }

@@ -1,4 +1,4 @@
-import type { ServiceError } from "../model/errors.ts";
+import { type ServiceError, withCauses } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -209,7 +209,7 @@ export class Committer {
 
   #fail(writes: readonly Write[], error: ServiceError): void {
     const { logger, scheduler } = this.#deps;
-    logger.error("a write to the storage failed; it will be opened again", { error: error.message });
+    logger.error("a write to the storage failed; it will be opened again", { error: withCauses(error) });
     this.#broken = error;
     this.#flying = 0;
     const refused = [...writes, ...this.#queue];

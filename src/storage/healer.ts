@@ -1,3 +1,4 @@
+import { withCauses } from "../model/errors.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Kv } from "./kv.ts";
@@ -26,7 +27,7 @@ export async function heal(
       logger.info("the storage is open again");
       return true;
     } catch (cause) {
-      logger.warn("the storage is still not available", { error: String(cause) });
+      logger.warn("the storage is still not available", { error: withCauses(cause) });
     }
   }
 }

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, withCauses } from "../model/errors.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { CronBook } from "../ports/crons.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -95,7 +95,7 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
     const heads = new Heads(kv);
     const resume = (): Promise<void> =>
       sweeper.resume().catch((error: unknown) => {
-        deps.logger.warn("what is to be swept could not be read", { error: String(error) });
+        deps.logger.warn("what is to be swept could not be read", { error: withCauses(error) });
       });
     const committer = new Committer(kv, deps, {
       failed: () => {

@@ -1,3 +1,4 @@
+import { withCauses } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Logger } from "../ports/logger.ts";
 import { unavailable } from "./abstract-kv.ts";
@@ -107,7 +108,7 @@ export class Sweeper {
     for (const { key, run } of found) {
       this.sweep(key, run).catch((error: unknown) => {
         this.#logger.warn("deleted data could not be swept; it is tried again later", {
-          error: String(error),
+          error: withCauses(error),
         });
       });
     }

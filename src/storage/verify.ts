@@ -1,6 +1,6 @@
 import type { ThreadKey } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, withCauses } from "../model/errors.ts";
 import { unseal } from "./envelope.ts";
 import { checkItem } from "./item-check.ts";
 import { ALL, splitThread, threadPrefix, unsegment, within } from "./keys.ts";
@@ -59,5 +59,5 @@ async function* checkListed(kv: Kv, at: string, told: Set<string>): AsyncGenerat
 }
 
 export function messageOf(error: unknown): string {
-  return error instanceof ServiceError ? error.message : String(error);
+  return error instanceof ServiceError ? withCauses(error) : String(error);
 }

@@ -1,5 +1,5 @@
 import type { ThreadKey } from "../../model/thread.ts";
-import { plainError } from "../../model/errors.ts";
+import { plainError, ServiceError, withCauses } from "../../model/errors.ts";
 import type { ByteStream } from "../../ports/transport.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -10,6 +10,8 @@ import { alonePath, onDisconnect, runPath, startAlone, startRun, type Started } 
 
 /** Milliseconds before the head goes out alone: it costs a second write, which most runs of a busy server end before. */
 const HEAD = 250;
+
+const INTERNAL = new Error("Internal server error");
 
 export function waitRoutes(deps: HttpDeps): readonly Route[] {
   const keepalive = new Keepalive(deps.scheduler);
@@ -39,8 +41,9 @@ export function waitRoutes(deps: HttpDeps): readonly Route[] {
       text = JSON.stringify(await service.runs.result(key, run));
     } catch (cause) {
       if (stream === undefined) throw cause;
-      logger.error("a run's outcome could not be told", { run: run.run_id, error: String(cause) });
-      text = JSON.stringify({ __error__: plainError(cause) });
+      logger.error("a run's outcome could not be told", { run: run.run_id, error: withCauses(cause) });
+      // What is not ours may name files of this machine.
+      text = JSON.stringify({ __error__: plainError(cause instanceof ServiceError ? cause : INTERNAL) });
     } finally {
       leave();
     }
