@@ -13,8 +13,15 @@ const MOST = 8;
 
 /** The parts of a question, as far as commas and "and" tell them. */
 function topicsOf(question: string): readonly string[] {
-  const parts = question.split(/,|;|\band\b/i).map((part) => part.trim().replace(/[?.!]+$/, ""));
+  const parts = question.split(/,|;|\band\b/i).map((part) => withoutMarks(part.trim()));
   return [...new Set(parts.filter((part) => part !== ""))].slice(0, MOST);
+}
+
+/** A text without the marks at its end. `/[?.!]+$/` would search a long row of marks again from each of them. */
+function withoutMarks(text: string): string {
+  let end = text.length;
+  while (end > 0 && "?.!".includes(text.charAt(end - 1))) end--;
+  return text.slice(0, end);
 }
 
 /** Splits a question into topics, looks into all of them at once, and writes one report when all are done. */

@@ -9,8 +9,11 @@ export type RawBody = Record<string, unknown>;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** From this size on a body is looked through before it is parsed: deep nesting would stop the server for seconds. */
-const LARGE = 64 * 1024;
+/**
+ * Levels that a body may have: what is stored may have {@link MAX_DEPTH}, and stands at most this much below the body itself. Deeper
+ * bodies are refused before they are parsed, since each later step (a copy, a digest, a comparison) is recursive.
+ */
+const DEEPEST = MAX_DEPTH + 16;
 /** Members that a list may have. */
 const MOST = 1000;
 
@@ -69,9 +72,10 @@ export function dropNulls(object: unknown): void {
 
 function parseJson(bytes: Uint8Array, name: string): unknown {
   if (bytes.length === 0) return {};
-  if (bytes.length > LARGE && isTooDeep(bytes)) {
-    throw invalidField(name, `is nested deeper than ${MAX_DEPTH} levels`);
-  }
+  // Each level takes a byte to open it and one to close it.
+  const tooDeep = bytes.length > 2 * DEEPEST ? tooDeepMember(bytes) : undefined;
+  if (tooDeep !== undefined)
+    throw invalidField(tooDeep === "" ? name : tooDeep, `is nested deeper than ${MAX_DEPTH} levels`);
   let text: string;
   let body: unknown;
   try {
@@ -92,16 +96,32 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-function isTooDeep(bytes: Uint8Array): boolean {
+/** The member of the body that is nested too deep; "" for a part of a body that is no object; undefined: none is. */
+function tooDeepMember(bytes: Uint8Array): string | undefined {
   let depth = 0;
+  let isMembers = false;
+  /** Where the latest text directly in the body begins and ends: the name of the member that follows. */
+  let from = 0;
+  let to = 0;
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i];
     if (byte === QUOTE) {
+      const start = i;
       for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++;
+      if (depth === 1) [from, to] = [start, i + 1];
     } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-      // The body itself is a level above what it holds.
-      if (++depth > MAX_DEPTH + 1) return true;
+      if (++depth === 1) isMembers = byte === OPEN_OBJECT;
+      else if (depth > DEEPEST) return isMembers ? textIn(bytes.subarray(from, to)) : "";
     } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
   }
-  return false;
+  return undefined;
+}
+
+/** The text that a JSON string stands for; "" where it is none. */
+function textIn(bytes: Uint8Array): string {
+  try {
+    return String(JSON.parse(decoder.decode(bytes)));
+  } catch {
+    return "";
+  }
 }

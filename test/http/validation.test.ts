@@ -61,7 +61,7 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", RUNS, '"a"', 422, "body"],
   ["POST", RUNS, "null", 422, "body"],
   ["POST", RUNS, `{"assistant_id":"agent","input":${deep(300)}}`, 422, "input"],
-  ["POST", RUNS, `{"assistant_id":"agent","input":${deep(100_000)}}`, 422, "body"],
+  ["POST", RUNS, `{"assistant_id":"agent","input":${deep(100_000)}}`, 422, "input"],
   ["POST", RUNS, '{"assistant_id":"agent","input":1e999}', 422, "input"],
   ["POST", RUNS, '{"assistant_id":"agent","input":{"__proto__":{"x":1}}}', 422, "input"],
   ["POST", RUNS, '{"assistant_id":"agent","metadata":{"__proto__":{"x":1}}}', 422, "metadata"],
@@ -101,7 +101,7 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", RUNS, { assistant_id: "\ud800" }, 422, "assistant_id"],
   ["PUT", "/store/items", { namespace: ["a", "\ud800"], key: "k", value: {} }, 422, "namespace[1]"],
   ["POST", "/runs/batch", [{ assistant_id: "agent", input: "\ud800" }], 422, "[0].input"],
-  ["POST", RUNS, `{"assistant_id":"agent","input":${deep(5_000)},"x":"\\ud83d\\ude00"}`, 422, "body"],
+  ["POST", RUNS, `{"assistant_id":"agent","input":${deep(5_000)},"x":"\\ud83d\\ude00"}`, 422, "input"],
   // Threads and assistants.
   ["POST", "/threads", { thread_id: "nope" }, 422, "thread_id"],
   ["POST", "/threads", { metadata: [] }, 422, "metadata"],
