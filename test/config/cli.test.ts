@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { build, heddle, Running } from "./process.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 
 const home = mkdtempSync(join(tmpdir(), "heddle-cli-"));
 // Processes that start take their time where the machine is busy.
@@ -202,12 +203,14 @@ describe("a running server", () => {
     return Running.start(args);
   }
 
-  test.each(["uws", "node"])("prints one line with its address, and serves there (%s)", async (kind) => {
-    const args = ["--config", config(), "--data", data(kind), "--transport", kind];
-    const server = await Running.start(args);
-    expect(await (await fetch(`${server.url}/ok`)).json()).toEqual({ ok: true });
-    expect(server.output).toContain(`"transport":"${kind}"`);
-    expect(await server.stop("SIGINT")).toBe(0);
+  describeOverEachTransport("a transport that was asked for,", (kind) => {
+    test("prints one line with its address, and serves there", async () => {
+      const args = ["--config", config(), "--data", data(kind), "--transport", kind];
+      const server = await Running.start(args);
+      expect(await (await fetch(`${server.url}/ok`)).json()).toEqual({ ok: true });
+      expect(server.output).toContain(`"transport":"${kind}"`);
+      expect(await server.stop("SIGINT")).toBe(0);
+    });
   });
 
   test("is not harmed by what a node leaves behind", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createApp, graph, list } from "../../src/index.ts";
 import { directory, serve } from "./support/server.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 
 const json = { "content-type": "application/json" };
 
@@ -23,13 +24,15 @@ async function wait(url: string, name: string): Promise<unknown> {
 }
 
 describe("a server", () => {
-  test.each(["uws", "node"] as const)("serves what it was given, over %s", async (transport) => {
-    const app = await serve({ transport, graphs: { one } });
-    expect(app.transport.kind).toBe(transport);
-    expect(app.url).toBe(`http://127.0.0.1:${app.address.port}`);
-    expect(await wait(app.url, "one")).toEqual({ log: ["a"] });
-    expect(app.storage.stats().synced).toBeGreaterThan(0);
-    expect(app.complaints).toEqual([]);
+  describeOverEachTransport("a transport that was asked for,", (transport) => {
+    test("serves what it was given", async () => {
+      const app = await serve({ transport, graphs: { one } });
+      expect(app.transport.kind).toBe(transport);
+      expect(app.url).toBe(`http://127.0.0.1:${app.address.port}`);
+      expect(await wait(app.url, "one")).toEqual({ log: ["a"] });
+      expect(app.storage.stats().synced).toBeGreaterThan(0);
+      expect(app.complaints).toEqual([]);
+    });
   });
 
   test("closes once, however often it is asked, and lets nobody in any more", async () => {

@@ -1,11 +1,12 @@
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { type App, createApp } from "../../src/app.ts";
 import { graph, list } from "../../src/index.ts";
 import { createLogger } from "../../src/log.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { gated } from "./support/gate.ts";
 import { get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 
 const quick = graph({
   state: { log: list<string>() },
@@ -175,7 +176,7 @@ const unknown: readonly Case[] = [
   ["POST", "/runs/later", run({}), "Not Found"],
 ];
 
-describe.each(["uws", "node"] as const)("errors over %s", (transport) => {
+describeOverEachTransport("errors", (transport) => {
   let app: App;
   const complaints: string[] = [];
   const places = { thread: "", run: "" };

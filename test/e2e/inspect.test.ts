@@ -6,6 +6,7 @@ import { inspect, refused, type Inspected, type Inspecting } from "./support/ins
 import { differs } from "./support/kind.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, newThread, post } from "./support/wire.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 
 interface Node {
   readonly id: string;
@@ -48,7 +49,7 @@ function draw(messages: readonly Inspected[]): number {
 
 const review = { assistant_id: "approval", input: { topic: "tea" } };
 
-describe.each(["uws", "node"] as const)("/inspect over %s", (transport) => {
+describeOverEachTransport("/inspect", (transport) => {
   test("the vendor's receiver sees a run with an interrupt, and its resume, in the contract's words", async () => {
     const { url } = await serve({ transport });
     const thread = await newThread(url);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { graph, list } from "../../src/index.ts";
 import { streamModes } from "../../src/model/run.ts";
@@ -6,6 +6,7 @@ import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { ALL_MODES, talking } from "./support/talk.ts";
 import { events, get, newThread, NOBODY, post } from "./support/wire.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 
 const fails = graph({
   state: { log: list<string>() },
@@ -44,7 +45,7 @@ function mirror(url: string, path: string, query = "", headers: Record<string, s
   return { opened, ended };
 }
 
-describe.each(["uws", "node"] as const)("the WebSocket mirror over %s", (transport) => {
+describeOverEachTransport("the WebSocket mirror", (transport) => {
   const start = async () => {
     const talk = talking();
     const { url } = await serve({ transport, graphs: { talk: talk.talk, fails } });

@@ -10,6 +10,7 @@ import { gated } from "./support/gate.ts";
 import { differs } from "./support/kind.ts";
 import { serve } from "./support/server.ts";
 import { bytesOf, events, get, newThread, post, Reading, type Sent, TIME, UUID } from "./support/wire.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 
 /** A run that has something to show in every mode: a streamed message with a tool call, custom data, two nodes at once. */
 const chatter = graph({
@@ -302,7 +303,7 @@ describe.each(lines)("stream modes over %s", (_, connect) => {
   });
 });
 
-describe.each(["uws", "node"] as const)("stream modes, byte by byte, over %s", (transport) => {
+describeOverEachTransport("stream modes, byte by byte,", (transport) => {
   test("after any id, in all modes, the rest comes to the byte", async () => {
     const { url } = await serve({ transport, graphs });
     const thread = await newThread(url);

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { graph } from "../../src/index.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { systemScheduler } from "../../src/system/scheduler.ts";
@@ -8,6 +8,7 @@ import { latch, unlessAborted } from "./support/gate.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, postJson } from "./support/wire.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -31,7 +32,7 @@ const BYTES = 32 * 1024;
 /** Milliseconds for which a peer may take nothing, and how long that is here. */
 const STALL = 10_000;
 
-describe.each(["uws", "node"] as const)("sockets that take nothing, over %s", (transport) => {
+describeOverEachTransport("sockets that take nothing,", (transport) => {
   test("are closed with a reason, and cost less than a MiB each; the run does not wait for them", async () => {
     const go = latch();
     const stalls = new Set<() => void>();

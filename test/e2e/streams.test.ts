@@ -7,8 +7,7 @@ import { differs, ours } from "./support/kind.ts";
 import { serve } from "./support/server.ts";
 import { ALL_MODES, eventsOf, type Mode, talking } from "./support/talk.ts";
 import { bytesOf, events, get, newThread, NOBODY, post, Reading, type Sent, UUID } from "./support/wire.ts";
-
-const transports = ["uws", "node"] as const;
+import { describeOverEachTransport } from "../transport/each.ts";
 
 const fails = graph({
   state: { log: list<string>() },
@@ -222,7 +221,7 @@ describe.each(lines)("streams over %s", (_, connect) => {
   });
 });
 
-describe.each(transports)("streams, byte by byte, over %s", (transport) => {
+describeOverEachTransport("streams, byte by byte,", (transport) => {
   const start = async (stream_mode: readonly Mode[] | Mode | null = ALL_MODES) => {
     const talk = talking();
     const held = gated();

@@ -7,6 +7,7 @@ import { directory, serve } from "./support/server.ts";
 import { dial, type Dialed, type Frame } from "./support/sockets.ts";
 import { ALL_MODES, talking } from "./support/talk.ts";
 import { events, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 
 const NUMBERED = { "heddle.msgpack": true, text: false } as const;
 
@@ -39,7 +40,7 @@ async function all(url: string, thread: string, runs: readonly string[], query =
   return frames;
 }
 
-describe.each(["uws", "node"] as const)("the thread's socket over %s", (transport) => {
+describeOverEachTransport("the thread's socket", (transport) => {
   const echo = graph({
     state: { log: list<string>() },
     nodes: {
@@ -337,15 +338,12 @@ describe.each(["uws", "node"] as const)("the thread's socket over %s", (transpor
       expect(await socket.ask({ type: "cancel", id: "end" })).toMatchObject({ type: "ack" });
     });
 
-    test.each(["uws", "node"] as const)(
-      "one that is too long closes the socket, and says why (%s)",
-      async (transport) => {
-        const { url } = await serve({ transport });
-        const socket = await dial(`${url}/threads/${await newThread(url)}/stream`);
-        socket.send({ type: "run", id: 1, assistant_id: "agent", input: "x".repeat(1024 * 1024) });
-        expect(await socket.closed).toEqual({ code: 1009, reason: "A message has at most 1 MiB" });
-      },
-    );
+    test("one that is too long closes the socket, and says why", async () => {
+      const { url } = await serve({ transport });
+      const socket = await dial(`${url}/threads/${await newThread(url)}/stream`);
+      socket.send({ type: "run", id: 1, assistant_id: "agent", input: "x".repeat(1024 * 1024) });
+      expect(await socket.closed).toEqual({ code: 1009, reason: "A message has at most 1 MiB" });
+    });
 
     test("with MessagePack the answers are packed too; commands are text", async () => {
       const { address } = await start();

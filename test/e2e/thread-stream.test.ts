@@ -1,9 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, NOBODY, postJson, Reading } from "./support/wire.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 
 const echo = graph({
   state: { log: list<string>() },
@@ -31,7 +32,7 @@ async function start(transport?: "uws" | "node") {
 /** Five events a run: metadata, values, custom, updates, values. */
 const A_RUN = 5;
 
-describe.each(["uws", "node"] as const)("a thread's server-sent events over %s", (transport) => {
+describeOverEachTransport("a thread's server-sent events", (transport) => {
   test("are what its socket brings, over stored runs and those to come, and stay open", async () => {
     const { address, run } = await start(transport);
     await run();

@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openTransport } from "../../src/transport/open.ts";
+import { describeOverEachTransport } from "./each.ts";
 import { echo, rig } from "./rig.ts";
 import type { Wire } from "./wire.ts";
 
@@ -7,7 +8,7 @@ import type { Wire } from "./wire.ts";
  * Peers that send a little now and then, to hold connections. The limits are the platform's own and in real seconds: this is
  * for CI.
  */
-describe.runIf(process.env["CI"] === "true").each(["uws", "node"] as const)("%s", (kind) => {
+describeOverEachTransport("what a slow peer sends", (kind) => {
   const made = rig(async (...args) => (await openTransport(kind))(...args));
 
   /** Sends `piece` every second until the connection is closed; answers how many seconds that took. */
@@ -22,7 +23,7 @@ describe.runIf(process.env["CI"] === "true").each(["uws", "node"] as const)("%s"
     return (performance.now() - start) / 1_000;
   }
 
-  test("what drips is cut off", { timeout: 60_000 }, async () => {
+  test.runIf(process.env["CI"] === "true")("what drips is cut off", { timeout: 60_000 }, async () => {
     const seconds = await Promise.all([
       // A head without an end, a body, the rest of a body that was refused, and nothing at all.
       drip("GET / HTTP/1.1\r\nHost: x\r\n", "a: b\r\n"),

@@ -2,12 +2,12 @@ import type * as Uws from "uWebSockets.js";
 import { expect, test } from "vitest";
 import { openTransport } from "../../src/transport/open.ts";
 import { transportContract } from "../contracts/transport.ts";
+import { describeOverEachTransport } from "./each.ts";
 import { echo, refuseUpgrades, scheduler } from "./rig.ts";
 
 const uws = await openTransport();
-transportContract("node", await openTransport("node"));
-// Where uWebSockets has no binary, the fallback is all there is to test.
-if (uws.kind === "uws") transportContract("uws", uws);
+const node = await openTransport("node");
+describeOverEachTransport("the contract", (kind) => transportContract(kind, kind === "uws" ? uws : node));
 
 test.runIf(uws.kind === "uws").each(["any", "a given"])(
   "uws: %s port is its own, also when somebody would share it",
