@@ -17,6 +17,7 @@ const MEASURED = [
 const FIRST = [
   ...MEASURED.map((file) => file.replace(/^test\//, "")),
   "chaos/short",
+  "siege/",
   "transport/slow",
   "simulation/simulation",
   "browser/",

@@ -1,0 +1,100 @@
+/**
+ * The other tenant, in a process of its own, so that what keeps the hostile one's process busy does not count: asks for `/ok`, each
+ * time on a new connection, and for the state of a thread, and says how long it waited at most. It also samples the memory of the
+ * server.
+ */
+import { readFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface Watched {
+  readonly url: string;
+  readonly pid: number;
+  readonly headers: { readonly [name: string]: string };
+  readonly path: string;
+}
+
+export interface Observed {
+  /** Milliseconds that an answer to `/ok` took at most, and how often it was asked for. */
+  readonly ok: number;
+  readonly asked: number;
+  /** The same of the state. */
+  readonly state: number;
+  /** Bytes that are resident: at the start and at most. */
+  readonly rest: number;
+  readonly most: number;
+  /** Requests that were not answered with 200, by what was seen instead. */
+  readonly failures: { readonly [seen: string]: number };
+}
+
+/** Milliseconds between two questions, and after which one is given up. */
+const PAUSE = 20;
+const LONGEST = 60_000;
+
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const failures: Record<string, number> = {};
+let [ok, state, asked, rest, most] = [0, 0, 0, 0, 0];
+let isOver = false;
+
+function resident(pid: number): number {
+  try {
+    return 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
+async function ask(url: string, options: object): Promise<void> {
+  const seen = await new Promise<number | string>((resolve) => {
+    const asking = request(url, { timeout: LONGEST, ...options }, (response) => {
+      response.resume();
+      response.once("end", () => resolve(response.statusCode ?? 0));
+      response.once("error", (cause) => resolve(cause.message));
+    });
+    asking.once("timeout", () => asking.destroy(new Error("timeout")));
+    asking.once("error", (cause) => resolve(cause.message));
+    asking.end();
+  });
+  if (seen !== 200) failures[seen] = (failures[seen] ?? 0) + 1;
+}
+
+async function repeat(work: () => Promise<void>, tell: (ms: number) => void): Promise<void> {
+  while (!isOver) {
+    const began = performance.now();
+    await work();
+    tell(performance.now() - began);
+    await sleep(PAUSE);
+  }
+}
+
+async function observe({ url, pid, headers, path }: Watched): Promise<void> {
+  rest = resident(pid);
+  const sampling = setInterval(() => (most = Math.max(most, resident(pid))), PAUSE);
+  // The first answers find everything cold.
+  for (let i = 0; i < 5; i++) {
+    await ask(`${url}/ok`, { agent: false });
+    await ask(url + path, { agent, headers });
+  }
+  process.send?.("ready");
+  await Promise.all([
+    repeat(
+      () => ask(`${url}/ok`, { agent: false }),
+      (ms) => {
+        asked++;
+        ok = Math.max(ok, ms);
+      },
+    ),
+    repeat(
+      () => ask(url + path, { agent, headers }),
+      (ms) => (state = Math.max(state, ms)),
+    ),
+  ]);
+  clearInterval(sampling);
+  process.send?.({ ok, state, asked, rest, most, failures } satisfies Observed, () => process.exit(0));
+}
+
+process.on("message", (message: Watched | "stop") => {
+  if (message === "stop") isOver = true;
+  else void observe(message);
+});
+process.on("disconnect", () => process.exit(0));

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..", "..");
+
+export interface ServerOptions {
+  /** Descriptors that the process may have open; default: as this one. */
+  readonly descriptors?: number;
+  /** Members of the configuration file beside `graphs`. */
+  readonly config?: object;
+  readonly transport?: "uws" | "node";
+}
+
+/** The built server in a process of its own, on a data directory of its own, with a key for each of two tenants. */
+export class Server {
+  readonly url: string;
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+  readonly #output: { text: string };
+
+  private constructor(child: ChildProcess, folder: string, url: string, output: { text: string }) {
+    this.#child = child;
+    this.#folder = folder;
+    this.url = url;
+    this.#output = output;
+  }
+
+  static async start({ descriptors, config, transport }: ServerOptions): Promise<Server> {
+    const folder = mkdtempSync(join(tmpdir(), "heddle-siege-"));
+    const file = join(folder, "heddle.json");
+    const graphs = Object.fromEntries(
+      ["chat", "keep"].map((name) => [name, `${join(import.meta.dirname, "graphs.ts")}:${name}`]),
+    );
+    writeFileSync(file, JSON.stringify({ graphs, ...config }));
+    const cli = join(root, "dist", "src", "cli.js");
+    const options = ["--config", file, "--data", join(folder, "data"), "--port", "0"];
+    if (transport !== undefined) options.push("--transport", transport);
+    const command = [process.execPath, cli, "start", ...options];
+    // `exec`, so that the process that is measured and stopped is the server itself.
+    const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;
+    const child = spawn("bash", ["-c", `${limit}exec "$@"`, "bash", ...command], {
+      cwd: root,
+      env: { ...process.env, NODE_OPTIONS: "", HEDDLE_API_KEYS: `${keys.hostile},${keys.other}` },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const output = { text: "" };
+    try {
+      const url = await new Promise<string>((resolve, reject) => {
+        const read = (text: string) => {
+          output.text = (output.text + text).slice(-100_000);
+          const found = /listens on (http:\S+)\n/.exec(output.text)?.[1];
+          if (found !== undefined) resolve(found.replace("localhost", "127.0.0.1"));
+        };
+        child.stdout.setEncoding("utf8").on("data", read);
+        child.stderr.setEncoding("utf8").on("data", read);
+        child.once("exit", (code) => reject(new Error(`the server ended with ${code}:\n${output.text}`)));
+      });
+      return new Server(child, folder, url, output);
+    } catch (cause) {
+      rmSync(folder, { recursive: true, force: true });
+      throw cause;
+    }
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** What it has printed last. */
+  get output(): string {
+    return this.#output.text;
+  }
+
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  async stop(): Promise<void> {
+    if (!this.hasEnded) {
+      const ended = once(this.#child, "exit");
+      this.#child.kill("SIGKILL");
+      await ended;
+    }
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** As the server's list of keys has them: tenant and key. */
+const keys = { hostile: "hostile:hostile-key", other: "other:other-key" };
+
+/** As a request sends them. */
+export const HOSTILE = { "x-api-key": "hostile-key" };
+export const OTHER = { "x-api-key": "other-key" };

@@ -1,0 +1,27 @@
+import { beforeAll, expect, test } from "vitest";
+import { build } from "../config/process.ts";
+import { entries } from "./entries/index.ts";
+import { besiege } from "./siege.ts";
+
+beforeAll(build, 300_000);
+
+const closed = entries.filter(({ isOpen }) => isOpen !== true);
+
+test.each(closed)("no client stalls the others or takes the memory: $name", async (entry) => {
+  const { breaches } = await besiege(entry, "small");
+  expect(breaches).toEqual([]);
+});
+
+test("a breach is seen: a bound of nothing is breached by anything", async () => {
+  const [first] = entries;
+  if (first === undefined) throw new Error("there are no entries");
+  const { prepare: _, ...bare } = first;
+  const none = { size: undefined, wait: 0, memory: -1 };
+  const attack = () => Promise.reject(new Error("was refused"));
+  const { breaches } = await besiege({ ...bare, small: none, attack }, "small");
+  expect(breaches).toEqual([
+    expect.stringContaining("the attack: was refused"),
+    expect.stringContaining("the other tenant waited"),
+    expect.stringContaining("memory grew by"),
+  ]);
+});

@@ -1,0 +1,124 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "./client.ts";
+import type { Observed, Watched } from "./observer.ts";
+import { HOSTILE, OTHER, Server, type ServerOptions } from "./server.ts";
+
+/** What an entry works with: the hostile tenant's client, the other one's, and the server. */
+export interface Siege {
+  readonly server: Server;
+  readonly hostile: Client;
+  readonly other: Client;
+}
+
+export interface Scale<Size> {
+  readonly size: Size;
+  /** Milliseconds that the other tenant may wait. Default 300; small, 1000: other tests keep the machine busy then. */
+  readonly wait?: number;
+  /** MiB that the server may take above what it has at rest. Default 400. */
+  readonly memory?: number;
+}
+
+/** One thing that a hostile client does, at the size that it was seen at, and small enough for each run of the tests. */
+export interface Entry<Size = unknown> {
+  readonly name: string;
+  /** What is sent, for the table. */
+  readonly sent: string;
+  readonly full: Scale<Size>;
+  readonly small: Scale<Size>;
+  readonly server?: ServerOptions;
+  /** It is known to be breached: asked for by hand alone, until it holds. */
+  readonly isOpen?: true;
+  /** What is there before, such as threads. Not measured. */
+  prepare?(siege: Siege, size: Size): Promise<void>;
+  /** Sends it, and checks what is answered. @throws Error where that is not what it should be */
+  attack(siege: Siege, size: Size): Promise<void>;
+}
+
+/** Keeps the type of an entry's size to itself. */
+export const entry = <Size>(made: Entry<Size>): Entry => made as Entry;
+
+export interface Outcome {
+  readonly name: string;
+  readonly sent: string;
+  /** Milliseconds: at most waited for, of both questions. */
+  readonly waited: number;
+  readonly wait: number;
+  /** MiB: at most above rest. */
+  readonly grown: number;
+  readonly memory: number;
+  /** What is not as it should be; empty: nothing. */
+  readonly breaches: readonly string[];
+}
+
+const MIB = 1024 * 1024;
+/** Milliseconds that the other tenant goes on asking after the attack. */
+const AFTER = 300;
+
+/** Starts a server, lets the hostile tenant do its worst, and tells how the other one fared. */
+export async function besiege(
+  { name, sent, server: options = {}, prepare, attack, ...scales }: Entry,
+  scale: "full" | "small",
+  transport?: "uws" | "node",
+): Promise<Outcome> {
+  const { size, wait = scale === "full" ? 300 : 1000, memory = 400 } = scales[scale];
+  const server = await Server.start({ ...options, ...(transport && { transport }) });
+  const clients = [new Client(server.url, HOSTILE), new Client(server.url, OTHER)] as const;
+  const [hostile, other] = clients;
+  const breaches: string[] = [];
+  try {
+    const siege = { server, hostile, other };
+    const thread = await other.thread();
+    await other.run(thread, "chat", { messages: [{ type: "human", content: "hello" }] });
+    await prepare?.(siege, size);
+    const watched: Watched = {
+      url: server.url,
+      pid: server.pid,
+      headers: OTHER,
+      path: `/threads/${thread}/state`,
+    };
+    const observed = await observe(watched, async () => {
+      try {
+        await attack(siege, size);
+      } catch (cause) {
+        breaches.push(`the attack: ${cause instanceof Error ? cause.message : String(cause)}`);
+      }
+      await sleep(AFTER);
+    });
+    const waited = Math.round(Math.max(observed.ok, observed.state));
+    const grown = Math.round((observed.most - observed.rest) / MIB);
+    if (server.hasEnded) breaches.push(`the server ended: ${server.output.slice(-2000)}`);
+    if (waited > wait) {
+      const [ok, state] = [Math.round(observed.ok), Math.round(observed.state)];
+      breaches.push(`the other tenant waited ${waited} ms, more than ${wait} (/ok ${ok}, state ${state})`);
+    }
+    if (grown > memory) breaches.push(`memory grew by ${grown} MiB, more than ${memory}`);
+    for (const [seen, times] of Object.entries(observed.failures)) {
+      breaches.push(`the other tenant was answered "${seen}" ${times} times`);
+    }
+    return { name, sent, waited, wait, grown, memory, breaches };
+  } finally {
+    for (const client of clients) client.close();
+    await server.stop();
+  }
+}
+
+async function observe(watched: Watched, attack: () => Promise<void>): Promise<Observed> {
+  const child = fork(join(import.meta.dirname, "observer.ts"), { execArgv: ["--import", "tsx"] });
+  const ended = once(child, "exit");
+  try {
+    child.send(watched);
+    await Promise.race([once(child, "message"), ended]);
+    await attack();
+    const told = once(child, "message");
+    child.send("stop");
+    const [observed] = (await Promise.race([told, ended])) as [Observed | number];
+    if (typeof observed === "number" || observed === null) throw new Error(`the observer ended: ${observed}`);
+    return observed;
+  } finally {
+    child.kill();
+    await ended;
+  }
+}
