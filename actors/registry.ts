@@ -55,7 +55,8 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly #timers = timersOf(() => this.#deps.scheduler);
   /** Runs that have not started. */
   readonly #line = new Set<string>();
-  #halted = 0;
+  /** Those whose attempt a stop has brought to a halt. */
+  readonly #halted = new Set<Cell>();
   #drained: (() => void) | null = null;
 
   constructor(deps: SystemDeps) {
@@ -179,8 +180,11 @@ export class Registry implements ThreadSystem, CellOwner {
     this.gate.close();
     this.delays.stop();
     await new Promise<void>((resolve) => {
-      this.#drained = resolve;
-      this.#deps.scheduler.after(ms, resolve);
+      const cancel = this.#deps.scheduler.after(ms, resolve);
+      this.#drained = () => {
+        cancel();
+        resolve();
+      };
       this.#checkDrained();
     });
     await leave([...this.#cells.values()]);
@@ -193,7 +197,11 @@ export class Registry implements ThreadSystem, CellOwner {
 
   #checkDrained(): void {
     // Those that wait for a slot get none any more.
-    if (this.counts.busy <= this.#halted + this.gate.waiting) this.#drained?.();
+    const isOver = () => this.counts.busy <= this.#halted.size + this.gate.waiting;
+    if (!this.draining || !isOver()) return;
+    // One that came to a halt may have been cancelled since: its end has to be stored.
+    for (const cell of this.#halted) if (cell.attempt?.isHalted !== true) this.#halted.delete(cell);
+    if (isOver()) this.#drained?.();
   }
 
   // --- what cells tell ---
@@ -215,15 +223,16 @@ export class Registry implements ThreadSystem, CellOwner {
     this.rested(cell);
     this.#temporaries.concluded(cell, end, isRead);
     this.#waiters.tell(run, end);
-    if (this.draining) this.#checkDrained();
+    this.#halted.delete(cell);
+    this.#checkDrained();
   }
 
   rested(cell: Cell): void {
     this.#idle.note(cell);
   }
 
-  halted(): void {
-    this.#halted++;
+  halted(cell: Cell): void {
+    this.#halted.add(cell);
     this.#checkDrained();
   }
 
@@ -239,6 +248,8 @@ export class Registry implements ThreadSystem, CellOwner {
     });
     cell.actor?.send({ type: "GIVE.UP" });
     cell.actor?.stop();
+    this.#halted.delete(cell);
+    this.#checkDrained();
     if (!this.draining && cell.runs.size > 0) {
       const isMoot = () => this.draining || this.#cells.has(threadName(cell.key));
       retake(this.#deps.scheduler, () => this.#wake(cell.key), isMoot);

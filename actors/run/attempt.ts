@@ -35,7 +35,6 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   readonly epoch: number;
   readonly sink: Sink;
   readonly levels = new Few<string, Level>();
-  halted = false;
   readonly #root: Level;
   /** Nothing is stored before the end. */
   readonly #atExit: boolean;
@@ -45,6 +44,8 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   #before: Map<string, readonly TaskWrites[]> | null = null;
   flushed: Promise<void> = Promise.resolve();
   #alive = true;
+  /** It has come to its end, which is being stored. */
+  #closing = false;
   /** Of the time that it may take. */
   #timer: Cancel | null = null;
 
@@ -135,6 +136,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
 
   #close(stop: Stop | null): void {
     this.#timer?.();
+    this.#closing = true;
     const ended = this.#root.end(stop);
     if (!(ended instanceof Promise)) return this.#closed(stop);
     ended
@@ -146,6 +148,8 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   }
 
   #closed(stop: Stop | null): void {
+    // It was left to the next start meanwhile.
+    if (!this.alive) return;
     const cut = stop === "interrupt" ? this.#root.cut() : null;
     if (cut !== null) this.#root.take(cut);
     this.#root.tasks.revoke();
@@ -190,23 +194,26 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
 
   // --- a stop in good order ---
 
-  /** The graph goes no further: the server stops. */
-  halt(level: Level): void {
-    if (level === this.#root) this.#halted();
-    else this.checkHalted();
+  /** Each graph is held back or waits for graphs within that are. Graphs held back leave nodes beside them time to end. */
+  get isHalted(): boolean {
+    if (!this.alive || this.#closing || !this.#root.isHalted) return false;
+    for (const level of this.levels.values()) if (!level.isHalted) return false;
+    return true;
   }
 
-  /** Subgraphs that do not go on leave bodies beside them time to end. */
   checkHalted(): void {
-    if (this.#root.tasks.bodies > 0) return;
-    for (const { tasks } of this.levels.values()) if (tasks.bodies > 0) return;
-    this.#halted();
+    if (this.isHalted) this.cell.owner.halted(this.cell);
   }
 
-  #halted(): void {
-    if (this.halted) return;
-    this.halted = true;
-    this.cell.owner.halted(this.cell);
+  leave(): Promise<void> {
+    // Its end is on its way to storage: nothing may be written about the run after that.
+    if (this.cell.record.active !== this.id) return Promise.resolve();
+    this.flushNow();
+    const left = changeRun(this.run, { parked: this.run.parked + 1 });
+    this.cell.runs.set(this.id, left);
+    const stored = this.cell.write({ kind: "left", durable: true, runs: [left] }, (thread) => thread);
+    this.revoke();
+    return stored;
   }
 
   // --- storing it ---

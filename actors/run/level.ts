@@ -38,7 +38,7 @@ export interface LevelOwner {
   emit(fact: Fact): number;
   flush(kind: string, durable: boolean): Promise<void>;
   flushSoon(): void;
-  halt(level: Level): void;
+  /** A graph of it may have come to a halt. */
   checkHalted(): void;
 }
 
@@ -80,6 +80,8 @@ export class Level implements TaskOwner {
   #first: string | null = null;
   #begun = false;
   #commits = 0;
+  /** The server stops: tasks that are planned do not begin. */
+  #isHeld = false;
   #over = false;
 
   constructor(attempt: LevelOwner, origin: Origin) {
@@ -91,6 +93,11 @@ export class Level implements TaskOwner {
 
   get alive(): boolean {
     return !this.#over && this.attempt.alive;
+  }
+
+  /** Is it held back, or does it wait for nothing but graphs within? */
+  get isHalted(): boolean {
+    return this.tasks.bodies === 0 && (this.#isHeld || this.tasks.isWithin);
   }
 
   get loaded(): boolean {
@@ -233,8 +240,13 @@ export class Level implements TaskOwner {
     // The first step stores nothing that the admission has not: if the run ends at once, its end takes it along.
     if (durability === "exit" || (first && durability !== "sync")) this.attempt.flushSoon();
     else this.#commit();
-    if (this.cell.owner.draining) return this.attempt.halt(this);
+    if (this.cell.owner.draining) return this.#hold();
     this.actor?.send({ type: "PLANNED", tasks: plan.tasks, hold: this.#commits > this.#ahead });
+  }
+
+  #hold(): void {
+    this.#isHeld = true;
+    this.attempt.checkHalted();
   }
 
   /** Commits that may be in flight while the next step runs. */
@@ -260,7 +272,7 @@ export class Level implements TaskOwner {
   join(tasks: readonly JoiningTask[]): void {
     const hold = this.cell.owner.draining;
     this.tasks.join(tasks, hold);
-    if (hold) return this.attempt.checkHalted();
+    if (hold) return this.#hold();
     const own = tasks.filter(({ within }) => within === null);
     if (own.length > 0) this.actor?.send({ type: "JOINED", tasks: own });
   }

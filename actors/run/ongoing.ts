@@ -14,6 +14,10 @@ export interface Ongoing {
   readonly values: JsonObject;
   /** The root graph, or (`within` a task) a subgraph that is at work. */
   graph(within: string | null): OngoingGraph | undefined;
+  /** Does the server's stop hold its graphs back, with no node at work? */
+  readonly isHalted: boolean;
+  /** Leaves the run to the next start. Resolves once that is stored. */
+  leave(): Promise<void>;
   /** From here on nothing of this attempt reaches the log or the storage. */
   revoke(): void;
 }

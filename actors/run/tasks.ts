@@ -50,6 +50,8 @@ export class Tasks {
   #within: Map<string, string> | undefined;
   /** Tasks whose bodies have ended, and whose graphs have yet to say what that comes to. */
   #unsettled: Set<string> | undefined;
+  /** Tasks that wait for another try. */
+  #retrying = 0;
   /** What those had streamed that have stopped because they were told to. */
   #cut: Map<string, readonly StreamedFact[]> | undefined;
   /** Where the graphs in tasks that have failed got to: another try goes on from there. */
@@ -122,12 +124,18 @@ export class Tasks {
     self.send({ type: "ENTER" });
   }
 
-  /** Bodies that run; one that waits for those of graphs within is not counted. */
+  /** Bodies that run, or are to be tried again; one that waits for those of graphs within is not counted. */
   get bodies(): number {
     const waiting = new Set(this.#within?.values());
-    let count = this.#unsettled?.size ?? 0;
+    let count = (this.#unsettled?.size ?? 0) + this.#retrying;
     for (const [task, { inner }] of this.#live) if (inner === null && !waiting.has(task)) count++;
     return count;
+  }
+
+  /** Does a graph run as the node of one of them? */
+  get isWithin(): boolean {
+    for (const { inner } of this.#live.values()) if (inner !== null) return true;
+    return false;
   }
 
   /** Tasks of graphs that bodies run come up: they start below the actors of those, unless the server stops (`hold`). */
@@ -164,8 +172,12 @@ export class Tasks {
     }
     const delay = retryAfter(call, outcome, attempt.cell.deps.random.float());
     if (delay !== null) {
+      this.#retrying++;
       self.send({ type: "RETRY" });
-      attempt.cell.deps.scheduler.after(delay, () => self.send({ type: "TRY" }));
+      attempt.cell.deps.scheduler.after(delay, () => {
+        this.#retrying--;
+        self.send({ type: "TRY" });
+      });
       return;
     }
     live.refused = outcome.kind === "failed" && outcome.refused !== undefined;

@@ -33,7 +33,7 @@ export interface CellOwner {
   queued(run: string, isTaken?: boolean): void;
   /** It waits no longer: an attempt of it starts. */
   begun(run: string): void;
-  /** A run waits at the end of a superstep for the server to stop. */
+  /** A stop has brought the run in progress to a halt: no node of it is at work, and none begins. */
   halted(cell: Cell): void;
   /** A run has ended, and that is stored. `isRead`: is somebody still reading its stream? */
   concluded(cell: Cell, run: string, end: RunEnd, isRead?: boolean): void;

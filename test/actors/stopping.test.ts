@@ -1,0 +1,172 @@
+import { describe, expect, test } from "vitest";
+import { graph, list, value } from "../../src/index.ts";
+import { MemoryKv } from "../../src/storage/memory.ts";
+import { Server } from "./server.ts";
+
+/** A graph whose `work` waits, each run on its own, until the test lets it go on. */
+function gated() {
+  const waiting = new Map<string, () => void>();
+  const ran: string[] = [];
+  const wait = (name: string) => {
+    ran.push(name);
+    return new Promise<void>((resolve) => waiting.set(name, resolve));
+  };
+  const work = graph({
+    state: { log: list<string>(), name: value("") },
+    nodes: {
+      work: async ({ name }) => {
+        await wait(name);
+        return { log: ["worked"] };
+      },
+    },
+    edges: { start: "work" },
+  });
+  return { work, wait, waiting, ran, open: (name: string) => waiting.get(name)?.() };
+}
+
+async function restart(before: Server, kv: MemoryKv, work: unknown, warned: string[] = []) {
+  await before.do(before.storage.close());
+  return Server.start(work, { kv, seed: 2, warned });
+}
+
+describe("a stop in good order", () => {
+  test("writes nothing about a run whose end is on its way to storage, and waits for that", async () => {
+    const kv = new MemoryKv();
+    const { work, open } = gated();
+    const warned: string[] = [];
+    const before = await Server.start(work, { kv, warned });
+    const key = await before.thread();
+    const run = await before.admit(key, { input: { name: "a" } });
+    await before.scheduler.settle();
+    const drained = before.system.drain(8_000);
+    // The last body ends while it drains: within that call the end is planned, and its append submitted.
+    open("a");
+    await before.do(drained);
+    expect(await before.record(key, run)).toMatchObject({ status: "success", parked: 0 });
+    const after = await restart(before, kv, work, warned);
+    expect(await after.record(key, run)).toMatchObject({ status: "success", attempt: 1 });
+    expect(await after.storage.journal.thread(key)).toMatchObject({ active: null, queue: [] });
+    expect((await after.do(after.system.settled(key, run.run_id)))?.status).toBe("success");
+    expect(warned).toEqual([]);
+  });
+
+  test("gives each node its whole time, also after another run has come to its end", async () => {
+    const kv = new MemoryKv();
+    const { work, open, ran } = gated();
+    const before = await Server.start(work, { kv });
+    const [one, two] = [await before.thread(), await before.thread()];
+    const a = await before.admit(one, { input: { name: "a" } });
+    const b = await before.admit(two, { input: { name: "b" } });
+    await before.scheduler.settle();
+    let isOver = false;
+    const drained = before.system.drain(8_000).then(() => (isOver = true));
+    open("a");
+    await before.scheduler.settle();
+    expect(isOver).toBe(false);
+    await before.scheduler.advance(7_900);
+    expect(isOver).toBe(false);
+    open("b");
+    await before.do(drained);
+    expect((await before.record(one, a))?.status).toBe("success");
+    expect((await before.record(two, b))?.status).toBe("success");
+    const after = await restart(before, kv, work);
+    expect(after.system.counts.live).toBe(0);
+    // Neither node was done again.
+    expect(ran).toEqual(["a", "b"]);
+  });
+
+  test("leaves what takes longer than promised to the next start", async () => {
+    const kv = new MemoryKv();
+    const { work, waiting, open } = gated();
+    const before = await Server.start(work, { kv });
+    const key = await before.thread();
+    const run = await before.admit(key, { input: { name: "a" } });
+    await before.scheduler.settle();
+    const drained = before.system.drain(8_000);
+    await before.scheduler.advance(8_000);
+    await before.do(drained);
+    expect(await before.record(key, run)).toMatchObject({ status: "pending", attempt: 1, parked: 1 });
+    // What it does from here on reaches nothing.
+    open("a");
+    await before.scheduler.settle();
+    waiting.clear();
+    const after = await restart(before, kv, work);
+    await after.scheduler.settle();
+    open("a");
+    expect(await after.do(after.system.settled(key, run.run_id))).toMatchObject({
+      status: "success",
+      attempt: 2,
+      parked: 1,
+    });
+  });
+
+  test("waits for the nodes of a subgraph beside one that is held back", async () => {
+    const kv = new MemoryKv();
+    const { wait, open, ran } = gated();
+    const inner = (name: string, more: boolean) =>
+      graph({
+        state: { log: list<string>() },
+        nodes: {
+          one: async () => {
+            await wait(`${name} one`);
+            return { log: [`${name} one`] };
+          },
+          two: async () => {
+            ran.push(`${name} two`);
+            return { log: [`${name} two`] };
+          },
+        },
+        edges: more ? { start: "one", one: "two" } : { start: "one" },
+      });
+    const outer = graph({
+      state: { log: list<string>() },
+      nodes: { left: inner("left", true), right: inner("right", false) },
+      edges: { start: ["left", "right"] },
+    });
+    const before = await Server.start(outer, { kv });
+    const key = await before.thread();
+    const run = await before.admit(key);
+    await before.scheduler.settle();
+    let isOver = false;
+    const drained = before.system.drain(8_000).then(() => (isOver = true));
+    open("left one");
+    await before.scheduler.settle();
+    await before.scheduler.advance(5_000);
+    expect(isOver).toBe(false);
+    open("right one");
+    await before.do(drained);
+    const after = await restart(before, kv, outer);
+    expect(await after.do(after.system.settled(key, run.run_id))).toMatchObject({
+      status: "success",
+      parked: 1,
+    });
+    expect(ran).toEqual(["left one", "right one", "left two"]);
+  });
+
+  test("waits for a node that is to be tried again, as it waits for one that runs", async () => {
+    const kv = new MemoryKv();
+    let tries = 0;
+    const work = graph({
+      state: { log: list<string>() },
+      nodes: {
+        work: {
+          retry: { attempts: 3, initial: 1_000, jitter: false },
+          run: async () => {
+            if (++tries === 1) throw new Error("not yet");
+            return { log: ["worked"] };
+          },
+        },
+      },
+      edges: { start: "work" },
+    });
+    const before = await Server.start(work, { kv });
+    const key = await before.thread();
+    const run = await before.admit(key);
+    await before.scheduler.settle();
+    expect(tries).toBe(1);
+    const drained = before.system.drain(8_000);
+    await before.scheduler.advance(2_500);
+    await before.do(drained);
+    expect((await before.record(key, run))?.status).toBe("success");
+  });
+});
