@@ -30,8 +30,11 @@ export async function openEngines(hosting: Hosting): Promise<{ engine: Engine; h
   const own = await openHost(hosting);
   const { registry, langGraphs } = hosting;
   const { engine, host } = severalEngines(
-    { engine: nativeEngine(registry), host: own },
-    langGraphEngine(langGraphs, (...failure) => tellFailure(hosting.deps, ...failure)),
+    { kind: "native", engine: nativeEngine(registry), host: own },
+    {
+      kind: "langgraph",
+      ...langGraphEngine(langGraphs, (...failure) => tellFailure(hosting.deps, ...failure)),
+    },
   );
   return { engine, host: { run: (call, io) => host.run(call, io), close: () => own.close() } };
 }

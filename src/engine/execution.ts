@@ -101,6 +101,7 @@ export class NativeExecution implements Execution {
     tries.set(task, next);
     return {
       graph: run.graph_id,
+      engine: "native",
       edition: this.#edition,
       node: name,
       task,

@@ -1,14 +1,18 @@
-import type { Engine } from "../ports/engine.ts";
+import type { Engine, EngineKind } from "../ports/engine.ts";
 import type { Host } from "../ports/host.ts";
 
 /** An engine, and what runs the bodies of its graphs. */
 export interface EngineParts {
+  readonly kind: EngineKind;
   readonly engine: Engine;
   readonly host: Pick<Host, "run">;
 }
 
-/** Several engines as one: each graph is its engine's that has it, an unknown one the first one's. */
-export function severalEngines(first: EngineParts, second: EngineParts): EngineParts {
+/** Two engines as one: each graph is its engine's that has it, an unknown one the first one's. */
+export function severalEngines(
+  first: EngineParts,
+  second: EngineParts,
+): Pick<EngineParts, "engine" | "host"> {
   const of = (graph: string): EngineParts =>
     !first.engine.has(graph) && second.engine.has(graph) ? second : first;
   return {
@@ -25,6 +29,7 @@ export function severalEngines(first: EngineParts, second: EngineParts): EngineP
       output: (graph) => of(graph).engine.output(graph),
       refuses: (run, ...rest) => of(run.graph_id).engine.refuses(run, ...rest),
     },
-    host: { run: (call, io) => of(call.graph).host.run(call, io) },
+    // The graph's name may have gone to the other engine since, or to neither.
+    host: { run: (call, io) => (call.engine === second.kind ? second : first).host.run(call, io) },
   };
 }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { plainError } from "../model/errors.ts";
+import { plainError, type PlainError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { TaskOutcome } from "../ports/engine.ts";
 import type { Intercept, NodeCalled } from "./hosting.ts";
@@ -75,6 +75,11 @@ export class Called {
   /** The body never runs. */
   drop(): void {
     this.#drop(new DOMException("The run was stopped", "AbortError"));
+  }
+
+  /** The host could not run the body: LangGraph waits for it, and is told why. */
+  fail({ error, message }: PlainError): void {
+    this.#drop(Object.assign(new Error(message), { name: error }));
   }
 
   /** What the body returned is LangGraph's affair: what the task comes to is told by that. */

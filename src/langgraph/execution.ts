@@ -120,6 +120,7 @@ export class HostedExecution implements Execution {
   }
 
   settle(task: string, outcome: TaskOutcome): Promise<Settled> {
+    if (outcome.kind === "failed") this.#called.get(task)?.fail(outcome.error);
     return new Promise((resolve) => {
       if (this.#ended === null) this.#settling.set(task, (settled) => resolve(asThrown(settled, outcome)));
       else resolve(settledAs(this.#chronicle, task, null));
@@ -255,17 +256,15 @@ export class HostedExecution implements Execution {
   }
 
   #answer(task: string, settled: Settled): void {
-    const resolve = this.#settling.get(task);
+    this.#settling.get(task)?.(settled);
     this.#settling.delete(task);
-    resolve?.(settled);
   }
 
   #handOver(): void {
     const waiting = this.#waiting;
     if (waiting === null || (this.#ended === null && this.#ready.length === 0)) return;
     this.#waiting = null;
-    const ready = this.#ready;
-    this.#ready = [];
+    const ready = this.#ready.splice(0);
     for (const { task } of ready) this.#atWork.add(task);
     const tasks = ready.map((called) => plannedOf(this.#chronicle, called));
     const plan: Plan = this.#ended === null ? { kind: "tasks", tasks } : this.#lastPlan(this.#ended);

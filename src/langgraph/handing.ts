@@ -13,6 +13,7 @@ export function callOf(called: Called, record: RunRecord, tenant: string): NodeC
   const { run_id: run, thread_id: thread, assistant_id: assistant, graph_id: graph } = record;
   return {
     graph,
+    engine: "langgraph",
     edition: 0,
     node,
     task,

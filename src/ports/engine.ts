@@ -75,9 +75,13 @@ export interface Settled {
   readonly error?: PlainError;
 }
 
+export type EngineKind = "native" | "langgraph";
+
 /** All that a node body needs, cloneable: it may run in another thread. */
 export interface NodeCall {
   readonly graph: string;
+  /** The kind of engine that opened the run: its host runs the node, whatever serves the graph's name by now. */
+  readonly engine: EngineKind;
   /** Which of the definitions that the graph has had in this process: a run keeps its own. */
   readonly edition: number;
   readonly node: string;
