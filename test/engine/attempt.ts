@@ -9,6 +9,7 @@ export const random = { bytes: (count: number) => new Uint8Array(count), float: 
 export const clock = { now: () => 0, mono: () => 0 };
 export const call: NodeCall = {
   graph: "g",
+  engine: "native",
   edition: 1,
   node: "a",
   task: "44444444-0000-5000-8000-000000000000",

@@ -1,6 +1,7 @@
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, test } from "vitest";
+import type { AppOptions } from "../../src/app.ts";
 import { graph, list } from "../../src/index.ts";
 import { latches } from "../e2e/support/gate.ts";
 import { serve } from "../e2e/support/server.ts";
@@ -11,6 +12,8 @@ const State = Annotation.Root({ log: Annotation<string[]>({ reducer, default: ()
 
 const kinds = ["LangGraph.js", "native"] as const;
 type Kind = (typeof kinds)[number];
+
+type NativeGraphs = NonNullable<AppOptions["graphs"]>;
 
 interface Graphs {
   readonly native: Record<string, unknown>;
@@ -57,13 +60,13 @@ function gated(kind: Kind) {
 }
 
 async function start({ native, langGraph }: Graphs) {
-  const app = await serve({ graphs: native as object, langGraphs: await served(langGraph) });
+  const app = await serve({ graphs: native as NativeGraphs, langGraphs: await served(langGraph) });
   const client = new Client({ apiUrl: app.url, callerOptions: { maxRetries: 0 } });
   return {
     app,
     client,
     replace: async (graphs: Graphs) =>
-      app.replaceGraphs(graphs.native as object, await served(graphs.langGraph)),
+      app.replaceGraphs(graphs.native as NativeGraphs, await served(graphs.langGraph)),
   };
 }
 
