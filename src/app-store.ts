@@ -2,6 +2,7 @@ import type { Config } from "./config.ts";
 import { loadEmbedder } from "./loading/embedder.ts";
 import { ServiceError } from "./model/errors.ts";
 import { isObject } from "./model/json.ts";
+import type { Budget } from "./ports/budget.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Items } from "./ports/items.ts";
 import type { Logger } from "./ports/logger.ts";
@@ -18,6 +19,7 @@ interface Deps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
+  readonly budget: Budget;
 }
 
 /** How the store of a server is set up; found out before anything is opened. */

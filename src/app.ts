@@ -19,6 +19,7 @@ import { loadGraphs } from "./loading/graphs.ts";
 import { silent } from "./log.ts";
 import { bundledComponents } from "./components.ts";
 import { builtPages } from "./pages.ts";
+import { Budget } from "./ports/budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
 import { uuid7 } from "./model/ids.ts";
 import { ServiceError } from "./model/errors.ts";
@@ -83,8 +84,11 @@ async function open(options: AppOptions): Promise<App> {
   );
   const setup = await setUpStore(options.store, config, { random, scheduler });
 
+  // Apart from that of requests that begin: what is long does not keep those waiting.
+  const budget = new Budget(clock, scheduler);
   const storage =
-    options.storage ?? (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger }));
+    options.storage ??
+    (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger, budget }));
   try {
     const { journal, catalog, outbox, crons: book } = storage;
     const { engine, host } = await openEngines({
@@ -98,7 +102,7 @@ async function open(options: AppOptions): Promise<App> {
     const hub = createHub({ journal, scheduler, logger, sync: options.sync ?? config?.sync ?? "os" });
     const limits = { ...defaultLimits, ...config?.runs, ...options.limits };
     const boot = bootId(random);
-    const { store, sweeper } = openStore(catalog.items, setup, { clock, scheduler, logger });
+    const { store, sweeper } = openStore(catalog.items, setup, { clock, scheduler, logger, budget });
     const system = createSystem({
       journal,
       engine,

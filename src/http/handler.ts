@@ -4,7 +4,7 @@ import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.t
 import { Call } from "./call.ts";
 import type { HttpDeps } from "./deps.ts";
 import { failureOf } from "../wire/errors.ts";
-import { Pace } from "./pace.ts";
+import { Budget } from "../ports/budget.ts";
 import { loggedReply } from "./request-log.ts";
 import { requestId } from "./request-id.ts";
 import { type Match, type Route, Router } from "./router.ts";
@@ -60,7 +60,7 @@ export function createHandler(deps: HttpDeps): Handlers["request"] {
   ];
   routes.push(...docsRoutes(deps, () => routes));
   const router = new Router(routes);
-  const pace = new Pace(clock, scheduler);
+  const pace = new Budget(clock, scheduler);
   const isLogged = logger.isOn?.(requestLog) ?? true;
   const serve = (request: HttpRequest, reply: Reply, found: Match | undefined, came: number): void => {
     // Who may come in, from which page and to which tenant, is decided before anything is read.

@@ -1,5 +1,6 @@
 import type { AbstractLevel } from "abstract-level";
 import { ServiceError } from "../model/errors.ts";
+import type { Budget, Share } from "../ports/budget.ts";
 import type { Entry, Kv, Op, Range } from "./kv.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
@@ -13,6 +14,7 @@ const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
 /** What every store of the Level family does alike. How one is opened is the affair of its own file. */
 export abstract class AbstractKv<D extends Db> implements Kv {
+  budget: Budget | undefined;
   protected db: D | undefined;
 
   abstract open(): Promise<void>;
@@ -37,13 +39,17 @@ export abstract class AbstractKv<D extends Db> implements Kv {
 
   async *entries(range: Range): AsyncGenerator<Entry> {
     let iterator;
+    const share = this.#share(range);
     try {
       iterator = this.#opened().iterator({ ...range });
       for (;;) {
         // A page may be short for reasons of its own (16 KiB fetched); only an empty one is the end.
         const page = await iterator.nextv(PAGE);
         if (page.length === 0) return;
-        yield* page;
+        for (const entry of page) {
+          yield entry;
+          if (share?.isSpent(entry[1].length) === true) await share.next();
+        }
       }
     } catch (cause) {
       throw readError(cause);
@@ -54,12 +60,14 @@ export abstract class AbstractKv<D extends Db> implements Kv {
 
   async *keys(range: Range): AsyncGenerator<readonly string[]> {
     let iterator;
+    const share = this.#share(range);
     try {
       iterator = this.#opened().keys({ ...range, ...FETCH });
       for (let size = FIRST; ; size = Math.min(2 * size, PAGE)) {
         const page = await iterator.nextv(size);
         if (page.length === 0) return;
         yield page;
+        if (share?.isSpent() === true) await share.next();
       }
     } catch (cause) {
       throw readError(cause);
@@ -72,6 +80,11 @@ export abstract class AbstractKv<D extends Db> implements Kv {
     const { db } = this;
     if (db === undefined) return;
     await db.close();
+  }
+
+  /** Keys begin with the tenant that they are of. */
+  #share({ gte }: Range): Share | undefined {
+    return this.budget?.share(gte.slice(0, gte.indexOf("/") + 1));
   }
 
   #opened(): D {

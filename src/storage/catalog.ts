@@ -14,9 +14,9 @@ import type {
   ThreadSelection,
   ThreadsFound,
 } from "../ports/catalog.ts";
+import type { Budget } from "../ports/budget.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Items } from "../ports/items.ts";
-import type { Scheduler } from "../ports/scheduler.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
@@ -46,13 +46,13 @@ const AHEAD = 25;
 export class KvCatalog implements Catalog {
   readonly #kv: Kv;
   readonly #committer: Committer;
-  readonly #scheduler: Scheduler;
+  readonly #budget: Budget;
   readonly items: Items;
 
-  constructor(kv: Kv, committer: Committer, scheduler: Scheduler, items: Items) {
+  constructor(kv: Kv, committer: Committer, budget: Budget, items: Items) {
     this.#kv = kv;
     this.#committer = committer;
-    this.#scheduler = scheduler;
+    this.#budget = budget;
     this.items = items;
   }
 
@@ -183,7 +183,7 @@ export class KvCatalog implements Catalog {
       return andThen(keep(record), (fits) => (fits ? record : undefined));
     };
     const walks = new Walks(this.#kv, tenant, read, wanted).to(wanted);
-    return race(walks, wanted, page, find, this.#scheduler);
+    return race(walks, wanted, page, find, this.#budget.share(tenant));
   }
 
   /** Not by way of the records that are remembered: a search would drive out those that are in use. */

@@ -4,6 +4,7 @@ import { endOf, type EventChunk } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { Budget } from "../ports/budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type {
   Append,
@@ -16,7 +17,6 @@ import type {
   RunsFilter,
   RunsQuery,
 } from "../ports/journal.ts";
-import type { Scheduler } from "../ports/scheduler.ts";
 import type { Committer } from "./committer.ts";
 import { copyThread } from "./copying.ts";
 import { Draft } from "./draft.ts";
@@ -45,7 +45,7 @@ export class KvJournal implements Journal {
   readonly #heads: Heads;
   readonly #sweeper: Sweeper;
   readonly #outbox: KvOutbox;
-  readonly #scheduler: Scheduler;
+  readonly #budget: Budget;
   readonly #members = new Members();
 
   constructor(
@@ -54,14 +54,14 @@ export class KvJournal implements Journal {
     heads: Heads,
     sweeper: Sweeper,
     outbox: KvOutbox,
-    scheduler: Scheduler,
+    budget: Budget,
   ) {
     this.#kv = kv;
     this.#committer = committer;
     this.#heads = heads;
     this.#sweeper = sweeper;
     this.#outbox = outbox;
-    this.#scheduler = scheduler;
+    this.#budget = budget;
   }
 
   // --- threads ---
@@ -128,7 +128,7 @@ export class KvJournal implements Journal {
       throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} has been deleted`, { cause });
     };
     try {
-      const values = readValues(source, checkpoint, channels, this.#scheduler);
+      const values = readValues(source, checkpoint, channels, this.#budget);
       return values instanceof Promise ? values.catch(missing) : values;
     } catch (cause) {
       return missing(cause);

@@ -1,3 +1,5 @@
+import type { Budget } from "../ports/budget.ts";
+
 /** One change of the store: a put, or with null a delete. */
 export interface Op {
   readonly key: string;
@@ -22,6 +24,8 @@ export interface Range {
  * `storage.unavailable` for the rest.
  */
 export interface Kv {
+  /** What its scans go on by; without one they keep the event loop to themselves. */
+  budget?: Budget | undefined;
   /** Opens it, also again after a close: everything stored before MUST be there. */
   open(): Promise<void>;
   /** The value, in the same turn. MUST throw while the store is closed. */

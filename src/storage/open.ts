@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { ServiceError, withCauses } from "../model/errors.ts";
+import { Budget } from "../ports/budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { CronBook } from "../ports/crons.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -28,7 +29,10 @@ export type StorageOptions =
   | { readonly kind: "memory" }
   | { readonly kind: "kv"; readonly kv: Kv };
 
-export type StorageDeps = CommitterDeps;
+export interface StorageDeps extends CommitterDeps {
+  /** What long reads go on by; where the caller's own work does too, one for both. */
+  readonly budget?: Budget;
+}
 
 export interface Storage {
   readonly journal: Journal;
@@ -89,6 +93,8 @@ async function openDirectory(directory: string, deps: StorageDeps): Promise<Stor
 }
 
 async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps): Promise<Storage> {
+  const { budget = new Budget(deps.clock, deps.scheduler) } = deps;
+  kv.budget = budget;
   await kv.open();
   try {
     await checkFormat(kv, where, marked);
@@ -108,8 +114,8 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
     await resume();
     const outbox = new KvOutbox(kv, committer);
     return {
-      journal: new KvJournal(kv, committer, heads, sweeper, outbox, deps.scheduler),
-      catalog: new KvCatalog(kv, committer, deps.scheduler, new KvItems(kv, committer, heads)),
+      journal: new KvJournal(kv, committer, heads, sweeper, outbox, budget),
+      catalog: new KvCatalog(kv, committer, budget, new KvItems(kv, committer, heads)),
       outbox,
       crons: new KvCrons(kv, committer),
       stats: () => committer.stats,

@@ -2,8 +2,8 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { endOf, type EventChunk } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
+import type { Budget, Share } from "../ports/budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { Scheduler } from "../ports/scheduler.ts";
 import { readList, readWhole, type ValueSource } from "./channels.ts";
 import { unseal } from "./envelope.ts";
 import { factsOf } from "./facts.ts";
@@ -11,52 +11,68 @@ import { eventsPrefix, within } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./ordinal.ts";
 import type { Kv } from "./kv.ts";
 
-/** Segments read in one turn: about half a millisecond. */
+/** Segments, and bytes of them, read in one turn: some milliseconds at most. */
 const SEGMENTS = 256;
+const BYTES = 256 * 1024;
 
 /** The state at a checkpoint: in the same turn while it is small, else in pieces that let others pass. */
 export function readValues(
   source: ValueSource,
   checkpoint: Checkpoint,
   channels: readonly string[] | undefined,
-  scheduler: Scheduler,
+  budget: Budget,
 ): Eventually<JsonObject> {
-  const values: Record<string, unknown> = {};
-  const reading = fill(values, source, checkpoint, channels);
-  return advance(reading) ? values : rest(reading, scheduler).then(() => values);
+  const reading = new Reading(source, checkpoint, channels);
+  return reading.advance() ? reading.values : reading.rest(budget.share(source.key.tenant));
 }
 
-function* fill(
-  values: Record<string, unknown>,
-  source: ValueSource,
-  checkpoint: Checkpoint,
-  channels: readonly string[] | undefined,
-): Generator<void> {
-  for (const channel of channels ?? Object.keys(checkpoint.channels)) {
-    if (!Object.hasOwn(checkpoint.channels, channel)) continue;
-    const ref = checkpoint.channels[channel];
-    if (ref === undefined) continue;
-    if (ref.kind === "small") values[channel] = ref.value;
-    else if (ref.kind === "whole") {
-      values[channel] = readWhole(source, channel, ref.at);
-      yield;
-    } else {
-      const items: unknown[] = [];
-      yield* readList(source, channel, ref.spans, items);
-      values[channel] = items;
+class Reading {
+  readonly values: Record<string, unknown> = {};
+  readonly #source: ValueSource;
+  readonly #segments: Generator<void>;
+  /** Read since the turn began. */
+  #bytes = 0;
+
+  constructor(source: ValueSource, checkpoint: Checkpoint, channels: readonly string[] | undefined) {
+    const get = (key: string): Buffer | undefined => {
+      const bytes = source.get(key);
+      this.#bytes += bytes?.length ?? 0;
+      return bytes;
+    };
+    this.#source = { ...source, get };
+    this.#segments = this.#fill(checkpoint, channels ?? Object.keys(checkpoint.channels));
+  }
+
+  *#fill(checkpoint: Checkpoint, channels: readonly string[]): Generator<void> {
+    const { values } = this;
+    for (const channel of channels) {
+      if (!Object.hasOwn(checkpoint.channels, channel)) continue;
+      const ref = checkpoint.channels[channel];
+      if (ref === undefined) continue;
+      if (ref.kind === "small") values[channel] = ref.value;
+      else if (ref.kind === "whole") {
+        values[channel] = readWhole(this.#source, channel, ref.at);
+        yield;
+      } else {
+        const items: unknown[] = [];
+        yield* readList(this.#source, channel, ref.spans, items);
+        values[channel] = items;
+      }
     }
   }
-}
 
-/** Goes on for one turn; true at the end. */
-function advance(reading: Generator<void>): boolean {
-  for (let i = 0; i < SEGMENTS; i++) if (reading.next().done) return true;
-  return false;
-}
+  /** Goes on for one turn; true at the end. */
+  advance(): boolean {
+    this.#bytes = 0;
+    for (let i = 0; i < SEGMENTS && this.#bytes <= BYTES; i++) if (this.#segments.next().done) return true;
+    return false;
+  }
 
-async function rest(reading: Generator<void>, scheduler: Scheduler): Promise<void> {
-  do await new Promise<void>((resolve) => scheduler.soon(resolve));
-  while (!advance(reading));
+  async rest(share: Share): Promise<JsonObject> {
+    do await share.next();
+    while (!this.advance());
+    return this.values;
+  }
 }
 
 /** The stored chunks of one run. */

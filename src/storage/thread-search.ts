@@ -1,6 +1,6 @@
 import { placeIn } from "../model/thread-search.ts";
 import type { ThreadRecord } from "../model/thread.ts";
-import type { Scheduler } from "../ports/scheduler.ts";
+import type { Share } from "../ports/budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Walk, Wanted } from "./thread-walks.ts";
 
@@ -43,13 +43,13 @@ export async function race(
   wanted: Wanted,
   page: Page,
   find: Find,
-  scheduler: Scheduler,
+  share: Share,
 ): Promise<Found> {
   const counts = page.limit === 0 && page.ahead === Number.POSITIVE_INFINITY;
   // Where all have to be seen, a way whose keys are enough has no better beside it.
   const sure = counts ? walks.filter((walk) => walk.sure) : [];
   const searches = (sure.length > 0 ? sure : walks).map((walk) =>
-    walk.ordered || counts ? seek(walk, page, find) : collect(walk, wanted, page, find),
+    walk.ordered || counts ? seek(walk, page, find, share) : collect(walk, wanted, page, find, share),
   );
   try {
     for (;;) {
@@ -57,7 +57,7 @@ export async function race(
         const step = await search.next();
         if (step.done) return step.value;
       }
-      await new Promise<void>((resolve) => scheduler.soon(resolve));
+      await share.next();
     }
   } finally {
     for (const search of searches) await search.return({ threads: [], total: 0, isAll: false });
@@ -67,7 +67,7 @@ export async function race(
 type Search = AsyncGenerator<void, Found>;
 
 /** Along a way in the order asked for, up to the end of the page and a little further. */
-async function* seek(walk: Walk, { offset, limit, ahead }: Page, find: Find): Search {
+async function* seek(walk: Walk, { offset, limit, ahead }: Page, find: Find, share: Share): Search {
   const threads: ThreadRecord[] = [];
   let total = 0;
   let spent = 0;
@@ -92,7 +92,7 @@ async function* seek(walk: Walk, { offset, limit, ahead }: Page, find: Find): Se
           if (isShown) threads.push(record);
         }
       }
-      if ((spent += cost) < turn) continue;
+      if ((spent += cost) < turn && !share.isSpent()) continue;
       spent = 0;
       turn = Math.min(TURN, 2 * turn);
       yield;
@@ -117,6 +117,7 @@ async function* collect(
   { sort_by, reverse }: Wanted,
   { offset, limit }: Page,
   find: Find,
+  share: Share,
 ): Search {
   const most = offset + limit;
   const sign = reverse ? -1 : 1;
@@ -136,7 +137,7 @@ async function* collect(
         total++;
         places.push({ id: thread, by: placeIn(sort_by, record) });
       }
-      if ((spent += RECORD) < turn) continue;
+      if ((spent += RECORD) < turn && !share.isSpent()) continue;
       spent = 0;
       turn = Math.min(TURN, 2 * turn);
       if (places.length > most && (walk.bounded === true || places.length > 2 * most + TURN)) {
@@ -157,6 +158,7 @@ async function* collect(
   }
   const threads: ThreadRecord[] = [];
   for (const { id } of places.toSorted(order).slice(offset, most)) {
+    if (share.isSpent()) yield;
     const found = await find(id);
     // It may have been deleted since.
     if (found !== undefined) threads.push(found);

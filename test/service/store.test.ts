@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { FoundItem, StoreOp } from "../../src/model/item.ts";
 import type { JsonObject } from "../../src/model/json.ts";
+import { Budget } from "../../src/ports/budget.ts";
 import type { Store, StoreCaller } from "../../src/ports/store.ts";
 import { createStore, PLAIN_POLICY, type StorePolicy } from "../../src/service/store/store.ts";
 import { ItemSweeper } from "../../src/service/store/sweeper.ts";
@@ -27,6 +28,7 @@ const open = (policy: Partial<StorePolicy> = {}) => {
     scheduler: timers,
     logger,
     policy: { ...PLAIN_POLICY, ...policy },
+    budget: new Budget(clock, deps.scheduler),
   });
 };
 

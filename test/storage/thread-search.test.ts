@@ -1,3 +1,4 @@
+import { Budget } from "../../src/ports/budget.ts";
 import { expect, test } from "vitest";
 import { fitsThread, type ThreadFilter, threadOrders } from "../../src/model/thread-search.ts";
 import { newThread, type ThreadRecord } from "../../src/model/thread.ts";
@@ -68,7 +69,13 @@ test("every way to the threads that are meant finds the same page of them", asyn
           const pages: (readonly string[])[] = [];
           const totals: number[] = [];
           for (const walk of new Walks(kv, "_", read, wanted).to(wanted)) {
-            const found = await race([walk], wanted, page, find, deps.scheduler);
+            const found = await race(
+              [walk],
+              wanted,
+              page,
+              find,
+              new Budget(deps.clock, deps.scheduler).share(),
+            );
             pages.push(found.threads.map(({ thread_id }) => thread_id));
             if (found.isAll) totals.push(found.total);
           }
@@ -110,7 +117,7 @@ async function costOf(threads: number, search: Partial<Wanted>) {
     wanted,
     { offset: 0, limit: 10, ahead: 1_000 },
     find,
-    deps.scheduler,
+    new Budget(deps.clock, deps.scheduler).share(),
   );
   expect(found.length).toBe(10);
   return read;
@@ -164,7 +171,7 @@ test("what many have, and none has both: that is told without reading them", asy
     };
     const wanted: Wanted = { filter, sort_by: "created_at", reverse: true, isPartial: false };
     const walks = new Walks(kv, "_", (thread) => records.get(thread), wanted).to(wanted);
-    const found = await race(walks, wanted, page, find, deps.scheduler);
+    const found = await race(walks, wanted, page, find, new Budget(deps.clock, deps.scheduler).share());
     expect(found).toMatchObject({ threads: [], total: 0, isAll: true });
     expect(read).toBeLessThan(500);
   }

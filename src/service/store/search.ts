@@ -1,4 +1,5 @@
 import type { ItemPlace, SearchOp } from "../../model/item.ts";
+import type { Share } from "../../ports/budget.ts";
 import type { ItemHead, ItemRecord, Items } from "../../ports/items.ts";
 import { refuse } from "./checks.ts";
 import { cosine } from "./embedding.ts";
@@ -17,6 +18,8 @@ export interface Search {
   readonly vector: Float32Array | undefined;
   /** Names the operation in an error. */
   readonly at: string;
+  /** What it goes on by. */
+  readonly share: Share;
 }
 
 export interface Found {
@@ -35,7 +38,7 @@ interface Candidate {
  * query every vector under the prefix is read and compared.
  */
 export async function searchItems(items: Items, search: Search): Promise<readonly Found[]> {
-  const { tenant, op, now, test, at } = search;
+  const { tenant, op, now, test, at, share } = search;
   const candidates = await candidatesOf(items, search);
   const { limit = 10, offset = 0 } = op;
   const page: Found[] = [];
@@ -44,6 +47,7 @@ export async function searchItems(items: Items, search: Search): Promise<readonl
   let skip = test === undefined ? 0 : offset;
   for (let i = test === undefined ? offset : 0; i < candidates.length && page.length < limit; i++) {
     const { head, score } = candidates[i] as Candidate;
+    if (share.isSpent(head.bytes)) await share.next();
     const record = await items.find(tenant, head);
     // It may have been deleted since.
     if (record === undefined || !isAlive(record, now) || test?.(record.value) === false) continue;

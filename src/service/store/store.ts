@@ -1,4 +1,5 @@
 import type { Item, PutOp, SearchOp, StoreOp, StoreResult } from "../../model/item.ts";
+import { Budget } from "../../ports/budget.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ItemChange, ItemRecord, Items } from "../../ports/items.ts";
 import type { Logger } from "../../ports/logger.ts";
@@ -41,6 +42,8 @@ export interface StoreDeps {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   readonly policy: StorePolicy;
+  /** What searches go on by. */
+  readonly budget?: Budget;
 }
 
 /** Texts that one item may be found by. */
@@ -60,7 +63,8 @@ interface Put {
   readonly texts: readonly string[];
 }
 
-export function createStore({ items, clock, scheduler, logger, policy }: StoreDeps): Store {
+export function createStore(deps: StoreDeps): Store {
+  const { items, clock, scheduler, logger, policy, budget = new Budget(clock, scheduler) } = deps;
   const { index } = policy;
 
   async function vectorsOf(texts: readonly string[]): Promise<readonly Float32Array[]> {
@@ -89,7 +93,15 @@ export function createStore({ items, clock, scheduler, logger, policy }: StoreDe
 
   async function search(tenant: string, op: SearchOp, test: Test | undefined, at: string) {
     const vector = op.query === undefined || op.query === "" ? undefined : (await vectorsOf([op.query]))[0];
-    const found = await searchItems(items, { tenant, op, now: clock.now(), test, vector, at });
+    const found = await searchItems(items, {
+      tenant,
+      op,
+      now: clock.now(),
+      test,
+      vector,
+      at,
+      share: budget.share(tenant),
+    });
     await refresh(
       tenant,
       found.map(({ record }) => record),

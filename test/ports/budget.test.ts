@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { Pace } from "../../src/http/pace.ts";
+import { Budget } from "../../src/ports/budget.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import { protocol, THREAD } from "./support.ts";
+import { protocol, THREAD } from "../http/support.ts";
 
 /** A loop whose turns are told apart, and whose time passes only by work. */
 function aLoop() {
   let now = 0;
   let tasks: (() => void)[] = [];
   const begun: number[] = [];
-  const pace = new Pace(
+  const budget = new Budget(
     { now: () => now, mono: () => now },
     { soon: (task) => void tasks.push(task), after: () => () => undefined },
   );
@@ -18,7 +18,7 @@ function aLoop() {
     come(many: number, ms: number): void {
       for (let i = 0; i < many; i++) {
         const name = count++;
-        pace.take(() => {
+        budget.take(() => {
           begun.push(name);
           now += ms;
         });
@@ -26,7 +26,7 @@ function aLoop() {
     },
     /** One that fails at once. */
     fail(): void {
-      pace.take(() => {
+      budget.take(() => {
         throw new Error("it fails");
       });
     },
@@ -99,6 +99,82 @@ test("one that fails as it begins keeps nobody from beginning", () => {
   expect(isIdle()).toBe(true);
   come(40, 0.1);
   expect(begun).toEqual(upTo(40));
+});
+
+/** A piece of long work: items of `ms` milliseconds and so many bytes each, told by its name as they are done. */
+function worker(budget: Budget, pass: (ms: number) => void, lane: string, ms: number, bytes = 0) {
+  const work = { done: 0, isOver: false };
+  const run = async (items: number) => {
+    const share = budget.share(lane);
+    for (let i = 0; i < items; i++) {
+      pass(ms);
+      work.done++;
+      if (share.isSpent(bytes)) await share.next();
+    }
+    work.isOver = true;
+  };
+  return { work, run };
+}
+
+function aWorkLoop() {
+  let now = 0;
+  let tasks: (() => void)[] = [];
+  const clock = { now: () => now, mono: () => now };
+  const scheduler = { soon: (task: () => void) => void tasks.push(task), after: () => () => undefined };
+  const budget = new Budget(clock, scheduler);
+  return {
+    budget,
+    pass: (ms: number) => void (now += ms),
+    now: () => now,
+    /** One turn, with the promise callbacks of each task; how long its work took. */
+    async turn(): Promise<number> {
+      const [due, began] = [tasks, now];
+      tasks = [];
+      for (const task of due) {
+        task();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return now - began;
+    },
+  };
+}
+
+test("ten searches at once take no more of a turn than one, and all of them go on", async () => {
+  const loop = aWorkLoop();
+  const workers = Array.from({ length: 10 }, () => worker(loop.budget, loop.pass, "a", 1));
+  const ended = Promise.all(workers.map(({ run }) => run(100)));
+  const turns: number[] = [];
+  while (workers.some(({ work }) => !work.isOver)) turns.push(await loop.turn());
+  await ended;
+  expect(Math.max(...turns)).toBeLessThanOrEqual(20);
+  expect(turns.reduce((sum, ms) => sum + ms)).toBeGreaterThan(900);
+});
+
+test("one lane's many wait for each other, another lane's one does not wait for them all", async () => {
+  const loop = aWorkLoop();
+  const many = Array.from({ length: 100 }, () => worker(loop.budget, loop.pass, "a", 2));
+  for (const { run } of many) void run(1_000);
+  const other = worker(loop.budget, loop.pass, "b", 2);
+  void other.run(10);
+  const began = loop.now();
+  while (!other.work.isOver) await loop.turn();
+  // Ten items of its own, two of each turn, beside others of 15 ms.
+  expect(loop.now() - began).toBeLessThan(250);
+  expect(many.every(({ work }) => work.done < 20)).toBe(true);
+});
+
+test("by bytes alone, as where time stands still, work lets others go on too", async () => {
+  const loop = aWorkLoop();
+  const { work, run } = worker(loop.budget, loop.pass, "a", 0, 100 * 1024);
+  const ended = run(30);
+  expect(work.done).toBe(3);
+  for (let turns = 0; !work.isOver; turns++) {
+    const before = work.done;
+    await loop.turn();
+    expect(work.done - before).toBeLessThanOrEqual(3);
+    expect(turns).toBeLessThan(50);
+  }
+  await ended;
 });
 
 test("when so much has begun that others wait, /ok does not", async () => {
