@@ -76,9 +76,17 @@ export class ServerProcess implements Server {
     this.pid = child.pid ?? 0;
   }
 
-  /** `profile`: a directory for a CPU profile of its whole life, written when it stops. */
-  static async start(script: string, args: readonly string[], profile?: string): Promise<ServerProcess> {
+  /** `profile`: a directory for a CPU profile of its whole life, written when it stops. `node`: the program that runs it; default: this one. */
+  static async start(
+    script: string,
+    args: readonly string[],
+    {
+      profile,
+      node = process.execPath,
+    }: { readonly profile?: string | undefined; readonly node?: string } = {},
+  ): Promise<ServerProcess> {
     const child = fork(script, args, {
+      execPath: node,
       stdio: ["ignore", "inherit", "inherit", "ipc"],
       execArgv: [
         "--expose-gc",

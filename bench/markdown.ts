@@ -52,6 +52,22 @@ function besidePeer(peer: PeerReport | undefined): string {
     .join("; ");
 }
 
+/** What of a row is told of another Node. */
+const TOLD_OF_NODE: ReadonlySet<Figure> = new Set(["per_s", "p50_ms", "first_p50_ms", "cpu_us"]);
+
+/** Heddle's figures on another Node, and how many times those on this one they are. */
+function onOtherNode(row: PeerReport | undefined): string {
+  if (row === undefined) return "";
+  if (row.failure !== undefined) return "no figures";
+  return row.figures
+    .filter(({ figure }) => TOLD_OF_NODE.has(figure))
+    .map(({ figure, peer, ratio }) => {
+      const { title, digits } = figures[figure];
+      return `${number(peer.median, digits)} ${title} (${quotient(1 / ratio.median)} x)`;
+    })
+    .join("; ");
+}
+
 /** Heddle's figures divided by those of the controls, and what was asked where the targets were set. */
 function besideControls({ ratios }: RowReport): string {
   return Object.entries(ratios)
@@ -84,6 +100,7 @@ const table = (head: readonly string[], lines: readonly (readonly string[])[]) =
 export function markdown(report: Report): string {
   const { machine, fdatasync_ms: sync } = report;
   const others = Object.keys(figures).filter((f) => !(COLUMNS as readonly string[]).includes(f)) as Figure[];
+  const onOther = new Map(report.on_other_node.map((row) => [row.name, row]));
   const peers = new Map(report.peer.map((row) => [row.name, row]));
   const parts = [
     `${machine.cores} cores of ${machine.processor}, ${machine.memory}, Linux ${machine.kernel}, ${machine.filesystem}, ` +
@@ -96,6 +113,7 @@ export function markdown(report: Report): string {
         ...COLUMNS.map((f) => figures[f].title),
         "against the control",
         "against the peer",
+        ...(report.other_node === undefined ? [] : [`on Node ${report.other_node}`]),
         "target",
         "met",
         "met as ratios",
@@ -105,6 +123,7 @@ export function markdown(report: Report): string {
         ...COLUMNS.map((f) => cell(row.figures[f], figures[f].digits)),
         row.failure === undefined ? besideControls(row) : `no figures: ${row.failure.split("\n", 1)[0]}`,
         besidePeer(peers.get(row.name)),
+        ...(report.other_node === undefined ? [] : [onOtherNode(onOther.get(row.name))]),
         row.target ?? "",
         row.missed === undefined ? "" : verdict(row.missed),
         metAsRatios(row, peers.get(row.name)),

@@ -30,6 +30,10 @@ export interface Report {
   readonly rows: readonly RowReport[];
   /** The rows that the official JavaScript server took too. */
   readonly peer: readonly PeerReport[];
+  /** The version of another Node that Heddle was measured on too, in the same rounds. */
+  readonly other_node?: string;
+  /** Heddle's rows there, in the peer's place. */
+  readonly on_other_node: readonly PeerReport[];
 }
 
 export interface PeerReport {

@@ -1,9 +1,10 @@
 /**
- * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR --peer --quiet MINUTES]`: every row and the
+ * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR --peer --node PATH --quiet MINUTES]`: every row and the
  * control rows that it is set against, round by round; a table on the screen, `FILE.json` and `FILE.md` beside it. With `--peer` the
  * official JavaScript server takes the rows that it can in the same rounds, and the rows of other engines are measured too. With
- * `--quiet` each measurement waits for a quiet machine, and is made again when that did not last, for so many minutes in all.
+ * `--node` Heddle runs on another Node, too, in the same rounds. With `--quiet` each measurement waits for a quiet machine, and is made again when that did not last, for so many minutes in all.
  */
+import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build, ROOT } from "./build.ts";
@@ -80,7 +81,7 @@ function newBench(
     control: (name, ...args) => ServerProcess.start(script(name), args),
     heddle: (options = {}) => {
       const { data = newData() } = options;
-      return ServerProcess.start(script("heddle"), [JSON.stringify({ ...options, data })], profile);
+      return ServerProcess.start(script("heddle"), [JSON.stringify({ ...options, data })], { profile });
     },
   };
 }
@@ -103,6 +104,26 @@ function peerBench(bench: Bench, share: number): Bench {
   };
 }
 
+/** The same work for Heddle on another Node. */
+function otherNodeBench(bench: Bench, node: string): Bench {
+  const script = join(bench.built, "bench", "servers", "heddle.js");
+  return {
+    ...bench,
+    heddle: (options = {}) => {
+      const { data = bench.newData() } = options;
+      return ServerProcess.start(script, [JSON.stringify({ ...options, data })], { node });
+    },
+    start: (data = bench.newData()) => startHeddle(bench.built, data, node),
+  };
+}
+
+/** What a Node says of itself. */
+function versionOf(node: string): string {
+  const { status, stdout } = spawnSync(node, ["--version"], { encoding: "utf8" });
+  if (status !== 0) refuse(`--node "${node}" is no Node that runs here`);
+  return stdout.trim();
+}
+
 const values = readOptions({
   row: { type: "string", multiple: true },
   rounds: { type: "string", default: "3" },
@@ -110,6 +131,7 @@ const values = readOptions({
   out: { type: "string" },
   profile: { type: "string" },
   peer: { type: "boolean", default: false },
+  node: { type: "string" },
   quiet: { type: "string", default: "0" },
 });
 const names =
@@ -122,6 +144,8 @@ const rounds = numberOf("rounds", values.rounds, { least: 1 });
 const scale = numberOf("scale", values.scale, { least: 0.001, fractions: true });
 const patience = numberOf("quiet", values.quiet, { least: 0, fractions: true }) * 60_000;
 const out = values.out === undefined ? undefined : pathOf("out", values.out);
+const otherNode =
+  values.node === undefined ? undefined : { path: values.node, version: versionOf(values.node) };
 
 const built = build();
 const base = join(ROOT, "dist", "bench-data");
@@ -136,11 +160,17 @@ const failures = new Map<string, string>();
 const isMadeOnce = (row: Row) =>
   row.rounds !== undefined || (row.goals === undefined && !controls.includes(row));
 
+/** Rows of Heddle itself: what controls and other engines do on another Node is not asked. */
+const isOnOtherNode = (row: Row) =>
+  otherNode !== undefined && !controls.includes(row) && row.foreign !== true;
+
 /** Tries of one round to have it in a quiet time. */
 const TRIES = 4;
 const quiet = new Quiet(patience);
 /** What stands in for the row's name where the peer is meant. */
 const ofPeer = (name: string) => `${name}, peer`;
+/** The same for another Node. */
+const onOtherNode = (name: string) => `${name}, ${otherNode?.version ?? ""}`;
 
 /** One round of a row; once it has failed there are no more. `once`: it is not made again. */
 async function measureRow(name: string, once: boolean, round: () => Promise<Figures>): Promise<void> {
@@ -176,6 +206,19 @@ function tell(rounds: number): Report {
     rounds,
     scale,
     rows: chosen.map((row) => reportRow(row, (name) => measured.get(name) ?? [], failures.get(row.name))),
+    ...(otherNode === undefined ? {} : { other_node: otherNode.version }),
+    on_other_node: chosen.flatMap((row) =>
+      isOnOtherNode(row)
+        ? [
+            reportPeer(
+              row,
+              measured.get(row.name) ?? [],
+              measured.get(onOtherNode(row.name)) ?? [],
+              failures.get(onOtherNode(row.name)),
+            ),
+          ]
+        : [],
+    ),
     peer: chosen.flatMap((row) =>
       values.peer && row.peer !== undefined
         ? [
@@ -203,6 +246,9 @@ try {
     for (const row of chosen) {
       if (round > (row.rounds ?? rounds)) continue;
       await measureRow(row.name, isMadeOnce(row), () => row.run(bench));
+      if (otherNode !== undefined && isOnOtherNode(row)) {
+        await measureRow(onOtherNode(row.name), true, () => row.run(otherNodeBench(bench, otherNode.path)));
+      }
       const { share = 0, rounds: most = rounds } = row.peer ?? {};
       if (!values.peer || share === 0 || round > most) continue;
       await measureRow(ofPeer(row.name), true, () => row.run(peerBench(bench, share)));

@@ -7,12 +7,12 @@ import { firstAnswer, freePort } from "./ports.ts";
  * Milliseconds from the start of Heddle's command line to its first `/ok`.
  * @throws Error what it said, when it ended instead
  */
-export async function startHeddle(built: string, data: string): Promise<number> {
+export async function startHeddle(built: string, data: string, node = process.execPath): Promise<number> {
   const port = await freePort();
   const config = join(built, "cold.json");
   const options = ["--config", config, "--data", data, "--port", String(port)];
   const began = performance.now();
-  const child = spawn(process.execPath, [join(built, SERVED, "cli.js"), "start", ...options], {
+  const child = spawn(node, [join(built, SERVED, "cli.js"), "start", ...options], {
     stdio: ["ignore", "ignore", "pipe"],
   });
   let said = "";
