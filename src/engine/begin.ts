@@ -75,6 +75,9 @@ export function beginInner(frame: Frame, input: JsonObject): Step {
     frame.adopt({ values: frame.values, changes: whole(frame.values) });
     return fork(frame, place.from.slice(1));
   }
+  // Before the answers are taken: the questions wait on.
+  const error = frame.changed && head.next[0]?.name !== START ? misfit(frame, "step") : null;
+  if (error !== null) return frame.failed(error);
   const { stored, rerun } = placeAnswers(frame, place.answers);
   for (const writes of stored) frame.left.set(writes.task, writes);
   const again = place.again ? idsOf(head.next) : [...rerun, ...withInward(frame)];

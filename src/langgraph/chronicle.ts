@@ -108,6 +108,16 @@ export class Chronicle {
     void raw.values;
   }
 
+  /** @throws Error where the graph has changed, and cannot go on */
+  checkNodes(path: readonly string[], mode: string, told: unknown): void {
+    if (mode !== "checkpoints") return;
+    const loop = this.loop(path.join("|"));
+    const payload = told as CheckpointPayload;
+    // LangGraph has envelopes of the same mode, without tasks.
+    if (payload.config === undefined) return;
+    loop.checkNodes(payload, this.#raws.get(keyOf(loop, payload)));
+  }
+
   putWrites(raw: RawWrites): void {
     this.left.take(raw, this.tasks.get(raw.task)?.name);
   }
@@ -146,7 +156,7 @@ export class Chronicle {
   }
 
   #checkpoint(loop: Loop, payload: CheckpointPayload): void {
-    const key = `${loop.ns} ${payload.config?.configurable?.checkpoint_id ?? ""}`;
+    const key = keyOf(loop, payload);
     const [emission, made] = loop.checkpoint(payload, this.#raws.get(key));
     this.#raws.delete(key);
     this.#made(loop, made, emission);
@@ -280,3 +290,6 @@ export class Chronicle {
     return all;
   }
 }
+
+const keyOf = ({ ns }: Loop, { config }: CheckpointPayload) =>
+  `${ns} ${config?.configurable?.checkpoint_id ?? ""}`;

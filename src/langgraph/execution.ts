@@ -15,12 +15,11 @@ import type {
 } from "../ports/engine.ts";
 import type { Stage } from "../ports/stage.ts";
 import type { NodeIo } from "../ports/host.ts";
-import { runMetadata } from "../graph/run-metadata.ts";
 import type { Called } from "./called.ts";
 import { Chronicle } from "./chronicle.ts";
 import { Ear, type Heard } from "./ear.ts";
 import { asThrown, callOf, plannedOf, settledAs, stepOf } from "./handing.ts";
-import { answerRefusal, pendingIds, wantsMessages } from "./input.ts";
+import { answerRefusal, marksOf, pendingIds, wantsMessages } from "./input.ts";
 import { Leading } from "./leading.ts";
 import type { LoadedLangGraph } from "./loaded.ts";
 import type { Loop } from "./loop.ts";
@@ -75,7 +74,7 @@ export class HostedExecution implements Execution {
     this.ear = new Ear(stage, position, (heard) => this.#takeIn(heard));
     this.#chronicle = new Chronicle({
       position,
-      marks: { run: run.run_id, metadata: runMetadata(run), graph: hosted.hash },
+      marks: marksOf(run, hosted.hash),
       input: isObject(run.kwargs.input) ? run.kwargs.input : null,
       tokens: new Tokens(hosted.library, (fact) => this.#emit(fact), wantsMessages(run)),
       now: () => source.now(),
@@ -169,6 +168,9 @@ export class HostedExecution implements Execution {
       inOneTurn(() => {
         // A checkpoint may be told of before it is put, in the same turn.
         for (const one of heard) if (one.kind === "put") this.#chronicle.put(one.raw);
+        // Before anything is taken: a run that cannot go on leaves what waits as it was.
+        for (const one of heard)
+          if (one.kind === "chunk") this.#chronicle.checkNodes(one.ns, one.mode, one.payload);
         for (const one of heard) this.#take(one);
         this.#chronicle.close(this.#ended !== null);
       });
@@ -194,8 +196,7 @@ export class HostedExecution implements Execution {
       case "called":
         return this.#takeCall(heard.called);
       case "ended":
-        this.#ended ??= heard;
-        return;
+        return void (this.#ended ??= heard);
       case "put":
     }
   }

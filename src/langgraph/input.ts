@@ -7,6 +7,7 @@ import { startOf } from "../model/start.ts";
 import type { Position } from "../ports/engine.ts";
 import { leadOf } from "./leading.ts";
 import type { Library } from "./library.ts";
+import type { Marks } from "./loop.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- of a graph whose state nobody here knows
 type StreamOptions = NonNullable<Parameters<Pregel<any, any>["stream"]>[1]>;
@@ -26,6 +27,13 @@ export function inputOf(library: Library, run: RunRecord, position: Position): u
   if (run.attempt > 1 && position.head?.run_id === run.run_id) return null;
   if (command === null) return input ?? null;
   return commandOf(library, command, pendingIds(position));
+}
+
+/** What the run's checkpoints say of it. */
+export function marksOf(run: RunRecord, graph: string): Marks {
+  const { command, input } = run.kwargs;
+  const goesOn = command === null ? (input ?? null) === null : resumes(command);
+  return { run: run.run_id, metadata: runMetadata(run), graph, goesOn };
 }
 
 /** The ids of the questions that wait at a position. */

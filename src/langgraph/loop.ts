@@ -25,6 +25,8 @@ export interface Marks {
   readonly run: string;
   readonly metadata: JsonObject;
   readonly graph: string;
+  /** The run brings neither an input nor nodes to go to: it goes on from where the thread stands. */
+  readonly goesOn: boolean;
 }
 
 /** The same while its checkpoint is not handed over. */
@@ -68,6 +70,20 @@ export class Loop {
     this.next = [...(this.head?.next ?? [])];
     this.#untilNow = this.head?.run_id === marks.run ? this.id : null;
     this.#base = baseAt(this.head, this.shown);
+  }
+
+  /**
+   * A checkpoint is about to be told of. LangGraph passes over tasks whose nodes are gone, and the questions of those.
+   * @throws Error `GraphChangedError` where the graph was to go on with such a task
+   */
+  checkNodes({ config, tasks }: CheckpointPayload, raw: RawCheckpoint | undefined): void {
+    if (this.ns === "" && !this.#marks.goesOn) return;
+    const id = config.configurable?.checkpoint_id;
+    const from = raw === undefined ? id : raw.source === "fork" ? raw.parent : undefined;
+    if (this.head === null || this.head.id !== from) return;
+    const planned = new Set(tasks.map(({ name }) => name));
+    const gone = this.head.next.filter(({ name }) => !planned.has(name)).map(({ name }) => name);
+    if (gone.length > 0) throw graphChanged(String(this.#marks.metadata["graph_id"]), gone);
   }
 
   /** A checkpoint is told of: one that was put, or that it began at. */
@@ -206,6 +222,14 @@ export class Loop {
     const one = (list: unknown[]) => (list.length === 1 ? list[0] : list);
     return Object.fromEntries([...updates].map(([name, list]) => [name, one(list)]));
   }
+}
+
+function graphChanged(graph: string, gone: readonly string[]): Error {
+  const nodes = [...new Set(gone)].map((name) => `"${name}"`).join(", ");
+  const message =
+    `The graph "${graph}" has changed since the thread paused, and the thread cannot go on: it waits at ${nodes}, ` +
+    `which the graph has no more. Nothing is lost: name a node to go on with (command.goto), change the state, or bring the node back`;
+  return Object.assign(new Error(message), { name: "GraphChangedError" });
 }
 
 function baseAt(head: CheckpointHead | null, shown: JsonObject): Before & { readonly id: string | null } {
