@@ -131,7 +131,7 @@ async function open(options: AppOptions): Promise<App> {
     const client = options.httpClient ?? systemHttpClient;
     const worker = new WebhookWorker({ ...parts, client, policy, version: VERSION });
     const ttl = options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_TTL;
-    const expiry = new Expiry({ journal, clock, scheduler, logger, ttl, repeats: REPEATS });
+    const expiry = new Expiry({ journal, hub, clock, scheduler, logger, ttl, repeats: REPEATS });
     const firing = new CronWorker({ ...parts, book, crons: service.crons, runs: service.runs });
     const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
     await system.recover();

@@ -180,9 +180,14 @@ export interface Journal {
   /**
    * Deletes the events of runs that ended before `before` (epoch milliseconds); of such a run, `events` gives none from
    * then on. It looks at about `most` threads that follow `from` (null: at the first ones) and resolves with where to go
-   * on; null once it has seen all.
+   * on; null once it has seen all. Runs that are read now (`isRead`) keep theirs: a reader must not miss some in silence.
    */
-  expireEvents(before: number, from: ThreadKey | null, most: number): Promise<ThreadKey | null>;
+  expireEvents(
+    before: number,
+    from: ThreadKey | null,
+    most: number,
+    isRead?: (key: ThreadKey, run: string) => boolean,
+  ): Promise<ThreadKey | null>;
   /** Forgets requests that came before `before` (epoch milliseconds), at most `most`; true: there are more. */
   expireOnce(before: number, most: number): Promise<boolean>;
   /** Reads everything, of one thread or of all, and tells what is damaged or missing. */

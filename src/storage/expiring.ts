@@ -11,6 +11,13 @@ const END = "~";
 /** After all keys of the server's own. */
 const TENANTS = '"';
 
+interface Expiring {
+  readonly before: number;
+  readonly from: ThreadKey | null;
+  readonly most: number;
+  readonly isRead: (key: ThreadKey, run: string) => boolean;
+}
+
 /**
  * Looks through threads for runs that ended before `before` and still have events, and deletes those. It leaps from thread
  * to thread: what a thread holds beside events is not read, so that a pass costs one look a thread.
@@ -18,14 +25,14 @@ const TENANTS = '"';
 export async function expireEvents(
   kv: Kv,
   sweeper: Sweeper,
-  { before, from, most }: { readonly before: number; readonly from: ThreadKey | null; readonly most: number },
+  { before, from, most, isRead }: Expiring,
 ): Promise<ThreadKey | null> {
   let at = from === null ? TENANTS : within(threadPrefix(from)).lt;
   let last: ThreadKey | null = null;
   for (let seen = 0; seen < most; seen++) {
     const next = await nextThread(kv, at);
     if (next === null) return null;
-    if (!sweeper.has(next)) await expireThread(kv, sweeper, next, before);
+    if (!sweeper.has(next)) await expireThread(kv, sweeper, next, { before, isRead });
     last = next;
     at = within(threadPrefix(next)).lt;
   }
@@ -45,7 +52,12 @@ async function nextThread(kv: Kv, at: string): Promise<ThreadKey | null> {
   }
 }
 
-async function expireThread(kv: Kv, sweeper: Sweeper, key: ThreadKey, before: number): Promise<void> {
+async function expireThread(
+  kv: Kv,
+  sweeper: Sweeper,
+  key: ThreadKey,
+  { before, isRead }: Pick<Expiring, "before" | "isRead">,
+): Promise<void> {
   const prefix = threadPrefix(key);
   const events = allEventsPrefix(prefix);
   const { gte, lt } = within(events);
@@ -54,7 +66,7 @@ async function expireThread(kv: Kv, sweeper: Sweeper, key: ThreadKey, before: nu
     if (found === undefined) return;
     const run = unsegment(found.slice(events.length).split("/", 1)[0] ?? "");
     const ended = endOf(kv, key, run);
-    if (ended !== null && ended < before) await sweeper.expire(key, run);
+    if (ended !== null && ended < before && !isRead(key, run)) await sweeper.expire(key, run);
     from = within(eventsPrefix(prefix, run)).lt;
   }
 }

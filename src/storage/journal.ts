@@ -239,8 +239,8 @@ export class KvJournal implements Journal {
 
   // --- care ---
 
-  expireEvents(before: number, from: ThreadKey | null, most: number): Promise<ThreadKey | null> {
-    return expireEvents(this.#kv, this.#sweeper, { before, from, most });
+  expireEvents(...[before, from, most, isRead = () => false]: Parameters<Journal["expireEvents"]>) {
+    return expireEvents(this.#kv, this.#sweeper, { before, from, most, isRead });
   }
 
   expireOnce(before: number, most: number): Promise<boolean> {

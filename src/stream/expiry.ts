@@ -3,9 +3,11 @@ import type { Clock } from "../ports/clock.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import type { Hub } from "./hub.ts";
 
 export interface ExpiryDeps {
   readonly journal: Pick<Journal, "expireEvents" | "expireOnce">;
+  readonly hub: Pick<Hub, "isRead">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -58,11 +60,11 @@ export class Expiry {
   }
 
   async #piece(from: ThreadKey | null): Promise<void> {
-    const { journal, clock, ttl, repeats, logger } = this.#deps;
+    const { journal, hub, clock, ttl, repeats, logger } = this.#deps;
     try {
       // oxlint-disable-next-line no-await-in-loop -- piece by piece, so that others get their turn
       while (from === null && (await journal.expireOnce(clock.now() - repeats, PIECE)));
-      const next = await journal.expireEvents(clock.now() - ttl, from, PIECE);
+      const next = await journal.expireEvents(clock.now() - ttl, from, PIECE, (...run) => hub.isRead(...run));
       this.#after(next === null ? this.#between : PAUSE, next);
     } catch (cause) {
       logger.warn("old events could not be deleted; it is tried again later", { error: String(cause) });

@@ -45,6 +45,8 @@ export interface Hub extends Sinks {
    * those before it.
    */
   followWhole(key: ThreadKey, after: number): ThreadReader;
+  /** Does anybody read the events of this run, or of all runs of its thread? They must not expire meanwhile. */
+  isRead(key: ThreadKey, run: string): boolean;
   /** Cuts all readers and gives all live runs up: the server stops. */
   close(): void;
   /** `watches`: threads of which somebody reads all runs. */
@@ -62,6 +64,8 @@ class StreamHub implements Hub, LogOwner {
   readonly #deps: LogDeps;
   readonly #logs = new ReleasingMap<string, Log>();
   readonly #watches = new Map<string, Watch>();
+  /** Readers, by run: also of runs that have ended, and have no log. */
+  readonly #readers = new Map<string, number>();
   #closed = false;
 
   constructor({ journal, scheduler, logger, sync = "os", limits }: HubDeps) {
@@ -115,10 +119,21 @@ class StreamHub implements Hub, LogOwner {
     const bound = log?.next ?? boundOf(run);
     const start = Number.isSafeInteger(after) && after >= 0 && after < bound ? after : -1;
     const source = log === undefined ? new RunSource(journal, key, run) : sourceOf(log, journal, run);
-    const reader = new RunReader(journal, source, log, start);
+    const reader = new RunReader(journal, source, log, start, () => this.#left(name));
+    this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1);
     if (signal?.aborted) reader.close();
     else signal?.addEventListener("abort", () => reader.stop(), { once: true });
     return reader;
+  }
+
+  isRead(key: ThreadKey, run: string): boolean {
+    return this.#readers.has(nameOf(key, run)) || this.#watches.has(threadOf(key));
+  }
+
+  #left(name: string): void {
+    const rest = (this.#readers.get(name) ?? 1) - 1;
+    if (rest === 0) this.#readers.delete(name);
+    else this.#readers.set(name, rest);
   }
 
   followThread(key: ThreadKey, after: number): ThreadReader {

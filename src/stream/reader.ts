@@ -55,7 +55,16 @@ export class RunReader implements Reader {
   #armed = false;
   #listener: () => void = () => undefined;
 
-  constructor(journal: Journal, source: RunSource, log: Log | undefined, after: number) {
+  readonly #closes: () => void;
+
+  constructor(
+    journal: Journal,
+    source: RunSource,
+    log: Log | undefined,
+    after: number,
+    closes: () => void = () => undefined,
+  ) {
+    this.#closes = closes;
     this.#journal = journal;
     this.#source = source;
     this.#log = log;
@@ -93,6 +102,7 @@ export class RunReader implements Reader {
     this.#closed = true;
     this.rest();
     this.#log?.leave(this);
+    this.#closes();
   }
 
   /** Closes it from outside. */

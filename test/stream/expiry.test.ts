@@ -25,6 +25,7 @@ function rig(ttl: number, answers: readonly (ThreadKey | null | Error)[]) {
         return forgotten.length === 1;
       },
     },
+    hub: { isRead: () => false },
     clock,
     scheduler,
     logger: lines,

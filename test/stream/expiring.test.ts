@@ -1,0 +1,90 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { Client } from "@langchain/langgraph-sdk";
+import { expect, test } from "vitest";
+import { type Ctx, graph, value } from "../../src/index.ts";
+import { silent } from "../../src/log.ts";
+import { noFailpoints } from "../../src/ports/failpoints.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import { createHub, type Hub } from "../../src/stream/hub.ts";
+import { systemClock } from "../../src/system/clock.ts";
+import { systemScheduler } from "../../src/system/scheduler.ts";
+import { serve } from "../e2e/support/server.ts";
+
+const EVENTS = 400;
+
+/** Tells many things, a few in each stored chunk. */
+const telling = graph({
+  state: { done: value(false) },
+  nodes: {
+    tell: async (_: unknown, ctx: Ctx) => {
+      for (let n = 0; n < EVENTS; n++) {
+        ctx.emit({ n });
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        if (n % 5 === 0) await turn();
+      }
+      return { done: true };
+    },
+  },
+  edges: { start: "tell" },
+});
+
+async function ended() {
+  const parts = { scheduler: systemScheduler, clock: systemClock, failpoints: noFailpoints, logger: silent };
+  const storage = await openStorage({ kind: "memory" }, parts);
+  const { url } = await serve({ storage, graphs: { telling: telling as never } });
+  const { journal } = storage;
+  const client = new Client({ apiUrl: url, callerOptions: { maxRetries: 0 } });
+  const { thread_id } = await client.threads.create();
+  const { run_id } = await client.runs.create(thread_id, "telling", { input: {} });
+  await client.runs.join(thread_id, run_id);
+  const key = { tenant: "_", thread: thread_id };
+  const run = await journal.run(key, run_id);
+  if (run === undefined) throw new TypeError("The run is gone");
+  const hub = createHub({ journal, scheduler: systemScheduler, logger: silent });
+  const follow = () => hub.follow(key, run, { after: -1 });
+  const expire = () =>
+    journal.expireEvents(Number.MAX_SAFE_INTEGER, null, 1_000, (...asked) => hub.isRead(...asked));
+  return { hub, key, run, follow, expire };
+}
+
+type Reading = ReturnType<Hub["follow"]>;
+
+/** Where the reader stands after so many segments, or at the end. */
+async function read(reader: Reading, segments: number): Promise<number> {
+  for (let n = 0; n < segments; n++) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    if (typeof (await reader.next()) === "string") break;
+  }
+  return reader.cursor;
+}
+
+test("events of a run that is read do not expire before the reader has left", async () => {
+  const { run, follow, expire } = await ended();
+  const reader = follow();
+  expect(await read(reader, 1)).toBeLessThan(run.next_event - 1);
+  await expire();
+  expect(await read(reader, Number.POSITIVE_INFINITY)).toBe(run.next_event - 1);
+  reader.close();
+  // Once more changes nothing.
+  reader.close();
+  await expire();
+  const late = follow();
+  expect(await late.next()).toBe("end");
+  expect(late.cursor).toBe(-1);
+  late.close();
+});
+
+test("of two readers the last one keeps them; so does one that reads all runs of the thread", async () => {
+  const { hub, key, run, follow, expire } = await ended();
+  const [one, two] = [follow(), follow()];
+  one.close();
+  await expire();
+  const thread = hub.followThread(key, 0);
+  two.close();
+  await expire();
+  const again = follow();
+  expect(await read(again, Number.POSITIVE_INFINITY)).toBe(run.next_event - 1);
+  again.close();
+  thread.close();
+  expect(hub.isRead(key, run.run_id)).toBe(false);
+});
