@@ -30,6 +30,7 @@ import { isShared, Making } from "./making.ts";
 import { recover } from "./recovering.ts";
 import { type Figures, Tally } from "./tally.ts";
 import { Temporaries } from "./temporary.ts";
+import { StartQueue } from "./start-queue.ts";
 import { timersOf } from "./timers.ts";
 import { Waiters } from "./waiters.ts";
 import type { RunDraft, RunEnd, SystemDeps, ThreadDraft, ThreadSystem, UpdateDraft } from "./port.ts";
@@ -39,6 +40,7 @@ import { ReleasingMap } from "../src/model/releasing-map.ts";
 export class Registry implements ThreadSystem, CellOwner {
   draining = false;
   readonly gate: Gate;
+  readonly starts: StartQueue;
   readonly delays: Delays;
   readonly #deps: SystemDeps;
   readonly #cells = new ReleasingMap<string, Cell>();
@@ -69,6 +71,7 @@ export class Registry implements ThreadSystem, CellOwner {
       settled: (key, run) => this.settled(key, run),
     });
     this.gate = new Gate(deps.limits.concurrent);
+    this.starts = new StartQueue(deps.clock, deps.scheduler);
     this.delays = new Delays(deps, async (key, run) => ripen(await this.#wake(key), run));
     this.#charts = charts((name) => this.#cells.get(name), {
       grace: (callback) => void deps.scheduler.after(deps.limits.grace, callback),

@@ -13,6 +13,7 @@ import type { Delays } from "../delays.ts";
 import type { Gate } from "../gate.ts";
 import type { Place } from "../idle.ts";
 import type { RunEnd, SystemDeps } from "../port.ts";
+import type { StartQueue } from "../start-queue.ts";
 import type { Tally } from "../tally.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
 
@@ -25,6 +26,8 @@ export interface CellOwner {
   readonly draining: boolean;
   /** Says which run may start. */
   readonly gate: Gate;
+  /** Runs that are about to begin. */
+  readonly starts: StartQueue;
   /** Where it is counted what becomes of runs. */
   readonly tally: Tally;
   /** When runs start that wait for their time. */

@@ -65,10 +65,15 @@ export function launch(
   return { thread, run: begun, events, attempt, stored };
 }
 
-/** Its start is stored. */
-export function begin(cell: Cell, { run, events, attempt }: Launched): void {
+/**
+ * The start of a run is stored: its first event is shown at once, and its nodes begin in a later turn. What has been asked of the thread
+ * until then, such as the run's end, its chart has heard.
+ */
+export function begin(cell: Cell, { run, events, attempt }: Start): void {
   if (events !== undefined) attempt.sink.stored(events);
-  cell.actor?.send({ type: "RUN.STARTED", run: run.run_id });
+  cell.owner.starts.add(() => {
+    if (cell.alive) cell.actor?.send({ type: "RUN.STARTED", run: run.run_id });
+  });
 }
 
 /** The first event id of a run's next attempt. */
@@ -114,17 +119,15 @@ export function start(cell: Cell, id: string): void {
   Promise.resolve(
     andThen(first, (at) => {
       if (!cell.alive) return;
-      const { thread, run: begun, events, attempt } = prepare(cell, cell.record, run, at);
+      const prepared = prepare(cell, cell.record, run, at);
+      const { thread, run: begun, events, attempt } = prepared;
       cell.owner.begun(id);
       // Its end was asked for before the crash: the chart hears of it first, so that no node runs.
       if (run.cancel !== null) cell.actor?.send({ type: "RUN.CANCEL", run: id, action: run.cancel });
       else limit(attempt, run, cell.deps.limits.attempts);
       return cell
         .write({ kind: "started", durable: true, runs: [begun], ...(events && { events }) }, () => thread)
-        .then(() => {
-          if (events !== undefined) attempt.sink.stored(events);
-          cell.actor?.send({ type: "RUN.STARTED", run: id });
-        });
+        .then(() => begin(cell, prepared));
     }),
   ).catch((cause: unknown) => cell.giveUp(cause));
 }
