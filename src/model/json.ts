@@ -95,14 +95,47 @@ export function pick(object: JsonObject, names: readonly string[]): JsonObject {
   );
 }
 
-/** Is `part` contained in `whole`: objects member by member, arrays as sets, the rest when equal? What searches filter by. */
+/** Comparisons that one record may take: tens of milliseconds. */
+const COMPARISONS = 1_000_000;
+/** A list is searched for as few entries one by one. */
+const FEW = 8;
+
+/**
+ * Is `part` contained in `whole`: objects member by member, arrays as sets, the rest when equal? What searches filter by.
+ * @throws ServiceError `validation.failed` where that takes too long: lists of objects or lists are compared each with each
+ */
 export function contains(whole: unknown, part: unknown): boolean {
-  if (Array.isArray(part)) {
-    return Array.isArray(whole) && part.every((item) => whole.some((other) => contains(other, item)));
+  return holds(whole, part, { left: COMPARISONS });
+}
+
+function holds(whole: unknown, part: unknown, comparisons: { left: number }): boolean {
+  if (--comparisons.left < 0) {
+    const message = `The filter takes more than ${COMPARISONS} comparisons with one record: ask for fewer list entries that are objects or lists`;
+    throw new ServiceError("validation.failed", message);
   }
+  if (Array.isArray(part)) return Array.isArray(whole) && holdsAll(whole, part, comparisons);
   if (isObject(part)) {
     if (!isObject(whole)) return false;
-    return Object.keys(part).every((key) => Object.hasOwn(whole, key) && contains(whole[key], part[key]));
+    return Object.keys(part).every(
+      (key) => Object.hasOwn(whole, key) && holds(whole[key], part[key], comparisons),
+    );
   }
   return whole === part;
 }
+
+function holdsAll(
+  whole: readonly unknown[],
+  part: readonly unknown[],
+  comparisons: { left: number },
+): boolean {
+  const plain = part.length <= FEW ? [] : part.filter((item) => !isNested(item));
+  const missing = new Set(plain);
+  for (let i = 0; i < whole.length && missing.size > 0; i++) missing.delete(whole[i]);
+  if (missing.size > 0) return false;
+  const others = plain.length === 0 ? part : part.filter(isNested);
+  return others.every((item) =>
+    isNested(item) ? whole.some((other) => holds(other, item, comparisons)) : whole.includes(item),
+  );
+}
+
+const isNested = (value: unknown): boolean => typeof value === "object" && value !== null;

@@ -2,6 +2,7 @@ import type { JsonObject } from "../model/json.ts";
 import { cronOrders, type CronParts, type CronSearch, type NewCron } from "../service/crons/crons.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./errors.ts";
+import { filter } from "./filter.ts";
 import { runRequest } from "./run-request.ts";
 import { LIMITS, OFFSETS, runCreate } from "./schemas.ts";
 import { Type } from "./typebox.ts";
@@ -40,18 +41,18 @@ export const cronFields = [
   "enabled",
 ] as const;
 
-const filter = {
+const asked = {
   assistant_id: Type.Optional(Type.String()),
   thread_id: Type.Optional(uuid),
   enabled: Type.Optional(Type.Boolean()),
-  metadata: Type.Optional(object),
+  metadata: Type.Optional(filter),
 };
 
-export const cronCount = shape(Type.Object(filter));
+export const cronCount = shape(Type.Object(asked));
 
 export const cronFind = shape(
   Type.Object({
-    ...filter,
+    ...asked,
     limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
     offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
     sort_by: Type.Optional(Type.Enum([...cronOrders])),

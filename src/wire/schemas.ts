@@ -2,6 +2,7 @@ import { type CancelAction, streamModes } from "../model/run.ts";
 import { assistantOrders } from "../service/assistant-search.ts";
 import { threadOrders } from "../model/thread-search.ts";
 import { MOST_MINUTES, ttlStrategies } from "../model/thread.ts";
+import { filter } from "./filter.ts";
 import { type TSchema, Type } from "./typebox.ts";
 import { shape } from "./validate.ts";
 
@@ -28,13 +29,15 @@ const orNull = <T extends TSchema>(type: T) => Type.Optional(Type.Union([type, T
 const place = {
   checkpoint_id: Type.Optional(checkpointId),
   checkpoint_ns: orNull(Type.String({ maxLength: 10_000 })),
-  checkpoint_map: orNull(Type.Record(Type.String(), Type.Union([checkpointId, Type.Literal("")]))),
+  checkpoint_map: orNull(
+    Type.Record(Type.String(), Type.Union([checkpointId, Type.Literal("")]), { maxProperties: 1000 }),
+  ),
 };
 const checkpoint = Type.Object(place);
 
 /** What a run and an assistant may be configured with; other members are kept as they are. */
 const config = Type.Object({
-  tags: Type.Optional(Type.Array(Type.String())),
+  tags: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),
   recursion_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
   configurable: Type.Optional(Type.Object(place)),
 });
@@ -42,7 +45,7 @@ const config = Type.Object({
 const command = Type.Object({
   resume: Type.Optional(Type.Unknown()),
   update: Type.Optional(Type.Unknown()),
-  goto: Type.Optional(Type.Union([Type.String(), send, Type.Array(target), Type.Null()])),
+  goto: Type.Optional(Type.Union([Type.String(), send, Type.Array(target, { maxItems: 1000 }), Type.Null()])),
 });
 
 /** As which node: names are this long at most. */
@@ -114,7 +117,7 @@ export const historyRead = shape(
         }),
       ]),
     ),
-    metadata: Type.Optional(object),
+    metadata: Type.Optional(filter),
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
     select,
@@ -124,8 +127,8 @@ export const historyRead = shape(
 export const threadUpdate = shape(Type.Object({ metadata: Type.Optional(object), ttl: Type.Optional(ttl) }));
 
 const threadFilter = {
-  metadata: Type.Optional(object),
-  values: Type.Optional(object),
+  metadata: Type.Optional(filter),
+  values: Type.Optional(filter),
   status: Type.Optional(Type.Enum(["idle", "busy", "interrupted", "error"])),
 };
 
@@ -152,7 +155,9 @@ export const threadSearch = shape(
     sort_by: Type.Optional(Type.Enum([...threadOrders])),
     sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
     select: Type.Optional(Type.Array(Type.Enum(threadFields), { maxItems: 100 })),
-    extract: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 1000 }))),
+    extract: Type.Optional(
+      Type.Record(Type.String(), Type.String({ maxLength: 1000 }), { maxProperties: 1000 }),
+    ),
   }),
 );
 
@@ -242,7 +247,7 @@ export const assistantUpdate = shape(
 
 export const assistantVersions = shape(
   Type.Object({
-    metadata: Type.Optional(object),
+    metadata: Type.Optional(filter),
     limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
     offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
   }),
@@ -253,8 +258,8 @@ export const assistantLatest = shape(Type.Object({ version: Type.Integer({ minim
 export const assistantCount = shape(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
-    metadata: Type.Optional(object),
-    name: Type.Optional(Type.String()),
+    metadata: Type.Optional(filter),
+    name: Type.Optional(Type.String({ maxLength: 1000 })),
   }),
 );
 
@@ -274,10 +279,10 @@ const assistantFields = [
 export const assistantSearch = shape(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
-    metadata: Type.Optional(object),
+    metadata: Type.Optional(filter),
     limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
     offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
-    name: Type.Optional(Type.String()),
+    name: Type.Optional(Type.String({ maxLength: 1000 })),
     sort_by: Type.Optional(Type.Enum([...assistantOrders])),
     sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
     select: Type.Optional(Type.Array(Type.Enum(assistantFields), { maxItems: 100 })),

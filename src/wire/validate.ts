@@ -1,6 +1,7 @@
 import type { FieldError } from "../model/errors.ts";
 import type { RawBody } from "./body.ts";
 import { invalid } from "./errors.ts";
+import { sampleOf } from "./sample.ts";
 import { Compile, type Static, type TSchema, type Validator } from "./typebox.ts";
 
 /** A schema, compiled once, and what a body is after it has passed. */
@@ -18,7 +19,8 @@ export function shape<const S extends TSchema>(schema: S): Shape<Static<S>> & { 
       // At the first use: a server that has just started has better things to do.
       compiled ??= Compile(schema as TSchema);
       if (compiled.Check(body)) return body as Static<S>;
-      throw invalid(fieldErrors(compiled.Errors(body)));
+      const fields = fieldErrors(compiled.Errors(sampleOf(body)));
+      throw invalid(fields.length > 0 ? fields : [BEYOND]);
     },
   };
 }
@@ -30,10 +32,16 @@ interface SchemaError {
   readonly message: string;
 }
 
+/** What is said where what is wrong stands behind thousands of entries. */
+const BEYOND: FieldError = { at: "body", message: "is not valid, and too large to say where" };
 /** Fields told of in one answer. */
 const MOST = 20;
 
-function fieldErrors(errors: readonly SchemaError[]): readonly FieldError[] {
+/** Errors that are looked at: of one field there may be several. */
+const LOOKED_AT = 20 * MOST;
+
+function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
+  const errors = all.slice(0, LOOKED_AT);
   const found = new Map<string, string[]>();
   for (const error of errors) {
     // That none of several schemas fits says less than what each of them wanted.

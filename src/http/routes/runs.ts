@@ -3,6 +3,7 @@ import type { RunsPage } from "../../service/runs.ts";
 import type { Call } from "../call.ts";
 import type { HttpDeps } from "../deps.ts";
 import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
+import { checkFilter } from "../../wire/filter.ts";
 import { pageHeaders, pick } from "../page.ts";
 import type { Route } from "../router.ts";
 import { LIMITS, OFFSETS } from "../../wire/schemas.ts";
@@ -60,6 +61,7 @@ export function runRoutes(deps: HttpDeps): readonly Route[] {
         const key = call.thread();
         const { query } = call;
         const metadata = query.object("metadata");
+        checkFilter(metadata, "metadata");
         const select = query.list("select");
         const odd = select.find((field) => !FIELDS.has(field));
         if (odd !== undefined) throw invalidField("select", `"${odd.slice(0, 100)}" is no field of a run`);

@@ -3,7 +3,7 @@ import { refuse } from "./checks.ts";
 
 export type Test = (value: unknown) => boolean;
 
-/** Conditions that a filter may have in all, and levels below one another. */
+/** Conditions that a filter may have in all, entries of a list of them, and levels below one another. */
 const MOST = 1_000;
 const DEEPEST = 32;
 
@@ -25,6 +25,14 @@ function isEqual(a: unknown, b: unknown): boolean {
   if (names.length !== Object.keys(b).length) return false;
   return names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]));
 }
+
+/** The same for data that are equal: members stand in the order of their names. */
+const textOf = (data: unknown): string =>
+  JSON.stringify(data, (_, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(byName)) : value,
+  );
+
+const byName = ([one]: [string, unknown], [other]: [string, unknown]): number => (one < other ? -1 : 1);
 
 const operators = new Map<string, (operand: unknown, at: string) => Test>([
   ["$eq", (operand) => (value) => isEqual(value, operand)],
@@ -48,7 +56,17 @@ function ordered(holds: (order: number) => boolean) {
 function oneOf(wanted: boolean) {
   return (operand: unknown, at: string): Test => {
     if (!Array.isArray(operand)) refuse(at, "must be a list");
-    return (value) => operand.some((one) => isEqual(value, one)) === wanted;
+    if (operand.length > MOST) refuse(at, `has more than ${MOST} entries`);
+    const plain = new Set<unknown>();
+    const nested = new Set<string>();
+    for (const one of operand as readonly unknown[]) {
+      if (typeof one === "object" && one !== null) nested.add(textOf(one));
+      else plain.add(one ?? null);
+    }
+    return (value) => {
+      if (typeof value !== "object" || value === null) return plain.has(value ?? null) === wanted;
+      return (nested.size > 0 && nested.has(textOf(value))) === wanted;
+    };
   };
 }
 
@@ -76,11 +94,13 @@ export function testOf(filter: JsonObject, at: string): Test {
       return (value) => isObject(value) && test(value);
     }
     const tests = names.map((name) => {
-      if (++count > MOST) refuse(at, `has more than ${MOST} conditions`);
+      const operand = wanted[name];
+      count += Array.isArray(operand) ? Math.max(1, operand.length) : 1;
+      if (count > MOST) refuse(at, `has more than ${MOST} conditions`);
       const operator = operators.get(name);
       if (operator === undefined)
         return refuse(`${path}.${name}`, `is no operator; there is ${[...operators.keys()].join(", ")}`);
-      return operator(wanted[name], `${path}.${name}`);
+      return operator(operand, `${path}.${name}`);
     });
     return (value) => tests.every((test) => test(value));
   };
