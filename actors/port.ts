@@ -112,6 +112,14 @@ export interface ThreadSystem {
    */
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;
   /**
+   * Admits runs, each to a thread of its own that is made for it: all of them in one turn or, where one is refused, none: then
+   * no node of the others runs, and `refused` says what is thrown. Resolves once all are stored.
+   */
+  admitAll(
+    runs: readonly { readonly key: ThreadKey; readonly draft: RunDraft }[],
+    refused: (index: number, cause: unknown) => unknown,
+  ): Promise<readonly RunRecord[]>;
+  /**
    * Changes the state of a thread that rests: decided in one turn, as an admission is, and stored in one append. The thread
    * then rests `interrupted` where something is left to run, else `idle`. Resolves, once stored, with the checkpoint that was made last.
    * @throws ServiceError `thread.not_found`, `thread.busy`, `thread.no_graph`, `checkpoint.not_found`, what the engine refuses,

@@ -10,6 +10,7 @@ import {
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
 import { admit, cancel } from "./thread/admission.ts";
+import { admitAll } from "./batch.ts";
 import { ripen } from "./thread/delaying.ts";
 import { forget } from "./thread/forgetting.ts";
 import { Cell, type CellOwner } from "./thread/cell.ts";
@@ -103,6 +104,15 @@ export class Registry implements ThreadSystem, CellOwner {
     const name = threadName(key);
     if (isShared(draft.create) || this.#making.isUnderWay(name)) return this.#making.alone(name, admitted);
     return admitted();
+  }
+
+  admitAll(...[runs, refused]: Parameters<ThreadSystem["admitAll"]>): Promise<readonly RunRecord[]> {
+    return admitAll(runs, {
+      refused,
+      refuseWhenDraining: () => this.#refuseWhenDraining(),
+      wake: (key, start) => this.#wake(key, start),
+      letGo: (cell) => this.#letGo(cell),
+    });
   }
 
   async #admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {

@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import type { App } from "./app.ts";
 import type { Logger } from "./ports/logger.ts";
 import { systemScheduler } from "./system/scheduler.ts";
@@ -43,7 +44,7 @@ function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (co
   const stop = (signal: NodeJS.Signals) => {
     const app = running();
     // Asked twice, or before it serves: at once. What is stored is whole at any moment.
-    if (stopping || app === undefined) return exit(signal === "SIGINT" ? 130 : 143);
+    if (stopping || app === undefined) return exit(128 + constants.signals[signal]);
     stopping = true;
     logger.info("stopping", { signal });
     systemScheduler.after(STOP, () => {
@@ -63,4 +64,6 @@ function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (co
   };
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
+  // Its terminal is gone.
+  process.on("SIGHUP", stop);
 }

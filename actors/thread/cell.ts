@@ -16,6 +16,7 @@ import type { RunEnd, SystemDeps } from "../port.ts";
 import type { StartQueue } from "../start-queue.ts";
 import type { Tally } from "../tally.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
+import { contradiction, REFUSED } from "./consistency.ts";
 
 /** What one append changes, beside the thread's record. */
 export type Change = Omit<Append, "key" | "fence" | "thread">;
@@ -92,6 +93,8 @@ export class Cell {
     const updated = update(before);
     const rested_at = unseen || hasWork(updated) ? before.rested_at : updated_at;
     const thread = changeThread(updated, { seq: before.seq + 1, updated_at, rested_at });
+    const wrong = contradiction(before, thread, change);
+    if (wrong !== undefined) return this.#refuse(change.kind, wrong);
     this.record = thread;
     this.inFlight++;
     const fence = { epoch: before.epoch, seq: before.seq };
@@ -122,6 +125,14 @@ export class Cell {
     );
     this.tail = stored;
     return stored;
+  }
+
+  /** Storing it would damage the thread. What is stored is whole: it is taken up from there. */
+  #refuse(kind: string, why: string): Promise<never> {
+    this.deps.logger.error(REFUSED, { thread: this.key.thread, kind, why });
+    const cause = new ServiceError("journal.conflict", `Thread ${this.key.thread}: ${why}`);
+    this.giveUp(cause);
+    return Promise.reject(cause);
   }
 
   /** What an execution of one of its runs asks for. */

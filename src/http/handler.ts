@@ -104,7 +104,10 @@ function refuse({ traffic }: HttpDeps, reply: Reply, extra: Headers, error: Serv
 function fail({ logger }: HttpDeps, call: Call, cause: unknown): void {
   const { status, headers, body } = failureOf(cause);
   const { method, path } = call.request;
-  if (status >= 500) {
+  // One that is refused because the server stops, or has too much to do, is no failure of it.
+  if (cause instanceof ServiceError && (cause.code === "server.draining" || cause.code === "server.busy")) {
+    logger.info("a request was refused", { method, path, status, request_id: call.id, why: cause.code });
+  } else if (status >= 500) {
     logger.error("a request failed", {
       method,
       path,

@@ -1,4 +1,4 @@
-import type { ThreadSystem } from "../../actors/port.ts";
+import type { RunDraft, ThreadSystem } from "../../actors/port.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { twin, uuid7 } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
@@ -147,6 +147,15 @@ export function createRuns(deps: Deps): Runs {
     temporary: Temporary,
     mark?: Mark,
   ): Promise<RunRecord> {
+    const { key, draft } = await prepareAlone(tenant, request, temporary);
+    return system.admit(key, mark === undefined ? draft : { ...draft, once: mark(draft.run_id) });
+  }
+
+  async function prepareAlone(
+    tenant: string,
+    request: RunRequest,
+    temporary: Temporary,
+  ): Promise<{ readonly key: ThreadKey; readonly draft: RunDraft }> {
     webhooks.check(request.webhook);
     const room = journal.room();
     if (room !== undefined) await room;
@@ -159,7 +168,7 @@ export function createRuns(deps: Deps): Runs {
     const key = { tenant, thread: twin(id) };
     const from = startOf(journal, key, request);
     const draft = draftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
-    return system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
+    return { key, draft };
   }
 
   return {
@@ -176,23 +185,15 @@ export function createRuns(deps: Deps): Runs {
         : repeats.once(tenant, again, (mark) => startAlone(tenant, request, temporary, mark)),
 
     async startBatch(tenant, requests) {
-      // What can be told before any of them runs is told before any does.
-      await each(requests, (request) => {
-        webhooks.check(request.webhook);
-        return assistants.resolve(tenant, request.assistant_id);
-      });
-      const started: RunRecord[] = [];
-      try {
-        await each(requests, async (request) => {
-          started.push(await startAlone(tenant, request, "background"));
-        });
-      } catch (cause) {
-        for (const { run_id, thread_id: thread } of started) {
-          await system.cancel({ tenant, thread }, run_id, "rollback").catch(() => undefined);
+      const prepared: { readonly key: ThreadKey; readonly draft: RunDraft }[] = [];
+      for (const [i, request] of requests.entries()) {
+        try {
+          prepared.push(await prepareAlone(tenant, request, "background"));
+        } catch (cause) {
+          throw inEntry(i, cause);
         }
-        throw cause;
       }
-      return started;
+      return system.admitAll(prepared, inEntry);
     },
 
     find,
@@ -242,15 +243,9 @@ export function createRuns(deps: Deps): Runs {
   };
 }
 
-/** Does it for one after the other; what is refused is named by its place. */
-async function each(requests: readonly RunRequest[], work: (request: RunRequest) => unknown): Promise<void> {
-  for (const [i, request] of requests.entries()) {
-    try {
-      await work(request);
-    } catch (cause) {
-      if (!(cause instanceof ServiceError)) throw cause;
-      const fields = cause.fields.map(({ at, message }) => ({ at: `[${i}].${at}`, message }));
-      throw new ServiceError(cause.code, `[${i}]: ${cause.message}`, { cause, fields });
-    }
-  }
+/** What an entry of a batch was refused with, named by its place. */
+function inEntry(i: number, cause: unknown): unknown {
+  if (!(cause instanceof ServiceError)) return cause;
+  const fields = cause.fields.map(({ at, message }) => ({ at: `[${i}].${at}`, message }));
+  return new ServiceError(cause.code, `[${i}]: ${cause.message}`, { cause, fields });
 }

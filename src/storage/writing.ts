@@ -129,6 +129,8 @@ function writeRun(draft: Draft, run: RunRecord, seq: number): void {
   const known = kwargs.get(run.run_id);
   if (known === undefined) {
     const order = orderKey(prefix, run.order, run.run_id);
+    // One in work is known: its kwargs are remembered until its end.
+    if (run.order < next_run) refuseEnded(draft, run.run_id);
     // The first append that names it: a rollback reads the journal from here on.
     if (run.order >= next_run || draft.get(order) === undefined) draft.mark(order, sealNumber(seq));
   }
@@ -136,6 +138,13 @@ function writeRun(draft: Draft, run: RunRecord, seq: number): void {
   if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
   draft.put(runKey(prefix, run.run_id), runRows.row(run, "kwargs", null));
   if (run.due !== null && run.seq_base > 0) writeLate(draft, run, seq);
+}
+
+/** The record of a run that has ended is final. @throws ServiceError `journal.conflict` */
+function refuseEnded(draft: Draft, run: string): void {
+  const row = draft.read(runKey(draft.head.prefix, run), `run ${run}`);
+  if (row === undefined || !isTerminal(runRows.record(row).status)) return;
+  throw new ServiceError("journal.conflict", `Run ${run} has ended: its record is not written again`);
 }
 
 /** A run that was delayed has begun: not where its admission stands among the others. */

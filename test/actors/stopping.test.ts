@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { MemoryKv } from "../../src/storage/memory.ts";
+import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
 /** A graph whose `work` waits, each run on its own, until the test lets it go on. */
@@ -168,5 +169,56 @@ describe("a stop in good order", () => {
     await before.scheduler.advance(2_500);
     await before.do(drained);
     expect((await before.record(key, run))?.status).toBe("success");
+  });
+});
+
+describe("runs that are asked for at once", () => {
+  const batch = (server: Server, names: readonly unknown[]) =>
+    names.map((name) => {
+      const key = { tenant: "_", thread: server.newId() };
+      const draft = { ...draftOf(server.newId(), { input: { name } }), create: { metadata: {} } };
+      return { key, draft };
+    });
+  const refused = (index: number) => new Error(`entry ${index}`);
+
+  test("are admitted all, or none when the server stops", async () => {
+    const { work, ran } = gated();
+    const server = await Server.start(work);
+    const all = batch(server, ["a", "b", "c"]);
+    const admitted = server.system.admitAll(all, refused);
+    // All are in before the stop, which waits for their nodes.
+    const drained = server.system.drain(1_000);
+    const over = Promise.allSettled([admitted]);
+    await server.scheduler.settle();
+    await server.scheduler.advance(1_000);
+    await server.do(drained);
+    const [result] = await over;
+    for (const { key, draft } of all) {
+      const record = await server.storage.journal.run(key, draft.run_id);
+      expect(record === undefined).toBe(result?.status === "rejected");
+    }
+    expect(ran).toEqual(result?.status === "rejected" ? [] : ["a", "b", "c"]);
+    const late = batch(server, ["d"]);
+    await expect(server.do(server.system.admitAll(late, refused))).rejects.toMatchObject({
+      code: "server.draining",
+    });
+  });
+
+  test("are not admitted at all when one is refused, and no node of the others runs", async () => {
+    const { work, ran } = gated();
+    const concurrent = { all: 2, perTenant: Infinity, perGraph: {} };
+    const server = await Server.start(work, { limits: { maxQueued: 0, concurrent } });
+    const all = batch(server, ["a", "b", "c"]);
+    await expect(server.do(server.system.admitAll(all, refused))).rejects.toThrow("entry 2");
+    await server.scheduler.settle();
+    expect(ran).toEqual([]);
+    for (const { key, draft } of all) {
+      expect(await server.storage.journal.run(key, draft.run_id)).toBeUndefined();
+    }
+    const [next] = batch(server, ["d"]);
+    if (next === undefined) throw new Error("there is one");
+    await server.do(server.system.admitAll([next], refused));
+    await server.scheduler.settle();
+    expect(ran).toEqual(["d"]);
   });
 });

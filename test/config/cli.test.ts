@@ -236,6 +236,31 @@ describe("a running server", () => {
     expect(run.status).toBe("success");
   });
 
+  test.each([
+    ["SIGHUP", 0],
+    ["SIGTERM", 0],
+  ] as const)(
+    "%s is a stop in good order, and one line tells of each request that it refuses",
+    async (signal) => {
+      const args = ["--config", config(), "--data", data(`signal-${signal}`)];
+      const server = await Running.start(args);
+      const client = connect(server);
+      const { thread_id } = await client.threads.create();
+      await client.runs.create(thread_id, "slow", { input: {} });
+      // A connection that stands already is served until the end.
+      const stopped = server.stop(signal);
+      await server.printed('"message":"stopping"');
+      const refused = await fetch(`${server.url}/threads`, { method: "POST" }).then(
+        ({ status }) => status,
+        () => 0,
+      );
+      expect([0, 503]).toContain(refused);
+      expect(await stopped).toBe(0);
+      expect(server.output).toContain('"message":"stopped"');
+      expect(server.output).not.toContain('"level":"error"');
+    },
+  );
+
   test("waits for a step although nobody is connected, then leaves it to the next one", async () => {
     const args = ["--config", config(), "--data", data("alone")];
     const first = await Running.start(args);

@@ -21,6 +21,20 @@ export function fencingContract(opened: Opened): void {
     expect(await journal.run(one.key, id(9))).toBeUndefined();
   });
 
+  test("the record of a run that has ended is final", async () => {
+    const one = writer();
+    await one.append({ thread: { next_run: 100 } });
+    const run = aRun(one.key, 1);
+    await one.start(run);
+    await one.settle(run);
+    const stored = await opened().journal.run(one.key, run.run_id);
+    expect(stored?.status).toBe("success");
+    await expect(one.append({ runs: [{ ...run, status: "pending" }] })).rejects.toMatchObject({
+      code: "journal.conflict",
+    });
+    expect(await opened().journal.run(one.key, run.run_id)).toEqual(stored);
+  });
+
   test("an append that has missed another one is refused", async () => {
     const one = writer();
     await one.append();

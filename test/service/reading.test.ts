@@ -76,6 +76,7 @@ beforeEach(async () => {
       expire: () => Promise.reject(new Error("not here")),
     },
     recover: async () => undefined,
+    admitAll: () => Promise.reject(new Error("not here")),
     drain: async () => undefined,
     counts: { live: 0, busy: 0 },
   };

@@ -1,5 +1,6 @@
 import type { RunDraft } from "../../actors/port.ts";
 import { createSystem, defaultLimits, type ThreadSystem } from "../../actors/system.ts";
+import { REFUSED } from "../../actors/thread/consistency.ts";
 import { localHost } from "../../src/engine/host.ts";
 import { nativeEngine } from "../../src/engine/native.ts";
 import { GraphRegistry } from "../../src/graph/registry.ts";
@@ -63,7 +64,11 @@ export class World {
     this.random = new SimulatedRandom(seed);
     const log = (message: string, fields: LogFields = {}) =>
       void this.lines.push(`${message} ${JSON.stringify(fields)}`);
-    this.#logger = { debug: log, info: log, warn: log, error: log };
+    const error = (message: string, fields: LogFields = {}) => {
+      log(message, fields);
+      if (message === REFUSED) this.observed.violation("errors", `${message}: ${JSON.stringify(fields)}`);
+    };
+    this.#logger = { debug: log, info: log, warn: log, error };
     this.disk = new Disk(this.random, plant);
     this.#crashes = crashes ?? 1 + this.random.below(3);
   }
