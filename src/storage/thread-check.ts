@@ -175,6 +175,12 @@ export class ThreadCheck {
       if (!this.#kwargs.has(id)) this.#found.push(`what run ${id} was created with is missing`);
       if (!this.#ordered.has(id)) this.#found.push(`run ${id} is missing from the order of runs`);
     }
+    const { active = null, queue = [], delayed = null } = this.#thread ?? {};
+    const toDo = new Set([active, ...queue, ...(delayed ?? []).map(({ run }) => run)]);
+    for (const [id, { status }] of this.#runs) {
+      if (this.#thread === undefined || isTerminal(status) || toDo.has(id)) continue;
+      this.#found.push(`run ${id} has not ended, and its thread has gone past it`);
+    }
     for (const id of this.#ordered) {
       if (!this.#runs.has(id)) this.#found.push(`run ${id} is in the order of runs and nowhere else`);
     }

@@ -272,3 +272,14 @@ test("a damaged assistant is never answered, and verify names it", async () => {
     { key: { tenant: "_", thread: "" }, what: expect.stringContaining(id(7)) as string },
   ]);
 });
+
+test("a run that has not ended although its thread has gone past it is told of", async () => {
+  const one = new Writer(() => storage.journal, threadKey(77));
+  await one.append();
+  const run = aRun(one.key, 1);
+  await one.start(run);
+  await one.append({ thread: { active: null } });
+  expect(await all(storage.journal.verify(one.key))).toEqual([
+    { key: one.key, what: `run ${run.run_id} has not ended, and its thread has gone past it` },
+  ]);
+});
