@@ -161,6 +161,7 @@ async function open(options: AppOptions): Promise<App> {
         door,
         scheduler,
         clock,
+        budget,
         logger,
         requestLog,
         newId,

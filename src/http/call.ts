@@ -94,7 +94,7 @@ export class Call {
     this.reply.send(status, merged(headers, this.#extra), body);
   }
 
-  open(headers: Headers, first: string): ByteStream {
+  open(headers: Headers, first: Uint8Array | string): ByteStream {
     this.#answered = true;
     count(this.#answers, 200);
     return this.reply.open(200, merged(headers, this.#extra), first);

@@ -1,9 +1,11 @@
 import type { Door } from "../door/door.ts";
+import type { Budget } from "../ports/budget.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
+import type { SendList } from "./json-list.ts";
 import type { Traffic } from "./traffic.ts";
 
 export interface HttpDeps {
@@ -11,6 +13,8 @@ export interface HttpDeps {
   readonly door: Door;
   readonly scheduler: Scheduler;
   readonly clock: Clock;
+  /** What long work, such as writing a list, may take of a turn. */
+  readonly budget: Budget;
   readonly logger: Logger;
   /** At which level requests are logged. */
   readonly requestLog: LogLevel;
@@ -35,6 +39,11 @@ export interface HttpDeps {
   readonly metrics: () => Promise<{ readonly type: string; readonly body: string }>;
   /** For `/info`. */
   readonly about: About;
+}
+
+/** What routes are made with. */
+export interface RouteDeps extends HttpDeps {
+  readonly sendList: SendList;
 }
 
 /** What a server says of itself. */

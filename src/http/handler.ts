@@ -2,7 +2,8 @@ import { ServiceError, withCauses } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import { Call } from "./call.ts";
-import type { HttpDeps } from "./deps.ts";
+import type { HttpDeps, RouteDeps } from "./deps.ts";
+import { listSender } from "./json-list.ts";
 import { failureOf } from "../wire/errors.ts";
 import { Budget } from "../ports/budget.ts";
 import { loggedReply } from "./request-log.ts";
@@ -36,7 +37,8 @@ const noKey = new ServiceError(
 );
 
 /** The wire protocol as one function from request to reply, whatever carries them. */
-export function createHandler(deps: HttpDeps): Handlers["request"] {
+export function createHandler(given: HttpDeps): Handlers["request"] {
+  const deps: RouteDeps = { ...given, sendList: listSender(given) };
   const { clock, door, logger, requestLog, scheduler, traffic } = deps;
   const routes: Route[] = [
     ...threadRoutes(deps),

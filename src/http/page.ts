@@ -16,3 +16,11 @@ export function pick(
     fields.filter((field) => Object.hasOwn(record, field)).map((f) => [f, record[f]]),
   );
 }
+
+/** What `map` makes of each, when it is asked for. */
+export async function* mapped<T, U>(
+  items: AsyncIterable<T> | Iterable<T>,
+  map: (item: T) => U,
+): AsyncGenerator<U> {
+  for await (const item of items) yield map(item);
+}

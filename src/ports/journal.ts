@@ -64,6 +64,10 @@ export interface Due extends DelayedRun {
 export interface RunsQuery {
   readonly limit: number;
   readonly offset: number;
+  /** Only runs that were admitted before this one, by its `order`. */
+  readonly before?: number;
+  /** No more are read once they have so many bytes, as stored: then there may be more. At least one is, where there is one. */
+  readonly bytes?: number;
   /** Stored status; the overlay of `running` is the caller's affair. */
   readonly status?: RunStatus;
   /** Every member must be contained in the run's metadata. */
@@ -76,6 +80,8 @@ export type RunsFilter = Pick<RunsQuery, "status" | "metadata">;
 export interface HistoryQuery {
   readonly ns: string;
   readonly limit: number;
+  /** No more are read once they have so many bytes, as stored: then there may be more. At least one is, where there is one. */
+  readonly bytes?: number;
   /** Only checkpoints older than this one. */
   readonly before?: string;
   /** Only checkpoints newer than this one: those that are next to it. */

@@ -6,7 +6,7 @@ import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
 import type { Temporary, ThreadKey, ThreadLifetime } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
-import type { Journal } from "../ports/journal.ts";
+import type { Journal, RunsQuery } from "../ports/journal.ts";
 import type { Random } from "../ports/random.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { eventAt } from "../stream/event-at.ts";
@@ -34,7 +34,8 @@ export interface RunsPage {
 }
 
 export interface RunsFound {
-  readonly runs: readonly RunRecord[];
+  /** Each is read when it is asked for: with their inputs they may be larger than memory. */
+  readonly runs: AsyncIterable<RunRecord>;
   /** How many there are on all pages. */
   readonly total: number;
 }
@@ -96,6 +97,9 @@ interface Deps {
   readonly threadTtl?: ThreadLifetime | undefined;
 }
 
+/** Bytes of runs, as stored, that a list reads together. */
+const PAGE_BYTES = 256 * 1024;
+
 export function createRuns(deps: Deps): Runs {
   const { system, journal, hub, clock, random, assistants, webhooks } = deps;
   const repeats = new Repeats(deps);
@@ -125,6 +129,26 @@ export function createRuns(deps: Deps): Runs {
 
   const isRunning = (key: ThreadKey, run: RunRecord) =>
     run.status === "pending" && system.isRunning(key, run.run_id);
+
+  async function* pages(key: ThreadKey, { limit, ...first }: RunsQuery): AsyncGenerator<RunRecord> {
+    let left = limit;
+    for (let query: Omit<RunsQuery, "limit"> = { ...first, bytes: PAGE_BYTES }; left > 0;) {
+      const page = await journal.runs(key, { ...query, limit: left });
+      yield* page;
+      left -= page.length;
+      const last = page.at(-1);
+      if (last === undefined) return;
+      query = { ...query, offset: 0, before: last.order };
+    }
+  }
+
+  /** Those that are still there. */
+  async function* byId(key: ThreadKey, ids: readonly string[]): AsyncGenerator<RunRecord> {
+    for (const id of ids) {
+      const run = await journal.run(key, id);
+      if (run !== undefined) yield run;
+    }
+  }
 
   async function start(key: ThreadKey, request: RunRequest, mark?: Mark): Promise<RunRecord> {
     webhooks.check(request.webhook);
@@ -209,26 +233,20 @@ export function createRuns(deps: Deps): Runs {
       const { active, queue, delayed } = await threadAt(journal, key);
       const { status, metadata } = filter;
       if (status === undefined || isTerminal(status)) {
-        const found = await journal.runs(key, { ...filter, limit, offset });
-        return { runs: found, total: await journal.countRuns(key, filter) };
+        const total = await journal.countRuns(key, filter);
+        return { runs: pages(key, { ...filter, limit, offset }), total };
       }
       // Those that have not ended stand in the thread's record. The one that runs is stored as pending too.
-      const candidate = active === null ? undefined : await journal.run(key, active);
-      const fits = metadata === undefined || contains(candidate?.metadata, metadata);
-      const running = candidate !== undefined && fits && isRunning(key, candidate) ? [candidate] : [];
-      if (status === "running") return { runs: running.slice(offset, offset + limit), total: running.length };
-      const found: RunRecord[] = [];
-      for (const id of [
-        ...(active === null ? [] : [active]),
-        ...queue,
-        ...(delayed ?? []).map(({ run }) => run),
-      ]) {
-        const run = id === running[0]?.run_id ? undefined : await journal.run(key, id);
-        if (run?.status !== status) continue;
-        if (metadata === undefined || contains(run.metadata, metadata)) found.push(run);
+      const found: { readonly id: string; readonly order: number }[] = [];
+      const waiting = [...queue, ...(delayed ?? []).map(({ run }) => run)];
+      for (const id of active === null ? waiting : [active, ...waiting]) {
+        const run = await journal.run(key, id);
+        if (run === undefined || (isRunning(key, run) ? "running" : run.status) !== status) continue;
+        if (metadata === undefined || contains(run.metadata, metadata)) found.push({ id, order: run.order });
       }
       found.sort((a, b) => b.order - a.order);
-      return { runs: found.slice(offset, offset + limit), total: found.length };
+      const ids = found.slice(offset, offset + limit).map(({ id }) => id);
+      return { runs: byId(key, ids), total: found.length };
     },
 
     // What has been found ended is not looked up again: it may be gone.

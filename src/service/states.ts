@@ -32,10 +32,10 @@ export interface States {
   /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   at(key: ThreadKey, place: StatePlace, selection: StateSelection): Promise<JsonObject>;
   /**
-   * The newest first, those of all branches; the thread's own state is the first of all. @throws ServiceError
-   * `thread.not_found`, `checkpoint.not_found`
+   * The newest first, those of all branches; the thread's own state is the first of all. Each is read when it is asked for: together
+   * they may be larger than memory. @throws ServiceError `thread.not_found`, `checkpoint.not_found`
    */
-  history(key: ThreadKey, asked: HistoryRequest, selection: StateSelection): Promise<readonly JsonObject[]>;
+  history(key: ThreadKey, asked: HistoryRequest, selection: StateSelection): AsyncIterable<JsonObject>;
   /**
    * Changes the state at a place, on a branch of its own where that is not the latest one. Resolves, once stored, with what
    * the wire tells of the checkpoint that was made.
@@ -55,8 +55,9 @@ interface Deps {
   readonly engine: Engine;
 }
 
-/** Checkpoints that are looked at in one go where not all of them are wanted. */
-const GO = 100;
+/** Checkpoints that are read together, and bytes of them as stored: each may hold what nodes wrote. */
+const PAGE = 50;
+const PAGE_BYTES = 256 * 1024;
 
 export function createStates({ system, journal, engine }: Deps): States {
   async function checkpointOfPlace(key: ThreadKey, ns: string, id: string): Promise<Checkpoint> {
@@ -76,48 +77,74 @@ export function createStates({ system, journal, engine }: Deps): States {
     return snapshot(asked, checkpoint, latest ? undefined : await laterOf(asked.key, checkpoint));
   }
 
-  /** Checkpoints, each with the next newer one. */
-  async function page(key: ThreadKey, { ns, limit, before, metadata }: HistoryRequest) {
-    const found: { readonly checkpoint: Checkpoint; readonly later: Checkpoint | undefined }[] = [];
+  /** Checkpoints that fit, newest first, each with the next newer one. */
+  async function* checkpoints(key: ThreadKey, { ns, limit, before, metadata }: HistoryRequest) {
     let older = before;
     let later = before === undefined ? undefined : await journal.checkpoint(key, ns, before);
+    let left = limit;
     for (;;) {
-      const go = metadata === undefined ? limit - found.length : GO;
-      if (go <= 0) return found;
-      // oxlint-disable-next-line no-await-in-loop -- each begins where the one before ended
-      const some = await journal.history(key, {
+      const count = metadata === undefined ? Math.min(left, PAGE) : PAGE;
+      const page = await journal.history(key, {
         ns,
-        limit: go,
+        limit: count,
+        bytes: PAGE_BYTES,
         ...(older !== undefined && { before: older }),
       });
-      for (const checkpoint of some) {
+      for (const checkpoint of page) {
         if (metadata === undefined || contains(metadataOf(key.thread, checkpoint, true), metadata)) {
-          found.push({ checkpoint, later });
+          yield { checkpoint, later };
+          if (--left === 0) return;
         }
         later = checkpoint;
-        if (found.length === limit) return found;
       }
-      older = some.at(-1)?.id;
-      if (some.length < go) return found;
+      older = page.at(-1)?.id;
+      if (older === undefined) return;
     }
   }
 
-  /** The thread's own state first, should it stand at an older one: it went back there and has not gone on. */
-  async function ownFirst(
-    key: ThreadKey,
-    { checkpoint: own, seq }: ThreadRecord,
-    asked: HistoryRequest,
-    found: Awaited<ReturnType<typeof page>>,
-  ) {
-    if (own === null || asked.ns !== "" || asked.before !== undefined) return found;
-    if (found[0]?.checkpoint.id === own) return found;
-    // The thread has moved on since its record was read.
-    if ((await threadAt(journal, key)).seq !== seq) return found;
-    const checkpoint = await checkpointOfPlace(key, "", own);
+  /** The same; the thread's own state first, should it stand at an older one: it went back there and has not gone on. */
+  async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, asked: HistoryRequest) {
     const { metadata } = asked;
-    if (metadata !== undefined && !contains(metadataOf(key.thread, checkpoint, true), metadata)) return found;
-    const others = found.filter((other) => other.checkpoint.id !== own);
-    return [{ checkpoint, later: undefined }, ...others].slice(0, asked.limit);
+    let left = asked.limit;
+    let moved: Checkpoint | undefined;
+    let isFirst = own !== null && asked.ns === "" && asked.before === undefined;
+    for await (const found of checkpoints(key, asked)) {
+      if (isFirst && own !== null && found.checkpoint.id !== own) {
+        // Otherwise the thread has moved on since its record was read.
+        if ((await threadAt(journal, key)).seq === seq) moved = await checkpointOfPlace(key, "", own);
+        if (moved && (metadata === undefined || contains(metadataOf(key.thread, moved, true), metadata))) {
+          yield { checkpoint: moved, later: undefined };
+          left--;
+        }
+      }
+      isFirst = false;
+      if (left === 0) return;
+      if (found.checkpoint.id === moved?.id) continue;
+      yield found;
+      left--;
+    }
+  }
+
+  /** A state of a list. Undefined: a rollback has taken it away since the list was begun. @throws ServiceError */
+  async function listed(
+    asked: Asked,
+    record: ThreadRecord,
+    { checkpoint, later }: { readonly checkpoint: Checkpoint; readonly later: Checkpoint | undefined },
+  ): Promise<JsonObject | undefined> {
+    const { key } = asked;
+    const { ns, id } = checkpoint;
+    const isLatest = ns === "" && id === record.checkpoint;
+    for (let { seq } = record; ;) {
+      try {
+        return await snapshot(asked, checkpoint, isLatest ? undefined : later);
+      } catch (cause) {
+        const now = await threadAt(journal, key);
+        // What is missing while the thread stands still is damage.
+        if (now.seq === seq) throw cause;
+        if ((await journal.checkpoint(key, ns, id)) === undefined) return undefined;
+        ({ seq } = now);
+      }
+    }
   }
 
   return {
@@ -129,19 +156,19 @@ export function createStates({ system, journal, engine }: Deps): States {
         return one(asked, record, { ns: place.ns, id });
       }),
 
-    history: (key, request, selection) =>
-      whole(journal, key, async (record) => {
-        const asked = { engine, journal, key, selection };
-        if (request.id !== null) return [await one(asked, record, { ns: request.ns, id: request.id })];
-        const found = await ownFirst(key, record, request, await page(key, request));
-        const states: JsonObject[] = [];
-        for (const { checkpoint, later } of found) {
-          const latest = request.ns === "" && checkpoint.id === record.checkpoint;
-          // oxlint-disable-next-line no-await-in-loop -- a long state after the other, not all in memory at once being read
-          states.push(await snapshot(asked, checkpoint, latest ? undefined : later));
-        }
-        return states;
-      }),
+    async *history(key, request, selection) {
+      const asked = { engine, journal, key, selection };
+      const { id, ns } = request;
+      if (id !== null) {
+        yield await whole(journal, key, (record) => one(asked, record, { ns, id }));
+        return;
+      }
+      const record = await threadAt(journal, key);
+      for await (const found of ownFirst(key, record, request)) {
+        const state = await listed(asked, record, found);
+        if (state !== undefined) yield state;
+      }
+    },
 
     questions: questionsOf(journal),
 

@@ -23,7 +23,8 @@ export interface ThreadsQuery extends ThreadsAsked {
 }
 
 export interface ThreadsPage {
-  readonly threads: readonly JsonObject[];
+  /** Each is read when it is asked for: with their states they may be larger than memory. */
+  readonly threads: AsyncIterable<JsonObject>;
   /** How many there are; where there are many more than this page it may say less, but more than this page. */
   readonly total: number;
   /** Where the next page begins, if there may be one. */
@@ -49,13 +50,14 @@ export async function searchThreads(
   // A state may be large: it is read only for those who are to see it.
   const isExtracted = extract !== undefined && [...extract.values()].some(([first]) => first === "values");
   const withValues = isExtracted || select === undefined || select.length === 0 || select.includes("values");
-  const threads: JsonObject[] = [];
-  for (const record of found.threads) {
-    const shown = await reading.show(tenant, record, withValues);
-    if (shown === undefined) continue;
-    threads.push(extract === undefined ? shown : { ...shown, extracted: extracted(shown, extract) });
+  async function* shown() {
+    for (const record of found.threads) {
+      const thread = await reading.show(tenant, record, withValues);
+      if (thread === undefined) continue;
+      yield extract === undefined ? thread : { ...thread, extracted: extracted(thread, extract) };
+    }
   }
-  return { threads, total: found.total, next: found.more ? offset + limit : undefined };
+  return { threads: shown(), total: found.total, next: found.more ? offset + limit : undefined };
 }
 
 export function countThreads(

@@ -10,7 +10,7 @@ import { readCheckpoint } from "./records.ts";
 export async function readHistory(
   kv: Kv,
   key: ThreadKey,
-  { ns, limit, before, after }: HistoryQuery,
+  { ns, limit, before, after, bytes: most = Number.POSITIVE_INFINITY }: HistoryQuery,
 ): Promise<readonly Checkpoint[]> {
   const found: Checkpoint[] = [];
   if (limit < 1) return found;
@@ -20,8 +20,10 @@ export async function readHistory(
   // The smallest key above it.
   const gte = after === undefined ? range.gte : `${checkpointKey(prefix, ns, after)} `;
   const reverse = after === undefined;
+  let size = 0;
   for await (const [at, bytes] of kv.entries({ gte, lt, reverse, limit })) {
     found.push(readCheckpoint(bytes, key, lastSegment(at)));
+    if ((size += bytes.length) >= most) break;
   }
   return reverse ? found : found.reverse();
 }

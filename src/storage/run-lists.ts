@@ -19,17 +19,29 @@ export class RunLists {
     this.#prefix = prefix;
   }
 
-  async newest({ limit, offset, ...filter }: RunsQuery): Promise<readonly RunRecord[]> {
+  async newest({
+    limit,
+    offset,
+    before,
+    bytes = Number.POSITIVE_INFINITY,
+    ...filter
+  }: RunsQuery): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     if (limit < 1) return found;
     let skip = offset;
-    for await (const id of this.#ids(0, true)) {
+    let size = 0;
+    const sized = (key: string): Buffer | undefined => {
+      const value = this.#get(key);
+      size += value?.length ?? 0;
+      return value;
+    };
+    for await (const id of this.#ids(0, true, before)) {
       if (!this.#fits(id, filter) || skip-- > 0) continue;
-      const run = readRun(this.#get, this.#key, this.#prefix, id);
+      const run = readRun(sized, this.#key, this.#prefix, id);
       // Forgotten since the list was begun.
       if (run === undefined) continue;
       found.push(run);
-      if (found.length >= limit) break;
+      if (found.length >= limit || size >= bytes) break;
     }
     return found;
   }
@@ -115,9 +127,10 @@ export class RunLists {
     return readStoredRun(this.#get, this.#key, this.#prefix, id);
   }
 
-  async *#ids(order: number, reverse = false): AsyncGenerator<string> {
+  async *#ids(order: number, reverse = false, before?: number): AsyncGenerator<string> {
     const prefix = orderPrefix(this.#prefix);
-    const range = { gte: prefix + ordinal(order), lt: within(prefix).lt, reverse };
+    const lt = before === undefined ? within(prefix).lt : prefix + ordinal(before);
+    const range = { gte: prefix + ordinal(order), lt, reverse };
     for await (const [key] of this.#kv.entries(range)) yield lastSegment(key);
   }
 

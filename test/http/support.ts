@@ -6,6 +6,7 @@ import type { AssistantRecord } from "../../src/model/assistant.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
+import { Budget } from "../../src/ports/budget.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../../src/ports/transport.ts";
@@ -85,6 +86,10 @@ export class Answer implements Reply, ByteStream {
     while (!there(this)) await new Promise<void>((resolve) => setImmediate(resolve));
     return this;
   }
+}
+
+async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
 }
 
 /** Timers that go off when they are told to. */
@@ -197,7 +202,7 @@ export function protocol(
       get: async (...args) => (note("threads.get", ...args), { thread_id: THREAD }),
       search: async (...args) => (
         note("threads.search", ...args),
-        { threads: [{ thread_id: THREAD, status: "idle" }], total: 1, next: undefined }
+        { threads: each([{ thread_id: THREAD, status: "idle" }]), total: 1, next: undefined }
       ),
       count: async (...args) => (note("threads.count", ...args), 1),
       update: async (...args) => (note("threads.update", ...args), { thread_id: THREAD }),
@@ -211,7 +216,7 @@ export function protocol(
     },
     states: {
       at: async (...args) => (note("states.at", ...args), { values: {} }),
-      history: async (...args) => (note("states.history", ...args), []),
+      history: (...args) => (note("states.history", ...args), each([])),
       update: async (...args) => (note("states.update", ...args), { checkpoint: {} }),
       questions: async (...args) => (note("states.questions", ...args), []),
       ...overrides.states,
@@ -231,7 +236,7 @@ export function protocol(
       findToRead: async (...args) => (note("runs.findToRead", ...args), runRecord()),
       find: async (...args) => (note("runs.find", ...args), runRecord()),
       show: (_, run) => runOf(run, { isRunning: true, position: undefined }),
-      list: async (...args) => (note("runs.list", ...args), { runs: [runRecord()], total: 1 }),
+      list: async (...args) => (note("runs.list", ...args), { runs: each([runRecord()]), total: 1 }),
       result: async (...args) => (note("runs.result", ...args), { done: true }),
       cancel: async (...args) => note("runs.cancel", ...args),
       follow: (...args) => (note("runs.follow", ...args), new EmptyReader(pause)),
@@ -302,6 +307,7 @@ export function protocol(
   const handler = createHandler({
     service,
     scheduler: timers,
+    budget: new Budget(doorAndClock.clock, timers),
     logger,
     traffic: new Traffic(),
     ...doorAndClock,

@@ -294,8 +294,11 @@ describe("threads", () => {
 });
 
 describe("runs", () => {
-  const ids = async (page: Parameters<Service["runs"]["list"]>[1]) =>
-    (await service.runs.list(KEY, page)).runs.map(({ order }) => order);
+  const ids = async (page: Parameters<Service["runs"]["list"]>[1]) => {
+    const orders: number[] = [];
+    for await (const { order } of (await service.runs.list(KEY, page)).runs) orders.push(order);
+    return orders;
+  };
   const total = async (status?: RunStatus) =>
     (await service.runs.list(KEY, { limit: 1, offset: 0, ...(status && { status }) })).total;
 

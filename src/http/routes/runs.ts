@@ -1,10 +1,10 @@
 import type { RunStatus } from "../../model/run.ts";
 import type { RunsPage } from "../../service/runs.ts";
 import type { Call } from "../call.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
 import { checkFilter } from "../../wire/filter.ts";
-import { pageHeaders, pick } from "../page.ts";
+import { mapped, pageHeaders, pick } from "../page.ts";
 import type { Route } from "../router.ts";
 import { LIMITS, OFFSETS } from "../../wire/schemas.ts";
 import { startAlone, type Started, startRun } from "../start.ts";
@@ -34,8 +34,9 @@ const FIELDS: ReadonlySet<string> = new Set([
   "scheduled_for",
 ]);
 
-export function runRoutes(deps: HttpDeps): readonly Route[] {
+export function runRoutes(deps: RouteDeps): readonly Route[] {
   const { runs } = deps.service;
+  const { sendList } = deps;
 
   function created(call: Call, { key, run, path }: Started): void {
     // As it was admitted: that it may be running by now is for those who ask.
@@ -73,8 +74,8 @@ export function runRoutes(deps: HttpDeps): readonly Route[] {
           ...(metadata !== undefined && { metadata }),
         };
         const { runs: found, total } = await runs.list(key, page);
-        const shown = found.map((run) => pick(runs.show(key, run), select));
-        call.json(shown, pageHeaders(page.offset + page.limit, total));
+        const shown = mapped(found, (run) => pick(runs.show(key, run), select));
+        await sendList(call, shown, { headers: pageHeaders(page.offset + page.limit, total) });
       },
     },
     {

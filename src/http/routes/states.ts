@@ -4,10 +4,10 @@ import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
 import { LIMITS } from "../../wire/schemas.ts";
 import { historyRequest, selectionOf, stateRequest, updateRequest } from "../../wire/state-request.ts";
 import type { Call } from "../call.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-export function stateRoutes({ service: { threads, states } }: HttpDeps): readonly Route[] {
+export function stateRoutes({ service: { threads, states }, sendList }: RouteDeps): readonly Route[] {
   return [
     {
       method: "GET",
@@ -60,7 +60,7 @@ export function stateRoutes({ service: { threads, states } }: HttpDeps): readonl
         const before = beforeOf(call);
         const ns = call.query.text("checkpoint_ns") ?? "";
         const asked = { ns, id: null, limit, ...(before !== undefined && { before }) };
-        call.json(await states.history(key, asked, selectionOf(call.query.list("select"))));
+        await sendList(call, states.history(key, asked, selectionOf(call.query.list("select"))));
       },
     },
     {
@@ -69,7 +69,7 @@ export function stateRoutes({ service: { threads, states } }: HttpDeps): readonl
       async handle(call) {
         const key = call.thread();
         const { asked, selection } = historyRequest(await call.body());
-        call.json(await states.history(key, asked, selection));
+        await sendList(call, states.history(key, asked, selection));
       },
     },
   ];

@@ -1,13 +1,13 @@
 import { parseUuid } from "../../model/ids.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import { JSON_HEADERS } from "../../wire/errors.ts";
 import { threadCount, threadPrune, threadUpdate } from "../../wire/schemas.ts";
 import { lifetimeOf, threadsQuery } from "../../wire/thread-request.ts";
-import { pick } from "../page.ts";
+import { mapped, pick } from "../page.ts";
 import type { Route } from "../router.ts";
 
 /** Threads as records: finding, changing, copying and deleting them. */
-export function threadRecordRoutes({ service: { threads } }: HttpDeps): readonly Route[] {
+export function threadRecordRoutes({ service: { threads }, sendList }: RouteDeps): readonly Route[] {
   return [
     {
       method: "POST",
@@ -18,9 +18,10 @@ export function threadRecordRoutes({ service: { threads } }: HttpDeps): readonly
         const { select, extract } = query;
         const fields = extract && select?.length ? [...select, "extracted"] : select;
         const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
-        call.json(
-          found.map((thread) => pick(thread, fields)),
-          next === undefined ? headers : { ...headers, "x-pagination-next": String(next) },
+        await sendList(
+          call,
+          mapped(found, (thread) => pick(thread, fields)),
+          { headers: next === undefined ? headers : { ...headers, "x-pagination-next": String(next) } },
         );
       },
     },

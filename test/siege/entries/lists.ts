@@ -9,7 +9,6 @@ const threadOf = ({ server }: Siege): string => threads.get(server) ?? "";
 export const history = entry({
   name: "history",
   sent: "history with limit 1000 on a thread of many runs, three times at once",
-  isOpen: true,
   full: { size: 1000 },
   small: { size: 150, memory: 160 },
   async prepare({ hostile, server }, runs: number) {
