@@ -36,7 +36,7 @@ const version = {
   created_at: time,
 };
 
-export const answers = {
+const records = {
   Thread: Type.Object({
     thread_id: uuid,
     created_at: time,
@@ -132,4 +132,14 @@ export const answers = {
     code: Type.Optional(text),
     errors: Type.Optional(Type.Array(Type.Object({ at: text, message: text }))),
   }),
+};
+
+/** Where a request says which fields it wants, the others are left out. */
+export const answers = {
+  ...records,
+  SelectedThread: Type.Partial(records.Thread),
+  SelectedThreadState: Type.Partial(records.ThreadState),
+  SelectedRun: Type.Partial(records.Run),
+  SelectedAssistant: Type.Partial(records.Assistant),
+  SelectedCron: Type.Partial(records.Cron),
 };

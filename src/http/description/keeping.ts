@@ -1,3 +1,4 @@
+import { answers } from "../../wire/answers.ts";
 import { Type } from "../../wire/typebox.ts";
 import { choice, flag, limit, list, offset, text } from "./params.ts";
 import { type Descriptions, json, none, record, records } from "./route.ts";
@@ -17,7 +18,7 @@ export const keeping: Descriptions = {
     tag: "Assistants",
     summary: "Find assistants",
     body: "AssistantSearch",
-    answer: records("Assistant"),
+    answer: records("SelectedAssistant"),
   },
   "POST /assistants/count": {
     tag: "Assistants",
@@ -93,7 +94,7 @@ export const keeping: Descriptions = {
     tag: "Crons",
     summary: "Find crons",
     body: "CronSearch",
-    answer: records("Cron"),
+    answer: records("SelectedCron"),
   },
   "POST /runs/crons/count": { tag: "Crons", summary: "Count crons", body: "CronCount", answer: count },
   "GET /runs/crons/:cron_id": { tag: "Crons", summary: "Get a cron", answer: record("Cron") },
@@ -113,7 +114,7 @@ export const keeping: Descriptions = {
       list("namespace", "Its labels, with periods between them"),
       flag("refresh_ttl", "Its time to live begins anew"),
     ],
-    answer: record("StoreItem"),
+    answer: json(Type.Union([answers.StoreItem, Type.Null()])),
   },
   "DELETE /store/items": { tag: "Store", summary: "Delete an item", body: "ItemDelete", answer: none() },
   "POST /store/items/search": {

@@ -62,7 +62,7 @@ export const runs: Descriptions = {
       text("metadata", "A JSON object: only runs with these members"),
       list("select", "The fields that are wanted"),
     ],
-    answer: records("Run"),
+    answer: records("SelectedRun"),
   },
   "GET /threads/:thread_id/runs/:run_id": { tag, summary: "Get a run", answer: record("Run") },
   "GET /threads/:thread_id/runs/:run_id/join": {

@@ -20,7 +20,7 @@ export const threads: Descriptions = {
     summary: "Find threads",
     more: "x-pagination-next tells where the next page begins, x-pagination-total how many there are: where there are many more than this page, it may say less, but more than this page. POST /threads/count is exact.",
     body: "ThreadSearch",
-    answer: records("Thread"),
+    answer: records("SelectedThread"),
   },
   "POST /threads/count": { tag, summary: "Count threads", body: "ThreadCount", answer: count },
   "POST /threads/prune": {
@@ -62,19 +62,19 @@ export const threads: Descriptions = {
     tag: state,
     summary: "Get the latest state",
     query: [subgraphs, fields],
-    answer: record("ThreadState"),
+    answer: record("SelectedThreadState"),
   },
   "GET /threads/:thread_id/state/:checkpoint_id": {
     tag: state,
     summary: "Get the state at a checkpoint",
     query: [ns, subgraphs, fields],
-    answer: record("ThreadState"),
+    answer: record("SelectedThreadState"),
   },
   "POST /threads/:thread_id/state/checkpoint": {
     tag: state,
     summary: "Get the state at a checkpoint, also of a subgraph",
     body: "StateRead",
-    answer: record("ThreadState"),
+    answer: record("SelectedThreadState"),
   },
   "POST /threads/:thread_id/state": {
     tag: state,
@@ -98,12 +98,12 @@ export const threads: Descriptions = {
     tag: state,
     summary: "List earlier states, the newest first",
     query: [limit, text("before", "The id of a checkpoint: only older ones"), ns, fields],
-    answer: records("ThreadState"),
+    answer: records("SelectedThreadState"),
   },
   "POST /threads/:thread_id/history": {
     tag: state,
     summary: "List earlier states, the newest first, by more criteria",
     body: "HistoryRead",
-    answer: records("ThreadState"),
+    answer: records("SelectedThreadState"),
   },
 };
