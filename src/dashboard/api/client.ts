@@ -15,6 +15,12 @@ import type {
 
 /** The public API, one function a call. */
 
+/** One part of a path. Browsers resolve `.` and `..` also where they are encoded: no id is called so. */
+function part(id: string): string {
+  if (/^\.{0,2}$/.test(id)) throw new TypeError(`"${id}" is no id`);
+  return encodeURIComponent(id);
+}
+
 const ROW = ["thread_id", "created_at", "updated_at", "status", "metadata", "error"];
 
 export interface ThreadPage {
@@ -49,10 +55,11 @@ export const countThreads = (filter: ThreadFilter): Promise<number> =>
   read("threads/count", { body: filter });
 
 export const createThread = (metadata: Json): Promise<Thread> => read("threads", { body: { metadata } });
-export const getThread = (id: string): Promise<Thread> => read(`threads/${id}`);
-export const deleteThread = (id: string) => ask(`threads/${id}`, { method: "DELETE" });
-export const getQuestions = (id: string): Promise<readonly Question[]> => read(`threads/${id}/interrupts`);
-export const getState = (id: string): Promise<ThreadState> => read(`threads/${id}/state`);
+export const getThread = (id: string): Promise<Thread> => read(`threads/${part(id)}`);
+export const deleteThread = (id: string) => ask(`threads/${part(id)}`, { method: "DELETE" });
+export const getQuestions = (id: string): Promise<readonly Question[]> =>
+  read(`threads/${part(id)}/interrupts`);
+export const getState = (id: string): Promise<ThreadState> => read(`threads/${part(id)}/state`);
 
 export interface HistoryQuery {
   readonly limit: number;
@@ -61,7 +68,7 @@ export interface HistoryQuery {
 }
 
 export const getHistory = (id: string, query: HistoryQuery): Promise<readonly ThreadState[]> =>
-  read(`threads/${id}/history`, { body: query });
+  read(`threads/${part(id)}/history`, { body: query });
 
 export interface StateUpdate {
   readonly values: unknown;
@@ -71,24 +78,26 @@ export interface StateUpdate {
 
 /** Gives the place of the state that it makes. */
 export const updateState = (id: string, update: StateUpdate): Promise<{ readonly checkpoint_id: string }> =>
-  read(`threads/${id}/state`, { body: update });
+  read(`threads/${part(id)}/state`, { body: update });
 
 export const listRuns = (id: string, limit = 100): Promise<readonly Run[]> =>
-  read(`threads/${id}/runs?limit=${limit}`);
-export const getRun = (id: string, run: string): Promise<Run> => read(`threads/${id}/runs/${run}`);
+  read(`threads/${part(id)}/runs?limit=${limit}`);
+export const getRun = (id: string, run: string): Promise<Run> =>
+  read(`threads/${part(id)}/runs/${part(run)}`);
 export const startRun = (id: string, request: Json): Promise<Run> =>
-  read(`threads/${id}/runs`, { body: request });
+  read(`threads/${part(id)}/runs`, { body: request });
 export const cancelRun = (id: string, run: string, action: "interrupt" | "rollback") =>
-  ask(`threads/${id}/runs/${run}/cancel?action=${action}`, { method: "POST" });
-export const deleteRun = (id: string, run: string) => ask(`threads/${id}/runs/${run}`, { method: "DELETE" });
+  ask(`threads/${part(id)}/runs/${part(run)}/cancel?action=${action}`, { method: "POST" });
+export const deleteRun = (id: string, run: string) =>
+  ask(`threads/${part(id)}/runs/${part(run)}`, { method: "DELETE" });
 
 export const listAssistants = (): Promise<readonly Assistant[]> =>
   read("assistants/search", { body: { limit: 200 } });
 export const getSchemas = (assistant: string): Promise<Schemas> =>
-  read(`assistants/${encodeURIComponent(assistant)}/schemas`);
+  read(`assistants/${part(assistant)}/schemas`);
 
 export const listDeliveries = (status: Delivery["status"], limit: number): Promise<readonly Delivery[]> =>
   read(`webhooks/deliveries?status=${status}&limit=${limit}`);
 export const retryDelivery = (id: string): Promise<Delivery> =>
-  read(`webhooks/deliveries/${id}/retry`, { method: "POST" });
-export const deleteDelivery = (id: string) => ask(`webhooks/deliveries/${id}`, { method: "DELETE" });
+  read(`webhooks/deliveries/${part(id)}/retry`, { method: "POST" });
+export const deleteDelivery = (id: string) => ask(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });

@@ -11,8 +11,22 @@ export interface Route {
 function parse(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const parts = path.split("/").filter((part) => part !== "");
-  return { hash, path: parts.map((part) => decodeURIComponent(part)), query: new URLSearchParams(query) };
+  return { hash, path: parts.map(decoded), query: new URLSearchParams(query) };
 }
+
+/** As it stands where it is not percent-encoded: people edit addresses. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Can it be the id of a thread or a run? An address may hold anything. */
+export const isId = (text: string): boolean => UUID.test(text);
 
 export const route = signal<Route>(parse(location.hash));
 

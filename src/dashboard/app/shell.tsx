@@ -8,7 +8,8 @@ import { ThreadsAside } from "../threads/list.tsx";
 import { ThreadPage } from "../threads/page.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { KeyDialog } from "./key.tsx";
-import { route, to } from "./route.ts";
+import { isId, route, to } from "./route.ts";
+import { Boundary } from "../parts/boundary.tsx";
 import { isLocked, notice } from "./session.ts";
 import { nextTheme, theme } from "./theme.ts";
 
@@ -71,9 +72,15 @@ export function Shell() {
       >
         {!isLocked.value && (
           <>
-            {isList && <ThreadsAside chosen={id} />}
+            {isList && (
+              <Boundary name="The list of threads">
+                <ThreadsAside chosen={id} />
+              </Boundary>
+            )}
             <main id="main" tabIndex={-1}>
-              <Content />
+              <Boundary name="This page" key={path.join("/")}>
+                <Content />
+              </Boundary>
             </main>
           </>
         )}
@@ -102,7 +109,8 @@ function Content() {
   if (place === "new") return <NewThread graph={query.get("graph")} />;
   if (place === "graphs") return <GraphsPage chosen={id} />;
   if (place === "system") return <SystemPage />;
-  if (place !== "threads")
+  const isThere = (id === undefined || isId(id)) && (run === undefined || isId(run));
+  if (place !== "threads" || !isThere)
     return (
       <Empty title="There is no such page.">
         <a href={to([])}>To the threads</a>

@@ -1,6 +1,7 @@
 import { Marked, type MarkedToken, type Token, type Tokens } from "marked";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { Boundary } from "./boundary.tsx";
 
 const marked = new Marked({ gfm: true, breaks: true });
 
@@ -19,9 +20,46 @@ interface MarkdownProps {
  * images are links, since a message must not make this page ask anybody for anything.
  */
 export function Markdown({ text, class: name = "" }: MarkdownProps) {
-  const tokens = useMemo(() => (text.length <= MOST && MEANS.test(text) ? marked.lexer(text) : null), [text]);
-  if (tokens === null) return <div class={`text ${name}`}>{text}</div>;
-  return <div class={`text markdown ${name}`}>{all(tokens)}</div>;
+  const tokens = useMemo(() => tokensOf(text), [text]);
+  const plain = <div class={`text ${name}`}>{text}</div>;
+  if (tokens === null) return plain;
+  return (
+    <Boundary name="This message" fallback={plain}>
+      <div class={`text markdown ${name}`}>{all(tokens)}</div>
+    </Boundary>
+  );
+}
+
+/** Marks of a paragraph: the time to pair them grows with their square, 24 s for the 20,000 of `*_b ` 20,000 times. */
+const MOST_MARKS = 1_000;
+const MARKS = /[*_~`[\]<!&]/g;
+/** Quotes and lists within one another, opened on one line: each is a call within a call to the reader. */
+const DEEP = /^[ \t]*(?:(?:>[ \t]?|[-+*][ \t]+|\d{1,9}[.)][ \t]+)){20}/m;
+/** Levels of what is shown. */
+const DEEPEST = 40;
+
+/** What a text says as Markdown; null: it is shown as it stands, since it means nothing more, or would hold up the page. */
+function tokensOf(text: string): Token[] | null {
+  if (text.length > MOST || !MEANS.test(text) || DEEP.test(text)) return null;
+  const isDense = text.split(/\n[ \t]*\n/).some((block) => (block.match(MARKS)?.length ?? 0) > MOST_MARKS);
+  if (isDense) return null;
+  try {
+    const tokens = marked.lexer(text);
+    return depthOf(tokens, 0) > DEEPEST ? null : tokens;
+  } catch {
+    return null;
+  }
+}
+
+function depthOf(tokens: readonly Token[], depth: number): number {
+  if (depth > DEEPEST) return depth;
+  let most = depth;
+  for (const token of tokens) {
+    const { tokens: inner, items } = token as { tokens?: Token[]; items?: Token[] };
+    if (inner !== undefined) most = Math.max(most, depthOf(inner, depth + 1));
+    if (items !== undefined) most = Math.max(most, depthOf(items, depth + 1));
+  }
+  return most;
 }
 
 const all = (tokens: readonly Token[] | undefined): ComponentChildren => tokens?.map(one);

@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import type { Message } from "../live/messages.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Markdown } from "../parts/markdown.tsx";
@@ -21,8 +22,11 @@ const WHO: { readonly [type: string]: string } = {
 
 /** Characters of a tool's answer that are shown at once. */
 const LONG = 400;
+/** Calls of tools that are shown before somebody asks for more. */
+const CALLS = 50;
 
 export function Bubble({ message, calls, isComing = false, node }: BubbleProps) {
+  const [most, setMost] = useState(CALLS);
   const { type, name, text, toolCallId } = message;
   const tool = toolCallId === null ? null : (name ?? calls.get(toolCallId) ?? null);
   const who = name !== null && type !== "tool" ? name : (WHO[type] ?? type);
@@ -51,12 +55,17 @@ export function Bubble({ message, calls, isComing = false, node }: BubbleProps) 
           </div>
         )
       )}
-      {message.calls.map((call) => (
+      {message.calls.slice(0, most).map((call) => (
         <div class="call" key={call.id}>
           <span class="dim">calls</span> <code>{call.name}</code>
           <JsonTree value={parsed(call.args)} open={1} />
         </div>
       ))}
+      {message.calls.length > most && (
+        <button type="button" class="quiet" onClick={() => setMost(most + 10 * CALLS)}>
+          {message.calls.length - most} more calls…
+        </button>
+      )}
     </li>
   );
 }

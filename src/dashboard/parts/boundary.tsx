@@ -1,0 +1,32 @@
+import { Component, type ComponentChildren } from "preact";
+import { Empty } from "./empty.tsx";
+
+interface BoundaryProps {
+  /** What is inside, for people. */
+  readonly name: string;
+  readonly children: ComponentChildren;
+  /** Shown instead of a message. */
+  readonly fallback?: ComponentChildren;
+}
+
+/** Keeps a failure within one part of the page: without it the whole page would be empty. */
+export class Boundary extends Component<BoundaryProps, { readonly failed: boolean }> {
+  override state = { failed: false };
+
+  static override getDerivedStateFromError(): { readonly failed: boolean } {
+    return { failed: true };
+  }
+
+  override render({ name, children, fallback }: BoundaryProps) {
+    if (!this.state.failed) return children;
+    if (fallback !== undefined) return fallback;
+    return (
+      <Empty title={`${name} cannot be shown.`}>
+        <p role="alert">What it shows broke it. The other parts of the page go on working.</p>
+        <button type="button" onClick={() => this.setState({ failed: false })}>
+          Try again
+        </button>
+      </Empty>
+    );
+  }
+}

@@ -1,0 +1,121 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { graph, list } from "../../src/index.ts";
+import { serve } from "../e2e/support/server.ts";
+import { newThread, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+const kept = graph({
+  state: { messages: list<object>(), deep: list<unknown>() },
+  nodes: { stay: async () => ({}) },
+  edges: { start: "stay" },
+});
+
+let deep: unknown = 1;
+for (let i = 0; i < 200; i++) deep = { a: deep };
+
+const contents: readonly (readonly [string, string])[] = [
+  ["1,000 quotes within one another", ">".repeat(1_000)],
+  ["10,000 quotes with blanks", "> ".repeat(10_000)],
+  ["marks of 60,000 characters", "*_b ".repeat(15_000)],
+  ["marks in many paragraphs", `${"*_b ".repeat(240)}\n\n`.repeat(60)],
+  ["lists within lists on one line", "- ".repeat(5_000)],
+  ["lists by indentation", Array.from({ length: 230 }, (_, i) => `${" ".repeat(2 * i)}- a`).join("\n")],
+  ["brackets", "[".repeat(30_000)],
+  ["links in links", "[a](".repeat(8_000)],
+  ["a line of 2,000,000 characters", "a".repeat(2_000_000)],
+  ["a large table", `|a|b|\n|-|-|\n${"|1|2|\n".repeat(6_000)}`],
+  ["tags", "<a ".repeat(19_000)],
+  ["back ticks", "`a".repeat(29_000)],
+];
+
+/** Seconds for which the page's thread has computed since: other processes of a busy machine do not count. */
+async function cpuOf(page: Page): Promise<() => Promise<number>> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const read = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return metrics.find(({ name }) => name === "TaskDuration")?.value ?? Number.NaN;
+  };
+  const before = await read();
+  return async () => (await read()) - before;
+}
+
+const isAlive = (page: Page) => page.locator(".bubble").count();
+
+describe.skipIf(isMissing)("what others wrote does not break the dashboard", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test.each(contents)(
+    "%s: shown with less than 3 s of work, and what follows as Markdown",
+    async (_, content) => {
+      const { url } = await serve({ graphs: { kept } });
+      const assistant = await postJson<{ assistant_id: string }>(`${url}/assistants`, { graph_id: "kept" });
+      const thread = await newThread(url);
+      await postJson(`${url}/threads/${thread}/runs/wait`, {
+        assistant_id: assistant.assistant_id,
+        input: {},
+      });
+      const messages = [
+        { id: "1", type: "ai", content },
+        { id: "2", type: "ai", content: "**the last**" },
+      ];
+      await postJson(`${url}/threads/${thread}/state`, {
+        values: { messages, deep: [deep] },
+        as_node: "stay",
+      });
+      const context = await browser();
+      const { page, wrong } = await opened(context, `${url}/#/threads`);
+      const cpu = await cpuOf(page);
+      await page.goto(`${url}/#/threads/${thread}`);
+      await page.waitForSelector(".bubble strong:text('the last')", { timeout: 30_000 });
+      expect(await isAlive(page)).toBe(2);
+      expect(await cpu()).toBeLessThan(3);
+      expect(wrong).toEqual([]);
+    },
+  );
+
+  test("10,000 calls of tools are shown by fifties; links lead to the web alone", async () => {
+    const { url } = await serve({ graphs: { kept } });
+    await newThread(url);
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "kept", input: {} });
+    const tool_calls = Array.from({ length: 10_000 }, (_, i) => ({
+      id: `c${i}`,
+      name: "look",
+      args: { i },
+      type: "tool_call",
+    }));
+    const content = "[click](javascript:alert(1)) <img src=x onerror=alert(1)> [web](https://example.com)";
+    await postJson(`${url}/threads/${thread}/state`, {
+      values: { messages: [{ id: "1", type: "ai", content, tool_calls }] },
+      as_node: "stay",
+    });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await page.waitForSelector(".bubble .call");
+    expect(await page.locator(".bubble .call").count()).toBe(50);
+    await page.waitForSelector('button:has-text("9950 more calls")');
+    expect(await page.$$eval(".bubble a", (links) => links.map((link) => link.getAttribute("href")))).toEqual(
+      ["https://example.com"],
+    );
+    expect(await page.locator(".bubble img").count()).toBe(0);
+    expect(wrong).toEqual([]);
+  });
+
+  test("ids of the address are looked at before they are asked for", async () => {
+    const { url } = await serve();
+    const context = await browser();
+    const { page } = await opened(context, `${url}/#/threads`);
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    for (const id of ["..", "%2e%2e", "%", "x%2Fruns%2Fy", "a%3Fb", "a%23b", "..%2F..%2Fmetrics"]) {
+      await page.goto(`${url}/#/threads/${id}`);
+      await page.waitForSelector("text=There is no such page.");
+    }
+    await page.goto(`${url}/#/threads/00000000-0000-4000-8000-000000000000/runs/..`);
+    await page.waitForSelector("text=There is no such page.");
+    expect(asked.filter((path) => /metrics|^\/threads\/(?!search|count)/.test(path))).toEqual([]);
+  });
+});
