@@ -40,6 +40,7 @@ const isWithin = (ns: readonly string[], segments: readonly string[]) =>
 async function latestAt(cell: Cell, ns: string): Promise<Pick<Position, "head" | "writes">> {
   if (ns === "") return cell.position();
   const { journal } = cell.deps;
+  await cell.tail;
   const [head] = await journal.history(cell.key, { ns, limit: 1 });
   return {
     head: head ?? null,

@@ -156,6 +156,8 @@ export class Cell {
     if (id === null) return { head: null, values: {}, writes: [] };
     return andThen(this.at(id), (position) => {
       if (position !== undefined) return position;
+      // Its run was deleted while it was being read.
+      if (this.record.checkpoint !== id) return this.position();
       throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${this.key.thread} is missing`);
     });
   }
@@ -163,12 +165,15 @@ export class Cell {
   /** The state at one of its checkpoints, undefined where there is none of that id. */
   at(id: string, ns = ""): Eventually<Position | undefined> {
     const { journal } = this.deps;
-    return andThen(journal.checkpoint(this.key, ns, id), (head) => {
-      if (head === undefined) return undefined;
-      return andThen(journal.values(this.key, head), (values) =>
-        andThen(journal.writes(this.key, ns, id), (writes) => ({ head, values, writes })),
-      );
-    });
+    const read = (): Eventually<Position | undefined> =>
+      andThen(journal.checkpoint(this.key, ns, id), (head) => {
+        if (head === undefined) return undefined;
+        return andThen(journal.values(this.key, head), (values) =>
+          andThen(journal.writes(this.key, ns, id), (writes) => ({ head, values, writes })),
+        );
+      });
+    // The journal shows what is stored, and the checkpoint may still be on its way there.
+    return this.tail === undefined ? read() : this.tail.then(read);
   }
 
   /** The state as far as it is in memory; null: it would have to be read. */

@@ -32,7 +32,13 @@ export async function forget(cell: Cell, run: RunRecord): Promise<void> {
       throw new ServiceError("thread.busy", "Thread is busy: its runs can be deleted once it rests");
     }
     const { seq } = cell.record;
-    const standing = await standingWithout(cell, run);
+    let standing: Standing | undefined;
+    try {
+      standing = await standingWithout(cell, run);
+    } catch (cause) {
+      if (cell.alive && cell.record.seq !== seq) continue;
+      throw cause;
+    }
     // Somebody was faster: it is all looked at anew.
     if (cell.record.seq !== seq) continue;
     const { writes = [], ...stands } = standing ?? {};
@@ -54,6 +60,8 @@ async function standingWithout(cell: Cell, run: RunRecord): Promise<Standing | u
   const { journal } = cell.deps;
   const { checkpoint } = cell.record;
   if (checkpoint === null) return undefined;
+  // The journal shows what is stored, and the latest checkpoint may still be on its way there.
+  await cell.tail;
   const latest = await journal.checkpoint(cell.key, "", checkpoint);
   if (latest?.run_id !== run.run_id) return undefined;
   for (let before = checkpoint; ;) {

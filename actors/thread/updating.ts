@@ -77,12 +77,20 @@ export async function update(cell: Cell, draft: UpdateDraft): Promise<Checkpoint
     const { seq } = cell.record;
     mustRest(cell);
     const of = { ...updateOf(cell.record, draft.ns), latest: draft.from === null };
-    // oxlint-disable-next-line no-await-in-loop -- a thread that has moved on is looked at anew
-    const from = await positionOf(cell, draft);
-    // oxlint-disable-next-line no-await-in-loop -- the same
-    const above = draft.ns === "" ? [] : await withoutQuestions(cell, draft.ns);
-    // oxlint-disable-next-line no-await-in-loop -- the same
-    const updated = await compute(cell.deps.engine, cell.source(), of, draft.supersteps, from);
+    let from: Position;
+    let above: readonly TaskWrites[];
+    let updated: Updated;
+    try {
+      // oxlint-disable no-await-in-loop -- a thread that has moved on is looked at anew
+      from = await positionOf(cell, draft);
+      above = draft.ns === "" ? [] : await withoutQuestions(cell, draft.ns);
+      updated = await compute(cell.deps.engine, cell.source(), of, draft.supersteps, from);
+      // oxlint-enable no-await-in-loop
+    } catch (cause) {
+      // What was read may have been deleted meanwhile.
+      if (cell.alive && cell.record.seq !== seq) continue;
+      throw cause;
+    }
     mustRest(cell);
     if (cell.record.seq !== seq) continue;
     return draft.ns === "" ? store(cell, updated) : storeWithin(cell, updated, above);
@@ -101,6 +109,7 @@ function mustRest({ actor, alive }: Cell): void {
 
 async function positionOf(cell: Cell, { from, ns }: UpdateDraft): Promise<Position> {
   if (ns === "" && (from === null || from === cell.record.checkpoint)) return cell.position();
+  await cell.tail;
   const latest = ns === "" ? undefined : (await cell.deps.journal.history(cell.key, { ns, limit: 1 }))[0]?.id;
   if (latest !== undefined) cell.saw(latest);
   const id = from ?? latest;

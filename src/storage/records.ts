@@ -185,7 +185,11 @@ export function readRun(get: Get, key: ThreadKey, prefix: string, run: string): 
   if (stored === undefined) return undefined;
   const what = `what run ${run} was created with`;
   const bytes = get(kwargsKey(prefix, run));
-  if (bytes === undefined) throw damaged(key, `${what} is missing`);
+  if (bytes === undefined) {
+    // The batch that deletes a run may come between the two reads.
+    if (get(runKey(prefix, run)) === undefined) return undefined;
+    throw damaged(key, `${what} is missing`);
+  }
   return { ...stored, kwargs: unseal(bytes, key, what) as RunKwargs };
 }
 
