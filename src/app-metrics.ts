@@ -26,7 +26,7 @@ const ENDS = ["success", "error", "timeout", "interrupted", "rolled_back"] as co
 export interface MetricsDeps {
   readonly about: { readonly version: string; readonly transport: string };
   readonly system: { readonly figures: Figures };
-  readonly storage: Pick<Storage, "stats" | "size">;
+  readonly storage: Pick<Storage, "stats" | "size" | "damage">;
   readonly outbox: Pick<Outbox, "count">;
   readonly hub: Pick<Hub, "counts">;
   readonly traffic: Traffic;
@@ -153,6 +153,12 @@ function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly Family[] {
     ),
     counter("heddle_storage_operations_total", "Puts and deletes in these batches", of("ops")),
     counter("heddle_storage_written_bytes_total", "Bytes of keys and values in these batches", of("bytes")),
+    gauge(
+      "heddle_storage_damaged",
+      "What is not served since something of it was lost: threads, other keys, ranges of keys with more of both",
+      () => byLabel("kind", { ...storage.damage() }),
+      "kind",
+    ),
     gauge(
       "heddle_webhooks",
       `Webhooks that are owed (pending) or were given up (dead); ${MOST}`,

@@ -168,6 +168,9 @@ async function open(options: AppOptions): Promise<App> {
         ready: async () => {
           if (stopping) throw new ServiceError("server.draining", "The server is stopping");
           await storage.check();
+          const damaged = storage.damage();
+          // No reason to send its clients elsewhere: all other threads are served, by this server alone.
+          return damaged.threads + damaged.keys + damaged.ranges > 0 ? { damaged } : {};
         },
         inspect,
         pages: builtPages(),

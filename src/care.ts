@@ -2,19 +2,23 @@ import { existsSync } from "node:fs";
 import { silent } from "./log.ts";
 import { ServiceError } from "./model/errors.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
-import { backupStorage, openStorage, repairStorage } from "./storage/open.ts";
+import { mayHaveHeld } from "./storage/integrity.ts";
+import { acceptDamage, backupStorage, openStorage, repairStorage } from "./storage/open.ts";
 import { systemClock } from "./system/clock.ts";
 import { systemScheduler } from "./system/scheduler.ts";
+
+const deps = { clock: systemClock, scheduler: systemScheduler, failpoints: noFailpoints, logger: silent };
 
 /** Tells of what is damaged, one line each; the answer is how much. */
 export async function check(data: string, say: (line: string) => void): Promise<number> {
   mustExist(data);
-  const storage = await openStorage(
-    { kind: "level", directory: data },
-    { clock: systemClock, scheduler: systemScheduler, failpoints: noFailpoints, logger: silent },
-  );
+  const storage = await openStorage({ kind: "level", directory: data }, deps);
   let found = 0;
   try {
+    for (const finding of storage.findings()) {
+      found++;
+      say(`${finding.what}; ${JSON.stringify(mayHaveHeld(finding))}`);
+    }
     for await (const { key, what } of storage.journal.verify()) {
       found++;
       say(key.thread === "" ? what : `thread ${key.thread}: ${what}`);
@@ -28,7 +32,17 @@ export async function check(data: string, say: (line: string) => void): Promise<
 
 export async function repair(data: string): Promise<void> {
   mustExist(data);
-  await repairStorage(data);
+  await repairStorage(data, deps);
+}
+
+/** Accepts what was lost, and tells of it. */
+export async function accept(data: string, say: (line: string) => void): Promise<void> {
+  mustExist(data);
+  const accepted = await acceptDamage(data, deps);
+  for (const finding of accepted) say(`accepted: ${finding.what}; ${JSON.stringify(mayHaveHeld(finding))}`);
+  say(
+    accepted.length === 0 ? `${data}: there is no loss to accept` : `${data} is served again as it is stored`,
+  );
 }
 
 export async function backup(data: string, target: string): Promise<void> {

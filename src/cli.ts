@@ -29,7 +29,8 @@ async function run(asked: Invocation): Promise<void> {
       return;
     }
     case "repair": {
-      const { repair } = await import("./care.ts");
+      const { accept, repair } = await import("./care.ts");
+      if (asked.accept) return accept(asked.data, say);
       await repair(asked.data);
       return say(`${asked.data} was rebuilt; "heddle check" tells what could not be brought back`);
     }

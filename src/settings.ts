@@ -36,7 +36,8 @@ export type Invocation =
        */
       settings(env: Env, data: string): Settings;
     }
-  | { readonly command: "check" | "repair"; readonly data: string }
+  | { readonly command: "check"; readonly data: string }
+  | { readonly command: "repair"; readonly data: string; readonly accept: boolean }
   | { readonly command: "backup"; readonly data: string; readonly target: string }
   | {
       readonly command: "inspect";
@@ -53,7 +54,8 @@ export const HELP = `Usage: heddle COMMAND [options]
   dev           serves the graphs of a configuration file, and loads them anew when their files change
   start         serves them, as they are
   check         reads all of a data directory and tells what is damaged; exit code 1 if anything is
-  repair        rebuilds the database of a data directory after damage
+  repair        rebuilds the database of a data directory after damage; with --accept it
+                accepts what was lost instead, and threads are served as they are stored
   backup DIR    copies a data directory to DIR, also while a server runs on it
   inspect [ID]  tells where live statecharts are seen, of a thread or of all; with --relay PORT it serves what happens there
                 to tools of @statelyai/inspect on this machine (HEDDLE_API_KEY: the key, where the server has one)
@@ -87,6 +89,7 @@ const OPTIONS = {
   workers: { type: "string" },
   insecure: { type: "boolean" },
   relay: { type: "string" },
+  accept: { type: "boolean" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "v" },
 } as const;
@@ -96,7 +99,7 @@ const COMMANDS = {
   dev: ["config", "host", "port", "data", "transport", "insecure"],
   start: ["config", "host", "port", "data", "transport", "workers", "insecure"],
   check: ["data"],
-  repair: ["data"],
+  repair: ["data", "accept"],
   backup: ["data"],
   inspect: ["host", "port", "relay"],
 } as const satisfies { readonly [command: string]: readonly (keyof Flags)[] };
@@ -130,8 +133,9 @@ export function invocation(args: readonly string[], env: Env): Invocation {
   const data = given(flags, env, "data", "HEDDLE_DATA")?.value ?? ".heddle";
   switch (command) {
     case "check":
-    case "repair":
       return { command, data };
+    case "repair":
+      return { command, data, accept: flags.accept === true };
     case "backup":
       if (target === undefined || target === "")
         return refused("name the directory to copy to: heddle backup DIR");

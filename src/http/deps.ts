@@ -8,6 +8,11 @@ import type { Service } from "../service/service.ts";
 import type { SendList } from "./json-list.ts";
 import type { Traffic } from "./traffic.ts";
 
+/** What `/ready` says besides that work is taken. */
+export interface ReadyDetails {
+  readonly damaged?: { readonly threads: number; readonly keys: number; readonly ranges: number };
+}
+
 export interface HttpDeps {
   readonly service: Service;
   readonly door: Door;
@@ -21,7 +26,7 @@ export interface HttpDeps {
   /** Names a request that came without a name. */
   readonly newId: () => string;
   /** Resolves when the server can take work. @throws ServiceError `server.draining`, `storage.unavailable` */
-  readonly ready: () => Promise<void>;
+  readonly ready: () => Promise<ReadyDetails>;
   /** What people may see of live actors. */
   readonly inspect: { readonly values: boolean; readonly viewer: string };
   /** A file of a page, by name. */

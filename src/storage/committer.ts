@@ -4,6 +4,7 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { unavailable } from "./abstract-kv.ts";
+import type { BatchChain } from "./batch-chain.ts";
 import { CHECK_KEY } from "./keys.ts";
 import { heal } from "./healer.ts";
 import type { Kv, Op } from "./kv.ts";
@@ -24,6 +25,8 @@ export interface Write {
   readonly ops: readonly Op[];
   /** To survive a power cut: the batch that holds it is synced. Otherwise the end of the process. */
   readonly durable: boolean;
+  /** Prefix of the keys of the thread that all of it is about; undefined: its keys tell. */
+  readonly thread?: string;
   stored(): void;
   failed(error: ServiceError): void;
 }
@@ -58,6 +61,7 @@ export interface CommitterDeps {
  */
 export class Committer {
   readonly #kv: Kv;
+  readonly #chain: BatchChain | undefined;
   readonly #deps: CommitterDeps;
   readonly #watch: Watch;
   readonly #newcomers: Newcomers;
@@ -80,8 +84,10 @@ export class Committer {
   #ops = 0;
   #bytes = 0;
 
-  constructor(kv: Kv, deps: CommitterDeps, watch: Watch) {
+  /** `chain`: numbers the batches, where they may get lost. */
+  constructor(kv: Kv, deps: CommitterDeps, watch: Watch, chain?: BatchChain) {
     this.#kv = kv;
+    this.#chain = chain;
     this.#deps = deps;
     this.#watch = watch;
     this.#telling = new Telling(deps.clock, deps.scheduler);
@@ -172,7 +178,8 @@ export class Committer {
       const { failpoints } = this.#deps;
       const before = failpoints.hit("commit.before");
       if (before !== undefined) await before;
-      await this.#kv.batch(ops, { sync });
+      await this.#kv.batch(this.#chain?.number(writes) ?? ops, { sync });
+      this.#chain?.stored(writes, sync, sizeOf(ops));
       const after = failpoints.hit("commit.after");
       if (after !== undefined) await after;
     } catch (cause) {

@@ -196,7 +196,7 @@ export class KvJournal implements Journal {
       const draft = new Draft(head, this.#kv);
       writeEvents(draft, chunk);
       head.ends.set(chunk.run_id, endOf(chunk));
-      return this.#submit(draft.ops, false);
+      return this.#submit(draft.ops, false, head.prefix);
     } catch (cause) {
       return Promise.reject(cause);
     }
@@ -215,7 +215,7 @@ export class KvJournal implements Journal {
       this.#sweeper.doom(key, null);
       const ops = removalOf(head);
       this.#heads.leaving(head, ops);
-      return this.#submit(ops, true).then(() => {
+      return this.#submit(ops, true, head.prefix).then(() => {
         this.#sweeper.hide(key, null);
         this.#heads.forget(head);
         return this.#sweeper.sweep(key, null);
@@ -248,7 +248,7 @@ export class KvJournal implements Journal {
   }
 
   verify(key?: ThreadKey): AsyncIterable<Damage> {
-    return verify(this.#kv, (of, run) => this.#sweeper.has(of, run), key);
+    return verify(this.#kv.unguarded ?? this.#kv, (of, run) => this.#sweeper.has(of, run), key);
   }
 
   readonly #get = (key: string): Buffer | undefined => this.#kv.getSync(key);
@@ -275,6 +275,7 @@ export class KvJournal implements Journal {
       this.#committer.submit({
         ops,
         durable,
+        thread: head.prefix,
         stored: () => {
           this.#heads.landed(head, thread, size);
           resolve();
@@ -287,11 +288,12 @@ export class KvJournal implements Journal {
     return promise;
   }
 
-  #submit(ops: readonly Op[], durable: boolean): Promise<void> {
+  #submit(ops: readonly Op[], durable: boolean, thread?: string): Promise<void> {
     const { refusal } = this.#committer;
     if (refusal !== undefined) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
-      this.#committer.submit({ ops, durable, stored: resolve, failed: reject });
+      const of = thread === undefined ? {} : { thread };
+      this.#committer.submit({ ops, durable, ...of, stored: resolve, failed: reject });
     });
   }
 }

@@ -184,6 +184,11 @@ export const FORMAT_KEY = "!format";
 /** Never there: deleted to find out whether writing works. */
 export const CHECK_KEY = "!check";
 
+/** Numbers of batches, each in the batch that it numbers. */
+export const BATCHES = within("!batch/");
+export const batchKey = (number: number): string => `!batch/${ordinal(number)}`;
+export const parseBatch = (key: string): number => parseOrdinal(lastSegment(key));
+
 /** Threads with work, of all tenants side by side: what a boot reads. */
 export const ACTIVE = within("!active/");
 export const activePrefix = (tenant: string): string => `!active/${segment(tenant)}/`;

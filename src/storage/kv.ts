@@ -39,6 +39,8 @@ export interface Kv {
   entries(range: Range): AsyncIterable<Entry>;
   /** The same without their values, many at a time: the first ones come soon, for who wants a few. */
   keys(range: Range): AsyncIterable<readonly string[]>;
+  /** All that is stored, where some of it is kept from readers since it may be wrong. */
+  readonly unguarded?: Kv;
   /**
    * After a failed write: rejects while writing again would be sure to fail, so that the store is left open for
    * reading. Absent where nobody can tell.

@@ -68,6 +68,12 @@ export class LevelKv extends AbstractKv<Db> {
     this.db = db;
   }
 
+  /** Merges all tables: those of a repair overlap, and lookups would find whichever has the highest number. */
+  async compact(): Promise<void> {
+    const { db } = this;
+    if (db instanceof ClassicLevel) await db.compactRange("", "~");
+  }
+
   /** Bytes of memory that LevelDB counts of its own: its cache of blocks, and what its log holds. 0 while it is closed. */
   memory(): number {
     const { db } = this;

@@ -145,9 +145,14 @@ function identity(): Omit<Holder, "ino" | "id"> {
   return {
     pid: process.pid,
     start: startOf(process.pid) ?? "",
-    boot: attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()) ?? "",
+    boot: machineBoot(),
     space: attempt(() => readlinkSync("/proc/self/ns/pid")) ?? "",
   };
+}
+
+/** Names the machine's boot; empty where the system does not say. */
+export function machineBoot(): string {
+  return attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()) ?? "";
 }
 
 /** When a process started; undefined where it is dead, or the system does not say. */

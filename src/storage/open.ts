@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { ServiceError, withCauses } from "../model/errors.ts";
@@ -12,15 +12,18 @@ import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts"
 import { copyDatabase } from "./backup.ts";
 import { KvCrons } from "./crons.ts";
 import { checkFormat, Marker, MARKER } from "./format.ts";
+import { type Finding, FINDINGS } from "./findings.ts";
 import { Heads } from "./heads.ts";
 import { KvItems } from "./items.ts";
 import { repairIndex } from "./index-repair.ts";
+import { Integrity } from "./integrity.ts";
 import { KvJournal } from "./journal.ts";
 import type { Kv } from "./kv.ts";
 import { LevelKv, repairLevel } from "./level.ts";
-import { lockDirectory } from "./lock.ts";
+import { lockDirectory, machineBoot } from "./lock.ts";
 import { MemoryKv } from "./memory.ts";
 import { KvOutbox } from "./outbox.ts";
+import { GuardedKv } from "./quarantine.ts";
 import { folderSize } from "./size.ts";
 import { Sweeper } from "./sweeper.ts";
 
@@ -45,6 +48,10 @@ export interface Storage {
   size(): Promise<number | undefined>;
   /** Bytes of memory that LevelDB's cache and log take; undefined where there is no LevelDB. */
   memory(): number | undefined;
+  /** What is kept from readers since something of it was lost: threads, other keys, and ranges of keys with more of both. */
+  damage(): { readonly threads: number; readonly keys: number; readonly ranges: number };
+  /** What was found to be lost and has not been accepted. */
+  findings(): readonly Finding[];
   /** Resolves when a write has gone through. @throws ServiceError `storage.unavailable` */
   check(): Promise<void>;
   /** Stores what has been taken, refuses what comes, and lets go of the directory. */
@@ -74,8 +81,10 @@ async function openDirectory(directory: string, deps: StorageDeps): Promise<Stor
   try {
     const marker = new Marker(directory);
     const existing = marker.format !== undefined;
+    const integrity = new Integrity(directory, databaseIn(directory), deps);
+    await integrity.inspect();
     const kv = new LevelKv(databaseIn(directory), existing);
-    const storage = await start(kv, directory, existing, deps);
+    const storage = await start(kv, directory, existing, deps, integrity);
     marker.write();
     return {
       ...storage,
@@ -83,6 +92,7 @@ async function openDirectory(directory: string, deps: StorageDeps): Promise<Stor
       memory: () => kv.memory(),
       close: async () => {
         await storage.close();
+        integrity.remember();
         lock.release();
       },
     };
@@ -92,24 +102,37 @@ async function openDirectory(directory: string, deps: StorageDeps): Promise<Stor
   }
 }
 
-async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps): Promise<Storage> {
+async function start(
+  raw: Kv,
+  where: string,
+  marked: boolean,
+  deps: StorageDeps,
+  integrity?: Integrity,
+): Promise<Storage> {
   const { budget = new Budget(deps.clock, deps.scheduler) } = deps;
-  kv.budget = budget;
-  await kv.open();
+  raw.budget = budget;
+  await raw.open();
+  const kv = integrity === undefined ? raw : new GuardedKv(raw, integrity.quarantine);
   try {
+    const chain = await integrity?.begin(raw, machineBoot());
     await checkFormat(kv, where, marked);
     const heads = new Heads(kv);
     const resume = (): Promise<void> =>
       sweeper.resume().catch((error: unknown) => {
         deps.logger.warn("what is to be swept could not be read", { error: withCauses(error) });
       });
-    const committer = new Committer(kv, deps, {
-      failed: () => {
-        heads.clear();
-        sweeper.clear();
+    const committer = new Committer(
+      kv,
+      deps,
+      {
+        failed: () => {
+          heads.clear();
+          sweeper.clear();
+        },
+        healed: () => void resume(),
       },
-      healed: () => void resume(),
-    });
+      chain,
+    );
     const sweeper = new Sweeper(kv, committer, deps.logger);
     await resume();
     const outbox = new KvOutbox(kv, committer);
@@ -121,9 +144,12 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
       stats: () => committer.stats,
       size: async () => undefined,
       memory: () => undefined,
+      damage: () => integrity?.quarantine.counts ?? { threads: 0, keys: 0, ranges: 0 },
+      findings: () => integrity?.findings.list ?? [],
       check: () => committer.check(),
       close: async () => {
         await committer.close();
+        await chain?.close();
         await kv.close();
       },
     };
@@ -137,20 +163,51 @@ async function start(kv: Kv, where: string, marked: boolean, deps: StorageDeps):
  * Rebuilds the database of a data directory from what is left of it, and its indexes from what they are of. What it cannot
  * bring back, `verify` names.
  */
-export async function repairStorage(directory: string): Promise<void> {
-  const lock = lockDirectory(resolve(directory));
-  try {
-    const { format } = new Marker(resolve(directory));
-    const database = databaseIn(resolve(directory));
+export async function repairStorage(directory: string, deps: StorageDeps): Promise<void> {
+  await withoutServer(directory, deps, async (integrity, database) => {
+    await integrity.record();
     await repairLevel(database);
-    const kv = new LevelKv(database, true);
+    return "rebuilt";
+  });
+}
+
+/**
+ * Accepts what was lost: all of it is served again in the state that is stored. Returns what was accepted.
+ * @throws ServiceError `journal.damaged` where the database has to be rebuilt first
+ */
+export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly Finding[]> {
+  return withoutServer(directory, deps, async (integrity) => {
+    await integrity.inspect();
+    return "accepted";
+  });
+}
+
+async function withoutServer(
+  directory: string,
+  deps: StorageDeps,
+  before: (integrity: Integrity, database: string) => Promise<"rebuilt" | "accepted">,
+): Promise<readonly Finding[]> {
+  const path = resolve(directory);
+  const lock = lockDirectory(path);
+  try {
+    const { format } = new Marker(path);
+    const integrity = new Integrity(path, databaseIn(path), deps);
+    const done = await before(integrity, databaseIn(path));
+    const kv = new LevelKv(databaseIn(path), true);
     await kv.open();
+    let accepted: readonly Finding[] = [];
     try {
+      if (done === "rebuilt") await kv.compact();
+      const chain = await integrity.begin(kv, machineBoot(), true);
       await checkFormat(kv, directory, format !== undefined);
       await repairIndex(kv);
+      if (done === "accepted") accepted = integrity.findings.accept(new Date(deps.clock.now()).toISOString());
+      await chain.close();
     } finally {
       await kv.close();
     }
+    integrity.remember();
+    return accepted;
   } finally {
     lock.release();
   }
@@ -164,7 +221,9 @@ export async function repairStorage(directory: string): Promise<void> {
 export async function backupStorage(directory: string, target: string): Promise<void> {
   const [from, to] = [resolve(directory), resolve(target)];
   await copyDatabase(databaseIn(from), databaseIn(to), from);
-  await copyFile(join(from, MARKER), join(to, MARKER));
+  for (const name of [MARKER, FINDINGS]) {
+    if (existsSync(join(from, name))) await copyFile(join(from, name), join(to, name));
+  }
 }
 
 function databaseIn(directory: string): string {

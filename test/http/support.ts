@@ -132,7 +132,7 @@ const doorAndClock = {
   door: new Door({}, { clock, random: new SimulatedRandom(1) }),
   requestLog: "debug",
   newId: () => "request-1",
-  ready: async () => undefined,
+  ready: async () => ({}),
   inspect: { values: false, viewer: "https://viewer.test/" },
   pages: () => undefined,
   components: () => undefined,

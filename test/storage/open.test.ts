@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  statSync,
+  truncateSync,
+} from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { Packr } from "msgpackr";
@@ -9,7 +18,7 @@ import { ALL, FORMAT_KEY, indexKey } from "../../src/storage/keys.ts";
 import type { Op } from "../../src/storage/kv.ts";
 import { LevelKv } from "../../src/storage/level.ts";
 import { MemoryKv } from "../../src/storage/memory.ts";
-import { openStorage, repairStorage, type Storage } from "../../src/storage/open.ts";
+import { acceptDamage, openStorage, repairStorage, type Storage } from "../../src/storage/open.ts";
 import { aCheckpoint, all, aRun, id, set, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, temporary } from "./support.ts";
 
@@ -128,7 +137,7 @@ describe("a database that is lost", () => {
     // Nor when our own marker is gone as well.
     rmSync(join(room.path, "heddle.json"));
     await expect(open()).rejects.toMatchObject(refused);
-    await repairStorage(room.path);
+    await repairStorage(room.path, deps);
     const storage = await open();
     for (const one of writers) expect(await storage.journal.thread(one.key)).toEqual(one.record);
     expect(await all(storage.journal.verify())).toEqual([]);
@@ -142,7 +151,7 @@ describe("a database that is lost", () => {
     const drop = writers.map(({ key }) => ({ key: indexKey(key), value: null }));
     await kv.batch(drop, { sync: true });
     await kv.close();
-    await repairStorage(room.path);
+    await repairStorage(room.path, deps);
     const storage = await open();
     expect(await all(storage.journal.verify())).toEqual([]);
     expect(await storage.catalog.countThreads("_", { status: "idle" })).toBe(writers.length);
@@ -165,31 +174,99 @@ describe("a database that is lost", () => {
 
   test("repair is refused while the directory is open", async () => {
     const storage = await open();
-    await expect(repairStorage(room.path)).rejects.toMatchObject({ code: "storage.locked" });
+    await expect(repairStorage(room.path, deps)).rejects.toMatchObject({ code: "storage.locked" });
     await storage.close();
   });
 });
 
-test("a stretch of the log that LevelDB drops without a word is named", async () => {
-  const first = await open();
-  const one = new Writer(() => first.journal, threadKey(1));
-  for (let n = 0; n < 1_000; n++) await one.append();
-  await first.close();
-  const database = join(room.path, "level");
-  const log = readdirSync(database).find((name) => name.endsWith(".log")) ?? "";
-  const bytes = readFileSync(join(database, log));
-  const middle = Math.floor(bytes.length / 2);
-  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
-  writeFileSync(join(database, log), bytes);
-  const second = await open();
-  // It opens as if nothing were wrong, and the thread looks as it should.
-  expect(await second.journal.thread(one.key)).toEqual(one.record);
-  const [damage] = await all(second.journal.verify());
-  expect(damage).toEqual({
-    key: one.key,
-    what: expect.stringMatching(/^appends \d+ to \d+ are missing$/) as string,
+describe("a stretch of the log that LevelDB drops without a word", () => {
+  const [one, two] = [threadKey(1), threadKey(2)];
+
+  /** A log in which the one thread's appends come before the other's, with a flipped bit among the first. */
+  async function damage(): Promise<void> {
+    const storage = await open();
+    for (const key of [one, two]) {
+      const writer = new Writer(() => storage.journal, key);
+      for (let n = 0; n < 400; n++) await writer.append();
+    }
+    await storage.close();
+    const database = join(room.path, "level");
+    const log = readdirSync(database).find((name) => name.endsWith(".log")) ?? "";
+    const bytes = readFileSync(join(database, log));
+    const place = Math.floor(bytes.length / 4);
+    bytes[place] = (bytes[place] ?? 0) ^ 1;
+    writeFileSync(join(database, log), bytes);
+  }
+
+  test("is reported, its threads are not served, and all others are; after the next start, too", async () => {
+    await damage();
+    for (let starts = 0; starts < 2; starts++) {
+      const storage = await open();
+      expect(storage.damage()).toEqual({ threads: 1, keys: 0, ranges: 0 });
+      expect(storage.findings()).toMatchObject([
+        { what: expect.stringMatching(/^\d+ batches between \d+ and \d+ are missing/) as string },
+      ]);
+      expect(() => storage.journal.thread(one)).toThrow(expect.objectContaining({ code: "journal.damaged" }));
+      await expect(storage.journal.runs(one, { limit: 1, offset: 0 })).rejects.toMatchObject({
+        code: "journal.damaged",
+      });
+      await expect(new Writer(() => storage.journal, one).append()).rejects.toMatchObject({
+        code: "journal.damaged",
+      });
+      expect(await storage.journal.thread(two)).toMatchObject({ seq: 400 });
+      expect(await all(storage.journal.verify())).toMatchObject([{ key: one }]);
+      await storage.close();
+    }
   });
-  await second.close();
+
+  test("is accepted once: the thread is served as it is stored", async () => {
+    await damage();
+    expect(await acceptDamage(room.path, deps)).toMatchObject([{ touches: [`_/t/${one.thread}/`] }]);
+    const storage = await open();
+    expect(storage.damage()).toEqual({ threads: 0, keys: 0, ranges: 0 });
+    expect(await storage.journal.thread(one)).toMatchObject({ seq: 400 });
+    await storage.close();
+    expect(await acceptDamage(room.path, deps)).toEqual([]);
+  });
+
+  test("is anything where nothing says what it held: then nothing is served before it is accepted", async () => {
+    await damage();
+    rmSync(join(room.path, "batches"), { recursive: true });
+    for (let starts = 0; starts < 2; starts++) {
+      await expect(open()).rejects.toMatchObject({
+        code: "journal.damaged",
+        message: expect.stringContaining("--accept") as string,
+      });
+    }
+    await acceptDamage(room.path, deps);
+    await (await open()).close();
+  });
+
+  test("at the end of the log is noticed as well", async () => {
+    const storage = await open();
+    const writer = new Writer(() => storage.journal, one);
+    for (let n = 0; n < 20; n++) await writer.append();
+    await storage.close();
+    const database = join(room.path, "level");
+    const log = join(database, readdirSync(database).find((name) => name.endsWith(".log")) ?? "");
+    truncateSync(log, statSync(log).size - 10);
+    const next = await open();
+    expect(next.findings()).toMatchObject([{ touches: [`_/t/${one.thread}/`] }]);
+    expect(() => next.journal.thread(one)).toThrow(expect.objectContaining({ code: "journal.damaged" }));
+    await next.close();
+  });
+
+  test("data of an earlier version, without numbers, opens, and is numbered from then on", async () => {
+    const storage = await open();
+    await new Writer(() => storage.journal, one).append();
+    await storage.close();
+    rmSync(join(room.path, "batches"), { recursive: true });
+    rmSync(join(room.path, "database.json"));
+    const next = await open();
+    expect(next.damage()).toEqual({ threads: 0, keys: 0, ranges: 0 });
+    expect(await next.journal.thread(one)).toMatchObject({ seq: 1 });
+    await next.close();
+  });
 });
 
 test("a directory is made where there is none", async () => {

@@ -5,6 +5,14 @@ import { type Answer, type Descriptions, json, stream } from "./route.ts";
 
 const object = Type.Record(Type.String(), Type.Unknown());
 const ok = json(Type.Object({ ok: Type.Boolean() }));
+const ready = json(
+  Type.Object({
+    ok: Type.Boolean(),
+    damaged: Type.Optional(
+      Type.Object({ threads: Type.Integer(), keys: Type.Integer(), ranges: Type.Integer() }),
+    ),
+  }),
+);
 const html: Answer = { kind: "text", type: "text/html" };
 const file: Answer = { kind: "text", type: "text/javascript" };
 
@@ -14,13 +22,14 @@ export const server: Descriptions = {
     tag: "Server",
     summary: "Is it there?",
     query: [flag("check_db", "Also whether it can take work: the same as /ready")],
-    answer: ok,
+    answer: ready,
   },
   "GET /live": { tag: "Server", summary: "Is the process alive?", answer: ok },
   "GET /ready": {
     tag: "Server",
-    summary: "Can it take work? 503 while it stops, or its storage fails",
-    answer: ok,
+    summary:
+      "Can it take work? 503 while it stops, or its storage fails. `damaged` counts what is not served since data was lost",
+    answer: ready,
   },
   "GET /info": { tag: "Server", summary: "Get the version and what is served", answer: json(object) },
   "GET /metrics": {

@@ -27,8 +27,7 @@ export function metaRoutes({ about, ready, metrics }: HttpDeps): readonly Route[
   };
   const alive: Route["handle"] = (call) => call.json({ ok: true });
   const able: Route["handle"] = async (call) => {
-    await ready();
-    call.json({ ok: true });
+    call.json({ ok: true, ...(await ready()) });
   };
   return [
     {

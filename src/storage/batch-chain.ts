@@ -1,0 +1,146 @@
+import type { BatchLedger, LedgerEntry } from "./batch-ledger.ts";
+import { unseal } from "./envelope.ts";
+import { batchKey, BATCHES, parseBatch, splitThread, threadPrefix } from "./keys.ts";
+import type { Kv, Op } from "./kv.ts";
+import { ordinal } from "./ordinal.ts";
+import { sealNumber } from "./records.ts";
+
+interface Write {
+  readonly ops: readonly Op[];
+  readonly thread?: string;
+}
+
+/** Old numbers deleted with each batch: more than come, so that what is left of an earlier process goes as well. */
+const TRIMMED = 2;
+
+/**
+ * Numbers the batches. Each one holds its number under a key of its own, so that what LevelDB has dropped of its log shows as a
+ * gap; the {@link BatchLedger} tells what the last number was, and what each batch changed.
+ */
+export class BatchChain {
+  readonly #ledger: BatchLedger;
+  #next: number;
+  /** Keys of numbers before the ledger's first are deleted, a few with each batch. */
+  #trimmed: number;
+  /** The ledger's first number, sealed: what a batch holds under its number. */
+  #first: Buffer;
+
+  constructor(ledger: BatchLedger, { next, trimmed }: { readonly next: number; readonly trimmed: number }) {
+    this.#ledger = ledger;
+    this.#next = next;
+    this.#trimmed = trimmed;
+    this.#first = sealNumber(ledger.first ?? next);
+  }
+
+  /** The operations of the next batch. One that fails leaves its number to the next. */
+  number(writes: readonly Write[]): readonly Op[] {
+    const ops: Op[] = [{ key: batchKey(this.#next), value: this.#first }];
+    const first = this.#ledger.first ?? 0;
+    for (let i = 0; i < TRIMMED && this.#trimmed < first; i++) {
+      ops.push({ key: batchKey(this.#trimmed++), value: null });
+    }
+    // By hand: `flatMap` makes every element by way of the runtime.
+    for (const write of writes) for (const op of write.ops) ops.push(op);
+    return ops;
+  }
+
+  /** The batch that was numbered last is stored. */
+  stored(writes: readonly Write[], synced: boolean, bytes: number): void {
+    const touches = new Set<string>();
+    for (const { ops, thread } of writes) {
+      if (thread !== undefined) touches.add(thread);
+      else for (const { key } of ops) touches.add(scopeOf(key));
+    }
+    const number = this.#next++;
+    if (this.#ledger.add({ number, synced, touches: [...touches] }, bytes)) {
+      this.#first = sealNumber(this.#ledger.first ?? number);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#ledger.close();
+  }
+}
+
+/** What a change of this key counts as: the thread, or the key itself. */
+function scopeOf(key: string): string {
+  const thread = splitThread(key)?.key;
+  return thread === undefined ? key : threadPrefix(thread);
+}
+
+export interface ChainReport {
+  /** Missing batches that must have been there. */
+  readonly lost: readonly LedgerEntry[];
+  /** Numbers that are missing and of which nobody knows what they held. */
+  readonly unknown: readonly number[];
+  /** Batches that were not synced and are gone since the machine stopped: nothing of them was acknowledged. */
+  readonly unsynced: readonly number[];
+  readonly next: number;
+  /** The first number whose key may still be stored. */
+  readonly trimmed: number;
+  /** Has the database been written with numbers, and does the ledger tell of them? */
+  readonly isCovered: boolean;
+}
+
+/**
+ * Compares the numbers in the database with those of the ledger. `isExcused`: a key that lies in a damaged part of a table, where its
+ * absence says nothing.
+ */
+export async function checkChain(
+  kv: Kv,
+  ledger: BatchLedger,
+  boot: string,
+  isExcused: (key: string) => boolean,
+): Promise<ChainReport> {
+  const present = new Set<number>();
+  let [smallest, greatest] = [Infinity, 0];
+  for await (const keys of kv.keys(BATCHES)) {
+    for (const key of keys) {
+      const number = parseBatch(key);
+      present.add(number);
+      smallest = Math.min(smallest, number);
+      greatest = Math.max(greatest, number);
+    }
+  }
+  const missing = new Map<number, LedgerEntry>();
+  const reported = new Set<number>();
+  const read = ledger.read(
+    (entry) => {
+      if (!present.has(entry.number)) missing.set(entry.number, entry);
+    },
+    (number) => reported.add(number),
+  );
+  for (const number of [...missing.keys()]) {
+    if (reported.has(number) || isExcused(batchKey(number))) missing.delete(number);
+  }
+  const isSameBoot = boot !== "" && read.boot === boot;
+  let lastSynced = 0;
+  for (const { number, synced } of missing.values()) if (synced) lastSynced = Math.max(lastSynced, number);
+  const [lost, unsynced]: [LedgerEntry[], number[]] = [[], []];
+  for (const entry of [...missing.values()].toSorted((a, b) => a.number - b.number)) {
+    // A log loses its end at a power cut, and nothing before a batch that was synced.
+    if (isSameBoot || entry.number < greatest || entry.number <= lastSynced) lost.push(entry);
+    else unsynced.push(entry.number);
+  }
+  const unknown: number[] = [];
+  for (let number = read.first ?? firstOf(kv, greatest); number < greatest; number++) {
+    const isKnown = present.has(number) || missing.has(number) || reported.has(number);
+    if (!isKnown && !isExcused(batchKey(number))) unknown.push(number);
+  }
+  const next = Math.max(greatest, read.last) + 1;
+  return {
+    lost,
+    unknown,
+    unsynced,
+    next,
+    trimmed: Math.min(smallest, next),
+    isCovered: read.first !== undefined && read.last > 0,
+  };
+}
+
+/** Without a ledger: the last batch tells from where on all numbers are there. */
+function firstOf(kv: Kv, greatest: number): number {
+  const bytes = greatest === 0 ? undefined : kv.getSync(batchKey(greatest));
+  const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${ordinal(greatest)}`);
+  return typeof first === "number" ? first : greatest;
+}

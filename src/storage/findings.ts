@@ -1,0 +1,85 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ServiceError } from "../model/errors.ts";
+import type { KeyRange } from "./leveldb/table.ts";
+
+/** Damage that was found, until it is accepted. */
+export interface Finding {
+  /** ISO 8601. */
+  readonly found_at: string;
+  readonly what: string;
+  /** What may be older than what was acknowledged: prefixes of threads, and keys of no thread. */
+  readonly touches: readonly string[];
+  readonly ranges: readonly KeyRange[];
+  /** Nobody knows what was lost: it may be anything. */
+  readonly unknown: boolean;
+}
+
+/** Beside the database. */
+export const FINDINGS = "damage.json";
+/** What was accepted, for people to look up. */
+const ACCEPTED = "damage-accepted.json";
+
+/** LevelDB forgets what it has dropped as soon as it has opened; this file keeps it. */
+export class Findings {
+  readonly #directory: string;
+  #list: readonly Finding[];
+
+  constructor(directory: string) {
+    this.#directory = directory;
+    this.#list = read(join(directory, FINDINGS));
+  }
+
+  get list(): readonly Finding[] {
+    return this.#list;
+  }
+
+  /** Adds those that are not there yet. */
+  add(findings: readonly Finding[]): void {
+    const known = new Set(this.#list.map(idOf));
+    const added = findings.filter((finding) => !known.has(idOf(finding)));
+    if (added.length === 0) return;
+    this.#list = [...this.#list, ...added];
+    store(join(this.#directory, FINDINGS), this.#list);
+  }
+
+  /** Moves all of them to the accepted ones, and returns them. */
+  accept(at: string): readonly Finding[] {
+    const accepted = this.#list;
+    if (accepted.length === 0) return [];
+    const path = join(this.#directory, ACCEPTED);
+    store(path, [...read(path), ...accepted.map((finding) => ({ ...finding, accepted_at: at }))]);
+    rmSync(join(this.#directory, FINDINGS), { force: true });
+    this.#list = [];
+    return accepted;
+  }
+}
+
+function idOf({ what, touches, ranges }: Finding): string {
+  return JSON.stringify([what, touches, ranges]);
+}
+
+function read(path: string): readonly Finding[] {
+  if (!existsSync(path)) return [];
+  try {
+    const list = JSON.parse(readFileSync(path, "utf8")) as Finding[];
+    if (
+      list.every(
+        ({ what, touches, ranges }) => typeof what === "string" && touches.length >= 0 && ranges.length >= 0,
+      )
+    )
+      return list;
+  } catch {
+    // Told of below.
+  }
+  throw new ServiceError(
+    "journal.damaged",
+    `${path} cannot be read, and it says what of the data must not be trusted`,
+  );
+}
+
+function store(path: string, value: unknown): void {
+  const made = `${path}.tmp`;
+  writeFileSync(made, `${JSON.stringify(value, null, 2)}\n`, { flush: true });
+  renameSync(made, path);
+}

@@ -1,0 +1,298 @@
+import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import { ServiceError } from "../model/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import { BatchChain, type ChainReport, checkChain } from "./batch-chain.ts";
+import { BatchLedger } from "./batch-ledger.ts";
+import { type Finding, Findings } from "./findings.ts";
+import { splitThread } from "./keys.ts";
+import type { Kv } from "./kv.ts";
+import { readManifest, type TableEntry } from "./leveldb/manifest.ts";
+import { readDropped } from "./leveldb/messages.ts";
+import { checkTable, EVERYTHING, type KeyRange } from "./leveldb/table.ts";
+import { Quarantine } from "./quarantine.ts";
+
+interface Deps {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+}
+
+/** Beside the database: what its files were like, and which of LevelDB's messages have been reported. */
+interface Mark {
+  /** The manifest, which is only ever appended to. */
+  readonly manifest?: { readonly name: string; readonly size: number; readonly crc: number };
+  /** Time of the last message about dropped bytes. */
+  readonly dropped?: string;
+}
+
+const MARK = "database.json";
+/** Names of threads in one line of the log. */
+const NAMED = 20;
+
+/** Finds out whether the database is what was written, and keeps from readers what may not be. */
+export class Integrity {
+  readonly quarantine = new Quarantine();
+  readonly findings: Findings;
+  readonly #directory: string;
+  readonly #database: string;
+  readonly #deps: Deps;
+  readonly #ledger: BatchLedger;
+  #mark: Mark;
+
+  constructor(directory: string, database: string, deps: Deps) {
+    this.#directory = directory;
+    this.#database = database;
+    this.#deps = deps;
+    this.findings = new Findings(directory);
+    this.#ledger = new BatchLedger(join(directory, "batches"), deps.logger);
+    this.#mark = readMark(join(directory, MARK));
+    for (const finding of this.findings.list) this.#quarantine(finding);
+  }
+
+  /**
+   * What is to be seen before LevelDB opens, which deletes tables that a damaged manifest does not name.
+   * @throws ServiceError `journal.damaged`: it has to be rebuilt
+   */
+  async inspect(): Promise<void> {
+    const [manifest] = this.#manifests();
+    const wrong = manifest === undefined ? undefined : this.#manifestFlaw(manifest);
+    const flaws = wrong === undefined ? (await this.#tables()).map(({ what }) => what) : [wrong];
+    if (flaws.length === 0) return;
+    const what = `The database in ${this.#database} is damaged: ${flaws.join("; ")}`;
+    this.#deps.logger.error(what);
+    throw new ServiceError("journal.damaged", `${what}; run "heddle repair" to rebuild it`);
+  }
+
+  /** Before a repair: remembers which keys the damaged tables may have held, which the repair drops. */
+  async record(): Promise<void> {
+    const found = await this.#tables();
+    this.#add(
+      found
+        .filter(({ range }) => range !== undefined)
+        .map(({ what, range }) => this.#finding(what, { ranges: [range as KeyRange] })),
+    );
+  }
+
+  /**
+   * What is to be seen once it is open, also when it was opened again. It reports each loss, and returns what numbers the batches from
+   * here on. `isForced`: also where nobody knows what was lost.
+   * @throws ServiceError `journal.damaged`: some of it was lost, and nobody knows what
+   */
+  async begin(kv: Kv, boot: string, isForced = false): Promise<BatchChain> {
+    const report = await checkChain(kv, this.#ledger, boot, (key) => this.quarantine.isInDamagedTable(key));
+    const dropped = readDropped(["LOG.old", "LOG"].map((name) => textOf(join(this.#database, name)))).filter(
+      ({ at }) => at > (this.#mark.dropped ?? ""),
+    );
+    for (const { line } of dropped) {
+      this.#deps.logger.error("LevelDB has dropped a part of its log that it could not read", {
+        message: line,
+        batches: report.lost.map(({ number }) => number),
+      });
+    }
+    this.#add(
+      this.#findingsOf(
+        report,
+        dropped.map(({ line }) => line),
+      ),
+    );
+    if (report.unsynced.length > 0) {
+      this.#deps.logger.warn(
+        "batches that were not synced were lost when the machine stopped; runs that streamed go on",
+        {
+          batches: report.unsynced.length,
+        },
+      );
+    }
+    if (!isForced && this.findings.list.some(({ unknown }) => unknown)) {
+      throw new ServiceError(
+        "journal.damaged",
+        `A part of the data in ${this.#directory} is lost, and nobody can tell what it held: ${this.findings.list.map(({ what }) => what).join("; ")}; ` +
+          'restore a backup, or accept the loss with "heddle repair --accept"',
+      );
+    }
+    const lost = [...report.lost.map(({ number }) => number), ...report.unknown, ...report.unsynced];
+    this.#ledger.open(report.next, boot, lost);
+    this.#store({ ...this.#mark, ...(dropped.length > 0 && { dropped: dropped.at(-1)?.at ?? "" }) });
+    return new BatchChain(this.#ledger, report);
+  }
+
+  /** The database is closed, or has been opened: its manifest counts as it is now. */
+  remember(): void {
+    this.#store(this.#mark);
+  }
+
+  #findingsOf(report: ChainReport, dropped: readonly string[]): readonly Finding[] {
+    const found: Finding[] = [];
+    const { lost, unknown } = report;
+    if (lost.length > 0) {
+      const touches = [...new Set(lost.flatMap((entry) => entry.touches))].filter(
+        (touched) => !isMark(touched),
+      );
+      found.push(
+        this.#finding(`${rangesOf(lost.map(({ number }) => number))} missing from the log`, { touches }),
+      );
+    }
+    if (unknown.length > 0)
+      found.push(
+        this.#finding(`${rangesOf(unknown)} missing, and the ledger of batches with them`, { unknown: true }),
+      );
+    if (dropped.length > 0 && !report.isCovered) {
+      found.push(
+        this.#finding(`LevelDB dropped a part of its log: ${dropped.join("; ")}`, { unknown: true }),
+      );
+    }
+    return found;
+  }
+
+  #finding(what: string, more: Partial<Finding>): Finding {
+    const found_at = new Date(this.#deps.clock.now()).toISOString();
+    return { found_at, what, touches: [], ranges: [], unknown: false, ...more };
+  }
+
+  #add(found: readonly Finding[]): void {
+    this.findings.add(found);
+    for (const finding of found) {
+      this.#quarantine(finding);
+      this.#deps.logger.error(`the data is damaged: ${finding.what}`, mayHaveHeld(finding));
+    }
+  }
+
+  #quarantine({ touches, ranges, unknown }: Finding): void {
+    this.quarantine.add(touches, ranges, unknown);
+  }
+
+  /** The manifest that is current, if there is one. */
+  #manifests(): readonly string[] {
+    const name = textOf(join(this.#database, "CURRENT")).trim();
+    return /^MANIFEST-\d+$/.test(name) && existsSync(join(this.#database, name)) ? [name] : [];
+  }
+
+  #manifestFlaw(name: string): string | undefined {
+    const { manifest } = this.#mark;
+    const bytes = readFileSync(join(this.#database, name));
+    const isOlder = manifest !== undefined && Number(name.slice(9)) < Number(manifest.name.slice(9));
+    if (isOlder) return `CURRENT names ${name}, which is older than ${manifest.name}`;
+    if (
+      manifest?.name === name &&
+      (bytes.length < manifest.size || crc32(bytes.subarray(0, manifest.size)) !== manifest.crc)
+    ) {
+      return `${name} is not what was written, or an older copy`;
+    }
+    try {
+      readManifest(bytes);
+      return undefined;
+    } catch (error) {
+      return `${name} cannot be read (${error instanceof Error ? error.message : String(error)})`;
+    }
+  }
+
+  /** Damage in the tables that belong to the database; of all there are, where the manifest does not say. */
+  async #tables(): Promise<readonly { readonly what: string; readonly range: KeyRange | undefined }[]> {
+    const found: { what: string; range: KeyRange | undefined }[] = [];
+    for (const { name, bounds, size } of this.#listTables()) {
+      const path = join(this.#database, name);
+      const bytes = existsSync(path) ? await readFile(path) : undefined;
+      if (bytes === undefined) found.push({ what: `table ${name} is missing`, range: bounds });
+      else if (size !== undefined && bytes.length !== size) {
+        found.push({ what: `table ${name} has ${bytes.length} bytes in place of ${size}`, range: bounds });
+      } else found.push(...(await this.#checkTable(name, bytes, bounds, size !== undefined)));
+    }
+    return found;
+  }
+
+  async #checkTable(name: string, bytes: Buffer, bounds: KeyRange, isBound: boolean) {
+    const found: { what: string; range: KeyRange | undefined }[] = [];
+    let since = this.#deps.clock.mono();
+    for (const damage of checkTable(bytes, isBound ? bounds : undefined)) {
+      if (damage !== undefined) found.push({ what: `table ${name}: ${damage.what}`, range: damage.range });
+      if (this.#deps.clock.mono() - since < 10) continue;
+      await new Promise<void>((resolve) => this.#deps.scheduler.soon(resolve));
+      since = this.#deps.clock.mono();
+    }
+    return found;
+  }
+
+  #listTables(): readonly {
+    readonly name: string;
+    readonly bounds: KeyRange;
+    readonly size: number | undefined;
+  }[] {
+    if (!existsSync(this.#database)) return [];
+    const files = readdirSync(this.#database);
+    const [manifest] = this.#manifests();
+    if (manifest !== undefined && this.#manifestFlaw(manifest) === undefined) {
+      return readManifest(readFileSync(join(this.#database, manifest))).map((table) => ({
+        name: fileOf(table, files),
+        bounds: { from: table.smallest, to: table.largest },
+        size: table.size,
+      }));
+    }
+    return files
+      .filter((name) => /\.(ldb|sst)$/.test(name))
+      .map((name) => ({ name, bounds: EVERYTHING, size: undefined }));
+  }
+
+  #store(mark: Mark): void {
+    const [name] = this.#manifests();
+    const bytes = name === undefined ? undefined : readFileSync(join(this.#database, name));
+    this.#mark = {
+      ...(mark.dropped !== undefined && { dropped: mark.dropped }),
+      ...(name !== undefined &&
+        bytes !== undefined && { manifest: { name, size: bytes.length, crc: crc32(bytes) } }),
+    };
+    const path = join(this.#directory, MARK);
+    writeFileSync(`${path}.tmp`, `${JSON.stringify(this.#mark)}\n`, { flush: true });
+    renameSync(`${path}.tmp`, path);
+  }
+}
+
+/** What a finding may have held, for a line of the log. */
+export function mayHaveHeld({ touches, ranges, unknown }: Finding): { readonly [field: string]: unknown } {
+  const threads = touches.flatMap((touched) => splitThread(touched)?.key.thread ?? []);
+  const keys = touches.filter((touched) => splitThread(touched) === undefined && !touched.startsWith("!"));
+  return {
+    ...(threads.length > 0 && { threads: threads.length, may_have_held: threads.slice(0, NAMED) }),
+    ...(keys.length > 0 && { keys: keys.slice(0, NAMED) }),
+    ...(ranges.length > 0 && { ranges }),
+    ...(unknown && { may_have_held: "anything" }),
+  };
+}
+
+/** Marks and indexes are made anew from the threads' records. */
+function isMark(touched: string): boolean {
+  return touched.startsWith("!");
+}
+
+/** `batches 5 to 9 are`, `batch 5 is`. */
+function rangesOf(numbers: readonly number[]): string {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const [first, last] = [sorted[0] ?? 0, sorted.at(-1) ?? 0];
+  if (sorted.length === 1) return `batch ${first} is`;
+  return `${sorted.length} batches between ${first} and ${last} are`;
+}
+
+function fileOf({ number }: TableEntry, files: readonly string[]): string {
+  const digits = String(number).padStart(6, "0");
+  return files.includes(`${digits}.sst`) ? `${digits}.sst` : `${digits}.ldb`;
+}
+
+function textOf(path: string): string {
+  try {
+    return statSync(path).isFile() ? readFileSync(path, "latin1") : "";
+  } catch {
+    return "";
+  }
+}
+
+function readMark(path: string): Mark {
+  try {
+    return (JSON.parse(textOf(path)) as Mark | null) ?? {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,38 @@
+import { FormatError, Reader } from "./reader.ts";
+
+/** More than any block of an index has; what claims to be larger is damaged. */
+const MOST = 64 * 1024 * 1024;
+
+/** Undoes Snappy's compression (its `format_description.txt`), which LevelDB uses for blocks. */
+export function unsnappy(bytes: Buffer): Buffer {
+  const reader = new Reader(bytes);
+  const size = reader.varint();
+  if (size > MOST) throw new FormatError("a block claims to be too large");
+  const made = Buffer.alloc(size);
+  let to = 0;
+  while (!reader.isAtEnd) {
+    const tag = reader.take(1)[0] as number;
+    if ((tag & 3) === 0) {
+      let length = tag >>> 2;
+      if (length >= 60) length = reader.take(length - 59).readUIntLE(0, length - 59);
+      const piece = reader.take(length + 1);
+      if (to + piece.length > size) throw new FormatError("a block is longer than it says");
+      to += piece.copy(made, to);
+      continue;
+    }
+    const { length, back } = copyOf(tag, reader);
+    if (back === 0 || back > to || to + length > size) throw new FormatError("a block copies from nowhere");
+    // One by one: a copy may reach into what it writes.
+    for (const end = to + length; to < end; to++) made[to] = made[to - back] as number;
+  }
+  if (to !== size) throw new FormatError("a block is shorter than it says");
+  return made;
+}
+
+function copyOf(tag: number, reader: Reader): { readonly length: number; readonly back: number } {
+  if ((tag & 3) === 1) {
+    return { length: ((tag >>> 2) & 7) + 4, back: ((tag >>> 5) << 8) | (reader.take(1)[0] as number) };
+  }
+  const width = (tag & 3) === 2 ? 2 : 4;
+  return { length: (tag >>> 2) + 1, back: reader.take(width).readUIntLE(0, width) };
+}

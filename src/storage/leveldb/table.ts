@@ -1,0 +1,126 @@
+import { crc32c, unmask } from "./crc32c.ts";
+import { FormatError, Reader, userKey } from "./reader.ts";
+import { unsnappy } from "./snappy.ts";
+
+/** Keys from the first to the last, both included, of which some may be lost. */
+export interface KeyRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface TableDamage {
+  readonly what: string;
+  /** Undefined: no key is lost, but lookups are misled. */
+  readonly range: KeyRange | undefined;
+}
+
+/** Before every key, and behind it. */
+export const EVERYTHING: KeyRange = { from: "", to: "~" };
+
+interface Handle {
+  readonly offset: number;
+  readonly size: number;
+}
+
+const FOOTER = 48;
+/** Kind and checksum behind each block. */
+const TRAILER = 5;
+const MAGIC = Buffer.from([0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]);
+
+/**
+ * What is damaged in a table, by the checksums of all its blocks (LevelDB's `table_format.md`): LevelDB itself does not verify them
+ * when it reads, so that a flipped bit can hide a key and show an older value of it. `bounds`: the keys that the whole table
+ * spans, where they are known.
+ * Yields undefined between blocks, for the caller to let others go on.
+ */
+export function* checkTable(bytes: Buffer, bounds: KeyRange | undefined): Generator<TableDamage | undefined> {
+  let blocks: (readonly [last: string, handle: Handle])[];
+  let filters: readonly Handle[];
+  try {
+    const footer = bytes.subarray(Math.max(0, bytes.length - FOOTER));
+    if (footer.length < FOOTER || !footer.subarray(-8).equals(MAGIC))
+      throw new FormatError("its end is no table's");
+    const reader = new Reader(footer);
+    const meta = handleOf(reader);
+    const index = handleOf(reader);
+    blocks = entriesOf(readBlock(bytes, index)).map(([key, value]) => [
+      userKey(key),
+      handleOf(new Reader(value)),
+    ]);
+    filters = filtersOf(bytes, meta);
+  } catch (error) {
+    yield { what: error instanceof FormatError ? error.message : String(error), range: bounds ?? EVERYTHING };
+    return;
+  }
+  let { from } = bounds ?? EVERYTHING;
+  for (const [to, handle] of blocks) {
+    if (!isWhole(bytes, handle)) {
+      yield { what: `the block at ${handle.offset} has a wrong checksum`, range: { from, to } };
+    }
+    from = to;
+    yield undefined;
+  }
+  for (const handle of filters) {
+    if (!isWhole(bytes, handle)) yield { what: "its filter has a wrong checksum", range: undefined };
+  }
+  const other = boundsOf(bytes, blocks);
+  if (bounds !== undefined && other !== undefined && (other.from !== bounds.from || other.to !== bounds.to)) {
+    yield { what: "it is not the table that belongs here", range: bounds };
+  }
+}
+
+/** First and last key; undefined where the blocks that hold them are damaged. */
+function boundsOf(bytes: Buffer, blocks: readonly (readonly [string, Handle])[]): KeyRange | undefined {
+  const [first, last] = [blocks[0]?.[1], blocks.at(-1)?.[1]];
+  try {
+    if (first === undefined || last === undefined) return undefined;
+    const from = entriesOf(readBlock(bytes, first))[0]?.[0];
+    const to = entriesOf(readBlock(bytes, last)).at(-1)?.[0];
+    return from && to && { from: userKey(from), to: userKey(to) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Also of the index of the filters, whose damage only misleads. */
+function filtersOf(bytes: Buffer, meta: Handle): readonly Handle[] {
+  try {
+    return [meta, ...entriesOf(readBlock(bytes, meta)).map(([, value]) => handleOf(new Reader(value)))];
+  } catch {
+    return [meta];
+  }
+}
+
+function handleOf(reader: Reader): Handle {
+  return { offset: reader.varint(), size: reader.varint() };
+}
+
+function isWhole(bytes: Buffer, { offset, size }: Handle): boolean {
+  const end = offset + size;
+  if (end + TRAILER > bytes.length) return false;
+  return unmask(bytes.readUInt32LE(end + 1)) === crc32c(bytes, offset, end + 1);
+}
+
+function readBlock(bytes: Buffer, handle: Handle): Buffer {
+  if (!isWhole(bytes, handle)) throw new FormatError("its index has a wrong checksum");
+  const end = handle.offset + handle.size;
+  const content = bytes.subarray(handle.offset, end);
+  return bytes[end] === 0 ? content : unsnappy(content);
+}
+
+/** Keys and values of a block: each key is stored as what differs from the one before. */
+function entriesOf(block: Buffer): (readonly [key: Buffer, value: Buffer])[] {
+  if (block.length < 4) throw new FormatError("a block is too short");
+  const restarts = block.readUInt32LE(block.length - 4);
+  const end = block.length - 4 * (restarts + 1);
+  if (end < 0) throw new FormatError("a block is too short");
+  const reader = new Reader(block, 0, end);
+  const entries: (readonly [Buffer, Buffer])[] = [];
+  let key = Buffer.alloc(0);
+  while (!reader.isAtEnd) {
+    const [shared, own, length] = [reader.varint(), reader.varint(), reader.varint()];
+    key = Buffer.concat([key.subarray(0, shared), reader.take(own)]);
+    entries.push([key, reader.take(length)]);
+  }
+  return entries;
+}
