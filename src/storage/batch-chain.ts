@@ -110,7 +110,7 @@ export async function checkChain(
     },
     (number) => reported.add(number),
   );
-  for (const number of [...missing.keys()]) {
+  for (const number of missing.keys()) {
     if (reported.has(number) || isExcused(batchKey(number))) missing.delete(number);
   }
   const isSameBoot = boot !== "" && read.boot === boot;

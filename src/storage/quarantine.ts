@@ -152,6 +152,7 @@ export class GuardedKv implements Kv {
   }
 }
 
-function withoutLimit({ limit: _, ...range }: Range): Range {
-  return range;
+/** All of it: some of what it has is left out, and does not count. */
+function withoutLimit({ gte, lt, reverse = false }: Range): Range {
+  return { gte, lt, reverse };
 }

@@ -77,7 +77,7 @@ export async function makeImage(directory: string, dice: Dice, isKilled: boolean
     string,
     string,
   ];
-  const lives = 2 + below(dice, 3);
+  const lives = 3 + below(dice, 2);
   for (let life = 1; life <= lives; life++) {
     const app = await serve(live, []);
     await Promise.all([1, 2, 3, 4].map(() => client(app, facts, dice, 8 + below(dice, 10))));

@@ -10,6 +10,8 @@ export const KINDS = ["flip", "cut", "zero", "swap"] as const;
 export const PLACES = ["log", "table", "MANIFEST", "CURRENT"] as const;
 
 const PAGE = 4096;
+/** Of a run of the graph: input, start and each of its two nodes. */
+const CHECKPOINTS = 4;
 
 export interface Trial {
   readonly kind: (typeof KINDS)[number];
@@ -107,7 +109,7 @@ async function judge(
     else {
       if ((list.body as unknown[]).length !== runs)
         wrong.push(`${id}: ${(list.body as unknown[]).length} runs in place of ${runs}`);
-      if ((history.body as unknown[]).length !== runs * 4 - runs)
+      if ((history.body as unknown[]).length !== runs * CHECKPOINTS)
         wrong.push(`${id}: ${(history.body as unknown[]).length} checkpoints of ${runs} runs`);
     }
     if (!Array.isArray(searched)) continue;
