@@ -176,7 +176,7 @@ function damage(
       return `${name}: cut at ${at} of ${size}`;
     case "zero": {
       const from = at - (at % PAGE);
-      bytes.fill(0, from, from + PAGE);
+      bytes.fill(0, from, Math.min(size, from + PAGE));
       writeFileSync(path, bytes);
       return `${name}: a page at ${from} of ${size}`;
     }
