@@ -1,5 +1,4 @@
-import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { ServiceError } from "../model/errors.ts";
@@ -8,12 +7,12 @@ import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { BatchChain, type ChainReport, checkChain } from "./batch-chain.ts";
 import { BatchLedger } from "./batch-ledger.ts";
+import { DatabaseFiles, type ManifestMark, textOf } from "./database-files.ts";
 import { type Finding, Findings } from "./findings.ts";
 import { splitThread } from "./keys.ts";
 import type { Kv } from "./kv.ts";
-import { readManifest, type TableEntry } from "./leveldb/manifest.ts";
 import { readDropped } from "./leveldb/messages.ts";
-import { checkTable, EVERYTHING, type KeyRange } from "./leveldb/table.ts";
+import type { KeyRange } from "./leveldb/table.ts";
 import { Quarantine } from "./quarantine.ts";
 
 interface Deps {
@@ -25,7 +24,7 @@ interface Deps {
 /** Beside the database: what its files were like, and which of LevelDB's messages have been reported. */
 interface Mark {
   /** The manifest, which is only ever appended to. */
-  readonly manifest?: { readonly name: string; readonly size: number; readonly crc: number };
+  readonly manifest?: ManifestMark;
   /** Time of the last message about dropped bytes. */
   readonly dropped?: string;
 }
@@ -41,6 +40,7 @@ export class Integrity {
   readonly #directory: string;
   readonly #database: string;
   readonly #deps: Deps;
+  readonly #files: DatabaseFiles;
   readonly #ledger: BatchLedger;
   #mark: Mark;
 
@@ -48,6 +48,7 @@ export class Integrity {
     this.#directory = directory;
     this.#database = database;
     this.#deps = deps;
+    this.#files = new DatabaseFiles(database, deps);
     this.findings = new Findings(directory);
     this.#ledger = new BatchLedger(join(directory, "batches"), deps.logger);
     this.#mark = readMark(join(directory, MARK));
@@ -59,18 +60,23 @@ export class Integrity {
    * @throws ServiceError `journal.damaged`: it has to be rebuilt
    */
   async inspect(): Promise<void> {
-    const [manifest] = this.#manifests();
-    const wrong = manifest === undefined ? undefined : this.#manifestFlaw(manifest);
-    const flaws = wrong === undefined ? (await this.#tables()).map(({ what }) => what) : [wrong];
+    const [manifest] = this.#files.manifests();
+    const wrong = manifest === undefined ? undefined : this.#files.flaw(manifest, this.#mark.manifest);
+    const flaws =
+      wrong === undefined ? (await this.#files.damage(this.#mark.manifest)).map(({ what }) => what) : [wrong];
     if (flaws.length === 0) return;
     const what = `The database in ${this.#database} is damaged: ${flaws.join("; ")}`;
     this.#deps.logger.error(what);
     throw new ServiceError("journal.damaged", `${what}; run "heddle repair" to rebuild it`);
   }
 
-  /** Before a repair: remembers which keys the damaged tables may have held, which the repair drops. */
+  /**
+   * Before a repair: remembers which keys the damaged blocks may have held, and makes them unreadable, with a copy of the table put aside.
+   * LevelDB would take what it can make out of them, and ends the process where keys are out of order.
+   */
   async record(): Promise<void> {
-    const found = await this.#tables();
+    const found = await this.#files.damage(this.#mark.manifest);
+    for (const { table, kindAt } of found) if (kindAt !== undefined) this.#files.disable(table, kindAt);
     this.#add(
       found
         .filter(({ range }) => range !== undefined)
@@ -166,79 +172,8 @@ export class Integrity {
     this.quarantine.add(touches, ranges, unknown);
   }
 
-  /** The manifest that is current, if there is one. */
-  #manifests(): readonly string[] {
-    const name = textOf(join(this.#database, "CURRENT")).trim();
-    return /^MANIFEST-\d+$/.test(name) && existsSync(join(this.#database, name)) ? [name] : [];
-  }
-
-  #manifestFlaw(name: string): string | undefined {
-    const { manifest } = this.#mark;
-    const bytes = readFileSync(join(this.#database, name));
-    const isOlder = manifest !== undefined && Number(name.slice(9)) < Number(manifest.name.slice(9));
-    if (isOlder) return `CURRENT names ${name}, which is older than ${manifest.name}`;
-    if (
-      manifest?.name === name &&
-      (bytes.length < manifest.size || crc32(bytes.subarray(0, manifest.size)) !== manifest.crc)
-    ) {
-      return `${name} is not what was written, or an older copy`;
-    }
-    try {
-      readManifest(bytes);
-      return undefined;
-    } catch (error) {
-      return `${name} cannot be read (${error instanceof Error ? error.message : String(error)})`;
-    }
-  }
-
-  /** Damage in the tables that belong to the database; of all there are, where the manifest does not say. */
-  async #tables(): Promise<readonly { readonly what: string; readonly range: KeyRange | undefined }[]> {
-    const found: { what: string; range: KeyRange | undefined }[] = [];
-    for (const { name, bounds, size } of this.#listTables()) {
-      const path = join(this.#database, name);
-      const bytes = existsSync(path) ? await readFile(path) : undefined;
-      if (bytes === undefined) found.push({ what: `table ${name} is missing`, range: bounds });
-      else if (size !== undefined && bytes.length !== size) {
-        found.push({ what: `table ${name} has ${bytes.length} bytes in place of ${size}`, range: bounds });
-      } else found.push(...(await this.#checkTable(name, bytes, bounds, size !== undefined)));
-    }
-    return found;
-  }
-
-  async #checkTable(name: string, bytes: Buffer, bounds: KeyRange, isBound: boolean) {
-    const found: { what: string; range: KeyRange | undefined }[] = [];
-    let since = this.#deps.clock.mono();
-    for (const damage of checkTable(bytes, isBound ? bounds : undefined)) {
-      if (damage !== undefined) found.push({ what: `table ${name}: ${damage.what}`, range: damage.range });
-      if (this.#deps.clock.mono() - since < 10) continue;
-      await new Promise<void>((resolve) => this.#deps.scheduler.soon(resolve));
-      since = this.#deps.clock.mono();
-    }
-    return found;
-  }
-
-  #listTables(): readonly {
-    readonly name: string;
-    readonly bounds: KeyRange;
-    readonly size: number | undefined;
-  }[] {
-    if (!existsSync(this.#database)) return [];
-    const files = readdirSync(this.#database);
-    const [manifest] = this.#manifests();
-    if (manifest !== undefined && this.#manifestFlaw(manifest) === undefined) {
-      return readManifest(readFileSync(join(this.#database, manifest))).map((table) => ({
-        name: fileOf(table, files),
-        bounds: { from: table.smallest, to: table.largest },
-        size: table.size,
-      }));
-    }
-    return files
-      .filter((name) => /\.(ldb|sst)$/.test(name))
-      .map((name) => ({ name, bounds: EVERYTHING, size: undefined }));
-  }
-
   #store(mark: Mark): void {
-    const [name] = this.#manifests();
+    const [name] = this.#files.manifests();
     const bytes = name === undefined ? undefined : readFileSync(join(this.#database, name));
     this.#mark = {
       ...(mark.dropped !== undefined && { dropped: mark.dropped }),
@@ -274,19 +209,6 @@ function rangesOf(numbers: readonly number[]): string {
   const [first, last] = [sorted[0] ?? 0, sorted.at(-1) ?? 0];
   if (sorted.length === 1) return `batch ${first} is`;
   return `${sorted.length} batches between ${first} and ${last} are`;
-}
-
-function fileOf({ number }: TableEntry, files: readonly string[]): string {
-  const digits = String(number).padStart(6, "0");
-  return files.includes(`${digits}.sst`) ? `${digits}.sst` : `${digits}.ldb`;
-}
-
-function textOf(path: string): string {
-  try {
-    return statSync(path).isFile() ? readFileSync(path, "latin1") : "";
-  } catch {
-    return "";
-  }
 }
 
 function readMark(path: string): Mark {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { open as openFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
@@ -45,6 +45,17 @@ export class LevelKv extends AbstractKv<Db> {
   }
 
   async open(): Promise<void> {
+    const current = join(this.#directory, "CURRENT");
+    const manifest = existsSync(current) ? readFileSync(current, "latin1").trim() : undefined;
+    if (
+      manifest !== undefined &&
+      (manifest === "" || !existsSync(join(this.#directory, manifest.replaceAll("\0", "?"))))
+    ) {
+      throw new ServiceError(
+        "journal.damaged",
+        `The file CURRENT of the database in ${this.#directory} names no manifest that is there; run "heddle repair" to rebuild it`,
+      );
+    }
     // LevelDB would make an empty database over the tables of one that has lost this file.
     if (this.#mustExist() && !existsSync(join(this.#directory, "CURRENT"))) {
       throw new ServiceError(

@@ -12,6 +12,8 @@ export interface TableDamage {
   readonly what: string;
   /** Undefined: no key is lost, but lookups are misled. */
   readonly range: KeyRange | undefined;
+  /** Where the kind of the damaged block stands, which says how to read it. */
+  readonly kindAt?: number;
 }
 
 /** Before every key, and behind it. */
@@ -55,7 +57,11 @@ export function* checkTable(bytes: Buffer, bounds: KeyRange | undefined): Genera
   let { from } = bounds ?? EVERYTHING;
   for (const [to, handle] of blocks) {
     if (!isWhole(bytes, handle)) {
-      yield { what: `the block at ${handle.offset} has a wrong checksum`, range: { from, to } };
+      yield {
+        what: `the block at ${handle.offset} has a wrong checksum`,
+        range: { from, to },
+        kindAt: handle.offset + handle.size,
+      };
     }
     from = to;
     yield undefined;
