@@ -5,7 +5,6 @@ import {
   floors,
   GUEST,
   keepers,
-  LONGEST,
   processWide,
   timeAndRandomness,
   timeModules,
@@ -26,7 +25,6 @@ export function breaches(sources: readonly Source[]): string[] {
     ...arrows(source),
     ...packages(source),
     ...time(source),
-    ...size(source),
     ...singletons(source),
   ]);
 }
@@ -60,10 +58,6 @@ function time({ path, imports, code }: Source): string[] {
   const called = timeAndRandomness.map((rule) => rule.exec(code)?.[0]).filter((hit) => hit !== undefined);
   const brought = imports.filter((name) => timeModules.includes(name));
   return [...called, ...brought].map((hit) => `${path} must not use ${hit.trim()}: take the port`);
-}
-
-function size({ path, lines }: Source): string[] {
-  return lines > LONGEST ? [`${path} has ${lines} lines, more than ${LONGEST}`] : [];
 }
 
 /** What a module keeps for all servers of a process. Constant tables are filled where they are made. */

@@ -265,8 +265,6 @@ export const timeAndRandomness: readonly RegExp[] = [
 /** Modules that bring either. */
 export const timeModules: readonly string[] = ["node:timers", "node:timers/promises", "node:perf_hooks"];
 
-export const LONGEST = 300;
-
 /** What has to be known by all servers of a process, and why. */
 export const processWide: Readonly<Record<string, string>> = {
   "src/storage/lock.ts": "LevelDB's own lock is dropped by a second open in the same process",

@@ -1,7 +1,6 @@
 /** A source file, read without a parser: TypeScript 7 has none to offer from JavaScript. */
 export interface Source {
   readonly path: string;
-  readonly lines: number;
   /** Without comments; strings, templates and regular expressions are empty, what is in `${}` is kept. */
   readonly code: string;
   /** What is imported or re-exported, also as a type, also dynamically. */
@@ -23,7 +22,7 @@ export function read(path: string, text: string): Source {
   const imports = [...code.matchAll(STRING)].flatMap(([, from], i) =>
     from === undefined ? [] : [strings[i] ?? ""],
   );
-  return { path, lines: text.replace(/\n$/, "").split("\n").length, code, imports };
+  return { path, code, imports };
 }
 
 /** The code, and what stood in its strings, in order. */
