@@ -4,6 +4,7 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Due, Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
+import { SteadyTime } from "../src/ports/steady-time.ts";
 
 interface Deps {
   readonly journal: Pick<Journal, "delayed">;
@@ -25,7 +26,7 @@ export class Delays {
   readonly #deps: Deps;
   /** Tells a thread that the time of its run has come. */
   readonly #ripen: (key: ThreadKey, run: string) => Promise<void>;
-  readonly #origin: number;
+  readonly #time: SteadyTime;
   /** Runs that cannot be told, such as those of a damaged thread: they must not keep others. */
   readonly #lost = new Set<string>();
   /** Runs that were told at the last look. */
@@ -40,11 +41,11 @@ export class Delays {
   constructor(deps: Deps, ripen: (key: ThreadKey, run: string) => Promise<void>) {
     this.#deps = deps;
     this.#ripen = ripen;
-    this.#origin = deps.clock.now() - deps.clock.mono();
+    this.#time = new SteadyTime(deps.clock);
   }
 
   get now(): number {
-    return Math.round(this.#origin + this.#deps.clock.mono());
+    return this.#time.now();
   }
 
   /** There is, or will be, a run that is due at this time. */

@@ -72,7 +72,7 @@ export interface RunKwargs {
   readonly subgraphs: boolean;
   readonly resumable: boolean;
   readonly durability: Durability;
-  /** Seconds that it may take from its first start; absent: what the server allows. */
+  /** Seconds that an attempt may take; absent: what the server allows. */
   readonly timeout_seconds?: number;
   /** An answer is refused where nothing waits for one; absent: as the graph's engine has it. */
   readonly strict_resume?: true;

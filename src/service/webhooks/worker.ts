@@ -4,6 +4,7 @@ import type { Logger } from "../../ports/logger.ts";
 import type { Outbox, Owed } from "../../ports/outbox.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
+import { SteadyTime } from "../../ports/steady-time.ts";
 import { backoff } from "./backoff.ts";
 import { Lane, nameOf } from "./lane.ts";
 import { Graveyard, KEPT } from "./graveyard.ts";
@@ -30,6 +31,7 @@ const PAUSE = 1_000;
  */
 export class WebhookWorker {
   readonly #deps: WorkerDeps;
+  readonly #time: SteadyTime;
   readonly #lanes = new Map<string, Lane>();
   readonly #graveyard: Graveyard;
   /** Lanes that may have something to be tried, in turn. */
@@ -41,6 +43,7 @@ export class WebhookWorker {
 
   constructor(deps: WorkerDeps) {
     this.#deps = deps;
+    this.#time = new SteadyTime(deps.clock);
     this.#graveyard = new Graveyard(deps);
   }
 
@@ -128,11 +131,11 @@ export class WebhookWorker {
     let wait: number | undefined;
     try {
       const found = await this.#deps.outbox.pending(lane.name, PAGE + lane.trying.size);
-      const now = this.#deps.clock.now();
       for (const owed of found) {
         if (lane.trying.has(nameOf(owed))) continue;
-        if (owed.delivery.due <= now) lane.due.push(owed);
-        else wait = Math.min(wait ?? Number.POSITIVE_INFINITY, owed.delivery.due - now);
+        const rest = this.#waitFor(owed.delivery);
+        if (rest <= 0) lane.due.push(owed);
+        else wait = Math.min(wait ?? Number.POSITIVE_INFINITY, rest);
       }
     } catch (error) {
       this.#deps.logger.warn("the outbox could not be read; it is tried again", { error: String(error) });
@@ -142,6 +145,15 @@ export class WebhookWorker {
     if (lane.due.length > 0 || lane.changed) return this.#serve(lane);
     if (wait !== undefined) this.#serveLater(lane, wait);
     else if (lane.isIdle && !lane.inLine) this.#lanes.delete(lane.name);
+  }
+
+  /**
+   * Milliseconds until a delivery is to be tried. Nothing waits for a first try. A last try that lies ahead of the time was noted by an
+   * earlier process whose clock was ahead of this one's: how long ago that was cannot be told, and one try more does no harm.
+   */
+  #waitFor({ attempts, due, last_attempt_at }: Delivery): number {
+    const now = this.#time.now();
+    return attempts === 0 || (last_attempt_at ?? now) > now ? 0 : due - now;
   }
 
   #serveLater(lane: Lane, ms: number): void {
@@ -173,10 +185,10 @@ export class WebhookWorker {
   }
 
   async #deliver(lane: Lane, seen: Owed, signal: AbortSignal): Promise<void> {
-    const { outbox, clock } = this.#deps;
+    const { outbox } = this.#deps;
     // It may have been tried, postponed or deleted since it was read.
     const delivery = await outbox.find(seen);
-    if (delivery?.status !== "pending" || delivery.due > clock.now()) return;
+    if (delivery?.status !== "pending" || this.#waitFor(delivery) > 0) return;
     const content = await this.#contentOf(seen);
     const owed = { ...seen, delivery };
     const outcome: Outcome =
@@ -200,11 +212,11 @@ export class WebhookWorker {
 
   /** What becomes of a delivery by a try. `now`: as it is by now, perhaps changed by somebody since the try began. */
   #after(now: Delivery, tried: Delivery, outcome: Outcome, lane: Lane): Delivery | null | undefined {
-    const { clock, random, policy, logger } = this.#deps;
+    const { random, policy, logger } = this.#deps;
     if (outcome.kind === "delivered") return null;
     if (now.due !== tried.due || now.status !== tried.status) return undefined;
     const attempts = now.attempts + 1;
-    const at = clock.now();
+    const at = this.#time.now();
     const { status, error } = outcome;
     const told = { attempts, last_attempt_at: at, last_status: status, last_error: error };
     if (outcome.kind === "never" || attempts >= policy.attempts) {

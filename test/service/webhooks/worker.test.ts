@@ -301,3 +301,33 @@ test("what is told: the run as the API shows it, its times, the state, and what 
     error: "kaboom",
   });
 });
+
+test.each([
+  ["back", -DAY],
+  ["ahead", DAY],
+])("a wall clock that is set %s while a try is waited for changes nothing about the wait", async (_, ms) => {
+  const rig = await Rig.start();
+  rig.receivers.at("hooks.test", (_, nth) => (nth === 1 ? 503 : 200));
+  await rig.owe(1, "https://hooks.test/");
+  await rig.scheduler.settle();
+  rig.clock.jump(ms);
+  await rig.owe(2, "https://hooks.test/");
+  await rig.scheduler.settle();
+  expect(rig.receivers.asked.map(({ headers }) => headers["x-webhook-id"])).toEqual([id(1), id(2)]);
+  await rig.scheduler.advance(7_000);
+  expect(rig.receivers.asked).toHaveLength(2);
+  await rig.scheduler.advance(6_000);
+  expect(rig.receivers.asked).toHaveLength(3);
+});
+
+test("a delivery is not held by a clock that is behind after a restart", async () => {
+  const rig = await Rig.start();
+  rig.receivers.at("hooks.test", (_, nth) => (nth === 1 ? 503 : 200));
+  await rig.owe(1, "https://hooks.test/");
+  await rig.scheduler.settle();
+  rig.kill();
+  rig.clock.jump(-DAY);
+  await rig.boot();
+  await rig.scheduler.advance(13_000);
+  expect(rig.receivers.asked).toHaveLength(2);
+});
