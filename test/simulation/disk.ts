@@ -30,14 +30,15 @@ export class Disk {
   readonly plant: Plant;
   readonly #random: SimulatedRandom;
   #applied: Batch[] = [];
-  #values = new Map<string, Buffer>();
+  #values: Map<string, Buffer>;
   /** Batches up to here survive a power cut. */
   #synced = 0;
   #kv: DiskKv | undefined;
 
-  constructor(random: SimulatedRandom, plant: Plant) {
+  constructor(random: SimulatedRandom, plant: Plant, values: ReadonlyMap<string, Buffer> = new Map()) {
     this.#random = random;
     this.plant = plant;
+    this.#values = new Map(values);
   }
 
   get values(): ReadonlyMap<string, Buffer> {
@@ -48,6 +49,13 @@ export class Disk {
   mount(scheduler: SimulatedScheduler): Kv {
     this.#kv = new DiskKv(this, scheduler, this.#random);
     return this.#kv;
+  }
+
+  /** The server that has it mounted is gone. Answers what had not reached the disk. */
+  unmount(): readonly Batch[] {
+    const pending = this.#kv?.die() ?? [];
+    this.#kv = undefined;
+    return pending;
   }
 
   apply(batch: Batch): void {
@@ -65,8 +73,7 @@ export class Disk {
 
   /** Ends the server that has it mounted, at whatever it was doing. */
   crash(kind: Crash): void {
-    for (const batch of this.#kv?.die() ?? []) if (this.#random.chance(0.5)) this.apply(batch);
-    this.#kv = undefined;
+    for (const batch of this.unmount()) if (this.#random.chance(0.5)) this.apply(batch);
     if (kind === "kill") return;
     // LevelDB's log is one file: what is lost is a tail.
     const kept = this.#synced + this.#random.below(this.#applied.length - this.#synced + 1);
@@ -93,8 +100,10 @@ class DiskKv implements Kv {
     return Promise.resolve();
   }
 
-  close(): Promise<void> {
-    return Promise.resolve();
+  /** Waits for what it has taken, as LevelDB does. */
+  async close(): Promise<void> {
+    while (this.#pending.length > 0) await new Promise<void>((resolve) => this.#scheduler.after(1, resolve));
+    this.#dead = true;
   }
 
   getSync(key: string): Buffer | undefined {

@@ -9,7 +9,7 @@ import type { World } from "./world.ts";
 export async function check(world: World): Promise<readonly string[]> {
   const { observed } = world;
   for (const [id, key] of observed.admitted) await checkRun(world, key, id);
-  for (const key of world.threads) await checkThread(world, key);
+  for (const key of world.clients.threads) await checkThread(world, key);
   for (const [id, alone] of observed.alone) await checkAlone(world, alone, id);
   const { journal, catalog } = world.life.storage;
   for await (const { key, what } of journal.verify())
@@ -39,7 +39,7 @@ async function checkRun(world: World, key: ThreadKey, id: string): Promise<void>
   }
   if (!isTerminal(record.status)) observed.violation("I3", `run ${id} is ${record.status} for ever`);
   await checkWebhook(world, key, id, record.status);
-  const transcript = world.transcripts.get(id);
+  const transcript = world.clients.transcripts.get(id);
   if (transcript === undefined) return;
   for (const fault of transcript.faults) observed.violation("I4", `run ${id}: ${fault}`);
   const all = await Transcript.replay(world.life.hub, key, record);
@@ -77,7 +77,7 @@ async function checkAlone(
   if ((await journal.thread(key)) !== undefined) {
     observed.violation("I10", `thread ${key.thread} (${temporary}) has outlived run ${id}`);
   }
-  for (const fault of world.transcripts.get(id)?.faults ?? [])
+  for (const fault of world.clients.transcripts.get(id)?.faults ?? [])
     observed.violation("I4", `run ${id}: ${fault}`);
   if (!acknowledged) return;
   // One that nobody can hear of any more may go without a word.
@@ -100,9 +100,18 @@ async function checkWebhook(
   const content = await outbox.content({ tenant, id });
   const hooked = observed.hooked.has(id);
   if (!hooked) {
-    if (owed !== undefined) observed.violation("I9", `run ${id} has no webhook, and one is owed`);
+    if (owed !== undefined || observed.told.has(id))
+      observed.violation("I9", `run ${id} has no webhook, and one is owed`);
     return;
   }
+  const told = observed.told.get(id) ?? new Set();
+  for (const said of told) {
+    if (status !== undefined && said !== status)
+      observed.violation("I9", `run ${id} is ${status}, and was told of as ${said}`);
+  }
+  if (told.size > 1) observed.violation("I9", `run ${id} ended once, and was told of as ${[...told].join()}`);
+  // It is owed until it is told.
+  if (told.size > 0 && owed === undefined) return;
   if (owed === undefined || content === undefined) {
     return observed.violation("I9", `run ${id} ended, and its webhook is not owed`);
   }

@@ -1,9 +1,11 @@
-import { isTerminal } from "../../src/model/run.ts";
-import type { ThreadKey } from "../../src/model/thread.ts";
+import { isTerminal, type RunRecord } from "../../src/model/run.ts";
+import type { Temporary, ThreadKey } from "../../src/model/thread.ts";
+import type { Clock } from "../../src/ports/clock.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import type { Host } from "../../src/ports/host.ts";
-import type { Journal } from "../../src/ports/journal.ts";
-import type { Temporary } from "../../src/model/thread.ts";
+import type { Append, Journal } from "../../src/ports/journal.ts";
+import { Batches } from "./batches.ts";
+import { Drains } from "./drains.ts";
 
 /** A run that was asked for without a thread, and the thread that was made for it. */
 export interface AloneRun {
@@ -14,7 +16,7 @@ export interface AloneRun {
   acknowledged: boolean;
 }
 
-/** What the simulation has seen happen, over all crashes: it outlives every server. */
+/** What the simulation has seen happen, over all stops and crashes: it outlives every server. */
 export class Observed {
   readonly violations: string[] = [];
   readonly threads = new Set<string>();
@@ -25,10 +27,19 @@ export class Observed {
   readonly alone = new Map<string, AloneRun>();
   /** Runs that have a webhook. */
   readonly hooked = new Set<string>();
+  /** Run id -> the ends that its webhook told. */
+  readonly told = new Map<string, Set<string>>();
+  readonly crons = new Set<string>();
+  /** Name of a cron's slot -> the run that was started for it. */
+  readonly #slots = new Map<string, string>();
+  readonly batches = new Batches();
+  readonly drains = new Drains();
   /** Runs that store nothing before their end. */
   readonly atExit = new Set<string>();
   /** Runs whose end was to be stored, whether that was heard of or not. */
   readonly closed = new Set<string>();
+  /** The same in this life of the server. */
+  readonly #closing = new Set<string>();
   /** Runs that may be gone: a rollback was asked for that could reach them. */
   readonly rollable = new Set<string>();
   /** Threads on which a rollback was ever asked for: a run admitted meanwhile may be gone too. */
@@ -45,6 +56,7 @@ export class Observed {
   readonly executing = new Map<string, Set<string>>();
   executions = 0;
   life = 0;
+  powerCuts = 0;
   appends = 0;
 
   violation(invariant: string, what: string): void {
@@ -61,12 +73,33 @@ export class Observed {
     this.rolled.add(thread);
   }
 
-  /** No node body outlives its process. What was being taken back may be, though nobody heard of it. */
-  crash(): void {
+  tell(run: string, status: string): void {
+    const known = this.told.get(run);
+    if (known === undefined) this.told.set(run, new Set([status]));
+    else known.add(status);
+  }
+
+  /** The server has come to the end of its drain, of `ms` at most, which began at `from`. */
+  drained(from: number, ms: number, now: number): void {
+    if (now >= from + ms) return;
+    for (const { run, node, thread } of this.drains.running()) {
+      if (this.closed.has(run) || this.#forgetting.has(run)) continue;
+      this.violation(
+        "I12",
+        `the drain ended after ${now - from} of ${ms} ms, while ${node} of run ${run} of thread ${thread} ran`,
+      );
+    }
+  }
+
+  /** The life is over. No node body outlives its process. What was being taken back may be, though nobody heard of it. */
+  over(end: "stop" | "kill" | "power"): void {
+    this.drains.over(end === "stop");
     this.executing.clear();
     for (const run of this.#forgetting) this.#takenBack(run);
     this.#forgetting.clear();
+    this.#closing.clear();
     this.life++;
+    if (end === "power") this.powerCuts++;
   }
 
   /** The journal, watched: a resolved durable append is a promise. */
@@ -74,36 +107,65 @@ export class Observed {
     return new Proxy(journal, {
       get: (target, name) => {
         if (name === "append") {
-          return (append: Parameters<Journal["append"]>[0]) => {
-            for (const fact of append.events?.facts ?? []) {
-              if (fact.t === "task") this.taskOf.set(fact.id, fact.checkpoint);
-            }
-            for (const run of append.runs ?? []) if (isTerminal(run.status)) this.closed.add(run.run_id);
-            for (const run of append.forget ?? []) {
-              this.closed.add(run);
-              this.#forgetting.add(run);
-            }
-            return target.append(append).then(() => {
-              this.appends++;
-              for (const run of append.runs ?? []) {
-                if (isTerminal(run.status)) this.#end(append.key.thread, run.run_id);
-              }
-              for (const run of append.forget ?? []) {
-                this.#end(append.key.thread, run);
-                this.#forgetting.delete(run);
-                this.#takenBack(run);
-              }
-              if (!append.durable) return;
-              for (const { parent, run_id } of append.checkpoints ?? []) {
-                if (parent !== null) this.passed.set(parent, run_id ?? "");
-              }
-            });
+          return (append: Append) => {
+            this.#submitted(append);
+            return target.append(append).then(() => this.#stored(append));
           };
         }
         const member = Reflect.get(target, name) as unknown;
         return typeof member === "function" ? member.bind(target) : member;
       },
     });
+  }
+
+  #submitted({ key, kind, events, runs = [], forget = [] }: Append): void {
+    for (const fact of events?.facts ?? []) if (fact.t === "task") this.taskOf.set(fact.id, fact.checkpoint);
+    for (const run of runs) {
+      this.#known(run);
+      if (this.ended.has(run.run_id) || this.#closing.has(run.run_id)) {
+        this.violation(
+          "I11",
+          `"${kind}" writes run ${run.run_id} of thread ${key.thread} as ${run.status} after its end`,
+        );
+      }
+    }
+    for (const run of [...runs.filter(({ status }) => isTerminal(status)).map((run) => run.run_id), ...forget]) {
+      this.closed.add(run);
+      this.#closing.add(run);
+    }
+    for (const run of forget) this.#forgetting.add(run);
+  }
+
+  #stored({ key, durable, thread, runs = [], forget = [], checkpoints = [], once }: Append): void {
+    this.appends++;
+    for (const { run_id, status, metadata } of runs) {
+      if (isTerminal(status)) this.#end(key.thread, run_id);
+      this.batches.stored(metadata["batch"], run_id);
+    }
+    for (const run of forget) {
+      this.#end(key.thread, run);
+      this.#forgetting.delete(run);
+      this.#takenBack(run);
+    }
+    if (once !== undefined) this.#started(once, key, thread.temporary);
+    if (!durable) return;
+    for (const { parent, run_id } of checkpoints) if (parent !== null) this.passed.set(parent, run_id ?? "");
+  }
+
+  #known({ run_id, kwargs }: RunRecord): void {
+    if (kwargs.durability === "exit") this.atExit.add(run_id);
+    if (kwargs.webhook !== null) this.hooked.add(run_id);
+  }
+
+  /** A cron's slot has got its run: from here on that is promised. */
+  #started({ name, run }: NonNullable<Append["once"]>, key: ThreadKey, temporary: Temporary | null): void {
+    const before = this.#slots.get(name);
+    if (before !== undefined && before !== run) {
+      this.violation("I13", `one slot of a cron has started run ${before} and run ${run}`);
+    }
+    this.#slots.set(name, run);
+    if (temporary === null) return this.admit(key, run);
+    this.alone.set(run, { key, temporary, life: this.life, acknowledged: true });
   }
 
   /** What it had passed is open again. */
@@ -116,13 +178,17 @@ export class Observed {
     this.executing.get(thread)?.delete(run);
   }
 
-  /** The host, watched: I2 and I8 are about what node bodies see. */
-  host(host: Host): Host {
+  /** The host, watched: I2, I8, I10 and I12 are about what node bodies see. */
+  host(host: Host, clock: Clock): Host {
     return {
       close: () => host.close(),
-      run: (call, io) => {
+      run: async (call, io) => {
         this.#execute(call);
-        return host.run(call, io);
+        const body = this.drains.begun(call);
+        const outcome = await host.run(call, io);
+        const isDone = outcome.kind === "returned" && !this.atExit.has(call.run);
+        this.drains.ended(body, isDone, clock.mono());
+        return outcome;
       },
     };
   }
@@ -136,6 +202,9 @@ export class Observed {
     const from = this.taskOf.get(call.task);
     if (from !== undefined && this.passed.has(from)) {
       this.violation("I2", `${call.node} of run ${call.run} ran again after its step was stored`);
+    }
+    if (this.drains.isDone(call)) {
+      this.violation("I12", `${call.node} of run ${call.run} ran again, although it ended within the drain`);
     }
     const running = this.executing.get(call.thread) ?? new Set();
     this.executing.set(call.thread, running);

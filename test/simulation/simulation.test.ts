@@ -30,7 +30,7 @@ describe("a simulated server, its clients and its crashes", () => {
     const tell = async () => {
       const world = new World({ seed: 4 });
       await world.run();
-      const frames = [...world.transcripts].map(([run, { frames: all }]) => [run, ...all.values()]);
+      const frames = [...world.clients.transcripts].map(([run, { frames: all }]) => [run, ...all.values()]);
       return { appends: world.observed.appends, executions: world.observed.executions, frames };
     };
     expect(await tell()).toEqual(await tell());
@@ -45,7 +45,7 @@ describe("a simulated server, its clients and its crashes", () => {
       await world.run();
       executions += world.observed.executions;
       updates += world.observed.updates.length;
-      for (const transcript of world.transcripts.values()) frames += transcript.frames.size;
+      for (const transcript of world.clients.transcripts.values()) frames += transcript.frames.size;
     }
     expect(executions).toBeGreaterThan(100);
     expect(frames).toBeGreaterThan(100);

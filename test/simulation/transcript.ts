@@ -74,9 +74,9 @@ export class Transcript {
   }
 
   /** The server is gone. */
-  cut(kind: Crash): void {
+  cut(how: Crash | "stop"): void {
     this.#reader = undefined;
-    if (kind === "power") this.uncertain = this.frames.size;
+    if (how === "power") this.uncertain = this.frames.size;
   }
 
   /** All of the run's events as a new reader gets them. */

@@ -1,0 +1,110 @@
+import { createSystem, defaultLimits, type ThreadSystem } from "../../actors/system.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import { localHost } from "../../src/engine/host.ts";
+import { nativeEngine } from "../../src/engine/native.ts";
+import { GraphRegistry } from "../../src/graph/registry.ts";
+import { noFailpoints } from "../../src/ports/failpoints.ts";
+import type { HttpClient } from "../../src/ports/http-client.ts";
+import type { Logger } from "../../src/ports/logger.ts";
+import { CronWorker } from "../../src/service/crons/worker.ts";
+import { createService, type Service } from "../../src/service/service.ts";
+import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
+import { WebhookWorker } from "../../src/service/webhooks/worker.ts";
+import { openStorage, type Storage } from "../../src/storage/open.ts";
+import type { Kv } from "../../src/storage/kv.ts";
+import { createHub, type Hub } from "../../src/stream/hub.ts";
+import { readPolicy } from "../../src/webhook-config.ts";
+import { simulated, type Sleep } from "./graph.ts";
+import type { Observed } from "./observed.ts";
+import type { SimulatedRandom } from "./random.ts";
+import type { SimulatedScheduler } from "./scheduler.ts";
+
+export interface ServerDeps {
+  readonly scheduler: SimulatedScheduler;
+  readonly clock: Clock;
+  readonly random: SimulatedRandom;
+  readonly logger: Logger;
+  readonly kv: Kv;
+  readonly observed: Observed;
+  readonly client: HttpClient;
+  readonly sleep: Sleep;
+  readonly boot: string;
+  /** Runs that may be in progress at once. */
+  readonly slots: number;
+}
+
+/** One life of the server, from a start to a stop or a crash. */
+export interface Life {
+  readonly storage: Storage;
+  readonly hub: Hub;
+  readonly system: ThreadSystem;
+  readonly service: Service;
+  /** Stops in good order, as `App.close` does. */
+  stop(ms: number): Promise<void>;
+}
+
+/** Milliseconds for webhooks that are on their way when the server stops. */
+const WEBHOOK_DRAIN = 2_000;
+
+/** A whole server but for its sockets. Resolves once it would open its doors. */
+export async function startServer(deps: ServerDeps): Promise<Life> {
+  const { scheduler, clock, random, logger, observed } = deps;
+  const storage = await openStorage(
+    { kind: "kv", kv: deps.kv },
+    { scheduler, clock, failpoints: noFailpoints, logger },
+  );
+  const journal = observed.journal(storage.journal);
+  const hub = createHub({ journal, scheduler, logger });
+  const registry = new GraphRegistry().add("sim", simulated(deps.sleep));
+  const engine = nativeEngine(registry);
+  const host = observed.host(localHost(registry, { logger, random, clock }), clock);
+  const { items } = storage.catalog;
+  const store = createStore({ items, clock, scheduler, logger, policy: PLAIN_POLICY });
+  const system = createSystem({
+    journal,
+    engine,
+    host,
+    sinks: hub,
+    store,
+    clock,
+    random,
+    scheduler,
+    failpoints: noFailpoints,
+    logger,
+    boot: deps.boot,
+    limits: {
+      ...defaultLimits,
+      attempts: 1_000,
+      idle: 50,
+      linger: 200,
+      concurrent: { ...defaultLimits.concurrent, all: deps.slots },
+    },
+  });
+  const policy = readPolicy({});
+  const { catalog, outbox, crons: book } = storage;
+  const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
+  const service = createService({ ...parts, store, crons: book, engine, hub, policy });
+  const worker = new WebhookWorker({ ...parts, client: deps.client, policy, version: "simulated" });
+  const firing = new CronWorker({ ...parts, book, crons: service.crons, runs: service.runs });
+  await system.recover();
+  firing.start();
+  void worker.start(new URL("http://self.test/"));
+  return {
+    storage,
+    hub,
+    system,
+    service,
+    async stop(ms) {
+      const fired = firing.stop();
+      const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
+      const from = clock.mono();
+      observed.drains.begin(from, ms);
+      await system.drain(ms);
+      observed.drained(from, ms, clock.mono());
+      await Promise.all([sent, fired]);
+      hub.close();
+      await host.close();
+      await storage.close();
+    },
+  };
+}
