@@ -10,7 +10,8 @@ export type Crash = "kill" | "power";
  * A bug to be found: writes are acknowledged before they are on their way; webhooks that are owed are lost; of threads that are
  * deleted something stays.
  */
-export type Plant = "ack-early" | "lose-webhooks" | "keep-hidden" | null;
+export const plants = ["ack-early", "lose-webhooks", "keep-hidden"] as const;
+export type Plant = (typeof plants)[number] | null;
 
 /** What a plant leaves out of a batch. */
 const lost: Readonly<Record<Exclude<Plant, null>, (op: Op) => boolean>> = {
@@ -19,6 +20,9 @@ const lost: Readonly<Record<Exclude<Plant, null>, (op: Op) => boolean>> = {
   // A thread's journal is deleted with the thread alone.
   "keep-hidden": ({ key, value }) => value === null && /\/t\/[^/]*\/j\//.test(key),
 };
+
+/** What is said to who reads on after the server's death. */
+export const DEAD = "the server is dead";
 
 interface Batch {
   readonly ops: readonly Op[];
@@ -107,7 +111,7 @@ class DiskKv implements Kv {
   }
 
   getSync(key: string): Buffer | undefined {
-    if (this.#dead) throw new ServiceError("storage.unavailable", "the server is dead");
+    if (this.#dead) throw new ServiceError("storage.unavailable", DEAD);
     return this.#disk.values.get(key);
   }
 

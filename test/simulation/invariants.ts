@@ -5,8 +5,13 @@ import type { AloneRun } from "./observed.ts";
 import { Transcript } from "./transcript.ts";
 import type { World } from "./world.ts";
 
-/** Checks I1 to I10 of a world that has come to rest (I2 and I8 were watched as it ran). */
+/** Checks a world that has come to rest; I2, I8, I11 and I12 were watched as it ran. */
 export async function check(world: World): Promise<readonly string[]> {
+  await world.drive(checkAll(world));
+  return world.observed.violations;
+}
+
+async function checkAll(world: World): Promise<void> {
   const { observed } = world;
   for (const [id, key] of observed.admitted) await checkRun(world, key, id);
   for (const key of world.clients.threads) await checkThread(world, key);
@@ -25,7 +30,6 @@ export async function check(world: World): Promise<readonly string[]> {
     if (thread !== undefined && !listed.has(thread)) observed.violation("I10", `${at} was left behind`);
     if (at.startsWith("!sweep/")) observed.violation("I10", `${at} is to be swept for ever`);
   }
-  return observed.violations;
 }
 
 async function checkRun(world: World, key: ThreadKey, id: string): Promise<void> {

@@ -29,7 +29,6 @@ export class Observed {
   readonly hooked = new Set<string>();
   /** Run id -> the ends that its webhook told. */
   readonly told = new Map<string, Set<string>>();
-  readonly crons = new Set<string>();
   /** Name of a cron's slot -> the run that was started for it. */
   readonly #slots = new Map<string, string>();
   readonly batches = new Batches();
@@ -91,6 +90,11 @@ export class Observed {
     }
   }
 
+  /** Slots of crons that have got their run. */
+  get cronRuns(): number {
+    return this.#slots.size;
+  }
+
   /** The life is over. No node body outlives its process. What was being taken back may be, though nobody heard of it. */
   over(end: "stop" | "kill" | "power"): void {
     this.drains.over(end === "stop");
@@ -129,7 +133,10 @@ export class Observed {
         );
       }
     }
-    for (const run of [...runs.filter(({ status }) => isTerminal(status)).map((run) => run.run_id), ...forget]) {
+    for (const run of [
+      ...runs.filter(({ status }) => isTerminal(status)).map((run) => run.run_id),
+      ...forget,
+    ]) {
       this.closed.add(run);
       this.#closing.add(run);
     }

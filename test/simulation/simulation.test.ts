@@ -1,28 +1,18 @@
 import { describe, expect, test } from "vitest";
-import type { Plant } from "./disk.ts";
-import { check } from "./invariants.ts";
+import { simulate } from "./seed.ts";
 import { World } from "./world.ts";
 
-/** `SEED=17` replays one; `SEEDS=10000` takes more. */
+/** `SEED=17` replays one; `SEEDS=10000` takes more, as `npm run simulate` does. */
 const only = process.env["SEED"];
-const seeds = only === undefined ? Number(process.env["SEEDS"] ?? 600) : 1;
+const seeds = only === undefined ? Number(process.env["SEEDS"] ?? 300) : 1;
 const first = only === undefined ? 1 : Number(only);
 
-async function violations(seed: number, plant: Plant = null): Promise<readonly string[]> {
-  const world = new World({ seed, plant });
-  try {
-    await world.run();
-    return await check(world);
-  } catch (thrown) {
-    return [...world.observed.violations, `I1: what was acknowledged cannot be read: ${String(thrown)}`];
-  }
-}
-
-describe("a simulated server, its clients and its crashes", () => {
-  test(`keeps I1 to I10 under ${seeds} seeds from ${first}`, { timeout: 240_000 }, async () => {
+describe("a simulated server, its clients, its stops and its crashes", () => {
+  test(`keeps I1 to I13 under ${seeds} seeds from ${first}`, { timeout: 240_000 }, async () => {
     for (let seed = first; seed < first + seeds; seed++) {
       // The seed is in the message: SEED=<it> replays the world.
-      expect({ seed, violations: await violations(seed) }).toEqual({ seed, violations: [] });
+      const { violations } = await simulate(seed);
+      expect({ seed, violations }).toEqual({ seed, violations: [] });
     }
   });
 
@@ -36,30 +26,41 @@ describe("a simulated server, its clients and its crashes", () => {
     expect(await tell()).toEqual(await tell());
   });
 
-  test("runs nodes, crashes, streams and updates at all", { timeout: 60_000 }, async () => {
+  test("runs nodes, stops, crashes, streams, crons and updates at all", { timeout: 60_000 }, async () => {
     let executions = 0;
     let frames = 0;
     let updates = 0;
+    let crons = 0;
+    const ended = { stop: 0, cut: 0, kill: 0, power: 0 };
     for (let seed = 1; seed <= 10; seed++) {
       const world = new World({ seed });
       await world.run();
       executions += world.observed.executions;
       updates += world.observed.updates.length;
+      crons += world.observed.cronRuns;
+      for (const how of ["stop", "cut", "kill", "power"] as const) ended[how] += world.ended[how];
       for (const transcript of world.clients.transcripts.values()) frames += transcript.frames.size;
     }
     expect(executions).toBeGreaterThan(100);
     expect(frames).toBeGreaterThan(100);
     expect(updates).toBeGreaterThan(5);
+    expect(crons).toBeGreaterThan(0);
+    expect(ended.stop).toBeGreaterThan(3);
+    expect(ended.kill + ended.power).toBeGreaterThan(3);
+    expect(ended.cut).toBeGreaterThan(0);
   });
 
   test.each([
     ["acknowledges before it has stored", "ack-early", "I1:"],
     ["loses what it owes to webhooks", "lose-webhooks", "I9:"],
     ["keeps something of what it deletes", "keep-hidden", "I10:"],
+    ["writes about a run after its end as it stops", "left-ending", "I11:"],
+    ["forgets the end of a run as it stops", "left-ending", "I3:"],
   ] as const)("finds a server that %s", { timeout: 60_000 }, async (_, plant, invariant) => {
     let found: readonly string[] = [];
     for (let seed = 1; seed <= 40 && found.length === 0; seed++) {
-      found = (await violations(seed, plant)).filter((what) => what.startsWith(invariant));
+      const { violations } = await simulate(seed, plant);
+      found = violations.filter((what) => what.startsWith(invariant));
     }
     expect(found).not.toEqual([]);
   });

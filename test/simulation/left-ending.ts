@@ -1,0 +1,33 @@
+import { Attempt } from "../../actors/run/attempt.ts";
+import type { Level } from "../../actors/run/level.ts";
+import { changeRun } from "../../src/model/run.ts";
+
+/**
+ * Plants a fault that a graceful stop once had: a run whose last node has returned counts as halted, also while its end is on
+ * its way to storage, and is then left to the next start by its old record. Returns what takes the fault out again.
+ */
+export function plantLeftEnding(): () => void {
+  const { prototype } = Attempt;
+  const sound = {
+    isHalted: Object.getOwnPropertyDescriptor(prototype, "isHalted") as PropertyDescriptor,
+    leave: Object.getOwnPropertyDescriptor(prototype, "leave") as PropertyDescriptor,
+  };
+  Object.defineProperties(prototype, {
+    isHalted: {
+      configurable: true,
+      get(this: Attempt): boolean {
+        const graphs = [this.graph(null) as Level, ...this.levels.values()];
+        return graphs.every(({ tasks }) => tasks.bodies === 0);
+      },
+    },
+    leave: {
+      configurable: true,
+      value(this: Attempt): Promise<void> {
+        const left = changeRun(this.run, { parked: this.run.parked + 1 });
+        this.cell.runs.set(this.id, left);
+        return this.cell.write({ kind: "left", durable: true, runs: [left] }, (thread) => thread);
+      },
+    },
+  });
+  return () => void Object.defineProperties(prototype, sound);
+}

@@ -1,0 +1,35 @@
+/**
+ * `npm run simulate -- --seeds N [--from SEED] [--plant NAME]`: as many simulated worlds. Ends with 1 when an invariant was breached;
+ * with a planted fault it has to, and tells the first seed that found it.
+ */
+import { numberOf, readOptions } from "../../bench/options.ts";
+import { plants, simulate, type Plant } from "./seed.ts";
+
+const values = readOptions({
+  seeds: { type: "string", default: "600" },
+  from: { type: "string", default: "1" },
+  plant: { type: "string" },
+});
+const seeds = numberOf("seeds", values.seeds, { least: 1 });
+const from = numberOf("from", values.from, { least: 0 });
+const plant = values.plant as Plant | undefined;
+if (plant !== undefined && !plants.includes(plant)) {
+  process.stderr.write(`no plant "${plant}"; there are: ${plants.join(", ")}\n`);
+  process.exit(2);
+}
+const say = (line: string) => process.stdout.write(`${line}\n`);
+const ended = { stop: 0, cut: 0, kill: 0, power: 0 };
+let failed = 0;
+for (let seed = from; seed < from + seeds; seed++) {
+  const found = await simulate(seed, plant);
+  for (const how of ["stop", "cut", "kill", "power"] as const) ended[how] += found.ended[how];
+  if (found.violations.length === 0) continue;
+  failed++;
+  for (const violation of found.violations.slice(0, 8)) say(`seed ${seed}: ${violation}`);
+  if (plant !== undefined) break;
+}
+say(
+  `seeds from ${from}: ${failed} of ${seeds} breach an invariant; ${ended.stop} stops, ${ended.cut} killed in a stop, ` +
+    `${ended.kill} kills, ${ended.power} power cuts`,
+);
+process.exit(failed === 0 ? 0 : 1);

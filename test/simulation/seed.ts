@@ -1,0 +1,27 @@
+import { plants as onDisk, type Plant as DiskPlant } from "./disk.ts";
+import { check } from "./invariants.ts";
+import { plantLeftEnding } from "./left-ending.ts";
+import { World } from "./world.ts";
+
+/** Faults that can be put in on purpose: each must be found, or the invariants are worth nothing. */
+export const plants = [...onDisk, "left-ending"] as const;
+export type Plant = (typeof plants)[number];
+
+/** What the world of a seed breaches, and how its servers ended. */
+export async function simulate(
+  seed: number,
+  plant: Plant | null = null,
+): Promise<{ readonly violations: readonly string[]; readonly ended: World["ended"] }> {
+  const takeOut = plant === "left-ending" ? plantLeftEnding() : undefined;
+  const fault: DiskPlant = plant === "left-ending" ? null : plant;
+  const world = new World({ seed, plant: fault });
+  try {
+    await world.run();
+    return { violations: await check(world), ended: world.ended };
+  } catch (thrown) {
+    const unreadable = `I1: what was acknowledged cannot be read: ${String(thrown)}`;
+    return { violations: [...world.observed.violations, unreadable], ended: world.ended };
+  } finally {
+    takeOut?.();
+  }
+}
