@@ -16,6 +16,10 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 const DEEPEST = MAX_DEPTH + 16;
 /** Members that a list may have. */
 const MOST = 1000;
+/** Lists, objects and their named members that a body may have in all: each takes a thousand times as long to parse as its bytes. */
+const PARTS = 500_000;
+/** Members that one object may have: names that are all different take the longest. */
+const WIDEST = 100_000;
 
 /**
  * Reads a body that holds a JSON object, whatever its content type says; an empty one is `{}`. A member that is null is as
@@ -73,9 +77,7 @@ export function dropNulls(object: unknown): void {
 function parseJson(bytes: Uint8Array, name: string): unknown {
   if (bytes.length === 0) return {};
   // Each level takes a byte to open it and one to close it.
-  const tooDeep = bytes.length > 2 * DEEPEST ? tooDeepMember(bytes) : undefined;
-  if (tooDeep !== undefined)
-    throw invalidField(tooDeep === "" ? name : tooDeep, `is nested deeper than ${MAX_DEPTH} levels`);
+  if (bytes.length > 2 * DEEPEST) checkStructure(bytes, name);
   let text: string;
   let body: unknown;
   try {
@@ -91,18 +93,27 @@ function parseJson(bytes: Uint8Array, name: string): unknown {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const COLON = 0x3a;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** The member of the body that is nested too deep; "" for a part of a body that is no object; undefined: none is. */
-function tooDeepMember(bytes: Uint8Array): string | undefined {
+/** Members of the object at each level that is open. Nothing here waits, so one is enough. */
+const members = new Int32Array(DEEPEST + 1);
+
+/**
+ * Refuses what would take long to parse and to walk through, before any of it is done.
+ * @throws ServiceError `validation.failed` naming the member that is nested too deep, `body.too_large`
+ */
+function checkStructure(bytes: Uint8Array, whole: string): void {
   let depth = 0;
+  let parts = 0;
   let isMembers = false;
   /** Where the latest text directly in the body begins and ends: the name of the member that follows. */
   let from = 0;
   let to = 0;
+  const member = () => (isMembers ? textIn(bytes.subarray(from, to)) : "");
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i];
     if (byte === QUOTE) {
@@ -111,11 +122,22 @@ function tooDeepMember(bytes: Uint8Array): string | undefined {
       if (depth === 1) [from, to] = [start, i + 1];
     } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
       if (++depth === 1) isMembers = byte === OPEN_OBJECT;
-      else if (depth > DEEPEST) return isMembers ? textIn(bytes.subarray(from, to)) : "";
+      else if (depth > DEEPEST)
+        throw invalidField(member() || whole, `is nested deeper than ${MAX_DEPTH} levels`);
+      members[depth] = 0;
+      parts++;
+    } else if (byte === COLON) {
+      parts++;
+      if (++(members[depth] as number) > WIDEST)
+        throw tooLarge(`an object has more than ${WIDEST} members`, member());
     } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
+    if (parts > PARTS)
+      throw tooLarge(`there are more than ${PARTS} lists, objects and members of objects`, member());
   }
-  return undefined;
 }
+
+const tooLarge = (what: string, member: string) =>
+  new ServiceError("body.too_large", `The body is too large: ${what}${member && `, in ${member}`}`);
 
 /** The text that a JSON string stands for; "" where it is none. */
 function textIn(bytes: Uint8Array): string {

@@ -8,7 +8,7 @@ import { LIMITS, OFFSETS, runCreate } from "./schemas.ts";
 import { Type } from "./typebox.ts";
 import { shape } from "./validate.ts";
 
-const object = Type.Record(Type.String(), Type.Unknown());
+const object = Type.Free();
 const uuid = Type.String({ format: "uuid" });
 
 const parts = {

@@ -10,7 +10,7 @@ const TOO_LARGE = `must not have more than ${ENTRIES} members and list entries i
 
 /** What a search filters metadata, or a state, by. Each record is compared with it, so that it has a bound. */
 export const filter = Type.Refine(
-  Type.Record(Type.String(), Type.Unknown()),
+  Type.Free(),
   (value: unknown) => isBounded(value),
   () => TOO_LARGE,
 );

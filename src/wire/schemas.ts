@@ -9,7 +9,7 @@ import { shape } from "./validate.ts";
 const ifExists = Type.Enum(["raise", "do_nothing"]);
 /** How a run may be stopped. */
 export const cancelActions = ["interrupt", "rollback"] as const satisfies CancelAction[];
-const object = Type.Record(Type.String(), Type.Unknown());
+const object = Type.Free();
 const breakpoints = Type.Union([Type.Literal("*"), Type.Array(Type.String(), { maxItems: 1000 })]);
 const streamMode = Type.Enum(streamModes);
 const send = Type.Object({ node: Type.String(), input: Type.Unknown() });
@@ -29,9 +29,7 @@ const orNull = <T extends TSchema>(type: T) => Type.Optional(Type.Union([type, T
 const place = {
   checkpoint_id: Type.Optional(checkpointId),
   checkpoint_ns: orNull(Type.String({ maxLength: 10_000 })),
-  checkpoint_map: orNull(
-    Type.Record(Type.String(), Type.Union([checkpointId, Type.Literal("")]), { maxProperties: 1000 }),
-  ),
+  checkpoint_map: orNull(Type.Map(Type.Union([checkpointId, Type.Literal("")]), 1000)),
 };
 const checkpoint = Type.Object(place);
 
@@ -155,9 +153,7 @@ export const threadSearch = shape(
     sort_by: Type.Optional(Type.Enum([...threadOrders])),
     sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
     select: Type.Optional(Type.Array(Type.Enum(threadFields), { maxItems: 100 })),
-    extract: Type.Optional(
-      Type.Record(Type.String(), Type.String({ maxLength: 1000 }), { maxProperties: 1000 }),
-    ),
+    extract: Type.Optional(Type.Map(Type.String({ maxLength: 1000 }), 1000)),
   }),
 );
 

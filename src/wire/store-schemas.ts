@@ -3,7 +3,7 @@ import { LIMITS, OFFSETS } from "./schemas.ts";
 import { Type } from "./typebox.ts";
 import { shape } from "./validate.ts";
 
-const object = Type.Record(Type.String(), Type.Unknown());
+const object = Type.Free();
 const namespace = Type.Array(Type.String({ maxLength: ITEM_LIMITS.label }), { maxItems: ITEM_LIMITS.labels });
 const key = Type.String({ minLength: 1, maxLength: ITEM_LIMITS.key });
 const limit = Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most });

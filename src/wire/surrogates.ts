@@ -11,20 +11,36 @@ const HALF = /\p{Surrogate}/u;
  * @throws ServiceError `validation.failed`, naming the first of them
  */
 export function checkText(text: string, value: unknown): void {
-  if (ESCAPED.test(text)) look(value, "");
+  if (!ESCAPED.test(text)) return;
+  const found = halfIn(value);
+  if (found === undefined) return;
+  const at = found.at.replace(/^\./, "");
+  throw invalidField(at === "" ? "body" : at, found.isName ? `has a name that ${WHAT}` : WHAT);
 }
 
-function look(value: unknown, at: string): void {
-  if (typeof value === "string") {
-    if (HALF.test(value)) throw invalidField(at === "" ? "body" : at, WHAT);
-    return;
+interface Half {
+  /** The path to it, put together only once there is one: a value may have millions of members. */
+  readonly at: string;
+  /** It is in the name of a member there. */
+  readonly isName: boolean;
+}
+
+function halfIn(value: unknown): Half | undefined {
+  if (typeof value === "string") return HALF.test(value) ? { at: "", isName: false } : undefined;
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const found = halfIn(value[i]);
+      if (found !== undefined) return { ...found, at: `[${i}]${found.at}` };
+    }
+    return undefined;
   }
-  if (typeof value !== "object" || value === null) return;
-  for (const [name, member] of Object.entries(value)) {
-    const shown = name.slice(0, 100);
-    if (HALF.test(name)) throw invalidField(at === "" ? "body" : at, `has a name that ${WHAT}`);
-    look(member, Array.isArray(value) ? `${at}[${name}]` : at === "" ? shown : `${at}.${shown}`);
+  for (const name of Object.keys(value)) {
+    if (HALF.test(name)) return { at: "", isName: true };
+    const found = halfIn((value as Record<string, unknown>)[name]);
+    if (found !== undefined) return { ...found, at: `.${name.slice(0, 100)}${found.at}` };
   }
+  return undefined;
 }
 
 const WHAT = "holds half of a surrogate pair, which is no Unicode text";

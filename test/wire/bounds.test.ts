@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import { contains } from "../../src/model/json.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { testOf } from "../../src/service/store/filter.ts";
+import { objectOf } from "../../src/wire/body.ts";
+import { itemPut } from "../../src/wire/store-schemas.ts";
 import { cronSearch } from "../../src/wire/cron-request.ts";
 import {
   assistantSearch,
@@ -125,4 +127,52 @@ test("operands of a store's filter have a bound, and are looked up", () => {
     true,
     true,
   ]);
+});
+
+test.each<[string, (wide: object) => unknown]>([
+  ["metadata", (metadata) => threadCreate.parse({ metadata })],
+  ["context", (context) => runCreate.parse({ assistant_id: "a", context })],
+  ["value", (value) => itemPut.parse({ namespace: ["a"], key: "k", value })],
+])("a wide object is not looked at member by member: %s", (_, parse) => {
+  const wide = Object.fromEntries(many(100_000, (i) => [`k${i}`, i]));
+  // It took 600 ms and more.
+  expect(shortest(() => parse(wide))).toBeLessThan(100);
+});
+
+test.each<[string, (wide: object) => unknown]>([
+  ["checkpoint_map", (map) => runCreate.parse({ assistant_id: "a", checkpoint: { checkpoint_map: map } })],
+  ["extract", (extract) => threadSearch.parse({ extract })],
+])("members of a map are counted before they are looked at: %s", (name, parse) => {
+  const wide = Object.fromEntries(many(100_000, (i) => [`k${i}`, ""]));
+  expect(refusal(() => parse(wide)).fields[0]?.at).toContain(name);
+  // It took 1 s and more.
+  expect(shortest(() => refusal(() => parse(wide)))).toBeLessThan(500);
+  parse({ a: "" });
+  expect(refusal(() => parse({ a: 1 })).fields[0]?.at).toContain(`${name}.a`);
+});
+
+const body = (text: string) => objectOf(new TextEncoder().encode(text));
+
+test("a body has a bound on what takes long to parse: lists, objects and their members", () => {
+  const lists = (count: number) => `{"input":[${"[],".repeat(count)}1]}`;
+  body(lists(499_990));
+  expect(refusal(() => body(lists(500_000)))).toMatchObject({
+    code: "body.too_large",
+    message: expect.stringContaining("500000 lists, objects and members of objects, in input"),
+  });
+  const wide = (count: number) => `{"a":{${many(count, (i) => `"${i}":0`).join(",")}}}`;
+  body(wide(100_000));
+  expect(refusal(() => body(wide(100_001)))).toMatchObject({
+    code: "body.too_large",
+    message: expect.stringContaining("100000 members, in a"),
+  });
+  // Signs within texts are no structure.
+  body(`{"a":"${"[{:".repeat(600_000)}"}`);
+});
+
+test("texts of a large body with an escape are looked through without a path for each", () => {
+  const text = `{"input":["\\ud83d\\ude00",${"1,".repeat(2_000_000)}"\\ud83d"]}`;
+  // It took seconds.
+  expect(refusal(() => body(text)).fields).toMatchObject([{ at: "input[2000001]" }]);
+  expect(shortest(() => refusal(() => body(text)))).toBeLessThan(2_000);
 });

@@ -53,6 +53,6 @@ export const bodies = {
   Command: Type.Object({
     id: Type.Integer({ minimum: 0 }),
     method: Type.String(),
-    params: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    params: Type.Optional(Type.Free()),
   }),
 };
