@@ -26,7 +26,7 @@ export function plantLeftEnding(): () => void {
       value(this: Attempt): Promise<void> {
         const left = changeRun(this.run, { parked: this.run.parked + 1 });
         this.cell.runs.set(this.id, left);
-        // Past the check of the cell, which would refuse it.
+        // Past the check of the cell, which would refuse it; the journal refuses it once the end is stored.
         const { key, deps, record } = this.cell;
         const fence = { epoch: record.epoch, seq: record.seq };
         const thread = changeThread(record, { seq: record.seq + 1 });
