@@ -78,7 +78,7 @@ export class Registry implements ThreadSystem, CellOwner {
       grace: (callback) => void deps.scheduler.after(deps.limits.grace, callback),
     });
     this.#temporaries = new Temporaries(deps, (cell) => this.#letGo(cell));
-    this.#idle = new Idle(deps.clock, deps.scheduler, deps.limits, (cell) => this.#passivate(cell));
+    this.#idle = new Idle(deps.clock, deps.scheduler, deps.limits, (cell) => this.passivate(cell));
   }
 
   get counts() {
@@ -306,7 +306,7 @@ export class Registry implements ThreadSystem, CellOwner {
     return cell;
   }
 
-  #passivate(cell: Cell): boolean {
+  passivate(cell: Cell): boolean {
     if (cell.inFlight > 0 || cell.runs.size > 0) return false;
     this.#letGo(cell);
     return true;

@@ -43,6 +43,8 @@ export interface CellOwner {
   concluded(cell: Cell, run: string, end: RunEnd, isRead?: boolean): void;
   /** The thread may have come to rest, or have left it. */
   rested(cell: Cell): void;
+  /** Drops the cell from memory, unless a run or a write in flight needs it there. */
+  passivate(cell: Cell): void;
   /** A write failed or an actor broke: the cell is dead, its thread has to be taken up from the records. */
   broken(cell: Cell, cause: unknown): void;
 }

@@ -89,6 +89,16 @@ describe("a run with a delay", () => {
     expect((await server.do(end)).run).toMatchObject({ status: "success" });
   });
 
+  test("its input is not held in memory: its thread leaves at once where nothing else goes on there", async () => {
+    const server = await Server.start(named);
+    const key = await server.thread();
+    const run = await later(server, key, "late", HOUR);
+    expect(server.system.counts.live).toBe(0);
+    await server.scheduler.advance(HOUR);
+    await server.scheduler.settle();
+    expect(await server.record(key, run)).toMatchObject({ status: "success" });
+  });
+
   test("runs of many threads start by their times, not by their admissions", async () => {
     const server = await Server.start(named);
     const keys = [await server.thread(), await server.thread(), await server.thread()];
