@@ -238,6 +238,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
     "src/langgraph/library.ts",
   ],
   "node:worker_threads": ["src/system/worker-thread.ts"],
+  "node:os": ["src/process.ts", "src/system/"],
   "node:url": ["src/pages.ts", "src/loading/", "src/langgraph/library.ts"],
   "node:util": ["src/config.ts", "src/settings.ts"],
   "node:zlib": ["src/storage/"],
