@@ -121,6 +121,7 @@ async function open(options: AppOptions): Promise<App> {
     const { lifetime, interval = DEFAULT_INTERVAL } = { ...config?.threadTtl, ...options.threadTtl };
     const service = createService({
       ...parts,
+      budget,
       store,
       crons: book,
       engine,

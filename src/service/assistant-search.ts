@@ -1,6 +1,8 @@
 import type { AssistantRecord } from "../model/assistant.ts";
 import { type AssistantFilter, matches } from "../model/assistant.ts";
+import type { Share } from "../ports/budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
+import { Ordered } from "./ordered.ts";
 
 export const assistantOrders = ["created_at", "updated_at", "name", "graph_id", "assistant_id"] as const;
 
@@ -24,35 +26,39 @@ interface Place {
   readonly by: string | number;
 }
 
-/** Finds a page among the stored assistants and the default ones. Of all but the page no more is held than their place. */
+/** Finds a page among the stored assistants and the default ones. Of all but the page no more is held than the place of some. */
 export async function searchAssistants(
   catalog: Catalog,
   tenant: string,
   defaults: readonly AssistantRecord[],
   { limit, offset, sort_by = "created_at", sort_order = "desc", ...filter }: AssistantSearch,
+  share: Share,
 ): Promise<AssistantPage> {
-  const system = new Map<string, AssistantRecord>();
-  const places: Place[] = [];
-  for (const assistant of defaults) {
-    const { assistant_id, version } = assistant;
-    system.set(assistant_id, assistant);
-    if (!matches(assistant, filter)) continue;
-    const isOld = sort_by === "created_at" || (sort_by === "updated_at" && version === 1);
-    places.push({ id: assistant_id, by: isOld ? Number.NEGATIVE_INFINITY : orderOf(assistant[sort_by]) });
-  }
-  for await (const assistant of catalog.assistants(tenant, filter)) {
-    if (system.has(assistant.assistant_id)) continue;
-    places.push({ id: assistant.assistant_id, by: orderOf(assistant[sort_by]) });
+  const system = new Map(defaults.map((assistant) => [assistant.assistant_id, assistant]));
+  async function* places(): AsyncGenerator<Place> {
+    for (const assistant of defaults) {
+      if (!matches(assistant, filter)) continue;
+      const { assistant_id: id, version } = assistant;
+      const isOld = sort_by === "created_at" || (sort_by === "updated_at" && version === 1);
+      yield { id, by: isOld ? Number.NEGATIVE_INFINITY : orderOf(assistant[sort_by]) };
+    }
+    for await (const assistant of catalog.assistants(tenant, filter)) {
+      const { assistant_id: id } = assistant;
+      if (!system.has(id)) yield { id, by: orderOf(assistant[sort_by]) };
+    }
   }
   const sign = sort_order === "asc" ? 1 : -1;
-  places.sort((a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id)));
+  const ordered = new Ordered(places, (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id)));
   const assistants: AssistantRecord[] = [];
-  for (const { id } of places.slice(offset, offset + limit)) {
+  let left = limit;
+  for await (const { id } of ordered.from(offset, limit)) {
+    if (left-- === 0) break;
+    if (share.isSpent()) await share.next();
     const found = system.get(id) ?? (await catalog.assistant(tenant, id));
     // It may have been deleted since.
     if (found !== undefined) assistants.push(found);
   }
-  return { assistants, total: places.length };
+  return { assistants, total: ordered.total };
 }
 
 /** Names are sorted as people look for them. */

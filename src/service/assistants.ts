@@ -2,6 +2,7 @@ import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../mode
 import { ServiceError } from "../model/errors.ts";
 import { parseUuid, uuid7 } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
+import type { Budget } from "../ports/budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
@@ -65,9 +66,11 @@ interface Deps {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly random: Random;
+  /** What searches go on by. */
+  readonly budget: Budget;
 }
 
-export function createAssistants({ catalog, engine, clock, random }: Deps): Assistants {
+export function createAssistants({ catalog, engine, clock, random, budget }: Deps): Assistants {
   const defaults = new DefaultAssistants({ catalog, engine, started: clock.now() });
   /** Two changes of one assistant must not both start from what it was, nor two creations find an id free. */
   const changes = new Exclusive();
@@ -91,6 +94,9 @@ export function createAssistants({ catalog, engine, clock, random }: Deps): Assi
     const { assistant_id: id } = await get(tenant, name);
     return changes.run(`${tenant}/${id}`, async () => work(await get(tenant, id)));
   }
+
+  const search = async (tenant: string, query: AssistantSearch) =>
+    searchAssistants(catalog, tenant, await defaults.all(tenant), query, budget.share(tenant));
 
   async function store(
     tenant: string,
@@ -218,12 +224,9 @@ export function createAssistants({ catalog, engine, clock, random }: Deps): Assi
         return before;
       }),
 
-    search: async (tenant, query) => searchAssistants(catalog, tenant, await defaults.all(tenant), query),
+    search,
 
-    async count(tenant, filter) {
-      const query = { ...filter, limit: 0, offset: 0 };
-      return (await searchAssistants(catalog, tenant, await defaults.all(tenant), query)).total;
-    },
+    count: async (tenant, filter) => (await search(tenant, { ...filter, limit: 0, offset: 0 })).total,
   };
 }
 

@@ -47,6 +47,8 @@ const reasonOf = (reason: string | undefined) =>
 
 /** Delayed runs that are looked at, to find those of a tenant. */
 const MOST = 100_000;
+/** Runs whose end is asked for at a time. */
+const AT_ONCE = 32;
 
 export function createEnding({ system, journal, find }: Deps): Ending {
   /** A thread's runs in flight, the last to start first: none of them may come to be the next meanwhile. */
@@ -65,9 +67,12 @@ export function createEnding({ system, journal, find }: Deps): Ending {
     action: CancelAction,
     { wait = false, reason }: CancelOptions = {},
   ): Promise<void> {
-    await Promise.all(
-      runs.map((run) => system.cancel(key, run, action, reasonOf(reason)).catch(ignoreMissing)),
-    );
+    for (let from = 0; from < runs.length; from += AT_ONCE) {
+      const some = runs.slice(from, from + AT_ONCE);
+      await Promise.all(
+        some.map((run) => system.cancel(key, run, action, reasonOf(reason)).catch(ignoreMissing)),
+      );
+    }
     if (wait) await Promise.all(runs.map((run) => system.settled(key, run)));
   }
 

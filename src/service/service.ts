@@ -2,6 +2,7 @@ import type { ThreadSystem } from "../../actors/port.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadLifetime } from "../model/thread.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
+import type { Budget } from "../ports/budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CronBook } from "../ports/crons.ts";
@@ -32,6 +33,8 @@ export interface ServiceDeps {
   readonly hub: Hub;
   readonly clock: Clock;
   readonly random: Random;
+  /** What long work goes on by. */
+  readonly budget: Budget;
   /** What webhooks may be. */
   readonly policy: WebhookPolicy;
   /** How long threads are kept where nothing is said; absent: for good. */

@@ -7,6 +7,7 @@ import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord, RunStatus } from "../../src/model/run.ts";
 import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
+import { Budget } from "../../src/ports/budget.ts";
 import type { Engine } from "../../src/ports/engine.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Append } from "../../src/ports/journal.ts";
@@ -104,6 +105,7 @@ beforeEach(async () => {
     engine: engine as Engine,
     hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),
     clock,
+    budget: new Budget(clock, new Timers()),
     random: { bytes: (count) => new Uint8Array(count).fill(++seed), float: () => 0.5 },
   };
   service = createService(parts);

@@ -1,4 +1,5 @@
 import { createSystem, defaultLimits, type ThreadSystem } from "../../actors/system.ts";
+import { Budget } from "../../src/ports/budget.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { localHost } from "../../src/engine/host.ts";
 import { nativeEngine } from "../../src/engine/native.ts";
@@ -83,7 +84,8 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   const policy = readPolicy({});
   const { catalog, outbox, crons: book } = storage;
   const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
-  const service = createService({ ...parts, store, crons: book, engine, hub, policy });
+  const budget = new Budget(clock, scheduler);
+  const service = createService({ ...parts, budget, store, crons: book, engine, hub, policy });
   const worker = new WebhookWorker({ ...parts, client: deps.client, policy, version: "simulated" });
   const firing = new CronWorker({ ...parts, book, crons: service.crons, runs: service.runs });
   await system.recover();

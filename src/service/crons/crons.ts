@@ -3,12 +3,14 @@ import { ServiceError } from "../../model/errors.ts";
 import { uuid7 } from "../../model/ids.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { ThreadKey } from "../../model/thread.ts";
+import type { Budget } from "../../ports/budget.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CronBook } from "../../ports/crons.ts";
 import type { Engine } from "../../ports/engine.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Assistants } from "../assistants.ts";
+import { Ordered } from "../ordered.ts";
 import { storable, storableObject } from "../storable.ts";
 import { threadAt } from "../threads.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
@@ -83,10 +85,12 @@ interface Deps {
   readonly random: Random;
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
+  /** What searches go on by. */
+  readonly budget: Budget;
 }
 
 export function createCrons(parts: Deps): Crons {
-  const { book, journal, clock, random, assistants, webhooks } = parts;
+  const { book, journal, clock, random, assistants, webhooks, budget } = parts;
   let listener: () => void = () => undefined;
   const gone = () => new ServiceError("cron.not_found", "Cron not found");
 
@@ -128,11 +132,9 @@ export function createCrons(parts: Deps): Crons {
     webhooks.check(typeof webhook === "string" ? webhook : undefined);
   }
 
-  async function found(tenant: string, filter: CronFilter): Promise<CronRecord[]> {
+  async function* found(tenant: string, filter: CronFilter): AsyncGenerator<CronRecord> {
     const wanted = await named(tenant, filter);
-    const crons: CronRecord[] = [];
-    for await (const cron of book.list(tenant)) if (fits(cron, wanted)) crons.push(cron);
-    return crons;
+    for await (const cron of book.list(tenant)) if (fits(cron, wanted)) yield cron;
   }
 
   /** A graph's name stands for its default assistant. */
@@ -181,16 +183,33 @@ export function createCrons(parts: Deps): Crons {
     },
 
     async search(tenant, { limit, offset, sort_by = "created_at", sort_order = "desc", ...filter }) {
-      const crons = await found(tenant, filter);
-      if (sort_by !== "created_at" || sort_order !== "desc") {
-        const by = (cron: CronRecord) => (sort_by === "next_run_date" ? cron.next : cron[sort_by]);
-        const sign = sort_order === "desc" ? -1 : 1;
-        crons.sort((one, other) => sign * compare(by(one), by(other)));
+      const sign = sort_order === "desc" ? -1 : 1;
+      // Of all but the page no more is held than their places: crons may have large inputs.
+      const places = async function* (): AsyncGenerator<Place> {
+        for await (const cron of found(tenant, filter)) {
+          yield { id: cron.cron_id, by: sort_by === "next_run_date" ? cron.next : cron[sort_by] };
+        }
+      };
+      // Among equals the newest one is the first, whichever way.
+      const ordered = new Ordered(places, (a, b) => sign * compare(a.by, b.by) || compare(b.id, a.id));
+      const share = budget.share(tenant);
+      const crons: CronRecord[] = [];
+      let left = limit;
+      for await (const { id } of ordered.from(offset, limit)) {
+        if (left-- === 0) break;
+        if (share.isSpent()) await share.next();
+        const cron = await book.find({ tenant, cron: id });
+        // It may have been deleted since.
+        if (cron !== undefined) crons.push(cron);
       }
-      return { crons: crons.slice(offset, offset + limit), total: crons.length };
+      return { crons, total: ordered.total };
     },
 
-    count: async (tenant, filter) => (await found(tenant, filter)).length,
+    async count(tenant, filter) {
+      let count = 0;
+      for await (const _ of found(tenant, filter)) count++;
+      return count;
+    },
 
     async forget(tenant, is) {
       for await (const cron of book.list(tenant)) {
@@ -232,6 +251,11 @@ export function advanced(cron: CronRecord, slot: number, now: number): CronRecor
 }
 
 type Sortable = string | number | null;
+
+interface Place {
+  readonly id: string;
+  readonly by: Sortable;
+}
 
 /** What is missing comes last when it goes up. */
 function compare(one: Sortable, other: Sortable): number {

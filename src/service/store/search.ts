@@ -2,6 +2,7 @@ import type { ItemPlace, SearchOp } from "../../model/item.ts";
 import type { Share } from "../../ports/budget.ts";
 import type { ItemHead, ItemRecord, Items } from "../../ports/items.ts";
 import { refuse } from "./checks.ts";
+import { Ordered } from "../ordered.ts";
 import { cosine } from "./embedding.ts";
 import type { Test } from "./filter.ts";
 
@@ -34,19 +35,20 @@ interface Candidate {
 
 /**
  * A page of the items under a prefix: the nearest to the query first, then what is not indexed; else the last updated first.
- * Heads alone are looked through; values are read in the order of the answer, as far as the page (and a filter) needs. With a
+ * Heads alone are looked through, and few of them held; values are read in the order of the answer, as far as the page (and a filter) needs. With a
  * query every vector under the prefix is read and compared.
  */
 export async function searchItems(items: Items, search: Search): Promise<readonly Found[]> {
   const { tenant, op, now, test, at, share } = search;
-  const candidates = await candidatesOf(items, search);
   const { limit = 10, offset = 0 } = op;
   const page: Found[] = [];
+  if (limit < 1) return page;
   let bytes = 0;
-  // Without a filter their number is known before they are read.
+  const candidates = await candidatesOf(items, search);
+  // Without a filter it is known how many are read: all those of the page.
   let skip = test === undefined ? 0 : offset;
-  for (let i = test === undefined ? offset : 0; i < candidates.length && page.length < limit; i++) {
-    const { head, score } = candidates[i] as Candidate;
+  const found = test === undefined ? candidates.from(offset, limit) : candidates.from(0);
+  for await (const { head, score } of found) {
     if (share.isSpent(head.bytes)) await share.next();
     const record = await items.find(tenant, head);
     // It may have been deleted since.
@@ -55,23 +57,26 @@ export async function searchItems(items: Items, search: Search): Promise<readonl
     bytes += record.bytes;
     if (bytes > MOST) refuse(`${at}limit`, `is too many: their values have more than ${MOST} bytes`);
     page.push({ record, score });
+    if (page.length === limit) break;
   }
   return page;
 }
 
-async function candidatesOf(
-  items: Items,
-  { tenant, op, now, vector }: Search,
-): Promise<readonly Candidate[]> {
+async function candidatesOf(items: Items, { tenant, op, now, vector }: Search): Promise<Ordered<Candidate>> {
   const { namespace_prefix: prefix } = op;
   const scores = vector === undefined ? undefined : await scoresOf(items, tenant, prefix, vector);
-  const candidates: Candidate[] = [];
-  for await (const head of items.heads(tenant, prefix)) {
-    if (isAlive(head, now)) candidates.push({ head, score: scores?.get(nameOf(head)) ?? null });
-  }
-  return candidates.sort(
-    (a, b) => descending(a.score ?? -2, b.score ?? -2) || descending(a.head.updated_at, b.head.updated_at),
-  );
+  return new Ordered(async function* scan() {
+    for await (const head of items.heads(tenant, prefix)) {
+      if (isAlive(head, now)) yield { head, score: scores?.get(nameOf(head)) ?? null };
+    }
+  }, compare);
+}
+
+function compare({ head: a, score: of }: Candidate, { head: b, score: than }: Candidate): number {
+  const first = descending(of ?? -2, than ?? -2) || descending(a.updated_at, b.updated_at);
+  if (first !== 0) return first;
+  const [one, other] = [nameOf(a), nameOf(b)];
+  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 /** The best of each item's vectors. */

@@ -3,6 +3,7 @@ import { graph, list, value } from "../../../src/index.ts";
 import type { CronRecord } from "../../../src/model/cron.ts";
 import { defaultAssistantId } from "../../../src/model/ids.ts";
 import type { ThreadKey } from "../../../src/model/thread.ts";
+import { Budget } from "../../../src/ports/budget.ts";
 import type { CronBook } from "../../../src/ports/crons.ts";
 import { CronWorker } from "../../../src/service/crons/worker.ts";
 import { createService, type Service } from "../../../src/service/service.ts";
@@ -52,6 +53,7 @@ async function rig({
     hub,
     clock,
     random,
+    budget: new Budget(clock, scheduler),
     policy,
     store,
   });
