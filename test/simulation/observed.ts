@@ -108,10 +108,13 @@ export class Observed {
 
   /** The journal, watched: a resolved durable append is a promise. */
   journal(journal: Journal): Journal {
+    const { life } = this;
     return new Proxy(journal, {
       get: (target, name) => {
         if (name === "append") {
           return (append: Append) => {
+            // What a dead server still asks for reaches nothing.
+            if (this.life !== life) return target.append(append);
             this.#submitted(append);
             return target.append(append).then(() => this.#stored(append));
           };
