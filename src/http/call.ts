@@ -49,11 +49,11 @@ export class Call {
   }
 
   body(): Promise<RawBody> {
-    return readObject(this.request);
+    return readObject(this.request, this.tenant);
   }
 
   list(): Promise<readonly RawBody[]> {
-    return readList(this.request);
+    return readList(this.request, this.tenant);
   }
 
   /** The n-th part of the path that stands for any. */

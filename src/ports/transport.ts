@@ -10,9 +10,10 @@ export interface HttpRequest {
   header(name: string): string | undefined;
   /**
    * The whole body; empty where there is none.
-   * @throws ServiceError `body.too_large` above the transport's limit
+   * @param tenant whom its memory is counted for
+   * @throws ServiceError `body.too_large` above the transport's limit, `server.busy` where bodies need too much memory
    */
-  body(): Promise<Uint8Array>;
+  body(tenant?: string): Promise<Uint8Array>;
 }
 
 export type Headers = { readonly [name: string]: string };
@@ -72,6 +73,8 @@ export interface TransportOptions {
   readonly port: number;
   /** Bytes a request body may have. */
   readonly maxBody: number;
+  /** Bytes that have come of all bodies and are not read yet; default 256 MiB, at least two of the largest. */
+  readonly maxBodies?: number;
   /** For pings, and for peers that are too slow. */
   readonly scheduler: Scheduler;
 }

@@ -1,28 +1,39 @@
 import { ServiceError } from "../model/errors.ts";
+import type { BodyMemory } from "./body-memory.ts";
+
+/** Bytes of a body that count for nothing: small requests are served also while large ones fill the memory for bodies. */
+const SMALL = 64 * 1024;
 
 const EMPTY = new Uint8Array(0);
 
 /** Gathers a request's body up to a limit, and hands it over once: before or after all of it has come. */
 export class Body {
   readonly #limit: number;
+  readonly #memory: BodyMemory;
   #parts: Uint8Array[] = [];
   #size = 0;
   #complete: boolean;
   #error: ServiceError | undefined;
+  #isDropped = false;
+  /** Whom it is counted for; undefined until it is asked for. */
+  #tenant: string | undefined;
+  /** Bytes that are counted. */
+  #counted = 0;
   #waiter:
     | { readonly resolve: (bytes: Uint8Array) => void; readonly reject: (cause: ServiceError) => void }
     | undefined;
 
   /** `announced`: the length that the head gave; -1 where it gave none. */
-  constructor(limit: number, announced: number, expected: boolean) {
+  constructor(limit: number, memory: BodyMemory, announced: number, expected: boolean) {
     this.#limit = limit;
+    this.#memory = memory;
     this.#complete = !expected;
     if (announced > limit) this.#fail(this.#tooLarge());
   }
 
-  /** It is larger than the limit: what still comes of it is thrown away. */
-  get refused(): boolean {
-    return this.#error?.code === "body.too_large";
+  /** It was refused, or its request has been answered: what still comes of it is thrown away. */
+  get isDropped(): boolean {
+    return this.#isDropped;
   }
 
   get complete(): boolean {
@@ -36,9 +47,14 @@ export class Body {
   /** Takes a piece that nobody else will change. */
   push(piece: Uint8Array): void {
     this.#size += piece.length;
-    if (this.#error !== undefined) return;
+    if (this.#isDropped || piece.length === 0) return;
     if (this.#size > this.#limit) this.#fail(this.#tooLarge());
-    else if (piece.length > 0) this.#parts.push(piece);
+    else if (this.#count()) this.#parts.push(piece);
+  }
+
+  /** Counts bytes of a piece that is not kept. */
+  skip(bytes: number): void {
+    this.#size += bytes;
   }
 
   finish(): void {
@@ -56,7 +72,19 @@ export class Body {
     }
   }
 
-  read(): Promise<Uint8Array> {
+  /** Its request has been answered: nobody will read it. */
+  drop(): void {
+    this.#isDropped = true;
+    this.#parts = [];
+    this.#release();
+  }
+
+  read(tenant: string | undefined): Promise<Uint8Array> {
+    if (tenant !== undefined && this.#error === undefined) {
+      this.#release();
+      this.#tenant = tenant;
+      this.#count();
+    }
     if (this.#error !== undefined) return Promise.reject(this.#error);
     if (this.#complete) return Promise.resolve(this.#take());
     return new Promise((resolve, reject) => {
@@ -67,8 +95,29 @@ export class Body {
   #take(): Uint8Array {
     const parts = this.#parts;
     this.#parts = [];
+    this.#release();
     if (parts.length === 0) return EMPTY;
     return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
+  }
+
+  /** False: there is no memory for it, and it is refused. */
+  #count(): boolean {
+    const size = this.#size;
+    if (size <= SMALL || size === this.#counted) return true;
+    if (!this.#memory.take(size - this.#counted, this.#tenant)) {
+      this.#fail(
+        new ServiceError("server.busy", "Too many large requests arrive at the moment; try again later"),
+      );
+      return false;
+    }
+    this.#counted = size;
+    return true;
+  }
+
+  #release(): void {
+    if (this.#counted === 0) return;
+    this.#memory.release(this.#counted, this.#tenant);
+    this.#counted = 0;
   }
 
   #tooLarge(): ServiceError {
@@ -77,7 +126,7 @@ export class Body {
 
   #fail(error: ServiceError): void {
     this.#error = error;
-    this.#parts = [];
+    this.drop();
     this.#waiter?.reject(error);
     this.#waiter = undefined;
   }

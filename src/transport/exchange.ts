@@ -27,8 +27,8 @@ export abstract class Exchange implements HttpRequest, Reply {
     return this.#head.header(name);
   }
 
-  body(): Promise<Uint8Array> {
-    return this.incoming.read();
+  body(tenant?: string): Promise<Uint8Array> {
+    return this.incoming.read(tenant);
   }
 
   onAbort(listener: () => void): void {
@@ -39,6 +39,7 @@ export abstract class Exchange implements HttpRequest, Reply {
   protected answer(): boolean {
     if (this.#answered) throw new TypeError("the request has been answered already");
     this.#answered = true;
+    this.incoming.drop();
     return !this.aborted;
   }
 
@@ -46,6 +47,7 @@ export abstract class Exchange implements HttpRequest, Reply {
   protected gone(over: boolean): void {
     this.aborted = true;
     this.incoming.cut();
+    this.incoming.drop();
     if (!over) this.#onAbort?.();
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
 import { Body } from "./body.ts";
+import type { BodyLimits } from "./body-memory.ts";
 import { Exchange } from "./exchange.ts";
 import { Framing, malformed, type Refusal } from "./framing.ts";
 import { MAX_HELD } from "./limits.ts";
@@ -53,11 +54,11 @@ export class NodeExchange extends Exchange {
     head: NodeHead,
     raw: IncomingMessage,
     response: ServerResponse,
-    maxBody: number,
+    { maxBody, memory }: BodyLimits,
     onBody: (body: Body, raw: IncomingMessage) => void,
   ) {
     const { framing } = head;
-    const body = new Body(maxBody, framing.length, framing.hasBody);
+    const body = new Body(maxBody, memory, framing.length, framing.hasBody);
     super(head, body);
     this.#response = response;
     response.on("close", () => this.#closed());

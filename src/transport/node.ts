@@ -5,6 +5,7 @@ import { WebSocketServer } from "ws";
 import { ServiceError } from "../model/errors.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, Headers, OpenTransport, Transport, TransportOptions } from "../ports/transport.ts";
+import { bodyLimits } from "./body-memory.ts";
 import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody, tooLarge } from "./framing.ts";
 import { HEAD_TIME, MAX_HEAD, MAX_HEADERS, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { NodeExchange, NodeHead } from "./node-exchange.ts";
@@ -37,6 +38,7 @@ export const openNode: OpenTransport = async (handlers, options) => {
     if (busy.has(duplex)) duplex.destroy();
     else refuseConnection(duplex, cause.code);
   });
+  const limits = bodyLimits(options.maxBody, options.maxBodies);
   const uploads = new Uploads(options.scheduler);
   server.on("request", (raw, response) => {
     const head = new NodeHead(raw);
@@ -49,7 +51,7 @@ export const openNode: OpenTransport = async (handlers, options) => {
       return;
     }
     response.on("finish", () => busy.delete(socket));
-    const exchange = new NodeExchange(head, raw, response, options.maxBody, (body, incoming) =>
+    const exchange = new NodeExchange(head, raw, response, limits, (body, incoming) =>
       uploads.add(body, () => incoming.destroy()),
     );
     handlers.request(exchange, exchange);

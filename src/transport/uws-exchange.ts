@@ -1,5 +1,6 @@
 import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
 import { Body } from "./body.ts";
+import type { BodyLimits } from "./body-memory.ts";
 import { Exchange } from "./exchange.ts";
 import { Framing } from "./framing.ts";
 import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
@@ -43,17 +44,18 @@ export class UwsExchange extends Exchange {
   readonly #raw: RawResponse;
   #stream: UwsStream | undefined;
 
-  constructor(head: UwsHead, raw: RawResponse, maxBody: number) {
+  constructor(head: UwsHead, raw: RawResponse, { maxBody, memory }: BodyLimits) {
     const { framing } = head;
-    const body = new Body(maxBody, framing.length, framing.hasBody);
+    const body = new Body(maxBody, memory, framing.length, framing.hasBody);
     super(head, body);
     this.#raw = raw;
     raw.onAborted(() => this.#abort());
     if (!framing.hasBody) return;
     raw.onData((piece, last) => {
-      // The piece is emptied when this returns. What comes of a body that is refused is read all the same, and thrown
+      // The piece is emptied when this returns. What comes of a body that nobody will read is read all the same, and thrown
       // away: were the connection closed on it, its sender would never see the answer.
-      if (!body.refused) body.push(Buffer.from(new Uint8Array(piece)));
+      if (body.isDropped) body.skip(piece.byteLength);
+      else body.push(Buffer.from(new Uint8Array(piece)));
       if (last) body.finish();
     });
   }

@@ -3,6 +3,7 @@ import type * as Uws from "uWebSockets.js";
 import { ServiceError } from "../model/errors.ts";
 import type { Handlers, OpenTransport, Transport, Upgrade } from "../ports/transport.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
+import { bodyLimits } from "./body-memory.ts";
 import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody } from "./framing.ts";
 import { MAX_HEAD, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
@@ -67,9 +68,10 @@ export async function loadUws(): Promise<LoadedUws> {
 const openUws = async (
   uws: typeof Uws,
   handlers: Handlers,
-  { host, port, maxBody, scheduler }: Parameters<OpenTransport>[1],
+  { host, port, maxBody, maxBodies, scheduler }: Parameters<OpenTransport>[1],
 ): Promise<Transport> => {
   const app = uws.App();
+  const limits = bodyLimits(maxBody, maxBodies);
   app.ws<SocketData>("/*", {
     // A longer one cuts the connection without a word; what is only too long is told.
     maxPayloadLength: 2 * MAX_MESSAGE,
@@ -110,7 +112,7 @@ const openUws = async (
     const head = new UwsHead(request);
     const { refusal } = head.framing;
     if (refusal !== undefined) return refuse(raw, refusal, scheduler);
-    const exchange = new UwsExchange(head, raw, maxBody);
+    const exchange = new UwsExchange(head, raw, limits);
     handlers.request(exchange, exchange);
   });
 

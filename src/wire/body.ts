@@ -24,21 +24,22 @@ const WIDEST = 100_000;
 /**
  * Reads a body that holds a JSON object, whatever its content type says; an empty one is `{}`. A member that is null is as
  * good as missing: some clients send one for the other.
- * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `validation.failed`
+ * @param tenant whom its memory is counted for
+ * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `server.busy`, `validation.failed`
  */
-export function readObject(request: HttpRequest): Promise<RawBody> {
+export function readObject(request: HttpRequest, tenant?: string): Promise<RawBody> {
   try {
     checkEncoding(request);
   } catch (cause) {
     return Promise.reject(cause);
   }
-  return request.body().then((bytes) => objectOf(bytes));
+  return request.body(tenant).then((bytes) => objectOf(bytes));
 }
 
 /** The same of a body that holds a list of objects, one at least. Throws as {@link readObject} does. */
-export async function readList(request: HttpRequest): Promise<readonly RawBody[]> {
+export async function readList(request: HttpRequest, tenant?: string): Promise<readonly RawBody[]> {
   checkEncoding(request);
-  const body = parseJson(await request.body(), "body");
+  const body = parseJson(await request.body(tenant), "body");
   if (!Array.isArray(body) || body.length === 0)
     throw invalidField("body", "must be a JSON array of objects");
   if (body.length > MOST) throw invalidField("body", `must have at most ${MOST} members`);

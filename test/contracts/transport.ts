@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { OpenTransport } from "../../src/ports/transport.ts";
 import { echo, refuseUpgrades, rig, scheduler, url } from "../transport/rig.ts";
+import { bodyContract } from "./transport-bodies.ts";
 import { framingContract } from "./transport-framing.ts";
 import { requestContract } from "./transport-requests.ts";
 import { socketContract } from "./transport-sockets.ts";
@@ -16,6 +17,9 @@ export function transportContract(kind: string, open: OpenTransport): void {
     });
     describe("requests that can be read in two ways", () => {
       framingContract(made);
+    });
+    describe("the memory of bodies", () => {
+      bodyContract(made);
     });
     describe("streams", () => {
       streamContract(made);

@@ -1,5 +1,5 @@
 import { afterEach } from "vitest";
-import type { Handlers, HttpRequest, OpenTransport, Reply, Transport } from "../../src/ports/transport.ts";
+import type { Handlers, HttpRequest, OpenTransport, Reply, Transport, TransportOptions } from "../../src/ports/transport.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { Wire } from "./wire.ts";
 
@@ -53,7 +53,11 @@ export function echo(request: HttpRequest, reply: Reply): void {
 }
 
 export interface Rig {
-  serve(request: Handlers["request"], upgrade?: Handlers["upgrade"]): Promise<Transport>;
+  serve(
+    request: Handlers["request"],
+    upgrade?: Handlers["upgrade"],
+    more?: Partial<TransportOptions>,
+  ): Promise<Transport>;
   dial(transport: Transport): Promise<Wire>;
 }
 
@@ -66,8 +70,8 @@ export function rig(open: OpenTransport): Rig {
     for (const transport of opened.splice(0)) await transport.close();
   });
   return {
-    async serve(request, upgrade = refuseUpgrades) {
-      const options = { host: "127.0.0.1", port: 0, maxBody: MAX_BODY, scheduler };
+    async serve(request, upgrade = refuseUpgrades, more = {}) {
+      const options = { host: "127.0.0.1", port: 0, maxBody: MAX_BODY, scheduler, ...more };
       const transport = await open({ request, upgrade }, options);
       opened.push(transport);
       return transport;

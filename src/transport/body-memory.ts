@@ -1,0 +1,47 @@
+/** What bounds a body: the bytes that it may have, and those of all. */
+export interface BodyLimits {
+  readonly maxBody: number;
+  readonly memory: BodyMemory;
+}
+
+/** Bytes of all bodies; at least two of the largest size fit, one for each of two tenants. */
+const MOST = 256 * 1024 * 1024;
+
+export const bodyLimits = (maxBody: number, maxBodies = MOST): BodyLimits => ({
+  maxBody,
+  memory: new BodyMemory(Math.max(maxBodies, 2 * maxBody)),
+});
+
+/**
+ * Bounds the bytes of all bodies that have come and have not been read. One tenant may use half of them, so that another one can
+ * send something large, too.
+ */
+export class BodyMemory {
+  readonly #most: number;
+  readonly #tenants = new Map<string, number>();
+  #used = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** False: there is no room, and nothing is taken. */
+  take(bytes: number, tenant: string | undefined): boolean {
+    if (this.#used + bytes > this.#most) return false;
+    if (tenant !== undefined) {
+      const used = (this.#tenants.get(tenant) ?? 0) + bytes;
+      if (used > this.#most / 2) return false;
+      this.#tenants.set(tenant, used);
+    }
+    this.#used += bytes;
+    return true;
+  }
+
+  release(bytes: number, tenant: string | undefined): void {
+    this.#used -= bytes;
+    if (tenant === undefined) return;
+    const used = (this.#tenants.get(tenant) ?? 0) - bytes;
+    if (used > 0) this.#tenants.set(tenant, used);
+    else this.#tenants.delete(tenant);
+  }
+}
