@@ -1,5 +1,12 @@
 import { afterEach } from "vitest";
-import type { Handlers, HttpRequest, OpenTransport, Reply, Transport, TransportOptions } from "../../src/ports/transport.ts";
+import type {
+  Handlers,
+  HttpRequest,
+  OpenTransport,
+  Reply,
+  Transport,
+  TransportOptions,
+} from "../../src/ports/transport.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { Wire } from "./wire.ts";
 

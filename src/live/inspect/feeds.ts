@@ -9,8 +9,9 @@ import type { Inspection } from "../../service/inspection.ts";
 import { Feed, type FeedDeps } from "./feed.ts";
 import { Watcher } from "./watcher.ts";
 
-/** Peers that may watch at once. */
-const MOST = 256;
+/** Peers of one tenant that may watch at once, and those of all: with room for many tenants that each use their share. */
+const TENANT_MOST = 256;
+const MOST = 4_096;
 const LONGEST = 1024;
 
 export interface FeedsDeps {
@@ -37,6 +38,8 @@ export class Feeds {
   readonly #deps: FeedsDeps;
   readonly #feed: FeedDeps;
   readonly #feeds = new Map<string, Feed>();
+  /** How many watch, by tenant. */
+  readonly #tenants = new Map<string, number>();
   #watching = 0;
 
   constructor(deps: FeedsDeps) {
@@ -62,9 +65,11 @@ export class Feeds {
     if (isYes(values) && !this.#deps.values) {
       return refuse(FORBIDDEN, "Values are not shown here; inspect.values in the configuration allows it");
     }
-    if (this.#watching >= MOST) return refuse(1013, `${MOST} watch already; try again later`);
-    this.#watching++;
-    left = () => void this.#watching--;
+    const watching = this.#tenants.get(tenant) ?? 0;
+    if (watching >= TENANT_MOST) return refuse(1013, `${TENANT_MOST} watch already; try again later`);
+    if (this.#watching >= MOST) return refuse(1013, "Too many watch already; try again later");
+    this.#count(tenant, 1);
+    left = () => this.#count(tenant, -1);
     this.#ask(tenant, query)
       .then(async ({ scope, run }) => {
         const { thread } = scope;
@@ -76,7 +81,7 @@ export class Feeds {
         const feed = this.#feeds.get(name) ?? new Feed(scope, this.#feed);
         this.#feeds.set(name, feed);
         left = () => {
-          this.#watching--;
+          this.#count(tenant, -1);
           watcher.gone();
           if (feed.leave(viewer) && this.#feeds.get(name) === feed) this.#feeds.delete(name);
         };
@@ -88,6 +93,13 @@ export class Feeds {
         this.#deps.logger.error("a thread to be inspected could not be read", { error: String(cause) });
         refuse(1011, "The thread could not be read");
       });
+  }
+
+  #count(tenant: string, by: 1 | -1): void {
+    this.#watching += by;
+    const watching = (this.#tenants.get(tenant) ?? 0) + by;
+    if (watching > 0) this.#tenants.set(tenant, watching);
+    else this.#tenants.delete(tenant);
   }
 
   /** @throws ServiceError `validation.failed`, `run.not_found` */
