@@ -107,7 +107,7 @@ export interface ThreadSystem {
   /**
    * Admits a run by the multitask rules, in one turn per thread. Resolves once the run is stored, and with it its thread,
    * where that is to be made. A temporary thread takes no other run than its own: for that it is not there.
-   * @throws ServiceError `thread.not_found`, `run.conflict`, `resume.ambiguous`, `server.busy`, `server.draining`,
+   * @throws ServiceError `thread.not_found`, `run.conflict`, `resume.*`, `server.busy`, `server.draining`,
    *   `storage.unavailable`
    */
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;

@@ -108,6 +108,9 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   get broke(): boolean {
     return this.#root.broke;
   }
+  get isRefused(): boolean {
+    return this.#root.isRefused;
+  }
   get plan(): Plan | null {
     return this.#root.plan;
   }

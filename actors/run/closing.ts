@@ -29,6 +29,8 @@ export interface Ending {
   readonly failure: PlainError | null;
   /** Did it fail in a task, for more than a refused answer? */
   readonly broke: boolean;
+  /** Was its answer refused before anything was done? */
+  readonly isRefused: boolean;
   readonly plan: Plan | null;
   readonly head: CheckpointHead | null;
   readonly values: JsonObject;
@@ -51,6 +53,8 @@ interface Verdict {
   readonly rest: RestState;
   readonly error: PlainError | null;
   readonly interrupts: Interrupts;
+  /** The thread's error, where it is another than the run's. */
+  readonly resting?: PlainError | null;
 }
 
 function verdictOf(attempt: Ending, stop: Stop | null): Verdict {
@@ -62,6 +66,10 @@ function verdictOf(attempt: Ending, stop: Stop | null): Verdict {
     // What waited for an answer still waits: a refused answer loses no question. Where nothing else has happened, the thread
     // goes on waiting for it.
     const interrupts = waitingAt(attempt);
+    if (attempt.isRefused) {
+      const { rest, error } = attempt.cell.record;
+      return { status: "error", rest, error: attempt.failure, interrupts, resting: error };
+    }
     const waits = !attempt.broke && Object.keys(interrupts).length > 0;
     return { status: "error", rest: waits ? "interrupted" : "error", error: attempt.failure, interrupts };
   }
@@ -131,7 +139,7 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
         changeThread(thread, {
           active: null,
           rest: verdict.rest,
-          error: verdict.error,
+          error: verdict.resting === undefined ? verdict.error : verdict.resting,
           checkpoint: elsewhere ? thread.checkpoint : (attempt.head?.id ?? thread.checkpoint),
           interrupts: verdict.interrupts,
           next_event: run.seq_base + sink.next,

@@ -1,6 +1,6 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
-import { plainError, type PlainError } from "../../src/model/errors.ts";
+import { plainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
 import { Few, fewBy } from "../../src/model/few.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -66,6 +66,8 @@ export class Level implements TaskOwner {
   failure: PlainError | null = null;
   /** Did a task of it fail, for more than a refused answer? */
   broke = false;
+  /** Was its answer refused before anything was done? */
+  isRefused = false;
   plan: Plan | null = null;
   /** Why it is to go no further than its first step. */
   #givenUp: PlainError | null = null;
@@ -202,6 +204,7 @@ export class Level implements TaskOwner {
   #guarded(work: () => void | Promise<void>, then: () => void): void {
     const fail = (thrown: unknown) => {
       this.failure = plainError(thrown);
+      this.isRefused = !this.entered && isRefusal(thrown);
       if (this.alive) then();
     };
     let pending: void | Promise<void>;
@@ -307,3 +310,7 @@ export class Level implements TaskOwner {
     if (this.cell.owner.draining) this.attempt.checkHalted();
   }
 }
+
+/** Does it say that what a run brings answers no question? */
+const isRefusal = (thrown: unknown): boolean =>
+  thrown instanceof ServiceError && thrown.code.startsWith("resume.");

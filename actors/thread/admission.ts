@@ -2,10 +2,11 @@ import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
 import type { RunDraft } from "../port.ts";
+import { checkAnswer } from "./answering.ts";
 import { gone, type Cell } from "./cell.ts";
 import { situationOf } from "./chart.ts";
 import { delay, undelayed } from "./delaying.ts";
-import { decide } from "./multitask.ts";
+import { decide, type Decision } from "./multitask.ts";
 import { admitted, configured, newRun } from "./record.ts";
 import { begin, type Beside, claimOf, launch } from "./starting.ts";
 import { dismiss, drop, idsOf, markActive, superseded, withdraw } from "./withdrawing.ts";
@@ -29,11 +30,20 @@ export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
 
   // What the thread is like when a run starts later is not known.
   const rests = decision.kind === "start" && due === null;
+  const ahead = comingBefore(cell, decision);
+  // At its end, which is being stored, all is known that its next run will find.
+  const isKnown = due === null && cell.record.active === null && ahead.length === 0;
   const { interrupts, checkpoint, rest } = cell.record;
   const unfinished = rest === "interrupted" || rest === "error";
-  const refusal = engine.refuses(run, rests ? interrupts : null, rests && checkpoint === null, unfinished);
+  const refusal = engine.refuses(
+    run,
+    isKnown ? interrupts : null,
+    isKnown && checkpoint === null,
+    unfinished,
+  );
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
+  if (!isKnown && due === null) checkAnswer(cell, run, ahead);
 
   const out = superseded(cell, draft.multitask_strategy, now);
   if (due !== null) return delay(cell, draft, run, decision, out);
@@ -76,6 +86,13 @@ export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
     if (out !== null) dismiss(cell, out);
     return run;
   });
+}
+
+/** The runs that come before one of which this was decided: in progress first, then those that wait. */
+function comingBefore({ record, runs }: Cell, decision: Decision): readonly RunRecord[] {
+  if (decision.kind === "supersede") return [];
+  const ids = record.active === null ? record.queue : [record.active, ...record.queue];
+  return ids.flatMap((id) => runs.get(id) ?? []);
 }
 
 /** Has the run in progress been told to stop, with none behind it? */

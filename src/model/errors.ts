@@ -30,6 +30,7 @@ export type ErrorCode =
   | "store.namespace"
   | "store.embedding"
   | "resume.ambiguous"
+  | "resume.conflict"
   | "resume.invalid"
   | "state.invalid"
   | "state.concurrent_update"

@@ -44,8 +44,8 @@ export interface Protocol {
   start(key: ThreadKey, request: RunRequest): Promise<RunRecord>;
   /**
    * Answers what the thread waits for, all in one run.
-   * @throws ServiceError `run.not_found` on a thread that never ran, `resume.invalid` when it does not wait, or not for that;
-   *   and as {@link Runs.start} does
+   * @throws ServiceError `run.not_found` on a thread that never ran, `resume.invalid` when it does not wait, or not for that,
+   *   `resume.conflict` when another run answers it; and as {@link Runs.start} does
    */
   respond(key: ThreadKey, answers: readonly Answer[], request: AnsweringRun): Promise<RunRecord>;
   /** Starts a run from an earlier checkpoint, by the assistant that ran last. Throws as {@link respond} does. */
@@ -90,14 +90,20 @@ export function createProtocol({ journal, hub, runs, threads, states }: Deps): P
       const waits = thread !== undefined && thread.active === null && waitingOf(thread).length > 0;
       if (!waits) return runs.start(key, { ...request, if_not_exists: "create" });
       const { input, ...rest } = request;
-      return runs.start(key, { ...rest, command: { resume: input } });
+      try {
+        return await runs.start(key, { ...rest, command: { resume: input } });
+      } catch (cause) {
+        // Somebody else has answered meanwhile: then it is an input like any other.
+        if (!isAnswered(cause)) throw cause;
+        return runs.start(key, request);
+      }
     },
 
     async respond(key, answers, request) {
       const thread = await threadAt(journal, key);
       const assistant_id = lastAssistant(thread);
       const waiting = new Set(waitingOf(thread).map(({ id }) => id));
-      if (waiting.size === 0 || thread.active !== null) {
+      if (waiting.size === 0) {
         throw new ServiceError("resume.invalid", "The thread does not wait for an answer");
       }
       const unknown = answers.find(({ interrupt }) => !waiting.has(interrupt));
@@ -156,6 +162,9 @@ export function createProtocol({ journal, hub, runs, threads, states }: Deps): P
     },
   };
 }
+
+const isAnswered = (cause: unknown): boolean =>
+  cause instanceof ServiceError && (cause.code === "resume.conflict" || cause.code === "resume.invalid");
 
 const STATUS = { idle: "completed", busy: "running", interrupted: "interrupted", error: "failed" } as const;
 

@@ -30,6 +30,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "store.namespace": 400,
   "store.embedding": 502,
   "resume.ambiguous": 422,
+  "resume.conflict": 409,
   "resume.invalid": 422,
   "state.invalid": 422,
   "state.concurrent_update": 422,

@@ -118,6 +118,7 @@ function codeOf(cause: unknown): string {
     case "run.not_found":
       return "no_such_run";
     case "resume.invalid":
+    case "resume.conflict":
       return "no_such_interrupt";
     case "checkpoint.not_found":
       return "no_such_checkpoint";

@@ -276,6 +276,7 @@ describe("failures", () => {
     ["thread.exists", 409],
     ["run.conflict", 409],
     ["resume.ambiguous", 422],
+    ["resume.conflict", 409],
     ["assistant.not_found", 404],
     ["server.draining", 503],
     ["storage.unavailable", 503],

@@ -1,0 +1,53 @@
+import { ServiceError } from "../../src/model/errors.ts";
+import type { RunRecord } from "../../src/model/run.ts";
+import { answersById, resumes } from "../../src/graph/interrupts.ts";
+import type { Cell } from "./cell.ts";
+
+/**
+ * Refuses a run whose answer is for a question that another run answers: one in progress, or one that waits. `ahead`: the runs that
+ * come before it, in order. What it means to answer may also be asked by one of them: a plain answer is then judged at its turn.
+ * @throws ServiceError `resume.conflict`, `resume.invalid`
+ */
+export function checkAnswer({ record }: Cell, run: RunRecord, ahead: readonly RunRecord[]): void {
+  const { command } = run.kwargs;
+  if (command === null || !resumes(command) || startsElsewhere(run)) return;
+  const asked = new Set(Object.values(record.interrupts).flatMap((list) => list.map(({ id }) => id)));
+  const left = unanswered(asked, ahead);
+  const ids = answersById(command.resume)?.keys();
+  if (ids === undefined) {
+    if (asked.size > 0 && left?.size === 0) throw conflict([...asked][0]);
+    return;
+  }
+  for (const id of ids) {
+    if (!asked.has(id)) throw new ServiceError("resume.invalid", `No interrupt ${id} waits for an answer`);
+    if (!left?.has(id)) throw conflict(id);
+  }
+}
+
+const conflict = (id: string | undefined) =>
+  new ServiceError(
+    "resume.conflict",
+    `Interrupt ${id} is being answered, or passed over, by another run of the thread`,
+  );
+
+/** The questions that these runs leave; null: they take the thread elsewhere, so that none of them waits any more. */
+function unanswered(asked: ReadonlySet<string>, ahead: readonly RunRecord[]): Set<string> | null {
+  const left = new Set(asked);
+  for (const run of ahead) {
+    // Whatever it has done is taken back.
+    if (run.cancel === "rollback") continue;
+    const { command, input } = run.kwargs;
+    const isAnswer = command !== null && resumes(command);
+    if (startsElsewhere(run) || (!isAnswer && (command !== null || input !== null))) return null;
+    if (!isAnswer) continue;
+    const ids = answersById(command.resume)?.keys();
+    if (ids !== undefined) for (const id of ids) left.delete(id);
+    // With several left it is ambiguous, and fails.
+    else if (left.size === 1) left.clear();
+  }
+  return left;
+}
+
+/** Does it start from a checkpoint that it names? What waits there is not known here. */
+const startsElsewhere = ({ kwargs }: RunRecord): boolean =>
+  typeof kwargs.config.configurable["checkpoint_id"] === "string";
