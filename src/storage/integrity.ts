@@ -50,7 +50,7 @@ export class Integrity {
     this.#deps = deps;
     this.#files = new DatabaseFiles(database, deps);
     this.findings = new Findings(directory);
-    this.#ledger = new BatchLedger(join(directory, "batches"), deps.logger);
+    this.#ledger = new BatchLedger(join(directory, "batches"), deps);
     this.#mark = readMark(join(directory, MARK));
     for (const finding of this.findings.list) this.#quarantine(finding);
   }

@@ -32,6 +32,7 @@ export async function runTrials(
       const trial = await tryDamage(image, directory, new Dice(seed * 1000 + n), kind, place);
       rmSync(directory, { recursive: true });
       done.push(trial);
+      if (done.length % 50 === 0) say(`${done.length} trials`);
       const faults = [
         ...trial.silent.map((what) => `SILENT ${what}`),
         ...trial.wrong.map((what) => `WRONG ${what}`),

@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { runTrials } from "./trials.ts";
+
+test("damage of each kind in each place is never silent, and nothing older is answered", async () => {
+  const said: string[] = [];
+  const { trials } = await runTrials({ trials: 16, loads: 1, seed: 7 }, (line) => said.push(line));
+  expect(trials).toHaveLength(16);
+  expect(trials.flatMap(({ silent, wrong }) => [...silent, ...wrong])).toEqual([]);
+  expect(trials.filter(({ isAgreed, isRefused }) => !isAgreed || isRefused).map(({ done }) => done)).toEqual(
+    [],
+  );
+  // It would prove nothing if nothing had been lost.
+  expect(trials.some(({ refused }) => refused > 0)).toBe(true);
+}, 120_000);
