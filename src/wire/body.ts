@@ -18,6 +18,8 @@ const DEEPEST = MAX_DEPTH + 16;
 const MOST = 1000;
 /** Lists, objects and their named members that a body may have in all: each takes a thousand times as long to parse as its bytes. */
 const PARTS = 500_000;
+/** Entries of lists, and members, that it may have in all: numbers alone take the least. */
+const ENTRIES = 2_000_000;
 /** Members that one object may have: names that are all different take the longest. */
 const WIDEST = 100_000;
 
@@ -95,6 +97,7 @@ function parseJson(bytes: Uint8Array, name: string): unknown {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
+const COMMA = 0x2c;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
@@ -110,6 +113,7 @@ const members = new Int32Array(DEEPEST + 1);
 function checkStructure(bytes: Uint8Array, whole: string): void {
   let depth = 0;
   let parts = 0;
+  let entries = 0;
   let isMembers = false;
   /** Where the latest text directly in the body begins and ends: the name of the member that follows. */
   let from = 0;
@@ -132,6 +136,8 @@ function checkStructure(bytes: Uint8Array, whole: string): void {
       if (++(members[depth] as number) > WIDEST)
         throw tooLarge(`an object has more than ${WIDEST} members`, member());
     } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
+    else if (byte === COMMA && ++entries > ENTRIES)
+      throw tooLarge(`there are more than ${ENTRIES} members and list entries`, member());
     if (parts > PARTS)
       throw tooLarge(`there are more than ${PARTS} lists, objects and members of objects`, member());
   }

@@ -1,6 +1,20 @@
 import type { Entry } from "../siege.ts";
 import { bodies, bodiesWithoutKey } from "./bodies.ts";
 import { history, largeStates } from "./lists.ts";
+import { metadataFilter, storeIn, storeSearch } from "./searches.ts";
+import { assistantThreads, dueCrons, largeBodies, wrongBody } from "./work.ts";
 
 /** All that a hostile client is known to try, in the order of the table. */
-export const entries: readonly Entry[] = [history, largeStates, bodiesWithoutKey, bodies];
+export const entries: readonly Entry[] = [
+  history,
+  largeStates,
+  bodiesWithoutKey,
+  bodies,
+  metadataFilter,
+  wrongBody,
+  storeIn,
+  storeSearch,
+  largeBodies,
+  assistantThreads,
+  dueCrons,
+];
