@@ -205,6 +205,8 @@ export class Asking {
 
   #fine(answer: Answer, what: string): void {
     if (FINE.has(answer.status)) return;
+    // It stops, and says so.
+    if (answer.status === 503 && this.#over) return;
     // Nothing waits for an answer any more, or other questions do.
     if (answer.status === 422 && what.endsWith("(resume)")) return;
     this.#deps.report({

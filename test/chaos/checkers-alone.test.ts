@@ -25,7 +25,7 @@ describe("runs without a thread", () => {
   test("one that is bound to its client may be undone after a kill, another may not", () => {
     for (const bound of [true, false]) {
       const { ledger, entry } = oneAlone(bound);
-      ledger.killed();
+      ledger.gone("killed");
       expect(goneWhenDone(ledger, [entry], [])).toHaveLength(bound ? 0 : 1);
     }
   });
@@ -33,13 +33,13 @@ describe("runs without a thread", () => {
   test("one that had ended before the kill may not", () => {
     const { ledger, entry } = oneAlone(true);
     entry.ended = ledger.now() - 1;
-    ledger.killed();
+    ledger.gone("killed");
     expect(goneWhenDone(ledger, [entry], [])).toHaveLength(1);
   });
 
   test("one that is bound to its client and goes on in another life is found", () => {
     const { ledger, entry } = oneAlone(true);
-    ledger.killed();
+    ledger.gone("killed");
     const [first] = bodies("plan");
     const twice = [first, { ...first, pid: 2 }] as ReturnType<typeof bodies>;
     expect(goneWhenDone(ledger, [entry], twice)).toMatchObject([{ invariant: "I10" }]);

@@ -60,7 +60,7 @@ describe("I1: nothing acknowledged is lost", () => {
   test("a kill ends the time in which a rollback can have been admitted", () => {
     const { ledger } = oneRun();
     ledger.disturb("t", "rollback");
-    ledger.killed();
+    ledger.gone("killed");
     const late = ledger.acknowledge("t", "later", "wait", ledger.now() + 1);
     expect(ledger.mayVanish(late)).toBe(false);
   });
@@ -75,7 +75,7 @@ describe("I1: nothing acknowledged is lost", () => {
     const { ledger, entry, there } = oneRun();
     const failed = [{ entry, status: "error" }];
     expect(nothingIsLost(ledger, failed, there)).toHaveLength(1);
-    for (let i = 0; i < 3; i++) ledger.killed();
+    for (let i = 0; i < 3; i++) ledger.gone("killed");
     expect(nothingIsLost(ledger, failed, there)).toEqual([]);
   });
 });

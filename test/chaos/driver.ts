@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { nothingHiddenIsLeft } from "./checkers/alone.ts";
-import { finishedTasks, nothingIsRepeated, oneRunAtATime, type Finished } from "./checkers/repeats.ts";
+import {
+  endedByStop,
+  finishedTasks,
+  nothingIsRepeated,
+  oneRunAtATime,
+  type Finished,
+} from "./checkers/repeats.ts";
 import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "./checkers/stored.ts";
 import { Client } from "./client.ts";
 import { Effects } from "./effects.ts";
@@ -20,6 +26,8 @@ import { verifyAlone, verifyAloneTold } from "./verify-alone.ts";
 
 export interface ChaosOptions {
   readonly kills: number;
+  /** Stops in good order, beside them. */
+  readonly stops?: number;
   readonly seed: number;
   /** Ends after the kill that comes later than this. */
   readonly seconds?: number;
@@ -38,6 +46,7 @@ export interface ChaosOptions {
 export interface Outcome {
   readonly seed: number;
   readonly kills: number;
+  readonly stops: number;
   readonly operations: number;
   readonly runs: number;
   /** Of them without a thread. */
@@ -50,6 +59,9 @@ export interface Outcome {
 
 /** Milliseconds that a start may take, and that work may take to come to rest. */
 const BOOT = 120_000;
+
+/** Milliseconds after which a server has to be gone that was asked to stop: its nodes take a tenth of a second. */
+const STOP = 9_000;
 
 /** Milliseconds that the test's server keeps what was made for one run, for readers. */
 const LINGER = 1_000;
@@ -66,6 +78,7 @@ export async function runChaos(options: ChaosOptions): Promise<Outcome> {
   return {
     seed: options.seed,
     kills: driver.ledger.kills.length,
+    stops: driver.ledger.stops.length,
     operations: driver.operations,
     runs: driver.ledger.runs.size + driver.ledger.alone.size,
     alone: driver.ledger.alone.size,
@@ -108,8 +121,8 @@ class Driver {
   }
 
   async run(): Promise<void> {
-    const { kills, seconds = Number.POSITIVE_INFINITY } = this.#options;
-    const more = () => this.ledger.kills.length < kills && this.ledger.now() < seconds * 1000;
+    const { seconds = Number.POSITIVE_INFINITY } = this.#options;
+    const more = () => this.#left.kills + this.#left.stops > 0 && this.ledger.now() < seconds * 1000;
     this.#hook = await this.#hooks.open();
     while (this.violations.length === 0 && more()) await this.#cycle();
     // Also when something was found: what the server says of it now belongs to the evidence.
@@ -117,15 +130,25 @@ class Driver {
     this.#hooks.close();
   }
 
-  /** Start, look, load, kill, look. */
+  /** How often it is still to be killed, and to stop. */
+  get #left(): { readonly kills: number; readonly stops: number } {
+    const { kills, stops = 0 } = this.#options;
+    const left = (all: number, done: number) => Math.max(0, all - done);
+    return { kills: left(kills, this.ledger.kills.length), stops: left(stops, this.ledger.stops.length) };
+  }
+
+  /** Start, look, load, kill or stop, look. */
   async #cycle(): Promise<void> {
-    const first = this.ledger.kills.length === 0;
-    const self = !first && this.#dice.chance(0.25) ? failpoint(this.#dice) : undefined;
+    const first = this.ledger.kills.length + this.ledger.stops.length === 0;
+    const { kills, stops } = this.#left;
+    const stopping = this.#dice.chance(stops / (kills + stops));
+    const self = !first && !stopping && this.#dice.chance(0.25) ? failpoint(this.#dice) : undefined;
     const room = slots(this.#dice);
     const life = this.#start(self, room);
     if (!first && this.#dice.chance(0.1)) {
       // In the middle of starting or recovering, wherever that is just now.
       await Promise.race([sleep(this.#dice.between(20, 500)), life.gone]);
+      if (stopping) await this.#stop(life);
       return this.#killed(life, "while starting");
     }
     const port = await life.ready(BOOT);
@@ -176,12 +199,37 @@ class Driver {
         evidence: life.stderr,
       });
     }
+    const under = room === undefined ? "under load" : `under load with ${JSON.stringify(room)}`;
+    const inGoodOrder = how === "killed" && stopping && (await this.#stop(life, true));
     await life.kill();
     await load.stop();
     client.close();
     this.operations += load.operations;
-    const under = room === undefined ? "under load" : `under load with ${JSON.stringify(room)}`;
+    if (inGoodOrder) return this.#gone("stopped", under);
     return this.#killed(life, how === "killed" ? under : `at ${self?.place}, ${under}`);
+  }
+
+  /** Asks the server to stop, as it serves or starts. False: it was cut short by a second signal, or killed. */
+  async #stop(life: Life, serves = false): Promise<boolean> {
+    const began = this.ledger.now();
+    life.stop();
+    const cut = this.#dice.weighted({ not: 7, again: 1, kill: 2 });
+    if (cut !== "not") {
+      await Promise.race([sleep(this.#dice.between(0, 60)), life.gone]);
+      if (cut === "again") life.stop();
+      else await life.kill();
+    }
+    await Promise.race([life.gone, sleep(STOP, undefined, { ref: false })]);
+    if (life.ended === "0" && serves) return true;
+    // Before it serves, and asked twice, it ends at once.
+    if (cut === "not" ? serves : !["0", "143", "SIGKILL", "SIGTERM"].includes(life.ended ?? "")) {
+      this.#found({
+        invariant: "stop",
+        message: `the server was asked to stop ${Math.round(this.ledger.now() - began)} ms ago, and ${life.ended === undefined ? "did not" : `ended with ${life.ended}`}`,
+        evidence: life.stderr,
+      });
+    }
+    return false;
   }
 
   #start(dieAt?: Setup["dieAt"], room?: Slots): Life {
@@ -208,21 +256,27 @@ class Driver {
   /** Looks at what the dead server has left behind. */
   async #killed(life: Life, how: string): Promise<void> {
     await life.kill();
-    this.ledger.killed();
+    return this.#gone("killed", how);
+  }
+
+  async #gone(what: "killed" | "stopped", how: string): Promise<void> {
+    this.ledger.gone(what);
+    const { kills, stops } = this.ledger;
     const count = this.#effects.read();
-    const whole = this.ledger.kills.length % 20 === 0;
+    const whole = (kills.length + stops.length) % 20 === 0;
     const known = [...this.ledger.threads.keys()];
     const only = whole ? undefined : new Set(known.slice(-2 * (this.#options.threads ?? 50)));
     const stored = await this.#look(only);
     if (stored === undefined) return;
     this.#checkStored(stored);
-    for (const one of finishedTasks(stored, this.#effects.all)) {
+    const ended = what === "stopped" ? endedByStop(stored, this.#effects.all) : [];
+    for (const one of [...finishedTasks(stored, this.#effects.all), ...ended]) {
       const key = `${one.run} ${one.task}`;
       if (!this.#finished.has(key)) this.#finished.set(key, one);
     }
     this.#checkEffects();
     this.#options.say?.(
-      `kill ${this.ledger.kills.length} ${how}: ${this.ledger.runs.size} runs acknowledged and ` +
+      `${what === "killed" ? `kill ${kills.length}` : `stop ${stops.length}`} ${how}: ${this.ledger.runs.size} runs acknowledged and ` +
         `${this.ledger.alone.size} without a thread, ${count} nodes begun, ` +
         `${stored.threads.length} threads looked through, ${this.violations.length} violations`,
     );

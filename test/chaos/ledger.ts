@@ -66,6 +66,8 @@ export class Ledger {
   readonly #disturbances = new Map<string, Disturbance[]>();
   /** When the server was killed. */
   readonly kills: number[] = [];
+  /** When the server had stopped in good order. */
+  readonly stops: number[] = [];
   readonly #began = performance.now();
 
   now(): number {
@@ -122,9 +124,9 @@ export class Ledger {
   }
 
   /** The server is dead: what it had not admitted by now it never will. */
-  killed(): void {
+  gone(how: "killed" | "stopped"): void {
     const now = this.now();
-    this.kills.push(now);
+    (how === "killed" ? this.kills : this.stops).push(now);
     for (const disturbances of this.#disturbances.values()) {
       for (const disturbance of disturbances) {
         if (disturbance.until === Number.POSITIVE_INFINITY) disturbance.until = now;
@@ -143,7 +145,8 @@ export class Ledger {
 
   /** May this run have been stopped before it was through? */
   mayBeCut(entry: RunEntry | AloneEntry): boolean {
-    if ("bound" in entry && entry.bound && this.#killsIn(entry) > 0) return true;
+    if ("bound" in entry && entry.bound && this.#among([...this.kills, ...this.stops], entry) > 0)
+      return true;
     return this.#disturbed(entry, ["rollback", "interrupt"]);
   }
 
@@ -153,12 +156,12 @@ export class Ledger {
    */
   mayFail(entry: RunEntry): boolean {
     if (entry.what === "resume") return true;
-    return this.#killsIn(entry) >= ATTEMPTS;
+    return this.#among(this.kills, entry) >= ATTEMPTS;
   }
 
-  /** Kills that it may have met. */
-  #killsIn({ sent, ended = Number.POSITIVE_INFINITY }: RunEntry): number {
-    return this.kills.filter((kill) => kill >= sent && kill <= ended).length;
+  /** How many of these moments it may have met. */
+  #among(moments: readonly number[], { sent, ended = Number.POSITIVE_INFINITY }: RunEntry): number {
+    return moments.filter((moment) => moment >= sent && moment <= ended).length;
   }
 
   #disturbed(entry: RunEntry, actions: readonly string[]): boolean {

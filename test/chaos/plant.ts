@@ -11,6 +11,8 @@ const plants: Readonly<Record<string, (kv: Kv) => Kv>> = {
   "lose-webhooks": (kv) => new ForgetfulKv(kv, /^!outbox\//, 5),
   "lose-marks": (kv) => new ForgetfulKv(kv, /^!active\//, 20, (value) => value !== null),
   "keep-hidden": (kv) => new HoardingKv(kv, 2),
+  // No fault of the storage: the server plants it in itself.
+  "left-ending": (kv) => kv,
 };
 
 /** The storage of a data directory, with a fault planted in it when one is named. */

@@ -50,7 +50,7 @@ export async function compile(): Promise<Program> {
   return { script: join(outdir, "server.js"), remove: () => rmSync(outdir, { recursive: true }) };
 }
 
-/** One life of the server: a process of its own on a real directory, that is only ever killed. */
+/** One life of the server: a process of its own on a real directory, that is killed or stopped. */
 export class Life {
   readonly #child: ChildProcess;
   readonly #gone: Promise<string>;
@@ -106,6 +106,11 @@ export class Life {
   /** Resolves with how it ended, when it does. */
   get gone(): Promise<string> {
     return this.#gone;
+  }
+
+  /** Asks it to stop in good order; asked twice, it ends at once. */
+  stop(): void {
+    this.#child.kill("SIGTERM");
   }
 
   async kill(): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * `npm run chaos -- --kills N [--seconds S] [--seed X] [--threads N] [--clients N] [--longest MS] [--plant NAME] [--hosted]`: kills a
- * server under load N times. Ends with 1 when an invariant was breached; with a planted fault it has to.
+ * `npm run chaos -- --kills N [--stops N] [--seconds S] [--seed X] [--threads N] [--clients N] [--longest MS] [--plant NAME] [--hosted]`: kills a
+ * server under load N times, and stops it in good order N times. Ends with 1 when an invariant was breached; with a planted fault it has to.
  */
 import { numberOf, readOptions } from "../../bench/options.ts";
 import { runChaos } from "./driver.ts";
@@ -10,6 +10,7 @@ const MOST = 8;
 
 const values = readOptions({
   kills: { type: "string", default: "20" },
+  stops: { type: "string", default: "0" },
   seconds: { type: "string" },
   seed: { type: "string" },
   threads: { type: "string", default: "50" },
@@ -23,9 +24,12 @@ const seed =
   values.seed === undefined
     ? Math.floor(Math.random() * 2 ** 31)
     : numberOf("seed", values.seed, { least: 0 });
+const stops = numberOf("stops", values.stops, { least: 0 });
+const kills = numberOf("kills", values.kills, { least: stops > 0 ? 0 : 1 });
 process.stdout.write(`seed ${seed}\n`);
 const outcome = await runChaos({
-  kills: numberOf("kills", values.kills, { least: 1 }),
+  kills,
+  stops,
   seed,
   threads: numberOf("threads", values.threads, { least: 1 }),
   clients: numberOf("clients", values.clients, { least: 1 }),
@@ -48,7 +52,7 @@ for (const [invariant, count] of told) {
   if (count > MOST) process.stdout.write(`\n${invariant}: ${count - MOST} more\n`);
 }
 process.stdout.write(
-  `\nseed ${seed}: ${outcome.kills} kills, ${outcome.operations} operations, ${outcome.runs} runs acknowledged ` +
+  `\nseed ${seed}: ${outcome.kills} kills, ${outcome.stops} stops, ${outcome.operations} operations, ${outcome.runs} runs acknowledged ` +
     `(${outcome.alone} without a thread), ` +
     `${outcome.events} events received, ${outcome.violations.length} violations` +
     `${outcome.directory === undefined ? "" : `; kept: ${outcome.directory}`}\n`,

@@ -1,9 +1,11 @@
 /** The server under chaos: Heddle as it is, on a real directory, with the faults that the driver asks for. */
 import { noLimits } from "../../actors/gate.ts";
-import { createApp } from "../../src/app.ts";
+import { type App, createApp } from "../../src/app.ts";
+import { guard } from "../../src/process.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import { chaos } from "./graphs.ts";
 import { plantedStorage } from "./plant.ts";
+import { plantLeftEnding } from "../simulation/left-ending.ts";
 import type { Setup } from "./process.ts";
 
 const setup = JSON.parse(process.env["HEDDLE_CHAOS"] ?? "{}") as Setup;
@@ -25,7 +27,19 @@ async function twins() {
   return served({ hosted: twin(chaos, new Map()) });
 }
 
-const app = await createApp({
+/** What it has to say of faults goes with what the driver finds. */
+const logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: (message: string, fields: object = {}) => console.error(message, fields),
+};
+
+if (setup.plant === "left-ending") plantLeftEnding();
+let app: App | undefined;
+guard(logger, () => app);
+app = await createApp({
+  logger,
   graphs: { chaos },
   ...(setup.hosted === true && { langGraphs: await twins() }),
   webhooks: { allow_internal: true },

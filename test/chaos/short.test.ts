@@ -11,9 +11,10 @@ const told = ({ violations, seed }: Outcome) =>
     return `${invariant}: ${message} (seed ${seed}): ${shown}`;
   });
 
-test("four kills under load: nothing acknowledged is lost, nothing is repeated, every stream goes on", async () => {
+test("kills and stops under load: nothing acknowledged is lost, nothing is repeated, every stream goes on", async () => {
   const outcome = await runChaos({
-    kills: 4,
+    kills: 2,
+    stops: 3,
     seed: 20_261,
     threads: 20,
     clients: 12,
@@ -28,7 +29,8 @@ test("four kills under load: nothing acknowledged is lost, nothing is repeated, 
 
 test("the same where half of the threads have a graph of LangGraph.js", async () => {
   const outcome = await runChaos({
-    kills: 2,
+    kills: 1,
+    stops: 2,
     seed: 4,
     threads: 12,
     clients: 8,

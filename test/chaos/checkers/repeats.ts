@@ -1,3 +1,4 @@
+import { isTerminal } from "../../../src/model/run.ts";
 import type { Effect } from "../effects.ts";
 import type { Violation } from "../ledger.ts";
 import type { Snapshot } from "../snapshot.ts";
@@ -41,6 +42,22 @@ export function finishedTasks(snapshot: Snapshot, effects: readonly Effect[]): F
     }
   }
   return found;
+}
+
+/**
+ * Tasks that a stop in good order has waited for: all that had begun, since none takes as long as the stop does. Runs that store
+ * nothing before their end begin anew.
+ */
+export function endedByStop({ threads }: Snapshot, effects: readonly Effect[]): Finished[] {
+  const open = new Set<string>();
+  for (const { runs } of threads) {
+    for (const { record } of runs) {
+      if (!isTerminal(record.status) && record.kwargs.durability !== "exit") open.add(record.run_id);
+    }
+  }
+  const begun = effects.filter(({ run }) => open.has(run));
+  const why = "the server had stopped in good order";
+  return begun.map(({ task, run }) => ({ task, run, effects: effects.length, why }));
 }
 
 /** I2: no task runs again whose work was stored before. */
