@@ -11,7 +11,10 @@ export class KvCrons implements CronBook {
   readonly #kv: Kv;
   readonly #committer: Committer;
   /** Changes on their way to storage, by the cron; null: it is being deleted. */
-  readonly #changing = new Map<string, { readonly cron: CronRecord | null }>();
+  readonly #changing = new Map<
+    string,
+    { readonly cron: CronRecord | null; readonly stored: Promise<void> }
+  >();
 
   constructor(kv: Kv, committer: Committer) {
     this.#kv = kv;
@@ -43,9 +46,11 @@ export class KvCrons implements CronBook {
     const changing = this.#changing.get(name);
     const before = changing === undefined ? this.find(key) : (changing.cron ?? undefined);
     const after = change(before);
-    if (after === undefined) return before;
-    const mine = { cron: after };
-    this.#changing.set(name, mine);
+    if (after === undefined) {
+      // What is answered may be on its way: who looks again at once would find the disk as it was.
+      await changing?.stored;
+      return before;
+    }
     const ops: Op[] = [];
     if (before !== undefined && before.next !== null) {
       ops.push({ key: slotKey(before.next, key.tenant, key.cron), value: null });
@@ -54,10 +59,13 @@ export class KvCrons implements CronBook {
     if (after !== null && after.next !== null) {
       ops.push({ key: slotKey(after.next, key.tenant, key.cron), value: MARK });
     }
+    const stored = new Promise<void>((resolve, reject) => {
+      this.#committer.submit({ ops, durable: true, stored: resolve, failed: reject });
+    });
+    const mine = { cron: after, stored };
+    this.#changing.set(name, mine);
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#committer.submit({ ops, durable: true, stored: resolve, failed: reject });
-      });
+      await stored;
     } finally {
       if (this.#changing.get(name) === mine) this.#changing.delete(name);
     }

@@ -81,6 +81,16 @@ export function cronsContract(name: string, open: () => Promise<Harness>): void 
       expect(await harness.crons.next(10)).toEqual([]);
     });
 
+    test("a change that wants nothing answers what is on its way only once that is stored", async () => {
+      await put(aCron(1, { next: 1_000 }));
+      const key = { tenant: "_", cron: id(1) };
+      const gone = harness.crons.change(key, () => null);
+      expect(await harness.crons.change(key, () => undefined)).toBeUndefined();
+      expect(await harness.crons.find(key)).toBeUndefined();
+      expect(await harness.crons.next(10)).toEqual([]);
+      await gone;
+    });
+
     test("a change that throws, or wants nothing, changes nothing", async () => {
       await put(aCron(1));
       const key = { tenant: "_", cron: id(1) };
