@@ -14,8 +14,14 @@ function readable(line: string): string {
   const [, path, rest] = /^([^:\s]+):\d+:\d+(.*)$/.exec(line.slice(at + PATH.length)) ?? [];
   if (path === undefined || rest === undefined) return line;
   try {
-    return line.slice(0, from) + decodeURIComponent(path).replace(/\?[^/]*$/, "") + rest;
+    return line.slice(0, from) + withoutQuery(decodeURIComponent(path)) + rest;
   } catch {
     return line;
   }
+}
+
+/** Looked for from the end: a pattern would look from each question mark on, and what failed may quote its input. */
+function withoutQuery(path: string): string {
+  const mark = path.indexOf("?", path.lastIndexOf("/") + 1);
+  return mark < 0 ? path : path.slice(0, mark);
 }
