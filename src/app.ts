@@ -24,6 +24,7 @@ import { noFailpoints } from "./ports/failpoints.ts";
 import { uuid7 } from "./model/ids.ts";
 import { ServiceError } from "./model/errors.ts";
 import type { Transport } from "./ports/transport.ts";
+import { mostDescriptors } from "./system/descriptors.ts";
 import { systemHttpClient } from "./system/http-client.ts";
 import { CronWorker } from "./service/crons/worker.ts";
 import { WebhookWorker } from "./service/webhooks/worker.ts";
@@ -40,6 +41,7 @@ import { systemClock } from "./system/clock.ts";
 import { systemProcess } from "./system/process-figures.ts";
 import { systemRandom } from "./system/random.ts";
 import { systemScheduler } from "./system/scheduler.ts";
+import { connectionsWith } from "./transport/limits.ts";
 import { openTransport } from "./transport/open.ts";
 import { VERSION } from "./version.ts";
 
@@ -193,10 +195,12 @@ async function open(options: AppOptions): Promise<App> {
         requestLog,
       }),
     };
+    const descriptors = mostDescriptors();
     const transport = await transports(handlers, {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
       maxBody: options.maxBody ?? config?.maxBody ?? DEFAULT_BODY,
+      ...(descriptors !== undefined && { maxConnections: connectionsWith(descriptors) }),
       scheduler,
     });
 

@@ -75,6 +75,8 @@ export interface TransportOptions {
   readonly maxBody: number;
   /** Bytes that have come of all bodies and are not read yet; default 256 MiB, at least two of the largest. */
   readonly maxBodies?: number;
+  /** Connections that may be open; a further one is closed at once. Default: any number. */
+  readonly maxConnections?: number;
   /** For pings, and for peers that are too slow. */
   readonly scheduler: Scheduler;
 }

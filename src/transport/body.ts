@@ -60,8 +60,10 @@ export class Body {
   finish(): void {
     this.#complete = true;
     if (this.#error === undefined && this.#waiter !== undefined) {
-      this.#waiter.resolve(this.#take());
+      const { resolve } = this.#waiter;
       this.#waiter = undefined;
+      if (this.#size <= SMALL) resolve(this.#take());
+      else this.#memory.inTurn(() => resolve(this.#take()));
     }
   }
 
@@ -86,9 +88,10 @@ export class Body {
       this.#count();
     }
     if (this.#error !== undefined) return Promise.reject(this.#error);
-    if (this.#complete) return Promise.resolve(this.#take());
+    if (this.#complete && this.#size <= SMALL) return Promise.resolve(this.#take());
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject };
+      if (this.#complete) this.finish();
     });
   }
 

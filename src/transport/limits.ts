@@ -19,3 +19,13 @@ export const HEAD_TIME = 10_000;
 
 /** Slowest upload, in bytes a second. */
 export const MIN_UPLOAD = 16 * 1024;
+
+/** Descriptors that are kept for files, and for connections that the server opens itself. */
+const MOST_KEPT = 4_096;
+
+/**
+ * How many connections may be open where the process may have so many descriptors. Where one cannot be accepted for want of a
+ * descriptor, it waits, and wakes the process again at once, for ever; and files cannot be opened.
+ */
+export const connectionsWith = (descriptors: number): number =>
+  Math.max(1, descriptors - Math.min(Math.ceil(descriptors / 3), MOST_KEPT));

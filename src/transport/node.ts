@@ -30,6 +30,7 @@ export const openNode: OpenTransport = async (handlers, options) => {
     noDelay: true,
   });
   server.timeout = SILENCE;
+  if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   // Node leaves out what is more, without a word: one more is seen, and refused.
   server.maxHeadersCount = MAX_HEADERS + 1;
   // Connections on which an answer is still to come, or was the last one.
@@ -38,7 +39,7 @@ export const openNode: OpenTransport = async (handlers, options) => {
     if (busy.has(duplex)) duplex.destroy();
     else refuseConnection(duplex, cause.code);
   });
-  const limits = bodyLimits(options.maxBody, options.maxBodies);
+  const limits = bodyLimits(options);
   const uploads = new Uploads(options.scheduler);
   server.on("request", (raw, response) => {
     const head = new NodeHead(raw);

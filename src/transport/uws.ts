@@ -68,10 +68,15 @@ export async function loadUws(): Promise<LoadedUws> {
 const openUws = async (
   uws: typeof Uws,
   handlers: Handlers,
-  { host, port, maxBody, maxBodies, scheduler }: Parameters<OpenTransport>[1],
+  { host, port, maxBody, maxBodies, maxConnections = Infinity, scheduler }: Parameters<OpenTransport>[1],
 ): Promise<Transport> => {
   const app = uws.App();
-  const limits = bodyLimits(maxBody, maxBodies);
+  const limits = bodyLimits({ maxBody, ...(maxBodies !== undefined && { maxBodies }), scheduler });
+  let connections = 0;
+  app.filter((connection, by) => {
+    connections += by as number;
+    if (connections > maxConnections && (by as number) > 0) connection.close();
+  });
   app.ws<SocketData>("/*", {
     // A longer one cuts the connection without a word; what is only too long is told.
     maxPayloadLength: 2 * MAX_MESSAGE,
@@ -106,7 +111,11 @@ const openUws = async (
     },
     message: (ws, message, isBinary) => ws.getUserData().socket?.received(message, isBinary),
     drain: (ws) => ws.getUserData().socket?.drained(),
-    close: (ws) => ws.getUserData().socket?.closed(),
+    close: (ws) => {
+      // What has become a WebSocket is not told of below.
+      connections--;
+      ws.getUserData().socket?.closed();
+    },
   });
   app.any("/*", (raw, request) => {
     const head = new UwsHead(request);

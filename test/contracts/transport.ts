@@ -51,6 +51,35 @@ export function transportContract(kind: string, open: OpenTransport): void {
       }
     });
 
+    test("a connection above the bound is closed at once, those that are open go on, a WebSocket counts while it is open", async () => {
+      const transport = await made.serve(echo, () => ({ kind: "accept", open: () => undefined }), {
+        maxConnections: 3,
+      });
+      const socket = await made.dial(transport);
+      socket.send(
+        "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+          "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+      );
+      expect(await socket.until((text) => text.includes("\r\n\r\n"))).toContain("101 Switching");
+      const wire = await made.dial(transport);
+      await made.dial(transport);
+      for (let i = 0; i < 3; i++) expect(await (await made.dial(transport)).rest()).toBe("");
+      wire.send("GET /on HTTP/1.1\r\nHost: x\r\n\r\n");
+      expect(await wire.until((text) => text.includes("}"))).toContain('"/on"');
+      expect(wire.closed).toBe(false);
+      for (const gone of [socket, wire]) {
+        gone.destroy();
+        let answer = "";
+        while (answer === "") {
+          const next = await made.dial(transport);
+          next.send("GET /next HTTP/1.1\r\nHost: x\r\n\r\n");
+          answer = await next.until((text) => text.includes("}"));
+        }
+        expect(answer).toContain('"/next"');
+      }
+      expect(await (await made.dial(transport)).rest()).toBe("");
+    });
+
     test("two in one process share nothing", async () => {
       const one = await serve((_, reply) => reply.send(200, {}, "one"));
       const two = await serve((_, reply) => reply.send(200, {}, "two"));

@@ -1,5 +1,6 @@
 import type { Entry } from "../siege.ts";
 import { bodies, bodiesWithoutKey } from "./bodies.ts";
+import { halfOpen } from "./connections.ts";
 import { history, largeStates } from "./lists.ts";
 import { metadataFilter, storeIn, storeSearch } from "./searches.ts";
 import { assistantThreads, dueCrons, largeBodies, wrongBody } from "./work.ts";
@@ -10,6 +11,7 @@ export const entries: readonly Entry[] = [
   largeStates,
   bodiesWithoutKey,
   bodies,
+  halfOpen,
   metadataFilter,
   wrongBody,
   storeIn,
