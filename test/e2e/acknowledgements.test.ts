@@ -15,7 +15,12 @@ function blocking() {
   const flag = new Int32Array(new SharedArrayBuffer(4));
   let tell: (isAnswered: boolean) => void = () => undefined;
   const isAnswered = new Promise<boolean>((resolve) => (tell = resolve));
-  const block = () => tell(Atomics.wait(flag, 0, 0, PATIENCE) !== "timed-out");
+  let hasWaited = false;
+  const block = () => {
+    if (hasWaited) return;
+    hasWaited = true;
+    tell(Atomics.wait(flag, 0, 0, PATIENCE) !== "timed-out");
+  };
   const state = { topic: value("") };
   const busy = graph({
     state,
@@ -43,7 +48,7 @@ function blocking() {
 
 interface Asked {
   readonly path: string;
-  readonly body: Readonly<Record<string, unknown>>;
+  readonly body: Readonly<Record<string, unknown>> | readonly unknown[];
   /** What of the answer the client waits for. */
   readonly until: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -133,6 +138,17 @@ describe.each(["uws", "node"] as const)(
       const { graphs, flag, isAnswered } = blocking();
       const { url } = await serve({ transport, graphs, data: await directory() });
       ask(url, { path: `/threads/${await newThread(url)}/runs`, body: run, until: "run_id" }, flag);
+      expect(await isAnswered).toBe(true);
+    });
+
+    test.each(["in memory", "on a disk"])("a batch of runs that is stored %s", async (where) => {
+      const { graphs, flag, isAnswered } = blocking();
+      const { url } = await serve({
+        transport,
+        graphs,
+        ...(where === "on a disk" && { data: await directory() }),
+      });
+      ask(url, { path: "/runs/batch", body: Array<unknown>(50).fill(run), until: "run_id" }, flag);
       expect(await isAnswered).toBe(true);
     });
 
