@@ -67,6 +67,19 @@ export const slow = graph({
   edges: { start: "wait" },
 });
 
+/** Computes for 300 ms without letting go of the loop. */
+export const busy = graph({
+  state: { value: z.number().optional() },
+  nodes: {
+    compute: async () => {
+      const since = performance.now();
+      while (performance.now() - since < 300);
+      return { value: 1 };
+    },
+  },
+  edges: { start: "compute" },
+});
+
 /** One node that records so many steps. */
 export const steps = graph({
   state: { steps: z.number(), value: z.number().optional() },

@@ -74,6 +74,27 @@ const CAUGHT = 200;
 /** Seconds after the restart in which each must have come to its end. */
 const SETTLING = 20;
 
+const BUSY = 30;
+
+const acknowledged: Row = {
+  name: "ack-busy-node",
+  what: `POST runs of a node that computes for 300 ms, one client, ${BUSY} times, each once the run before has ended: the acknowledgement`,
+  target: "under 20 ms",
+  goals: [{ figure: "p50_ms", most: 20 }],
+  run: (bench) =>
+    withServer(bench.heddle(), async (server): Promise<Figures> => {
+      const took: number[] = [];
+      for (const id of await makeThreads(bench, server, Math.max(3, Math.round(BUSY * bench.scale)))) {
+        const path = `/threads/${id}/runs`;
+        const body = JSON.stringify({ assistant_id: "busy", input: {} });
+        const request = { connections: 1, method: "POST", total: 1, body, answer: "text" } as const;
+        took.push((await perform(bench, server, { ...request, paths: [path] })).latency.p50);
+        while ((await statesOf(server, [id]))[0] !== "success") await sleep(20);
+      }
+      return { p50_ms: spread(took).median };
+    }),
+};
+
 const kill: Row = {
   name: "kill-200",
   what: `${CAUGHT} background runs of 200 ms, kill -9 once all are acknowledged, a restart on what is left; after ${SETTLING} s`,
@@ -130,4 +151,4 @@ function statesOf(server: Server, threads: readonly string[]): Promise<(string |
   );
 }
 
-export const special: readonly Row[] = [idle, cold, kill];
+export const special: readonly Row[] = [idle, cold, acknowledged, kill];
