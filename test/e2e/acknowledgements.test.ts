@@ -148,7 +148,7 @@ describe.each(["uws", "node"] as const)(
         graphs,
         ...(where === "on a disk" && { data: await directory() }),
       });
-      ask(url, { path: "/runs/batch", body: Array<unknown>(50).fill(run), until: "run_id" }, flag);
+      ask(url, { path: "/runs/batch", body: Array.from({ length: 50 }, () => run), until: "run_id" }, flag);
       expect(await isAnswered).toBe(true);
     });
 
