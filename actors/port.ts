@@ -1,6 +1,12 @@
 import { noLimits, type GateLimits } from "./gate.ts";
 import type { CheckpointHead } from "../src/model/checkpoint.ts";
-import type { CancelAction, MultitaskStrategy, RunKwargs, RunRecord } from "../src/model/run.ts";
+import type {
+  CancelAction,
+  MultitaskStrategy,
+  RunKwargs,
+  RunRecord,
+  TerminalStatus,
+} from "../src/model/run.ts";
 import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
 import type { ThreadKey, ThreadLifetime, ThreadRecord, ThreadStart } from "../src/model/thread.ts";
@@ -16,6 +22,7 @@ import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Sinks } from "../src/ports/sink.ts";
 import type { Store } from "../src/ports/store.ts";
+import type { Unended } from "../src/ports/unended.ts";
 import type { Figures } from "./tally.ts";
 
 /** A run that a client asks for. */
@@ -95,6 +102,9 @@ export interface ThreadKeeping {
   expire(key: ThreadKey): Promise<void>;
 }
 
+/** What became of a run that was mended; undefined: nothing, it has ended by now or is still to be done. */
+export type Mended = TerminalStatus | "forgotten" | undefined;
+
 /** The only door to the actors: a thread is reached by its id, never by a reference. */
 export interface ThreadSystem {
   /**
@@ -157,6 +167,8 @@ export interface ThreadSystem {
   readonly live: LiveThreads;
   /** Takes up every run that a stop or a crash left unsettled. Called once, before the doors open. */
   recover(): Promise<void>;
+  /** Ends a run that is on no list of what is to be done. Resolves, once that is stored, with what became of it. */
+  mend(found: Unended): Promise<Mended>;
   /** No new admission; waits up to `ms` for running supersteps, leaves the rest to recovery. */
   drain(ms: number): Promise<void>;
   readonly counts: { readonly live: number; readonly busy: number };

@@ -28,6 +28,7 @@ import { Keeping } from "./keeping.ts";
 import { leave } from "./leaving.ts";
 import { loadRuns, retake } from "./waking.ts";
 import { isShared, Making } from "./making.ts";
+import { mend } from "./mending.ts";
 import { recover } from "./recovering.ts";
 import { type Figures, Tally } from "./tally.ts";
 import { Temporaries } from "./temporary.ts";
@@ -182,6 +183,10 @@ export class Registry implements ThreadSystem, CellOwner {
   async recover(): Promise<void> {
     await recover(this.#deps, this.#temporaries, (key) => this.#wake(key));
     await this.delays.look();
+  }
+
+  async mend(found: Parameters<ThreadSystem["mend"]>[0]) {
+    return mend(await this.#wake(found.key), found);
   }
 
   inspect(scope: InspectScope, inspector: Inspector): () => void {

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { endOf } from "../actors/mending.ts";
 import { silent } from "./log.ts";
 import { ServiceError } from "./model/errors.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
@@ -33,6 +34,31 @@ export async function check(data: string, say: (line: string) => void): Promise<
 export async function repair(data: string): Promise<void> {
   mustExist(data);
   await repairStorage(data, deps);
+  await endRuns(data);
+}
+
+/** Ends runs that a stop of an older version has left without an end. */
+async function endRuns(data: string): Promise<void> {
+  const { journal, unended, close } = await openStorage({ kind: "level", directory: data }, deps);
+  try {
+    for await (const found of unended.find()) {
+      const { key } = found;
+      const thread = await journal.thread(key);
+      if (thread === undefined) continue;
+      const { epoch, seq } = thread;
+      await journal.append({
+        key,
+        fence: { epoch, seq },
+        kind: "mended",
+        durable: true,
+        thread: { ...thread, seq: seq + 1 },
+        ...endOf(found, deps.clock.now()),
+      });
+    }
+    await unended.noteNone();
+  } finally {
+    await close();
+  }
 }
 
 /** Accepts what was lost, and tells of it. */

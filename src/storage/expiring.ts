@@ -40,7 +40,7 @@ export async function expireEvents(
 }
 
 /** The first thread with a key from `at` on. */
-async function nextThread(kv: Kv, at: string): Promise<ThreadKey | null> {
+export async function nextThread(kv: Kv, at: string): Promise<ThreadKey | null> {
   for (let from = at; ;) {
     const found = await firstKey(kv, from, END);
     if (found === undefined) return null;

@@ -2,8 +2,9 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import { seal, unseal } from "./envelope.ts";
-import { ALL, FORMAT_KEY } from "./keys.ts";
-import type { Kv } from "./kv.ts";
+import { ALL, ENDED_KEY, FORMAT_KEY } from "./keys.ts";
+import type { Kv, Op } from "./kv.ts";
+import { MARK } from "./records.ts";
 
 /** What this version writes. Goes up when an older one could not read it. */
 const FORMAT = 4;
@@ -49,6 +50,7 @@ export class Marker {
  */
 export async function checkFormat(kv: Kv, where: string, marked: boolean): Promise<void> {
   const bytes = kv.getSync(FORMAT_KEY);
+  const ops: Op[] = [{ key: FORMAT_KEY, value: seal(FORMAT) }];
   if (bytes !== undefined) {
     const format = unseal(bytes, { tenant: "", thread: "" }, "the format");
     check(format, where);
@@ -56,8 +58,10 @@ export async function checkFormat(kv: Kv, where: string, marked: boolean): Promi
   } else if (!marked) {
     // LevelDB may have lost the key, with others; then the marker beside it is right, and `verify` says what is missing.
     for await (const _ of kv.entries({ ...ALL, limit: 1 })) check(null, where);
+    // Nothing in a new one has to be mended.
+    ops.push({ key: ENDED_KEY, value: MARK });
   }
-  await kv.batch([{ key: FORMAT_KEY, value: seal(FORMAT) }], { sync: true });
+  await kv.batch(ops, { sync: true });
 }
 
 function check(format: unknown, where: string): void {

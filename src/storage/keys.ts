@@ -61,6 +61,8 @@ export function splitThread(key: string): { readonly key: ThreadKey; readonly re
 
 export const headKey = (p: string): string => `${p}h`;
 export const entryKey = (p: string, seq: number): string => `${p}j/${ordinal(seq)}`;
+export const entryPrefix = (p: string): string => `${p}j/`;
+export const runPrefix = (p: string): string => `${p}r/`;
 export const runKey = (p: string, run: string): string => `${p}r/${segment(run)}`;
 export const kwargsKey = (p: string, run: string): string => `${p}k/${segment(run)}`;
 export const orderPrefix = (p: string): string => `${p}o/`;
@@ -180,6 +182,9 @@ export const cronKey = (tenant: string, id: string): string => cronPrefix(tenant
 // --- of the server ---
 
 export const FORMAT_KEY = "!format";
+
+/** There: no run is left without an end that its thread has gone past. */
+export const ENDED_KEY = "!ended";
 
 /** Never there: deleted to find out whether writing works. */
 export const CHECK_KEY = "!check";

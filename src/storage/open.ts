@@ -7,6 +7,7 @@ import type { Catalog } from "../ports/catalog.ts";
 import type { CronBook } from "../ports/crons.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
+import type { UnendedRuns } from "../ports/unended.ts";
 import { KvCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { copyDatabase } from "./backup.ts";
@@ -26,6 +27,7 @@ import { KvOutbox } from "./outbox.ts";
 import { GuardedKv } from "./quarantine.ts";
 import { folderSize } from "./size.ts";
 import { Sweeper } from "./sweeper.ts";
+import { KvUnendedRuns } from "./unended.ts";
 
 export type StorageOptions =
   | { readonly kind: "level"; readonly directory: string }
@@ -42,6 +44,7 @@ export interface Storage {
   readonly catalog: Catalog;
   readonly outbox: Outbox;
   readonly crons: CronBook;
+  readonly unended: UnendedRuns;
   /** Counted since it was opened. */
   stats(): CommitStats;
   /** Bytes that it takes on the disk; undefined where it is on none. It looks at each file. @throws when it cannot */
@@ -141,6 +144,7 @@ async function start(
       catalog: new KvCatalog(kv, committer, budget, new KvItems(kv, committer, heads)),
       outbox,
       crons: new KvCrons(kv, committer),
+      unended: new KvUnendedRuns(kv, budget, () => integrity?.quarantine.isEmpty === false),
       stats: () => committer.stats,
       size: async () => undefined,
       memory: () => undefined,

@@ -152,7 +152,7 @@ export const floors: Readonly<Record<string, readonly string[]>> = {
     "src/system",
     "src/ports",
   ],
-  "src/care.ts": ["src/storage", "src/log.ts", "src/system", "src/ports", "src/model"],
+  "src/care.ts": ["actors", "src/storage", "src/log.ts", "src/system", "src/ports", "src/model"],
   "src/cli.ts": [
     "src/loading",
     "src/inspect.ts",

@@ -1,0 +1,35 @@
+import { isTerminal } from "../src/model/run.ts";
+import type { Append } from "../src/ports/journal.ts";
+import type { Unended } from "../src/ports/unended.ts";
+import type { Mended } from "./port.ts";
+import { gone, type Cell } from "./thread/cell.ts";
+import { ended, owedBy } from "./thread/record.ts";
+
+/** What an append has to hold to give a run its end. */
+export function endOf({ run, end }: Unended, now: number): Pick<Append, "runs" | "forget" | "outbox"> {
+  if (end === null) return { forget: [run.run_id] };
+  const { status, error, next_event, wasStored } = end;
+  const runs = [ended(run, status, now, error, next_event)];
+  return wasStored ? { runs } : { runs, ...owedBy(runs) };
+}
+
+/** Gives a run the end that its record lacks, and tells who waits for it or reads it. */
+export async function mend(cell: Cell, found: Unended): Promise<Mended> {
+  const { run_id: id } = found.run;
+  for (;;) {
+    if (!cell.alive) throw gone();
+    await cell.tail;
+    const { seq } = cell.record;
+    const run = await cell.deps.journal.run(cell.key, id);
+    // It was changed since: what is stored is looked at anew.
+    if (cell.record.seq !== seq || cell.inFlight > 0) continue;
+    if (run === undefined || isTerminal(run.status) || cell.runs.has(id) || cell.delayed.has(id)) {
+      return undefined;
+    }
+    const end = endOf({ ...found, run }, cell.deps.clock.now());
+    await cell.write({ kind: "mended", durable: true, ...end }, (thread) => thread, true);
+    cell.deps.sinks.dismiss(cell.key, id);
+    cell.owner.concluded(cell, id, { run: end.runs?.[0] });
+    return found.end?.status ?? "forgotten";
+  }
+}

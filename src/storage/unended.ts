@@ -1,0 +1,106 @@
+import type { PlainError } from "../model/errors.ts";
+import { isTerminal, type RunRecord } from "../model/run.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { Budget } from "../ports/budget.ts";
+import type { RecordedEnd, Unended, UnendedRuns } from "../ports/unended.ts";
+import { unseal } from "./envelope.ts";
+import { nextThread } from "./expiring.ts";
+import { ENDED_KEY, entryPrefix, headKey, runPrefix, threadPrefix, unsegment, within } from "./keys.ts";
+import type { Kv } from "./kv.ts";
+import { EventReader } from "./reading.ts";
+import { MARK, readRun, runRows, threadRows, type JournalEntry } from "./records.ts";
+
+/** Before all keys of tenants. */
+const TENANTS = '"';
+
+export class KvUnendedRuns implements UnendedRuns {
+  readonly areNone: boolean;
+  readonly #kv: Kv;
+  readonly #budget: Budget;
+  readonly #isHidden: () => boolean;
+  #hasMissedSome = false;
+
+  /** `isHidden`: are there threads that are kept from readers? */
+  constructor(kv: Kv, budget: Budget, isHidden: () => boolean) {
+    this.#kv = kv;
+    this.#budget = budget;
+    this.#isHidden = isHidden;
+    this.areNone = (kv.unguarded ?? kv).getSync(ENDED_KEY) !== undefined;
+  }
+
+  async *find(stop?: AbortSignal): AsyncGenerator<Unended> {
+    const share = this.#budget.share();
+    this.#hasMissedSome = false;
+    for (let at = TENANTS; ;) {
+      const key = await nextThread(this.#kv, at);
+      if (key === null) return;
+      try {
+        yield* this.#findIn(key);
+      } catch {
+        // What is damaged otherwise is told of by a check, and mended by a repair.
+        this.#hasMissedSome = true;
+      }
+      if (stop?.aborted === true) {
+        this.#hasMissedSome = true;
+        return;
+      }
+      if (share.isSpent()) await share.next();
+      at = within(threadPrefix(key)).lt;
+    }
+  }
+
+  async noteNone(): Promise<void> {
+    if (this.#hasMissedSome || this.#isHidden()) return;
+    await this.#kv.batch([{ key: ENDED_KEY, value: MARK }], { sync: true });
+  }
+
+  async *#findIn(key: ThreadKey): AsyncGenerator<Unended> {
+    const prefix = threadPrefix(key);
+    const runs = runPrefix(prefix);
+    for await (const [at, bytes] of this.#kv.entries(within(runs))) {
+      if (isTerminal(runRows.record(unseal(bytes, key, at)).status)) continue;
+      const id = unsegment(at.slice(runs.length));
+      const thread = this.#thread(key, prefix);
+      // One that was made for a run is deleted at the start, with all that is in it.
+      if (thread === undefined || thread.temporary !== null || isToDo(thread, id)) continue;
+      const run = readRun((of) => this.#kv.getSync(of), key, prefix, id);
+      if (run !== undefined) yield { key, run, end: await this.#endOf(key, prefix, run) };
+    }
+  }
+
+  #thread(key: ThreadKey, prefix: string): ThreadRecord | undefined {
+    const bytes = this.#kv.getSync(headKey(prefix));
+    return bytes && threadRows.record(unseal(bytes, key, "its record"));
+  }
+
+  async #endOf(key: ThreadKey, prefix: string, run: RunRecord): Promise<RecordedEnd | null> {
+    let wasStored = false;
+    for await (const [at, bytes] of this.#kv.entries(within(entryPrefix(prefix)))) {
+      const { kind, runs, forgot } = unseal(bytes, key, at) as JournalEntry;
+      if (forgot?.includes(run.run_id)) return null;
+      wasStored ||= ENDS.has(kind) && runs?.includes(run.run_id) === true;
+    }
+    const events = new EventReader(this.#kv, key, prefix, run.run_id);
+    const next_event = await events.next();
+    if (!wasStored) return { status: "error", error: unknown(run), next_event, wasStored };
+    const last = (await events.from(Math.max(0, next_event - 1), 1)).at(-1)?.facts.at(-1);
+    if (last?.t === "error") {
+      const status = last.error.error === "RunTimeoutError" ? "timeout" : "error";
+      return { status, error: last.error, next_event, wasStored };
+    }
+    const status = run.cancel === null ? "success" : "interrupted";
+    return { status, error: null, next_event, wasStored };
+  }
+}
+
+/** Kinds of appends that hold ends of runs, beside what begins or goes on. */
+const ENDS: ReadonlySet<string> = new Set(["settled", "withdrawn", "mended"]);
+
+function unknown({ run_id }: RunRecord): PlainError {
+  const message = `Run ${run_id} was left by a stop of the server, and its thread has gone past it: how it ended is not known`;
+  return { error: "RunLostError", message };
+}
+
+function isToDo({ active, queue, delayed }: ThreadRecord, id: string): boolean {
+  return active === id || queue.includes(id) || (delayed?.some(({ run }) => run === id) ?? false);
+}
