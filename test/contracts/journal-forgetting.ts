@@ -79,7 +79,7 @@ export function forgettingContract(opened: Opened, supports: Supports): void {
     expect(found && (await journal.values(one.key, found))).toEqual({ l: ["a", "d"], x: 4 });
     // The same id again is a new run.
     const again = aRun(one.key, 2, { order: 5 });
-    await one.append({ runs: [again] });
+    await one.append({ runs: [again], thread: { queue: [again.run_id] } });
     expect(await journal.run(one.key, again.run_id)).toEqual(again);
     expect(await journal.events(one.key, again.run_id, -1, 10)).toEqual([]);
     expect(await all(journal.verify())).toEqual([]);
