@@ -25,6 +25,8 @@ async function checkAll(world: World): Promise<void> {
   for (const thread of observed.threads) {
     if (!listed.has(thread)) observed.violation("I7", `thread ${thread} is not in the index`);
   }
+  for (const run of observed.batches.refused())
+    observed.violation("I13", `run ${run} was stored, although its batch was refused`);
   for (const at of world.disk.values.keys()) {
     const thread = splitThread(at)?.key.thread;
     if (thread !== undefined && !listed.has(thread)) observed.violation("I10", `${at} was left behind`);
