@@ -4,7 +4,7 @@ import { World } from "./world.ts";
 
 /** `SEED=17` replays one; `SEEDS=10000` takes more, as `npm run simulate` does. */
 const only = process.env["SEED"];
-const seeds = only === undefined ? Number(process.env["SEEDS"] ?? 200) : 1;
+const seeds = only === undefined ? Number(process.env["SEEDS"] ?? 50) : 1;
 const first = only === undefined ? 1 : Number(only);
 
 describe("a simulated server, its clients, its stops and its crashes", () => {
