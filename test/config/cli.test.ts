@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
@@ -174,7 +176,8 @@ describe("a running server", () => {
     import { graph, list } from "heddle";
     // As one that waits for a pooled connection: it does not hold the process.
     const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
-    const step = (name) => async () => { console.log("at " + name); await sleep(400); return { said: [name] }; };
+    const step = (name, ms = 400) => async () => { console.log("at " + name); await sleep(ms); return { said: [name] }; };
+    export const long = graph({ state: { said: list() }, nodes: { one: step("long", 7000) }, edges: { start: "one" } });
     export const slow = graph({
       state: { said: list() },
       nodes: { one: step("one"), two: step("two"), three: step("three") },
@@ -194,7 +197,7 @@ describe("a running server", () => {
   const config = () =>
     project("steps", {
       "g.mjs": steps,
-      "heddle.json": { graphs: { slow: "./g.mjs:slow", stray: "./g.mjs:stray" } },
+      "heddle.json": { graphs: { slow: "./g.mjs:slow", long: "./g.mjs:long", stray: "./g.mjs:stray" } },
     });
 
   async function restart(server: Running, args: readonly string[]): Promise<Running> {
@@ -257,6 +260,36 @@ describe("a running server", () => {
       expect(server.output).not.toContain('"level":"error"');
     },
   );
+
+  describeOverEachTransport("a stop,", (kind) => {
+    test("refuses what comes on connections that stand, and a second signal ends it at once", async () => {
+      const args = ["--config", config(), "--data", data(`twice-${kind}`), "--transport", kind];
+      const server = await Running.start(args);
+      const client = connect(server);
+      const { thread_id } = await client.threads.create();
+      await client.runs.create(thread_id, "long", { input: {} });
+      await server.printed("at long");
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const ask = async (method: string, path: string): Promise<readonly unknown[]> => {
+        const asked = request(server.url + path, { agent, method }).end();
+        const [answer] = (await once(asked, "response")) as [IncomingMessage];
+        answer.resume();
+        await once(answer, "end");
+        return [answer.statusCode, answer.headers["retry-after"]];
+      };
+      expect(await ask("GET", "/ok")).toEqual([200, undefined]);
+      const stopped = server.stop();
+      await server.printed('"message":"stopping"');
+      expect(await ask("POST", "/threads")).toEqual([503, expect.stringMatching(/^\d+$/)]);
+      const began = performance.now();
+      void server.stop();
+      expect(await stopped).toBe(143);
+      // Not when the node has ended.
+      expect(performance.now() - began).toBeLessThan(3_000);
+      expect(server.output).not.toContain('"level":"error"');
+      agent.destroy();
+    });
+  });
 
   test("waits for a step although nobody is connected, then leaves it to the next one", async () => {
     const args = ["--config", config(), "--data", data("alone")];

@@ -98,7 +98,12 @@ describe("heddle", () => {
 
   test("each command takes its own flags and arguments alone", () => {
     expect(invocation(["check"], {})).toEqual({ command: "check", data: ".heddle" });
-    expect(invocation(["repair", "--data", "d"], {})).toEqual({ command: "repair", data: "d" });
+    expect(invocation(["repair", "--data", "d"], {})).toEqual({
+      command: "repair",
+      data: "d",
+      accept: false,
+    });
+    expect(invocation(["repair", "--accept"], {})).toMatchObject({ command: "repair", accept: true });
     expect(invocation(["backup", "to"], { HEDDLE_DATA: "d" })).toEqual({
       command: "backup",
       data: "d",

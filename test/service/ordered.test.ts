@@ -31,13 +31,18 @@ test("a page takes one scan, which holds no more than the page needs", async () 
 });
 
 test("what stands behind all that is held at a time is scanned for again", async () => {
-  for (const most of [1, 3, 64, 100, 333, COUNT - 1, COUNT, COUNT + 1]) {
-    for (const [offset, limit] of [
-      [0, COUNT],
-      [950, 100],
-      [99, 2],
-      [100, 1],
-    ] as const) {
+  const near = [
+    [99, 2],
+    [100, 1],
+  ] as const;
+  const far = [...near, [0, COUNT], [950, 100]] as const;
+  const windows = [
+    // A scan for each entry: not over all of them.
+    ...[1, 3].map((most) => ({ most, pages: near })),
+    ...[64, 100, 333, COUNT - 1, COUNT, COUNT + 1].map((most) => ({ most, pages: far })),
+  ];
+  for (const { most, pages } of windows) {
+    for (const [offset, limit] of pages) {
       const { entries, total } = await read(most, offset, limit);
       expect(entries).toEqual(upFrom(offset, Math.min(limit, COUNT - offset)));
       expect(total).toBe(COUNT);
