@@ -52,6 +52,8 @@ export class Pump<Out> {
   #blocked = false;
   /** In `#turn`, or waiting for a read: it goes on by itself. */
   #busy = false;
+  /** Busy with a read that has yet to answer: nothing of the outlet is in use meanwhile. */
+  #isReading = false;
   /** A signal came while it was busy. */
   #missed = false;
   #cancelStall: Cancel = () => undefined;
@@ -74,12 +76,19 @@ export class Pump<Out> {
     this.#turn();
   }
 
-  /** Sends what the outlet has gathered: now, or once the pump is no longer busy, or the peer keeps up again. */
+  /**
+   * Sends what the outlet has gathered: now, or once the pump is no longer busy, or the peer keeps up again. A read from disk is not waited
+   * for: the answer to a command would come only after the node that the command has started.
+   */
   nudge(): void {
     if (this.#blocked || this.#done) return;
-    // It may have flushed what there was, and be just about to rest.
-    if (this.#busy) this.#missed = true;
-    else if (!this.#outlet.flush()) this.#block();
+    if (!this.#busy) {
+      if (!this.#outlet.flush()) this.#block();
+      return;
+    }
+    // It may have flushed what there was, and be just about to rest. What the peer does not take shows when the read has answered.
+    this.#missed = true;
+    if (this.#isReading) this.#outlet.flush();
   }
 
   /** The peer went away: nothing is written any more. */
@@ -132,6 +141,7 @@ export class Pump<Out> {
       const got = this.#reader.next();
       const step = got instanceof Promise ? got.then((now) => this.#step(now)) : this.#step(got);
       if (step instanceof Promise) {
+        this.#isReading = true;
         step.then(this.#after, this.#fail);
         return;
       }
@@ -140,7 +150,11 @@ export class Pump<Out> {
     this.#idle();
   }
 
-  readonly #after = (step: Step): void => (step === "stop" ? this.#idle() : this.#again());
+  readonly #after = (step: Step): void => {
+    this.#isReading = false;
+    if (step === "stop") this.#idle();
+    else this.#again();
+  };
 
   readonly #again = (): void => {
     this.#busy = false;

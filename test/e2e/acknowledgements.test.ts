@@ -1,8 +1,9 @@
 import { Worker } from "node:worker_threads";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { graph, value } from "../../src/index.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, newThread, postJson } from "./support/wire.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 
 /** Milliseconds after which a node gives up waiting for its client to be answered. */
 const PATIENCE = 3_000;
@@ -124,45 +125,42 @@ const resumes: Readonly<Record<string, (thread: string, interrupt: string) => As
   }),
 };
 
-describe.each(["uws", "node"] as const)(
-  "a node that computes keeps nobody from the answer, over %s",
-  (transport) => {
-    test.each(Object.entries(starts))("a run by %s", async (_, asked) => {
-      const { graphs, flag, isAnswered } = blocking();
-      const { url } = await serve({ transport, graphs });
-      ask(url, asked(await newThread(url)), flag);
-      expect(await isAnswered).toBe(true);
-    });
+describeOverEachTransport("a node that computes keeps nobody from the answer,", (transport) => {
+  test.each(Object.entries(starts))("a run by %s", async (_, asked) => {
+    const { graphs, flag, isAnswered } = blocking();
+    const { url } = await serve({ transport, graphs });
+    ask(url, asked(await newThread(url)), flag);
+    expect(await isAnswered).toBe(true);
+  });
 
-    test("a run that is stored on a disk first", async () => {
-      const { graphs, flag, isAnswered } = blocking();
-      const { url } = await serve({ transport, graphs, data: await directory() });
-      ask(url, { path: `/threads/${await newThread(url)}/runs`, body: run, until: "run_id" }, flag);
-      expect(await isAnswered).toBe(true);
-    });
+  test.each(Object.entries(starts))("a run by %s that is stored on a disk first", async (_, asked) => {
+    const { graphs, flag, isAnswered } = blocking();
+    const { url } = await serve({ transport, graphs, data: await directory() });
+    ask(url, asked(await newThread(url)), flag);
+    expect(await isAnswered).toBe(true);
+  });
 
-    test.each(["in memory", "on a disk"])("a batch of runs that is stored %s", async (where) => {
-      const { graphs, flag, isAnswered } = blocking();
-      const { url } = await serve({
-        transport,
-        graphs,
-        ...(where === "on a disk" && { data: await directory() }),
-      });
-      ask(url, { path: "/runs/batch", body: Array.from({ length: 50 }, () => run), until: "run_id" }, flag);
-      expect(await isAnswered).toBe(true);
+  test.each(["in memory", "on a disk"])("a batch of runs that is stored %s", async (where) => {
+    const { graphs, flag, isAnswered } = blocking();
+    const { url } = await serve({
+      transport,
+      graphs,
+      ...(where === "on a disk" && { data: await directory() }),
     });
+    ask(url, { path: "/runs/batch", body: Array.from({ length: 50 }, () => run), until: "run_id" }, flag);
+    expect(await isAnswered).toBe(true);
+  });
 
-    test.each(Object.entries(resumes))("an answer by %s", async (_, asked) => {
-      const { graphs, flag, isAnswered } = blocking();
-      const { url } = await serve({ transport, graphs });
-      const thread = await newThread(url);
-      await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "asking", input: {} });
-      const { interrupts } = (await (await get(`${url}/threads/${thread}`)).json()) as {
-        interrupts: Record<string, readonly { id: string }[]>;
-      };
-      const [question] = Object.values(interrupts).flat();
-      ask(url, asked(thread, question?.id ?? ""), flag);
-      expect(await isAnswered).toBe(true);
-    });
-  },
-);
+  test.each(Object.entries(resumes))("an answer by %s", async (_, asked) => {
+    const { graphs, flag, isAnswered } = blocking();
+    const { url } = await serve({ transport, graphs });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "asking", input: {} });
+    const { interrupts } = (await (await get(`${url}/threads/${thread}`)).json()) as {
+      interrupts: Record<string, readonly { id: string }[]>;
+    };
+    const [question] = Object.values(interrupts).flat();
+    ask(url, asked(thread, question?.id ?? ""), flag);
+    expect(await isAnswered).toBe(true);
+  });
+});
