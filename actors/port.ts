@@ -22,7 +22,7 @@ import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Sinks } from "../src/ports/sink.ts";
 import type { Store } from "../src/ports/store.ts";
-import type { Unended } from "../src/ports/unended.ts";
+import type { UnendedRun } from "../src/ports/unended-runs.ts";
 import type { Figures } from "./tally.ts";
 
 /** A run that a client asks for. */
@@ -103,7 +103,7 @@ export interface ThreadKeeping {
 }
 
 /** What became of a run that was mended; undefined: nothing, it has ended by now or is still to be done. */
-export type Mended = TerminalStatus | "forgotten" | undefined;
+export type UnendedRunOutcome = TerminalStatus | "forgotten" | undefined;
 
 /** The only door to the actors: a thread is reached by its id, never by a reference. */
 export interface ThreadSystem {
@@ -168,7 +168,7 @@ export interface ThreadSystem {
   /** Takes up every run that a stop or a crash left unsettled. Called once, before the doors open. */
   recover(): Promise<void>;
   /** Ends a run that is on no list of what is to be done. Resolves, once that is stored, with what became of it. */
-  mend(found: Unended): Promise<Mended>;
+  endUnendedRun(found: UnendedRun): Promise<UnendedRunOutcome>;
   /** No new admission; waits up to `ms` for running supersteps, leaves the rest to recovery. */
   drain(ms: number): Promise<void>;
   readonly counts: { readonly live: number; readonly busy: number };

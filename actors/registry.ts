@@ -10,7 +10,7 @@ import {
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
 import { admit, cancel } from "./thread/admission.ts";
-import { admitAll } from "./batch.ts";
+import { admitAll } from "./batch-admission.ts";
 import { ripen } from "./thread/delaying.ts";
 import { forget } from "./thread/forgetting.ts";
 import { Cell, type CellOwner } from "./thread/cell.ts";
@@ -28,7 +28,7 @@ import { Keeping } from "./keeping.ts";
 import { leave } from "./leaving.ts";
 import { loadRuns, retake } from "./waking.ts";
 import { isShared, Making } from "./making.ts";
-import { mend } from "./mending.ts";
+import { endUnendedRun } from "./unended-run.ts";
 import { recover } from "./recovering.ts";
 import { type Figures, Tally } from "./tally.ts";
 import { Temporaries } from "./temporary.ts";
@@ -185,8 +185,8 @@ export class Registry implements ThreadSystem, CellOwner {
     await this.delays.look();
   }
 
-  async mend(found: Parameters<ThreadSystem["mend"]>[0]) {
-    return mend(await this.#wake(found.key), found);
+  async endUnendedRun(found: Parameters<ThreadSystem["endUnendedRun"]>[0]) {
+    return endUnendedRun(await this.#wake(found.key), found);
   }
 
   inspect(scope: InspectScope, inspector: Inspector): () => void {

@@ -1,12 +1,12 @@
 import { isTerminal } from "../src/model/run.ts";
 import type { Append } from "../src/ports/journal.ts";
-import type { Unended } from "../src/ports/unended.ts";
-import type { Mended } from "./port.ts";
+import type { UnendedRun } from "../src/ports/unended-runs.ts";
+import type { UnendedRunOutcome } from "./port.ts";
 import { gone, type Cell } from "./thread/cell.ts";
 import { ended, owedBy } from "./thread/record.ts";
 
 /** What an append has to hold to give a run its end. */
-export function endOf({ run, end }: Unended, now: number): Pick<Append, "runs" | "forget" | "outbox"> {
+export function endOf({ run, end }: UnendedRun, now: number): Pick<Append, "runs" | "forget" | "outbox"> {
   if (end === null) return { forget: [run.run_id] };
   const { status, error, next_event, wasStored } = end;
   const runs = [ended(run, status, now, error, next_event)];
@@ -14,7 +14,7 @@ export function endOf({ run, end }: Unended, now: number): Pick<Append, "runs" |
 }
 
 /** Gives a run the end that its record lacks, and tells who waits for it or reads it. */
-export async function mend(cell: Cell, found: Unended): Promise<Mended> {
+export async function endUnendedRun(cell: Cell, found: UnendedRun): Promise<UnendedRunOutcome> {
   const { run_id: id } = found.run;
   for (;;) {
     if (!cell.alive) throw gone();

@@ -24,10 +24,10 @@ import { noFailpoints } from "./ports/failpoints.ts";
 import { uuid7 } from "./model/ids.ts";
 import { ServiceError } from "./model/errors.ts";
 import type { Transport } from "./ports/transport.ts";
-import { mostDescriptors } from "./system/descriptors.ts";
+import { mostDescriptors } from "./system/file-descriptors.ts";
 import { systemHttpClient } from "./system/http-client.ts";
 import { CronWorker } from "./service/crons/worker.ts";
-import { Mending } from "./service/mending.ts";
+import { UnendedRunRepair } from "./service/unended-run-repair.ts";
 import { WebhookWorker } from "./service/webhooks/worker.ts";
 import { readPolicy } from "./webhook-config.ts";
 import { REPEATS } from "./service/repeats.ts";
@@ -138,7 +138,7 @@ async function open(options: AppOptions): Promise<App> {
     const expiry = new Expiry({ journal, hub, clock, scheduler, logger, ttl, repeats: REPEATS });
     const firing = new CronWorker({ ...parts, book, crons: service.crons, runs: service.runs });
     const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
-    const mending = new Mending({ ...parts, unended: storage.unended });
+    const unendedRunRepair = new UnendedRunRepair({ ...parts, unended: storage.unended });
     await system.recover();
 
     const transports = await openTransport(options.transport);
@@ -206,7 +206,7 @@ async function open(options: AppOptions): Promise<App> {
       scheduler,
     });
 
-    mending.start();
+    unendedRunRepair.start();
     expiry.start();
     sweeper.start();
     firing.start();
@@ -223,7 +223,7 @@ async function open(options: AppOptions): Promise<App> {
         const fired = firing.stop();
         const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
         const swept = threadExpiry.stop();
-        await mending.stop();
+        await unendedRunRepair.stop();
         await system.drain(ms);
         await Promise.all([sent, fired, swept]);
         hub.close();

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { endOf } from "../actors/mending.ts";
+import { endOf } from "../actors/unended-run.ts";
 import { silent } from "./log.ts";
 import { ServiceError } from "./model/errors.ts";
 import { noFailpoints } from "./ports/failpoints.ts";

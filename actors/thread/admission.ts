@@ -2,7 +2,7 @@ import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
 import type { RunDraft } from "../port.ts";
-import { checkAnswer } from "./answering.ts";
+import { refuseConflictingResume } from "./resume-conflicts.ts";
 import { gone, type Cell } from "./cell.ts";
 import { situationOf } from "./chart.ts";
 import { delay, undelayed } from "./delaying.ts";
@@ -43,7 +43,7 @@ export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   );
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
-  if (!isKnown && due === null) checkAnswer(cell, run, ahead);
+  if (!isKnown && due === null) refuseConflictingResume(cell, run, ahead);
 
   const out = superseded(cell, draft.multitask_strategy, now);
   if (due !== null) return delay(cell, draft, run, decision, out);

@@ -16,7 +16,7 @@ import type { RunEnd, SystemDeps } from "../port.ts";
 import type { StartQueue } from "../start-queue.ts";
 import type { Tally } from "../tally.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
-import { contradiction, REFUSED } from "./consistency.ts";
+import { findInconsistency, REFUSED } from "./consistency.ts";
 
 /** What one append changes, beside the thread's record. */
 export type Change = Omit<Append, "key" | "fence" | "thread">;
@@ -95,7 +95,7 @@ export class Cell {
     const updated = update(before);
     const rested_at = unseen || hasWork(updated) ? before.rested_at : updated_at;
     const thread = changeThread(updated, { seq: before.seq + 1, updated_at, rested_at });
-    const wrong = contradiction(before, thread, change);
+    const wrong = findInconsistency(before, thread, change);
     if (wrong !== undefined) return this.#refuse(change.kind, wrong);
     this.record = thread;
     this.inFlight++;

@@ -1,8 +1,8 @@
 import { isTerminal } from "../../src/model/run.ts";
-import type { ThreadRecord } from "../../src/model/thread.ts";
+import { listsRun, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Append } from "../../src/ports/journal.ts";
 
-/** What is logged when a write is refused because of {@link contradiction}: it is always a fault of the server. */
+/** What is logged when a write is refused because of {@link findInconsistency}: it is always a fault of the server. */
 export const REFUSED = "a write that contradicts its thread's record was refused";
 
 /**
@@ -10,13 +10,13 @@ export const REFUSED = "a write that contradicts its thread's record was refused
  * (`active`, `queue`, `delayed`): one comes onto the list with its first record, leaves it in the append that holds its end, and
  * from then on nothing but ends may be written about it.
  */
-export function contradiction(
+export function findInconsistency(
   before: ThreadRecord,
   after: ThreadRecord,
   { runs = [], forget = [] }: Pick<Append, "runs" | "forget">,
 ): string | undefined {
   for (const { run_id, status } of runs) {
-    if (isTerminal(status) === lists(after, run_id)) {
+    if (isTerminal(status) === listsRun(after, run_id)) {
       return isTerminal(status)
         ? `run ${run_id} ends (${status}) and is still to be done`
         : `run ${run_id} is ${status}, and its thread has gone past it`;
@@ -28,17 +28,13 @@ export function contradiction(
   }
   for (const id of listed(before)) {
     const hasEnded = forget.includes(id) || runs.some(({ run_id }) => run_id === id);
-    if (!lists(after, id) && !hasEnded) return `run ${id} is given up without an end`;
+    if (!listsRun(after, id) && !hasEnded) return `run ${id} is given up without an end`;
   }
   for (const id of listed(after)) {
     const isNew = runs.some(({ run_id, order }) => run_id === id && order >= before.next_run);
-    if (!lists(before, id) && !isNew) return `run ${id} is to be done, and is neither new nor in progress`;
+    if (!listsRun(before, id) && !isNew) return `run ${id} is to be done, and is neither new nor in progress`;
   }
   return undefined;
-}
-
-function lists({ active, queue, delayed }: ThreadRecord, id: string): boolean {
-  return active === id || queue.includes(id) || (delayed?.some(({ run }) => run === id) ?? false);
 }
 
 function listed({ active, queue, delayed }: ThreadRecord): readonly string[] {

@@ -8,7 +8,7 @@ import type { Cell } from "./cell.ts";
  * come before it, in order. What it means to answer may also be asked by one of them: a plain answer is then judged at its turn.
  * @throws ServiceError `resume.conflict`, `resume.invalid`
  */
-export function checkAnswer({ record }: Cell, run: RunRecord, ahead: readonly RunRecord[]): void {
+export function refuseConflictingResume({ record }: Cell, run: RunRecord, ahead: readonly RunRecord[]): void {
   const { command } = run.kwargs;
   if (command === null || !resumes(command) || startsElsewhere(run)) return;
   const asked = new Set(Object.values(record.interrupts).flatMap((list) => list.map(({ id }) => id)));

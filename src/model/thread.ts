@@ -181,3 +181,8 @@ export function changeThread(thread: ThreadRecord, change: Partial<ThreadRecord>
     ttl: change.ttl === undefined ? thread.ttl : change.ttl,
   };
 }
+
+/** Does the thread list the run as one that has not ended: in progress, queued, or delayed? */
+export function listsRun({ active, queue, delayed }: ThreadRecord, run: string): boolean {
+  return active === run || queue.includes(run) || (delayed?.some((one) => one.run === run) ?? false);
+}

@@ -6,7 +6,7 @@ import type { ThreadKey } from "../model/thread.ts";
  * A run that has not ended by its record, although its thread has gone past it. Stops of older versions have left such: they wrote
  * the record of a run that was in progress once more, over that of its end.
  */
-export interface Unended {
+export interface UnendedRun {
   readonly key: ThreadKey;
   readonly run: RunRecord;
   /** How it ended, by what else is stored; null: it was rolled back. */
@@ -27,7 +27,7 @@ export interface UnendedRuns {
   /** Are there known to be none? Then nobody has to look. */
   readonly areNone: boolean;
   /** Looks through all threads, until `stop`. Those that are changed meanwhile may be among what it finds, wrongly. */
-  find(stop?: AbortSignal): AsyncIterable<Unended>;
+  find(stop?: AbortSignal): AsyncIterable<UnendedRun>;
   /** All of them have ended: no later start has to look. Where some threads could not be read, it is not believed. */
   noteNone(): Promise<void>;
 }

@@ -1,20 +1,20 @@
 import type { ThreadSystem } from "../../actors/port.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { UnendedRuns } from "../ports/unended.ts";
+import type { UnendedRuns } from "../ports/unended-runs.ts";
 
-export interface MendingDeps {
+export interface UnendedRunRepairDeps {
   readonly unended: UnendedRuns;
-  readonly system: Pick<ThreadSystem, "mend">;
+  readonly system: Pick<ThreadSystem, "endUnendedRun">;
   readonly logger: Logger;
 }
 
 /** Ends, in the background, the runs that stops of older versions have left without an end. Once done, no later start has to look. */
-export class Mending {
-  readonly #deps: MendingDeps;
+export class UnendedRunRepair {
+  readonly #deps: UnendedRunRepairDeps;
   readonly #stop = new AbortController();
   #working: Promise<void> = Promise.resolve();
 
-  constructor(deps: MendingDeps) {
+  constructor(deps: UnendedRunRepairDeps) {
     this.#deps = deps;
   }
 
@@ -35,7 +35,7 @@ export class Mending {
     const count = (end: string) => void (counts[end] = (counts[end] ?? 0) + 1);
     try {
       for await (const found of unended.find(signal)) {
-        const end = await system.mend(found).catch((): "failed" => "failed");
+        const end = await system.endUnendedRun(found).catch((): "failed" => "failed");
         if (end !== undefined) count(end);
       }
       if (counts["failed"] === undefined) await unended.noteNone();

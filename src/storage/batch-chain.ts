@@ -68,7 +68,7 @@ function scopeOf(key: string): string {
   return thread === undefined ? key : threadPrefix(thread);
 }
 
-export interface ChainReport {
+export interface BatchChainReport {
   /** Missing batches that must have been there. */
   readonly lost: readonly LedgerEntry[];
   /** Numbers that are missing and of which nobody knows what they held. */
@@ -91,7 +91,7 @@ export async function checkChain(
   ledger: BatchLedger,
   boot: string,
   isExcused: (key: string) => boolean,
-): Promise<ChainReport> {
+): Promise<BatchChainReport> {
   const present = new Set<number>();
   let [smallest, greatest] = [Infinity, 0];
   for await (const keys of kv.keys(BATCHES)) {

@@ -4,7 +4,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { KeyRange } from "./leveldb/table.ts";
 
 /** Damage that was found, until it is accepted. */
-export interface Finding {
+export interface DamageRecord {
   /** ISO 8601. */
   readonly found_at: string;
   readonly what: string;
@@ -16,53 +16,53 @@ export interface Finding {
 }
 
 /** Beside the database. */
-export const FINDINGS = "damage.json";
+export const DAMAGE_FILE = "damage.json";
 /** What was accepted, for people to look up. */
 const ACCEPTED = "damage-accepted.json";
 
 /** LevelDB forgets what it has dropped as soon as it has opened; this file keeps it. */
-export class Findings {
+export class DamageRecords {
   readonly #directory: string;
-  #list: readonly Finding[];
+  #list: readonly DamageRecord[];
 
   constructor(directory: string) {
     this.#directory = directory;
-    this.#list = read(join(directory, FINDINGS));
+    this.#list = read(join(directory, DAMAGE_FILE));
   }
 
-  get list(): readonly Finding[] {
+  get list(): readonly DamageRecord[] {
     return this.#list;
   }
 
   /** Adds those that are not there yet. */
-  add(findings: readonly Finding[]): void {
+  add(findings: readonly DamageRecord[]): void {
     const known = new Set(this.#list.map(idOf));
     const added = findings.filter((finding) => !known.has(idOf(finding)));
     if (added.length === 0) return;
     this.#list = [...this.#list, ...added];
-    store(join(this.#directory, FINDINGS), this.#list);
+    store(join(this.#directory, DAMAGE_FILE), this.#list);
   }
 
   /** Moves all of them to the accepted ones, and returns them. */
-  accept(at: string): readonly Finding[] {
+  accept(at: string): readonly DamageRecord[] {
     const accepted = this.#list;
     if (accepted.length === 0) return [];
     const path = join(this.#directory, ACCEPTED);
     store(path, [...read(path), ...accepted.map((finding) => ({ ...finding, accepted_at: at }))]);
-    rmSync(join(this.#directory, FINDINGS), { force: true });
+    rmSync(join(this.#directory, DAMAGE_FILE), { force: true });
     this.#list = [];
     return accepted;
   }
 }
 
-function idOf({ what, touches, ranges }: Finding): string {
+function idOf({ what, touches, ranges }: DamageRecord): string {
   return JSON.stringify([what, touches, ranges]);
 }
 
-function read(path: string): readonly Finding[] {
+function read(path: string): readonly DamageRecord[] {
   if (!existsSync(path)) return [];
   try {
-    const list = JSON.parse(readFileSync(path, "utf8")) as Finding[];
+    const list = JSON.parse(readFileSync(path, "utf8")) as DamageRecord[];
     if (
       list.every(
         ({ what, touches, ranges }) => typeof what === "string" && touches.length >= 0 && ranges.length >= 0,

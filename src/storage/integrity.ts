@@ -5,10 +5,10 @@ import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { BatchChain, type ChainReport, checkChain } from "./batch-chain.ts";
+import { BatchChain, type BatchChainReport, checkChain } from "./batch-chain.ts";
 import { BatchLedger } from "./batch-ledger.ts";
 import { DatabaseFiles, type ManifestMark, textOf } from "./database-files.ts";
-import { type Finding, Findings } from "./findings.ts";
+import { type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { splitThread } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { readDropped } from "./leveldb/messages.ts";
@@ -36,7 +36,7 @@ const NAMED = 20;
 /** Finds out whether the database is what was written, and keeps from readers what may not be. */
 export class Integrity {
   readonly quarantine = new Quarantine();
-  readonly findings: Findings;
+  readonly findings: DamageRecords;
   readonly #directory: string;
   readonly #database: string;
   readonly #deps: Deps;
@@ -49,7 +49,7 @@ export class Integrity {
     this.#database = database;
     this.#deps = deps;
     this.#files = new DatabaseFiles(database, deps);
-    this.findings = new Findings(directory);
+    this.findings = new DamageRecords(directory);
     this.#ledger = new BatchLedger(join(directory, "batches"), deps);
     this.#mark = readMark(join(directory, MARK));
     for (const finding of this.findings.list) this.#quarantine(finding);
@@ -132,8 +132,8 @@ export class Integrity {
     this.#store(this.#mark);
   }
 
-  #findingsOf(report: ChainReport, dropped: readonly string[]): readonly Finding[] {
-    const found: Finding[] = [];
+  #findingsOf(report: BatchChainReport, dropped: readonly string[]): readonly DamageRecord[] {
+    const found: DamageRecord[] = [];
     const { lost, unknown } = report;
     if (lost.length > 0) {
       const touches = [...new Set(lost.flatMap((entry) => entry.touches))].filter(
@@ -155,12 +155,12 @@ export class Integrity {
     return found;
   }
 
-  #finding(what: string, more: Partial<Finding>): Finding {
+  #finding(what: string, more: Partial<DamageRecord>): DamageRecord {
     const found_at = new Date(this.#deps.clock.now()).toISOString();
     return { found_at, what, touches: [], ranges: [], unknown: false, ...more };
   }
 
-  #add(found: readonly Finding[]): void {
+  #add(found: readonly DamageRecord[]): void {
     this.findings.add(found);
     for (const finding of found) {
       this.#quarantine(finding);
@@ -168,7 +168,7 @@ export class Integrity {
     }
   }
 
-  #quarantine({ touches, ranges, unknown }: Finding): void {
+  #quarantine({ touches, ranges, unknown }: DamageRecord): void {
     this.quarantine.add(touches, ranges, unknown);
   }
 
@@ -187,7 +187,9 @@ export class Integrity {
 }
 
 /** What a finding may have held, for a line of the log. */
-export function mayHaveHeld({ touches, ranges, unknown }: Finding): { readonly [field: string]: unknown } {
+export function mayHaveHeld({ touches, ranges, unknown }: DamageRecord): {
+  readonly [field: string]: unknown;
+} {
   const threads = touches.flatMap((touched) => splitThread(touched)?.key.thread ?? []);
   const keys = touches.filter((touched) => splitThread(touched) === undefined && !touched.startsWith("!"));
   return {

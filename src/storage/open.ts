@@ -7,13 +7,13 @@ import type { Catalog } from "../ports/catalog.ts";
 import type { CronBook } from "../ports/crons.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
-import type { UnendedRuns } from "../ports/unended.ts";
+import type { UnendedRuns } from "../ports/unended-runs.ts";
 import { KvCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { copyDatabase } from "./backup.ts";
 import { KvCrons } from "./crons.ts";
 import { checkFormat, Marker, MARKER } from "./format.ts";
-import { type Finding, FINDINGS } from "./findings.ts";
+import { type DamageRecord, DAMAGE_FILE } from "./damage-records.ts";
 import { Heads } from "./heads.ts";
 import { KvItems } from "./items.ts";
 import { repairIndex } from "./index-repair.ts";
@@ -27,7 +27,7 @@ import { KvOutbox } from "./outbox.ts";
 import { GuardedKv } from "./quarantine.ts";
 import { folderSize } from "./size.ts";
 import { Sweeper } from "./sweeper.ts";
-import { KvUnendedRuns } from "./unended.ts";
+import { KvUnendedRuns } from "./unended-runs.ts";
 
 export type StorageOptions =
   | { readonly kind: "level"; readonly directory: string }
@@ -54,7 +54,7 @@ export interface Storage {
   /** What is kept from readers since something of it was lost: threads, other keys, and ranges of keys with more of both. */
   damage(): { readonly threads: number; readonly keys: number; readonly ranges: number };
   /** What was found to be lost and has not been accepted. */
-  findings(): readonly Finding[];
+  findings(): readonly DamageRecord[];
   /** Resolves when a write has gone through. @throws ServiceError `storage.unavailable` */
   check(): Promise<void>;
   /** Stores what has been taken, refuses what comes, and lets go of the directory. */
@@ -179,7 +179,7 @@ export async function repairStorage(directory: string, deps: StorageDeps): Promi
  * Accepts what was lost: all of it is served again in the state that is stored. Returns what was accepted.
  * @throws ServiceError `journal.damaged` where the database has to be rebuilt first
  */
-export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly Finding[]> {
+export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly DamageRecord[]> {
   return withoutServer(directory, deps, async (integrity) => {
     await integrity.inspect();
     return "accepted";
@@ -190,7 +190,7 @@ async function withoutServer(
   directory: string,
   deps: StorageDeps,
   before: (integrity: Integrity, database: string) => Promise<"rebuilt" | "accepted">,
-): Promise<readonly Finding[]> {
+): Promise<readonly DamageRecord[]> {
   const path = resolve(directory);
   const lock = lockDirectory(path);
   try {
@@ -199,7 +199,7 @@ async function withoutServer(
     const done = await before(integrity, databaseIn(path));
     const kv = new LevelKv(databaseIn(path), true);
     await kv.open();
-    let accepted: readonly Finding[] = [];
+    let accepted: readonly DamageRecord[] = [];
     try {
       if (done === "rebuilt") await kv.compact();
       const chain = await integrity.begin(kv, machineBoot(), true);
@@ -225,7 +225,7 @@ async function withoutServer(
 export async function backupStorage(directory: string, target: string): Promise<void> {
   const [from, to] = [resolve(directory), resolve(target)];
   await copyDatabase(databaseIn(from), databaseIn(to), from);
-  for (const name of [MARKER, FINDINGS]) {
+  for (const name of [MARKER, DAMAGE_FILE]) {
     if (existsSync(join(from, name))) await copyFile(join(from, name), join(to, name));
   }
 }

@@ -1,8 +1,8 @@
 import type { PlainError } from "../model/errors.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
-import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import { listsRun, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import type { Budget } from "../ports/budget.ts";
-import type { RecordedEnd, Unended, UnendedRuns } from "../ports/unended.ts";
+import type { RecordedEnd, UnendedRun, UnendedRuns } from "../ports/unended-runs.ts";
 import { unseal } from "./envelope.ts";
 import { nextThread } from "./expiring.ts";
 import { ENDED_KEY, entryPrefix, headKey, runPrefix, threadPrefix, unsegment, within } from "./keys.ts";
@@ -28,7 +28,7 @@ export class KvUnendedRuns implements UnendedRuns {
     this.areNone = (kv.unguarded ?? kv).getSync(ENDED_KEY) !== undefined;
   }
 
-  async *find(stop?: AbortSignal): AsyncGenerator<Unended> {
+  async *find(stop?: AbortSignal): AsyncGenerator<UnendedRun> {
     const share = this.#budget.share();
     this.#hasMissedSome = false;
     for (let at = TENANTS; ;) {
@@ -54,7 +54,7 @@ export class KvUnendedRuns implements UnendedRuns {
     await this.#kv.batch([{ key: ENDED_KEY, value: MARK }], { sync: true });
   }
 
-  async *#findIn(key: ThreadKey): AsyncGenerator<Unended> {
+  async *#findIn(key: ThreadKey): AsyncGenerator<UnendedRun> {
     const prefix = threadPrefix(key);
     const runs = runPrefix(prefix);
     for await (const [at, bytes] of this.#kv.entries(within(runs))) {
@@ -62,7 +62,7 @@ export class KvUnendedRuns implements UnendedRuns {
       const id = unsegment(at.slice(runs.length));
       const thread = this.#thread(key, prefix);
       // One that was made for a run is deleted at the start, with all that is in it.
-      if (thread === undefined || thread.temporary !== null || isToDo(thread, id)) continue;
+      if (thread === undefined || thread.temporary !== null || listsRun(thread, id)) continue;
       const run = readRun((of) => this.#kv.getSync(of), key, prefix, id);
       if (run !== undefined) yield { key, run, end: await this.#endOf(key, prefix, run) };
     }
@@ -99,8 +99,4 @@ const ENDS: ReadonlySet<string> = new Set(["settled", "withdrawn", "mended"]);
 function unknown({ run_id }: RunRecord): PlainError {
   const message = `Run ${run_id} was left by a stop of the server, and its thread has gone past it: how it ended is not known`;
   return { error: "RunLostError", message };
-}
-
-function isToDo({ active, queue, delayed }: ThreadRecord, id: string): boolean {
-  return active === id || queue.includes(id) || (delayed?.some(({ run }) => run === id) ?? false);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { contradiction, REFUSED } from "../../actors/thread/consistency.ts";
+import { findInconsistency, REFUSED } from "../../actors/thread/consistency.ts";
 import { ended, newRun } from "../../actors/thread/record.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunRecord } from "../../src/model/run.ts";
@@ -25,7 +25,7 @@ test.each<[string, ThreadRecord, ThreadRecord, { runs?: RunRecord[]; forget?: st
   ["a new run", working, { ...working, queue: ["b", "new"], next_run: 4 }, { runs: [run("new", 3)] }],
   ["the time of one has come", working, { ...working, queue: ["b", "c"], delayed: null }, {}],
 ])("what fits the thread is written: %s", (_, before, after, change) => {
-  expect(contradiction(before, after, change)).toBeUndefined();
+  expect(findInconsistency(before, after, change)).toBeUndefined();
 });
 
 test.each<[string, ThreadRecord, ThreadRecord, { runs?: RunRecord[]; forget?: string[] }]>([
@@ -37,7 +37,7 @@ test.each<[string, ThreadRecord, ThreadRecord, { runs?: RunRecord[]; forget?: st
   ["that takes up a run that is past", thread, { ...thread, active: "a" }, { runs: [run("a")] }],
   ["that takes up a run without its record", thread, { ...thread, queue: ["a"] }, {}],
 ])("what would damage it is not: a write %s", (_, before, after, change) => {
-  expect(contradiction(before, after, change)).toEqual(expect.stringContaining("run "));
+  expect(findInconsistency(before, after, change)).toEqual(expect.stringContaining("run "));
 });
 
 test("such a write is refused and logged, nothing of it is stored, and the thread is served again", async () => {

@@ -220,7 +220,7 @@ export const keepers: Readonly<Record<string, readonly string[]>> = {
     "src/components.ts",
     "src/storage/",
     "src/system/boot.ts",
-    "src/system/descriptors.ts",
+    "src/system/file-descriptors.ts",
     "src/system/watcher.ts",
     "src/config.ts",
     "src/care.ts",

@@ -78,7 +78,7 @@ beforeEach(async () => {
     },
     recover: async () => undefined,
     admitAll: () => Promise.reject(new Error("not here")),
-    mend: () => Promise.reject(new Error("not here")),
+    endUnendedRun: () => Promise.reject(new Error("not here")),
     drain: async () => undefined,
     counts: { live: 0, busy: 0 },
   };

@@ -38,7 +38,7 @@ export function crc32c(bytes: Uint8Array, from: number, to: number): number {
 }
 
 /** LevelDB stores checksums rotated and offset, since data may itself hold checksums. */
-export function unmask(stored: number): number {
+export function unmaskChecksum(stored: number): number {
   const rotated = (stored - 0xa282ead8) >>> 0;
   return ((rotated >>> 17) | (rotated << 15)) >>> 0;
 }

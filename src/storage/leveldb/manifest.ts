@@ -1,4 +1,4 @@
-import { crc32c, unmask } from "./crc32c.ts";
+import { crc32c, unmaskChecksum } from "./crc32c.ts";
 import { FormatError, Reader, userKey } from "./reader.ts";
 
 /** A table as the manifest names it. */
@@ -38,7 +38,7 @@ function* recordsOf(bytes: Buffer): Generator<Buffer> {
     const kind = bytes[at + 6] as number;
     const end = at + HEADER + length;
     if (end > bytes.length) return;
-    if (HEADER + length > left || unmask(bytes.readUInt32LE(at)) !== crc32c(bytes, at + 6, end)) {
+    if (HEADER + length > left || unmaskChecksum(bytes.readUInt32LE(at)) !== crc32c(bytes, at + 6, end)) {
       throw new FormatError("a checksum is wrong");
     }
     if (kind === FULL || kind === FIRST) parts = [];

@@ -1,4 +1,4 @@
-import { crc32c, unmask } from "./crc32c.ts";
+import { crc32c, unmaskChecksum } from "./crc32c.ts";
 import { FormatError, Reader, userKey } from "./reader.ts";
 import { unsnappy } from "./snappy.ts";
 
@@ -104,7 +104,7 @@ function handleOf(reader: Reader): Handle {
 function isWhole(bytes: Buffer, { offset, size }: Handle): boolean {
   const end = offset + size;
   if (end + TRAILER > bytes.length) return false;
-  return unmask(bytes.readUInt32LE(end + 1)) === crc32c(bytes, offset, end + 1);
+  return unmaskChecksum(bytes.readUInt32LE(end + 1)) === crc32c(bytes, offset, end + 1);
 }
 
 function readBlock(bytes: Buffer, handle: Handle): Buffer {
