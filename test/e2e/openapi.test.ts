@@ -86,6 +86,29 @@ describe("answers are as they are described", () => {
   });
 });
 
+test("an answer without a body that is given instead of another is described", async () => {
+  const { url } = await serve();
+  const { paths } = (await (await get(`${url}/openapi.json`)).json()) as {
+    readonly paths: { readonly [path: string]: { readonly [method: string]: { responses: object } } };
+  };
+  const described = (method: string, path: string) => Object.keys(paths[path]?.[method]?.responses ?? {});
+  const thread = await newThread(url);
+  const cancelled = await post(`${url}/threads/${thread}/runs/cancel?wait=true`);
+  expect(described("post", "/threads/{thread_id}/runs/cancel")).toContain(String(cancelled.status));
+  const { run_id } = await postJson<{ run_id: string }>(`${url}/threads/${thread}/runs`, {
+    assistant_id: "agent",
+    after_seconds: 900,
+  });
+  const one = await post(`${url}/threads/${thread}/runs/${run_id}/cancel?wait=true`);
+  expect(described("post", "/threads/{thread_id}/runs/{run_id}/cancel")).toContain(String(one.status));
+  const changed = await fetch(`${url}/threads/${thread}`, {
+    method: "PATCH",
+    headers: { "content-type": "application/json", prefer: "return=minimal" },
+    body: "{}",
+  });
+  expect(described("patch", "/threads/{thread_id}")).toContain(String(changed.status));
+});
+
 test("with keys it says how to come in, and that nobody needs one for it; below a prefix, where that is", async () => {
   const { url } = await serve({ mount: "/api", keys: ["sesame"] });
   const answer = await get(`${url}/api/openapi.json`);

@@ -54,7 +54,7 @@ export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }:
 
 function operationOf(
   route: Route,
-  { tag, summary, more, query = [], body, many, answer }: Description,
+  { tag, summary, more, query = [], body, many, answer, instead = {} }: Description,
   hasKeys: boolean,
 ) {
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
@@ -79,7 +79,11 @@ function operationOf(
         },
       },
     }),
-    responses: { ...answered(answer), default: FAILURE },
+    responses: {
+      ...answered(answer),
+      ...Object.fromEntries(Object.entries(instead).map(([status, when]) => [status, { description: when }])),
+      default: FAILURE,
+    },
   };
 }
 

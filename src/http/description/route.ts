@@ -44,6 +44,8 @@ export interface Description {
   /** The body is a list of these. */
   readonly many?: true;
   readonly answer: Answer;
+  /** Answers without a body that are given instead of that: when, by status. */
+  readonly instead?: { readonly [status: number]: string };
 }
 
 /** By method and path, as in `GET /threads/:thread_id`. */

@@ -82,6 +82,7 @@ export const runs: Descriptions = {
     summary: "Cancel a run",
     query: [action, wait, text("reason", "Kept with the run")],
     answer: none(202),
+    instead: { 204: "With wait: it has ended" },
   },
   "POST /threads/:thread_id/runs/cancel": {
     tag,
@@ -93,6 +94,7 @@ export const runs: Descriptions = {
       text("reason", "Kept with the runs"),
     ],
     answer: none(202),
+    instead: { 204: "With wait: it has ended" },
   },
   "POST /runs/cancel": {
     tag,

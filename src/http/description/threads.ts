@@ -38,9 +38,9 @@ export const threads: Descriptions = {
   "PATCH /threads/:thread_id": {
     tag,
     summary: "Change a thread's metadata or time to live",
-    more: "With the header prefer: return=minimal the answer is 204, without a body.",
     body: "ThreadUpdate",
     answer: record("Thread"),
+    instead: { 204: "With the header prefer: return=minimal" },
   },
   "DELETE /threads/:thread_id": {
     tag,
