@@ -23,7 +23,8 @@ export async function create(
   const source = {
     tenant: key.tenant,
     now: () => clock.now(),
-    checkpointId: (step: number) => ids.next(step),
+    checkpointId: (step: number, made?: string) =>
+      made === undefined ? ids.next(step) : ids.above(made, step),
   };
   const { thread, checkpoints } = await madeWith(deps, source, made, draft.supersteps);
   await journal.append({ key, fence, thread, kind: "created", durable: true, checkpoints });

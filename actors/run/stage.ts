@@ -51,6 +51,7 @@ export class AttemptStage implements Stage {
     const { cell } = this.#attempt;
     const { journal } = cell.deps;
     const head: CheckpointHead = checkpoint;
+    cell.saw(head.id);
     const position = await andThen(journal.values(cell.key, checkpoint), (values) =>
       andThen(journal.writes(cell.key, ns, head.id), (writes) => ({ head, values, writes })),
     );

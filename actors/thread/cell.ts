@@ -142,7 +142,7 @@ export class Cell {
     return {
       tenant: this.key.tenant,
       now: () => this.deps.clock.now(),
-      checkpointId: (step) => this.#ids.next(step),
+      checkpointId: (step, made) => (made === undefined ? this.#ids.next(step) : this.#ids.above(made, step)),
     };
   }
 

@@ -21,6 +21,13 @@ export class CheckpointIds {
     return uuid6(this.#last.ms, this.#last.tick, step, this.#random.bytes(6));
   }
 
+  /** The id that a graph has made for a checkpoint, if it is above all others; else one that is. */
+  above(made: string, step: number): string {
+    const before = this.#last;
+    this.saw(made);
+    return this.#last === before ? this.next(step) : made;
+  }
+
   /** There is one with this id: what follows is above it. */
   saw(checkpoint: string): void {
     const { ms, tick } = uuid6Time(checkpoint);

@@ -2,7 +2,7 @@ import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { json } from "../model/json-text.ts";
-import type { Emission, Position } from "../ports/engine.ts";
+import type { Emission, Position, Source } from "../ports/engine.ts";
 import { Left, type Place } from "./left.ts";
 import {
   type CheckpointPayload,
@@ -17,6 +17,7 @@ import {
 import type { RawCheckpoint, RawWrites } from "./raw.ts";
 import { isSame, show } from "./show.ts";
 import { Sites } from "./sites.ts";
+import { StoredIds } from "./stored-ids.ts";
 import type { Tokens } from "./tokens.ts";
 import { withoutKeys } from "./untracked.ts";
 
@@ -34,11 +35,11 @@ interface ResultPayload {
 }
 
 interface Parts {
+  readonly source: Pick<Source, "now" | "checkpointId">;
   readonly position: Position;
   readonly marks: Marks;
   readonly input: JsonObject | null;
   readonly tokens: Tokens;
-  now(): number;
   /** Keys of the state of the graph at a namespace that are not to be seen. */
   hidden(ns: string): ReadonlySet<string>;
   /** A task has ended, and all that there is to be told of it is told. */
@@ -47,6 +48,7 @@ interface Parts {
 
 /** What a run has done, in its order: made of what LangGraph tells, kept until it is handed over. */
 export class Chronicle {
+  readonly ids: StoredIds;
   readonly left = new Left();
   readonly tasks = new Sites();
   checkpoints: NewCheckpoint[] = [];
@@ -64,6 +66,7 @@ export class Chronicle {
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.ids = new StoredIds(parts.source);
     this.left.seed(parts.position.writes);
     this.root.input = parts.input;
   }
@@ -115,7 +118,8 @@ export class Chronicle {
     const payload = told as CheckpointPayload;
     // LangGraph has envelopes of the same mode, without tasks.
     if (payload.config === undefined) return;
-    loop.checkNodes(payload, this.#raws.get(keyOf(loop, payload)));
+    const id = this.ids.told(payload);
+    loop.checkNodes(id, payload, this.#raws.get(`${loop.ns} ${id}`));
   }
 
   putWrites(raw: RawWrites): void {
@@ -156,8 +160,9 @@ export class Chronicle {
   }
 
   #checkpoint(loop: Loop, payload: CheckpointPayload): void {
-    const key = keyOf(loop, payload);
-    const [emission, made] = loop.checkpoint(payload, this.#raws.get(key));
+    const id = this.ids.told(payload);
+    const key = `${loop.ns} ${id}`;
+    const [emission, made] = loop.checkpoint(id, payload, this.#raws.get(key));
     this.#raws.delete(key);
     this.#made(loop, made, emission);
   }
@@ -206,7 +211,7 @@ export class Chronicle {
       const id = loop.next.find((task) => task.name === name)?.id ?? "";
       const place = { id, name, ns: loop.ns, checkpoint: loop.id ?? "" };
       const told = {
-        at: this.#parts.now(),
+        at: this.#parts.source.now(),
         update: value,
         cached: true,
         again: true,
@@ -228,7 +233,7 @@ export class Chronicle {
     loop.started(id, triggers, sent);
     const { ns } = loop;
     const checkpoint = loop.id ?? "";
-    const at = this.#parts.now();
+    const at = this.#parts.source.now();
     // Written out, here and below: a literal that begins with a spread costs a microsecond a member.
     if (sent === undefined) {
       this.tasks.set(id, { id, name, ns, checkpoint, triggers, path });
@@ -244,7 +249,7 @@ export class Chronicle {
     const checkpoint = this.tasks.get(id)?.checkpoint ?? loop.id ?? "";
     const left = this.left.at({ ns, checkpoint, task: id });
     const interrupts = left?.interrupts ?? [];
-    const told = { t: "result", id, name, ns, checkpoint, at: this.#parts.now(), interrupts } as const;
+    const told = { t: "result", id, name, ns, checkpoint, at: this.#parts.source.now(), interrupts } as const;
     if (left?.error) this.emissions.push({ fact: { ...told, error: left.error } });
     else if (interrupts.length > 0) this.emissions.push({ fact: told });
     else {
@@ -290,6 +295,3 @@ export class Chronicle {
     return all;
   }
 }
-
-const keyOf = ({ ns }: Loop, { config }: CheckpointPayload) =>
-  `${ns} ${config?.configurable?.checkpoint_id ?? ""}`;

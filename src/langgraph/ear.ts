@@ -4,6 +4,7 @@ import type { Stage } from "../ports/stage.ts";
 import type { Called, Callee } from "./called.ts";
 import type { RawCheckpoint, RawWrites } from "./raw.ts";
 import type { SaverIo } from "./saver.ts";
+import type { StoredIds } from "./stored-ids.ts";
 
 /** What LangGraph does, in the order in which it does it. */
 export type Heard =
@@ -20,6 +21,7 @@ export type Heard =
 
 /** Hears all that LangGraph does for one attempt, by whatever door, and passes it on in order, turn by turn. */
 export class Ear implements Callee, SaverIo {
+  readonly ids: StoredIds;
   readonly #stage: Stage;
   readonly #position: Position;
   readonly #takeIn: (heard: readonly Heard[]) => void;
@@ -32,7 +34,8 @@ export class Ear implements Callee, SaverIo {
   #stopped = false;
   #over = false;
 
-  constructor(stage: Stage, position: Position, takeIn: (heard: readonly Heard[]) => void) {
+  constructor(ids: StoredIds, stage: Stage, position: Position, takeIn: (heard: readonly Heard[]) => void) {
+    this.ids = ids;
     this.#stage = stage;
     this.#position = position;
     this.#takeIn = takeIn;

@@ -75,10 +75,12 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
       return graph !== undefined && subgraphAt(graph, ns === "" ? node : `${ns}|${node}`) !== undefined;
     },
     output: () => null,
-    async update(asked, position) {
+    async update(asked, position, source) {
       const loaded = found(asked.graph);
       const graph = await loaded.compiled({ configurable: {} });
-      return outside.runInAsyncScope(() => updated(loaded, hostedOf(loaded.library, graph), asked, position));
+      return outside.runInAsyncScope(() =>
+        updated(loaded, hostedOf(loaded.library, graph), asked, position, source),
+      );
     },
     refuses: (run, interrupts, _, unfinished = false) => refuses(run, interrupts, unfinished),
     open(run, position, source, stage) {

@@ -71,16 +71,16 @@ export class HostedExecution implements Execution {
     this.#source = source;
     this.#stage = stage;
     this.#drive = drive;
-    this.ear = new Ear(stage, position, (heard) => this.#takeIn(heard));
     this.#chronicle = new Chronicle({
       position,
       marks: marksOf(run, hosted.hash),
       input: isObject(run.kwargs.input) ? run.kwargs.input : null,
       tokens: new Tokens(hosted.library, (fact) => this.#emit(fact), wantsMessages(run)),
-      now: () => source.now(),
+      source,
       hidden: (ns) => untrackedIn(hosted.graph, ns),
       ended: (task) => this.#taskEnded(task),
     });
+    this.ear = new Ear(this.#chronicle.ids, stage, position, (heard) => this.#takeIn(heard));
     this.#leading = new Leading(run, position, stage, this.#chronicle);
   }
 

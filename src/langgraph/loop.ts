@@ -76,9 +76,8 @@ export class Loop {
    * A checkpoint is about to be told of. LangGraph passes over tasks whose nodes are gone, and the questions of those.
    * @throws Error `GraphChangedError` where the graph was to go on with such a task
    */
-  checkNodes({ config, tasks }: CheckpointPayload, raw: RawCheckpoint | undefined): void {
+  checkNodes(id: string, { tasks }: CheckpointPayload, raw: RawCheckpoint | undefined): void {
     if (this.ns === "" && !this.#marks.goesOn) return;
-    const id = config.configurable?.checkpoint_id;
     const from = raw === undefined ? id : raw.source === "fork" ? raw.parent : undefined;
     if (this.head === null || this.head.id !== from) return;
     const planned = new Set(tasks.map(({ name }) => name));
@@ -86,12 +85,12 @@ export class Loop {
     if (gone.length > 0) throw graphChanged(String(this.#marks.metadata["graph_id"]), gone);
   }
 
-  /** A checkpoint is told of: one that was put, or that it began at. */
+  /** A checkpoint is told of, stored under this id: one that was put, or that it began at. */
   checkpoint(
+    id: string,
     payload: CheckpointPayload,
     raw: RawCheckpoint | undefined,
   ): readonly [Emission | undefined, NewCheckpoint | undefined] {
-    const id = payload.config.configurable?.checkpoint_id ?? "";
     const shown = shownState(payload.values);
     const quiet = this.values === undefined;
     this.values = undefined;

@@ -9,7 +9,10 @@ import { show } from "./show.ts";
 export class RawCheckpoint {
   readonly ns: string;
   readonly parent: string | null;
+  /** The id that it is stored under. */
   readonly id: string;
+  /** The id that LangGraph has made for it. */
+  readonly own: string;
   readonly v: number;
   readonly ts: string;
   readonly versions: ChannelVersions;
@@ -24,14 +27,15 @@ export class RawCheckpoint {
   #values: JsonObject = {};
 
   constructor(
-    place: { readonly ns: string; readonly parent: string | null },
+    place: { readonly id: string; readonly ns: string; readonly parent: string | null },
     checkpoint: Checkpoint,
     metadata: CheckpointMetadata,
     newVersions: ChannelVersions,
   ) {
     this.ns = place.ns;
     this.parent = place.parent;
-    this.id = checkpoint.id;
+    this.id = place.id;
+    this.own = checkpoint.id;
     this.v = checkpoint.v;
     this.ts = checkpoint.ts;
     // LangGraph hands over copies of these, and no objects of a user's.

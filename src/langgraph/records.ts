@@ -17,6 +17,8 @@ import { isSame } from "./show.ts";
 
 /** What LangGraph needs of a checkpoint beside the state: kept in its `engine` under `lg`. */
 export interface LangGraphPart {
+  /** The id that LangGraph has made for it, where it is stored under another. */
+  readonly id?: string;
   readonly v: number;
   readonly ts: string;
   readonly versions: ChannelVersions;
@@ -65,9 +67,17 @@ export function checkpointRecord(
     source: raw.source,
     created_at: Date.parse(ts),
     metadata: raw.metadata,
-    engine: { lg: { v: raw.v, ts, versions: raw.versions, seen: raw.seen, channels } },
+    engine: { lg: partOf(raw, channels) },
     changes: changesOf(shown, before?.shown ?? {}),
   };
+}
+
+/** What LangGraph needs of a checkpoint beside the state. */
+export function partOf(
+  { id, own, v, ts, versions, seen }: RawCheckpoint,
+  channels: JsonObject,
+): LangGraphPart {
+  return own === id ? { v, ts, versions, seen, channels } : { id: own, v, ts, versions, seen, channels };
 }
 
 function changesOf(now: JsonObject, before: JsonObject): NewCheckpoint["changes"] {
@@ -119,7 +129,7 @@ export function tupleOf(library: Library, thread: string, position: Position): C
     config: at(id),
     checkpoint: {
       v: part?.v ?? 4,
-      id,
+      id: part?.id ?? id,
       ts: part?.ts ?? new Date(head.created_at).toISOString(),
       channel_values: { ...reviveAll(library, values), ...reviveAll(library, part?.channels ?? {}) },
       channel_versions: { ...versions },

@@ -14,10 +14,12 @@ import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./library.ts";
 import { RawCheckpoint, RawWrites } from "./raw.ts";
-import { tupleOf, writesRecord } from "./records.ts";
+import { partOf, tupleOf, writesRecord } from "./records.ts";
+import type { StoredIds } from "./stored-ids.ts";
 
 /** What a saver reads, and to whom it hands over. Of the latter it says only what it was told: nothing is stored by it. */
 export interface SaverIo {
+  readonly ids: StoredIds;
   /**
    * Where a namespace stands: at the checkpoint of this id, or at the newest; null where there is none. Stored ones only:
    * the saver serves what was put to it itself.
@@ -63,17 +65,17 @@ class AttemptSaver {
   }
 
   async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
-    const { thread, ns, id } = siteOf(config);
+    const { thread, ns, id } = this.#siteOf(config);
     if (thread !== this.#thread) return undefined;
     const position = await this.#position(ns, id);
     return position === null ? undefined : this.#tuple(position);
   }
 
   async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
-    const { thread, ns, id } = siteOf(config);
+    const { thread, ns, id } = this.#siteOf(config);
     if (thread !== undefined && thread !== this.#thread) return;
     const { before, filter, limit = Infinity } = options;
-    const under = before === undefined ? null : siteOf(before).id;
+    const under = before === undefined ? null : this.#siteOf(before).id;
     const named = config.configurable?.["checkpoint_ns"] === undefined ? await this.#namespaces() : [ns];
     let left = limit;
     for (const each of named) {
@@ -96,7 +98,9 @@ class AttemptSaver {
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
     const { ns, id: parent } = this.#own(config);
-    const made = new RawCheckpoint({ ns, parent }, checkpoint, metadata, newVersions);
+    const { ids } = this.#io;
+    const id = ids.made(checkpoint.id, metadata.step);
+    const made = new RawCheckpoint({ id, ns, parent }, checkpoint, ids.metadata(metadata), newVersions);
     this.#io.put(made);
     this.#hold(made);
     return { configurable: { thread_id: this.#thread, checkpoint_ns: ns, checkpoint_id: made.id } };
@@ -145,8 +149,9 @@ class AttemptSaver {
   }
 
   async #tuple(position: Position): Promise<CheckpointTuple> {
-    const tuple = tupleOf(this.#library, this.#thread, position);
     const { head } = position;
+    if (head !== null) this.#io.ids.read(head);
+    const tuple = tupleOf(this.#library, this.#thread, position);
     if (tuple.checkpoint.v < 4 && head !== null && head.parent !== null) {
       await this.#migrate(tuple, head.ns, head.parent);
     }
@@ -176,8 +181,8 @@ class AttemptSaver {
   }
 
   #heldPosition(held: RawCheckpoint): Position {
-    const { id, ns, parent, source, step, metadata, v, ts, versions, seen, values } = held;
-    const engine = { lg: { v, ts, versions, seen, channels: {} } };
+    const { id, ns, parent, source, step, metadata, values } = held;
+    const engine = { lg: partOf(held, {}) };
     const rest = { created_at: 0, run_id: null, writes: null, next: [], graph: "" };
     const head = { id, ns, parent, source, step, metadata, engine, ...rest };
     return this.#withWrites({ head, values, writes: [] });
@@ -215,8 +220,14 @@ class AttemptSaver {
     return [...new Set([...stored, ...this.#held.keys()])];
   }
 
+  /** By the id that the checkpoint is stored under. */
+  #siteOf(config: RunnableConfig): Site {
+    const site = siteOf(config);
+    return site.id === null ? site : { ...site, id: this.#io.ids.of(site.id) };
+  }
+
   #own(config: RunnableConfig): { readonly ns: string; readonly id: string | null } {
-    const { thread, ns, id } = siteOf(config);
+    const { thread, ns, id } = this.#siteOf(config);
     if (thread === this.#thread) return { ns, id };
     throw new TypeError(
       thread === undefined

@@ -1,7 +1,7 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { ServiceError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Position } from "../ports/engine.ts";
+import type { Position, Source } from "../ports/engine.ts";
 import type { StateUpdate, StateWrite, Updated } from "../ports/update.ts";
 import { copyOf } from "./hosting.ts";
 import { commandOf } from "./input.ts";
@@ -9,6 +9,7 @@ import { type CheckpointPayload, plannedOf, shownState } from "./loop.ts";
 import type { RawCheckpoint } from "./raw.ts";
 import { checkpointRecord, langGraphPart } from "./records.ts";
 import { attemptSaver } from "./saver.ts";
+import { StoredIds } from "./stored-ids.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./loaded.ts";
 
 /** A thread's name in what is computed here: nothing of it is stored under it. */
@@ -23,6 +24,7 @@ export async function updated(
   hosted: CompiledGraph,
   asked: StateUpdate,
   position: Position,
+  source: Source,
 ): Promise<Updated> {
   const { library, hash } = loaded;
   const { ns, latest, writes } = asked;
@@ -30,6 +32,7 @@ export async function updated(
   const puts: RawCheckpoint[] = [];
   const graph = copyOf(hosted);
   graph.checkpointer = attemptSaver(library, HERE, {
+    ids: new StoredIds(source),
     read: async (at, id) => (at === ns && head !== null && (id === null || id === head.id) ? position : null),
     history: async () => [],
     put: (made) => void puts.push(made),

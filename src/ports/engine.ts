@@ -184,8 +184,8 @@ export interface Inner {
 export interface Source {
   readonly tenant: string;
   now(): number;
-  /** A new checkpoint id, above every earlier one of the thread. */
-  checkpointId(step: number): string;
+  /** A new checkpoint id, above every earlier one of the thread: `made`, where that is. */
+  checkpointId(step: number, made?: string): string;
 }
 
 /** Computes graphs. The run's actor knows this port alone, not which kind of graph stands behind it. */

@@ -11,6 +11,7 @@ import {
 import type { Library } from "../../src/langgraph/library.ts";
 import type { RawCheckpoint, RawWrites } from "../../src/langgraph/raw.ts";
 import { checkpointRecord, langGraphPart, writesRecord } from "../../src/langgraph/records.ts";
+import { StoredIds } from "../../src/langgraph/stored-ids.ts";
 import { attemptSaver, type SaverIo } from "../../src/langgraph/saver.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Checkpoint as Stored } from "../../src/model/checkpoint.ts";
@@ -20,6 +21,7 @@ import { Writer } from "../storage/samples.ts";
 
 /** One thread over the journal: it takes what a saver hands over, and stores it as an attempt would. */
 class ThreadIo implements SaverIo {
+  readonly ids = new StoredIds({ checkpointId: (_, own = "") => own });
   readonly writer: Writer;
   readonly #storage: Harness;
   readonly #namespaces = new Set<string>();
