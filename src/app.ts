@@ -21,7 +21,7 @@ import { bundledComponents } from "./components.ts";
 import { builtPages } from "./pages.ts";
 import { Budget } from "./ports/budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
-import { uuid7 } from "./model/ids.ts";
+import { growingIds } from "./model/ids.ts";
 import { ServiceError } from "./model/errors.ts";
 import type { Transport } from "./ports/transport.ts";
 import { mostDescriptors } from "./system/file-descriptors.ts";
@@ -122,9 +122,14 @@ async function open(options: AppOptions): Promise<App> {
     });
     const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
     const { lifetime, interval = DEFAULT_INTERVAL } = { ...config?.threadTtl, ...options.threadTtl };
+    const newId = growingIds(
+      () => clock.now(),
+      (count) => random.bytes(count),
+    );
     const service = createService({
       ...parts,
       budget,
+      newId,
       store,
       crons: book,
       engine,
@@ -144,7 +149,6 @@ async function open(options: AppOptions): Promise<App> {
     const transports = await openTransport(options.transport);
     let stopping = false;
     const { requestLog = "debug" } = options;
-    const newId = () => uuid7(clock.now(), random.bytes(16));
     const inspect = { values: false, viewer: VIEWER, ...config?.inspect, ...options.inspect };
     const { inspection } = service;
     const feeds = new Feeds({ inspection, clock, scheduler, logger, values: inspect.values });

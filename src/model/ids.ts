@@ -54,16 +54,37 @@ function putNode(bytes: Uint8Array, from: number): void {
   for (let i = 0; i < 6; i++) put(24 + 2 * i, bytes[from + i] as number);
 }
 
-/** A UUID version 7 (RFC 9562 §5.7): 48 bits of epoch milliseconds, then randomness. Sorts by time as text. */
-export function uuid7(now: number, random: Uint8Array): string {
-  put32(0, Math.floor(now / 0x1_0000));
-  put16(9, now);
-  put(14, ((random[6] as number) & 0x0f) | 0x70);
-  put(16, random[7] as number);
-  put(19, ((random[8] as number) & 0x3f) | 0x80);
-  put(21, random[9] as number);
-  putNode(random, 10);
+/**
+ * A UUID version 7 (RFC 9562 §5.7): 48 bits of epoch milliseconds, a counter of 12 bits, then eight random bytes. Sorts as
+ * text by its time, then by its counter.
+ */
+export function uuid7(ms: number, counter: number, random: Uint8Array): string {
+  put32(0, Math.floor(ms / 0x1_0000));
+  put16(9, ms);
+  put16(14, (counter & 0xfff) | 0x7000);
+  put(19, ((random[0] as number) & 0x3f) | 0x80);
+  put(21, random[1] as number);
+  putNode(random, 2);
   return text();
+}
+
+/**
+ * Makes UUIDs version 7, each above all that it has made before (RFC 9562 §6.2, methods 1 and 3): within a millisecond, and while the
+ * clock is behind, the counter goes on; where it is used up, the time goes on by itself. A new millisecond begins it at random
+ * in its lower half, so that the upper one is left to count in.
+ */
+export function growingIds(now: () => number, bytes: (count: number) => Uint8Array): () => string {
+  let ms = 0;
+  let counter = 0;
+  return () => {
+    const at = now();
+    const random = bytes(10);
+    if (at > ms || counter === 0xfff) {
+      ms = Math.max(at, ms + 1);
+      counter = (((random[0] as number) << 8) | (random[1] as number)) & 0x7ff;
+    } else counter++;
+    return uuid7(ms, counter, random.subarray(2));
+  };
 }
 
 /** Milliseconds from 1582-10-15, the start of the Gregorian calendar (RFC 9562 §5.1), to the Unix epoch. */

@@ -1,13 +1,12 @@
 import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../model/assistant.ts";
 import { ServiceError } from "../model/errors.ts";
-import { parseUuid, uuid7 } from "../model/ids.ts";
+import { parseUuid } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
 import type { Budget } from "../ports/budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import type { Random } from "../ports/random.ts";
 import { type AssistantPage, type AssistantSearch, searchAssistants } from "./assistant-search.ts";
 import { DefaultAssistants } from "./default-assistants.ts";
 import { Exclusive } from "./exclusive.ts";
@@ -65,12 +64,12 @@ interface Deps {
   readonly catalog: Catalog;
   readonly engine: Engine;
   readonly clock: Clock;
-  readonly random: Random;
+  readonly newId: () => string;
   /** What searches go on by. */
   readonly budget: Budget;
 }
 
-export function createAssistants({ catalog, engine, clock, random, budget }: Deps): Assistants {
+export function createAssistants({ catalog, engine, clock, newId, budget }: Deps): Assistants {
   const defaults = new DefaultAssistants({ catalog, engine, started: clock.now() });
   /** Two changes of one assistant must not both start from what it was, nor two creations find an id free. */
   const changes = new Exclusive();
@@ -179,7 +178,7 @@ export function createAssistants({ catalog, engine, clock, random, budget }: Dep
 
     async create(tenant, asked) {
       checkGraph(asked.graph_id);
-      const id = asked.assistant_id ?? uuid7(clock.now(), random.bytes(16));
+      const id = asked.assistant_id ?? newId();
       return changes.run(`${tenant}/${id}`, () => make(tenant, id, asked));
     },
 

@@ -1,13 +1,12 @@
 import type { RunDraft, ThreadSystem } from "../../actors/port.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
-import { twin, uuid7 } from "../model/ids.ts";
+import { twin } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
 import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
 import type { Temporary, ThreadKey, ThreadLifetime } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal, RunsQuery } from "../ports/journal.ts";
-import type { Random } from "../ports/random.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { eventAt } from "../stream/event-at.ts";
 import type { Hub } from "../stream/hub.ts";
@@ -90,7 +89,7 @@ interface Deps {
   readonly engine: Engine;
   readonly hub: Hub;
   readonly clock: Clock;
-  readonly random: Random;
+  readonly newId: () => string;
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
   /** How long threads are kept that runs make; absent: for good. */
@@ -101,7 +100,7 @@ interface Deps {
 const PAGE_BYTES = 256 * 1024;
 
 export function createRuns(deps: Deps): Runs {
-  const { system, journal, hub, clock, random, assistants, webhooks } = deps;
+  const { system, journal, hub, newId, assistants, webhooks } = deps;
   const repeats = new Repeats(deps);
   const threadTtl = deps.threadTtl ?? null;
 
@@ -157,7 +156,7 @@ export function createRuns(deps: Deps): Runs {
     // To wait for what is there already takes a turn, and 200 bytes; so does to return a promise that is not awaited, twice.
     const resolved = assistants.resolve(key.tenant, request.assistant_id);
     const assistant = resolved instanceof Promise ? await resolved : resolved;
-    const id = uuid7(clock.now(), random.bytes(16));
+    const id = newId();
     const found = placeOf(key, request);
     const place = found instanceof Promise ? await found : found;
     const from = startOf(journal, key, request);
@@ -184,7 +183,7 @@ export function createRuns(deps: Deps): Runs {
     const room = journal.room();
     if (room !== undefined) await room;
     const assistant = await assistants.resolve(tenant, request.assistant_id);
-    const id = uuid7(clock.now(), random.bytes(16));
+    const id = newId();
     const metadata = storableObject(request.metadata, "metadata");
     const keep = request.on_completion === "keep" || request.on_completion === "continue";
     const create = keep ? { metadata, ttl: threadTtl } : { metadata, temporary };

@@ -9,7 +9,6 @@ import type { CronBook } from "../ports/crons.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
-import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Hub } from "../stream/hub.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
@@ -32,7 +31,8 @@ export interface ServiceDeps {
   readonly engine: Engine;
   readonly hub: Hub;
   readonly clock: Clock;
-  readonly random: Random;
+  /** Each is above all before it. */
+  readonly newId: () => string;
   /** What long work goes on by. */
   readonly budget: Budget;
   /** What webhooks may be. */

@@ -1,15 +1,12 @@
 import type { ThreadSystem } from "../../actors/port.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
-import { uuid7 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey, ThreadLifetime, ThreadRecord, TtlStrategy } from "../model/thread.ts";
 import type { Catalog } from "../ports/catalog.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
-import type { Random } from "../ports/random.ts";
 import { threadOf, ttlOf } from "./records.ts";
 import { noState, snapshot, type StateSelection } from "./snapshot.ts";
 import { storableObject } from "./storable.ts";
@@ -77,8 +74,7 @@ interface Deps {
   readonly system: ThreadSystem;
   readonly journal: Journal;
   readonly catalog: Catalog;
-  readonly clock: Clock;
-  readonly random: Random;
+  readonly newId: () => string;
   readonly engine: Engine;
   /** How long threads are kept where nothing is said; absent: for good. */
   readonly threadTtl?: ThreadLifetime | undefined;
@@ -88,7 +84,7 @@ interface Deps {
 const KEPT = 16 * 1024;
 
 export function createThreads(deps: Deps): Threads {
-  const { system, journal, catalog, clock, random, engine, threadTtl } = deps;
+  const { system, journal, catalog, newId, engine, threadTtl } = deps;
   /** By the record that they are of: the journal shows another one once anything of the thread has changed. */
   const texts = new WeakMap<ThreadRecord, string>();
 
@@ -121,8 +117,6 @@ export function createThreads(deps: Deps): Threads {
       }
     },
   };
-
-  const newId = () => uuid7(clock.now(), random.bytes(16));
 
   return {
     async create(tenant, asked) {

@@ -10,7 +10,7 @@ import { nativeEngine } from "../../src/engine/native.ts";
 import { GraphRegistry } from "../../src/graph/registry.ts";
 import { graph, list } from "../../src/index.ts";
 import { silent } from "../../src/log.ts";
-import { uuid7 } from "../../src/model/ids.ts";
+import { growingIds } from "../../src/model/ids.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
 import { openStorage } from "../../src/storage/open.ts";
@@ -54,7 +54,10 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     boot: "boot",
     limits: { ...defaultLimits, maxIdle: AT_ONCE },
   });
-  const newId = () => uuid7(systemClock.now(), random.bytes(16));
+  const newId = growingIds(
+    () => systemClock.now(),
+    (count) => random.bytes(count),
+  );
   const one = async () => {
     const key = { tenant: "_", thread: newId() };
     await system.create(key, { metadata: {}, if_exists: "raise" });

@@ -2,7 +2,7 @@ import { createSystem, defaultLimits, type SystemLimits, type ThreadSystem } fro
 import { localHost } from "../../src/engine/host.ts";
 import { nativeEngine } from "../../src/engine/native.ts";
 import { GraphRegistry } from "../../src/graph/registry.ts";
-import { uuid7 } from "../../src/model/ids.ts";
+import { growingIds } from "../../src/model/ids.ts";
 import type { Fact } from "../../src/model/event.ts";
 import type { MultitaskStrategy, RunKwargs, RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
@@ -108,9 +108,10 @@ export class Server {
     return promise;
   }
 
-  newId(): string {
-    return uuid7(this.clock.now(), this.random.bytes(16));
-  }
+  readonly newId = growingIds(
+    () => this.clock.now(),
+    (count) => this.random.bytes(count),
+  );
 
   async thread(): Promise<ThreadKey> {
     const key = { tenant: "_", thread: this.newId() };

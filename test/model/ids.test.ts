@@ -1,13 +1,62 @@
 import { createHash } from "node:crypto";
-import { expect, test } from "vitest";
-import { uuid5, uuid6, uuid6Time, uuid7 } from "../../src/model/ids.ts";
+import { describe, expect, test } from "vitest";
+import { growingIds, uuid5, uuid6, uuid6Time, uuid7 } from "../../src/model/ids.ts";
 
 const random = Uint8Array.from({ length: 16 }, (_, i) => 0xf0 + i);
 const times = [0, 1, 0xffff, 0x1_0000, 2 ** 32 - 1, 2 ** 32, 1_795_351_310_806, 2 ** 42];
 
 test.each(times)("a UUID version 7 begins with its time: %d", (now) => {
   const time = now.toString(16).padStart(12, "0");
-  expect(uuid7(now, random)).toBe(`${time.slice(0, 8)}-${time.slice(8)}-76f7-b8f9-fafbfcfdfeff`);
+  const id = uuid7(now, 0x6f7, random.subarray(8));
+  expect(id).toBe(`${time.slice(0, 8)}-${time.slice(8)}-76f7-b8f9-fafbfcfdfeff`);
+});
+
+describe("ids that one process makes", () => {
+  /** Its clock stands still until it is set. */
+  function source(byte: (n: number) => number) {
+    let drawn = 0;
+    const clock = { now: 1_795_351_310_806 };
+    const newId = growingIds(
+      () => clock.now,
+      (count) => Uint8Array.from({ length: count }, () => byte(drawn++)),
+    );
+    return { clock, newId };
+  }
+  const many = (newId: () => string, count = 10_000) => Array.from({ length: count }, () => newId());
+  const msOf = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+
+  test("they grow, more of them than a millisecond has room for", () => {
+    for (const byte of [() => 0, () => 0xff, (n: number) => (n * 151) & 0xff]) {
+      const { clock, newId } = source(byte);
+      const ids = many(newId);
+      expect(ids.toSorted()).toEqual(ids);
+      expect(new Set(ids).size).toBe(ids.length);
+      // The counter has room for at least 2,048, so that the time stays near the clock's.
+      expect(msOf(ids[2_047] as string)).toBe(clock.now);
+      expect(msOf(ids.at(-1) as string) - clock.now).toBeLessThan(5);
+      for (const id of ids)
+        expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    }
+  });
+
+  test("they grow while the clock is set back, and follow it once it has caught up", () => {
+    const { clock, newId } = source((n) => (n * 151) & 0xff);
+    const start = clock.now;
+    const before = many(newId, 3);
+    clock.now -= 3_600_000;
+    const behind = many(newId, 100);
+    expect(behind.map(msOf)).toEqual(behind.map(() => start));
+    clock.now = start + 5;
+    const after = many(newId, 3);
+    expect(after.map(msOf)).toEqual([start + 5, start + 5, start + 5]);
+    const all = [...before, ...behind, ...after];
+    expect(all.toSorted()).toEqual(all);
+  });
+
+  test("the same clock and the same random bytes give the same ids", () => {
+    const ids = () => many(source((n) => (n * 37) & 0xff).newId, 50);
+    expect(ids()).toEqual(ids());
+  });
 });
 
 test.each(times)("a UUID version 6 is its time, in ticks of 100 ns since 1582, and its step: %d", (now) => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ThreadSystem } from "../../actors/system.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { readPolicy } from "../../src/webhook-config.ts";
-import { uuid6 } from "../../src/model/ids.ts";
+import { growingIds, uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord, RunStatus } from "../../src/model/run.ts";
@@ -107,7 +107,10 @@ beforeEach(async () => {
     hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),
     clock,
     budget: new Budget(clock, new Timers()),
-    random: { bytes: (count) => new Uint8Array(count).fill(++seed), float: () => 0.5 },
+    newId: growingIds(
+      () => clock.now(),
+      (count) => new Uint8Array(count).fill(++seed),
+    ),
   };
   service = createService(parts);
   thread = { ...newThread(THREAD, 1_000, {}), seq: 1 };

@@ -1,6 +1,6 @@
 import type { RunDraft } from "../../actors/port.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import { uuid7 } from "../../src/model/ids.ts";
+import { growingIds } from "../../src/model/ids.ts";
 import type { Durability, MultitaskStrategy, RunKwargs } from "../../src/model/run.ts";
 import type { Temporary, ThreadKey } from "../../src/model/thread.ts";
 import type { RunRequest } from "../../src/service/kwargs.ts";
@@ -90,9 +90,10 @@ export class Clients {
     );
   }
 
-  #newId(): string {
-    return uuid7(this.#deps.clock.now(), this.#deps.random.bytes(16));
-  }
+  readonly #newId = growingIds(
+    () => this.#deps.clock.now(),
+    (count) => this.#deps.random.bytes(count),
+  );
 
   #createThread(): void {
     const key = { tenant: "_", thread: this.#newId() };

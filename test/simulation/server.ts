@@ -4,6 +4,7 @@ import type { Clock } from "../../src/ports/clock.ts";
 import { localHost } from "../../src/engine/host.ts";
 import { nativeEngine } from "../../src/engine/native.ts";
 import { GraphRegistry } from "../../src/graph/registry.ts";
+import { growingIds } from "../../src/model/ids.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { HttpClient } from "../../src/ports/http-client.ts";
 import type { Logger } from "../../src/ports/logger.ts";
@@ -85,7 +86,11 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   const { catalog, outbox, crons: book } = storage;
   const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
   const budget = new Budget(clock, scheduler);
-  const service = createService({ ...parts, budget, store, crons: book, engine, hub, policy });
+  const newId = growingIds(
+    () => clock.now(),
+    (count) => random.bytes(count),
+  );
+  const service = createService({ ...parts, newId, budget, store, crons: book, engine, hub, policy });
   const worker = new WebhookWorker({ ...parts, client: deps.client, policy, version: "simulated" });
   const firing = new CronWorker({ ...parts, book, crons: service.crons, runs: service.runs });
   await system.recover();

@@ -1,6 +1,5 @@
 import { type CronFilter, type CronRecord, fits, type OnRunCompleted } from "../../model/cron.ts";
 import { ServiceError } from "../../model/errors.ts";
-import { uuid7 } from "../../model/ids.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import type { Budget } from "../../ports/budget.ts";
@@ -8,7 +7,6 @@ import type { Clock } from "../../ports/clock.ts";
 import type { CronBook } from "../../ports/crons.ts";
 import type { Engine } from "../../ports/engine.ts";
 import type { Journal } from "../../ports/journal.ts";
-import type { Random } from "../../ports/random.ts";
 import type { Assistants } from "../assistants.ts";
 import { Ordered } from "../ordered.ts";
 import { storable, storableObject } from "../storable.ts";
@@ -82,7 +80,7 @@ interface Deps {
   readonly journal: Journal;
   readonly engine: Engine;
   readonly clock: Clock;
-  readonly random: Random;
+  readonly newId: () => string;
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
   /** What searches go on by. */
@@ -90,7 +88,7 @@ interface Deps {
 }
 
 export function createCrons(parts: Deps): Crons {
-  const { book, journal, clock, random, assistants, webhooks, budget } = parts;
+  const { book, journal, clock, newId, assistants, webhooks, budget } = parts;
   let listener: () => void = () => undefined;
   const gone = () => new ServiceError("cron.not_found", "Cron not found");
 
@@ -102,7 +100,7 @@ export function createCrons(parts: Deps): Crons {
     const now = clock.now();
     const first = firstSlot({ schedule, timezone }, now);
     const cron: CronRecord = {
-      cron_id: uuid7(now, random.bytes(16)),
+      cron_id: newId(),
       assistant_id,
       thread_id: thread,
       on_run_completed: thread === null ? (asked.on_run_completed ?? "delete") : null,

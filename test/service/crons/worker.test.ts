@@ -38,7 +38,7 @@ async function rig({
   book,
 }: { kv?: MemoryKv; at?: number; seed?: number; book?: (book: CronBook) => CronBook } = {}): Promise<Rig> {
   const server = await Server.start(named, { kv, at, seed });
-  const { storage, system, hub, engine, clock, random, scheduler } = server;
+  const { storage, system, hub, engine, clock, scheduler } = server;
   const { journal, catalog, outbox, crons } = storage;
   const policy = readPolicy({});
   const quiet = createLogger({ clock, level: "error", write: () => undefined });
@@ -52,8 +52,8 @@ async function rig({
     engine,
     hub,
     clock,
-    random,
     budget: new Budget(clock, scheduler),
+    newId: server.newId,
     policy,
     store,
   });
