@@ -149,6 +149,11 @@ export interface ThreadSystem {
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void>;
   /**
+   * The client wants the run to end with its connection. A stop of the server closes that: then the run does not go on at the
+   * next start. A run that has ended is left as it is.
+   */
+  cancelOnDisconnect(key: ThreadKey, run: string): void;
+  /**
    * Forgets a run that has ended, with its events and the checkpoints that it made; where the latest is one of them, the
    * thread stands where it stood before. Resolves once that is stored.
    * @throws ServiceError `run.not_found`, `run.conflict` (it has not ended), `thread.busy` (another is in progress)

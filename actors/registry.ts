@@ -61,6 +61,10 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly #line = new Set<string>();
   /** Those whose attempt a stop has brought to a halt. */
   readonly #halted = new Set<Cell>();
+  /** Unended runs whose client wants them to end with its connection. */
+  readonly #cancelledOnDisconnect = new Set<string>();
+  /** A stop has left what was in progress to the next start. */
+  #hasLeft = false;
   #drained: (() => void) | null = null;
 
   constructor(deps: SystemDeps) {
@@ -156,6 +160,8 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   async cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void> {
+    // The stop has stored that already.
+    if (this.#hasLeft && this.#cancelledOnDisconnect.has(run)) return;
     const record = await this.#deps.journal.run(key, run);
     const live = this.#cells.get(threadName(key));
     if (record === undefined && live?.runs.has(run) !== true && live?.delayed.has(run) !== true) {
@@ -163,6 +169,11 @@ export class Registry implements ThreadSystem, CellOwner {
     }
     if (record !== undefined && isTerminal(record.status)) return;
     await cancel(await this.#wake(key), run, action, reason ?? null);
+  }
+
+  cancelOnDisconnect(key: ThreadKey, run: string): void {
+    const cell = this.#cells.get(threadName(key));
+    if (cell?.runs.has(run) === true || cell?.delayed.has(run) === true) this.#cancelledOnDisconnect.add(run);
   }
 
   async forget(key: ThreadKey, run: string): Promise<void> {
@@ -205,7 +216,8 @@ export class Registry implements ThreadSystem, CellOwner {
       };
       this.#checkDrained();
     });
-    await leave([...this.#cells.values()]);
+    await leave([...this.#cells.values()], this.#cancelledOnDisconnect);
+    this.#hasLeft = true;
     this.#idle.stop();
   }
 
@@ -238,6 +250,7 @@ export class Registry implements ThreadSystem, CellOwner {
   concluded(cell: Cell, run: string, end: RunEnd, isRead = false): void {
     this.#line.delete(run);
     this.gate.leave(run);
+    if (!this.#hasLeft) this.#cancelledOnDisconnect.delete(run);
     this.rested(cell);
     this.#temporaries.concluded(cell, end, isRead);
     this.#waiters.tell(run, end);

@@ -208,11 +208,14 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     if (this.isHalted) this.cell.owner.halted(this.cell);
   }
 
-  leave(): Promise<void> {
+  leave(isCutOff: boolean): Promise<void> {
     // Its end is on its way to storage: nothing may be written about the run after that.
     if (this.cell.record.active !== this.id) return Promise.resolve();
     this.flushNow();
-    const left = changeRun(this.run, { parked: this.run.parked + 1 });
+    const left = changeRun(this.run, {
+      parked: this.run.parked + 1,
+      cancel: this.run.cancel ?? (isCutOff ? "interrupt" : null),
+    });
     this.cell.runs.set(this.id, left);
     const stored = this.cell.write({ kind: "left", durable: true, runs: [left] }, (thread) => thread);
     this.revoke();

@@ -16,8 +16,8 @@ export interface Ongoing {
   graph(within: string | null): OngoingGraph | undefined;
   /** Does the server's stop hold its graphs back, with no node at work? */
   readonly isHalted: boolean;
-  /** Leaves the run to the next start. Resolves once that is stored. */
-  leave(): Promise<void>;
+  /** Leaves the run to the next start, which ends it where it `isCutOff` from the client that wanted it to end then. Resolves once that is stored. */
+  leave(isCutOff: boolean): Promise<void>;
   /** From here on nothing of this attempt reaches the log or the storage. */
   revoke(): void;
 }

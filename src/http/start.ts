@@ -75,6 +75,7 @@ export function onDisconnect(
       });
     });
   };
+  if (cancelOnDisconnect) service.runs.cancelOnDisconnect(key, run.run_id);
   if (call.reply.aborted) gone();
   else call.reply.onAbort(gone);
 }

@@ -9,6 +9,10 @@ export class SwitchingReader implements Reader {
   #closed = false;
   #listener: () => void = () => undefined;
 
+  get isCut(): boolean {
+    return this.#inner?.isCut ?? false;
+  }
+
   get cursor(): number {
     return this.#inner?.cursor ?? -1;
   }

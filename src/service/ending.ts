@@ -21,6 +21,8 @@ export interface Ending {
    * @throws ServiceError `run.not_found`, `thread.not_found`
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, options?: CancelOptions): Promise<void>;
+  /** The run is to end with the connection of the client who waits for it, also where a stop of the server closes that. */
+  cancelOnDisconnect(key: ThreadKey, run: string): void;
   /** Asks for the end of a thread's runs in flight, queued and delayed ones too. @throws ServiceError `thread.not_found` */
   cancelAll(key: ThreadKey, action: CancelAction, which: InFlight, options?: CancelOptions): Promise<void>;
   /** Asks for the end of these runs. @throws ServiceError `run.not_found` (then nothing has been asked for), `thread.not_found` */
@@ -81,6 +83,10 @@ export function createEnding({ system, journal, find }: Deps): Ending {
       await find(key, id);
       await system.cancel(key, id, action, reasonOf(reason));
       if (wait) await system.settled(key, id);
+    },
+
+    cancelOnDisconnect(key, id) {
+      system.cancelOnDisconnect(key, id);
     },
 
     async cancelAll(key, action, which, options) {

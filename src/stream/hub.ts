@@ -67,6 +67,7 @@ class StreamHub implements Hub, LogOwner {
   /** Readers, by run: also of runs that have ended, and have no log. */
   readonly #readers = new Map<string, number>();
   #closed = false;
+  readonly #isClosed = () => this.#closed;
 
   constructor({ journal, scheduler, logger, sync = "os", limits }: HubDeps) {
     this.#deps = { journal, scheduler, logger, sync, limits: { ...defaultLimits, ...limits } };
@@ -119,7 +120,7 @@ class StreamHub implements Hub, LogOwner {
     const bound = log?.next ?? boundOf(run);
     const start = Number.isSafeInteger(after) && after >= 0 && after < bound ? after : -1;
     const source = log === undefined ? new RunSource(journal, key, run) : sourceOf(log, journal, run);
-    const reader = new RunReader(journal, source, log, start, () => this.#left(name));
+    const reader = new RunReader(journal, source, log, start, this.#isClosed, () => this.#left(name));
     this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1);
     if (signal?.aborted) reader.close();
     else signal?.addEventListener("abort", () => reader.stop(), { once: true });

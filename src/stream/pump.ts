@@ -184,6 +184,8 @@ export class Pump<Out> {
   }
 
   readonly #fail = (cause: unknown): void => {
+    if (this.#done) return;
+    if (this.#reader.isCut) return this.#finish("cut");
     this.#options.logger.warn("a run's events could not be read", { error: String(cause) });
     this.#finish("failed");
   };

@@ -22,6 +22,8 @@ export interface Reader {
   next(): Eventually<Segment | Pause>;
   /** Registers the one listener that is told, after a `wait`, that `next` is worth another try. */
   onReady(listener: () => void): void;
+  /** The log was broken off, as by a stop of the server: a read that fails now is no fault. */
+  readonly isCut: boolean;
   /** The id of the last event that was read; -1 before the first. */
   readonly cursor: number;
   /** Forgets what was read ahead: a reader that has to stop holds a cursor, not a buffer. */
@@ -56,20 +58,28 @@ export class RunReader implements Reader {
   #listener: () => void = () => undefined;
 
   readonly #closes: () => void;
+  readonly #isStopping: () => boolean;
 
+  /** `isStopping`: the server stops, and cuts all its readers. */
   constructor(
     journal: Journal,
     source: RunSource,
     log: Log | undefined,
     after: number,
-    closes: () => void = () => undefined,
+    isStopping: () => boolean,
+    closes: () => void,
   ) {
+    this.#isStopping = isStopping;
     this.#closes = closes;
     this.#journal = journal;
     this.#source = source;
     this.#log = log;
     this.#cursor = after;
     log?.join();
+  }
+
+  get isCut(): boolean {
+    return this.#isStopping() || this.#log?.state === "broken";
   }
 
   get cursor(): number {
@@ -116,7 +126,7 @@ export class RunReader implements Reader {
     const log = this.#log;
     for (;;) {
       if (this.#closed) return "end";
-      if (log?.state === "broken") return "cut";
+      if (this.isCut) return "cut";
       const segment = this.#fromAhead();
       if (segment !== undefined) return segment;
       if (log !== undefined && this.#cursor + 1 >= log.from) {

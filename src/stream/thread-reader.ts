@@ -56,6 +56,10 @@ export class ThreadReader implements Reader, Watcher {
     return this.#run;
   }
 
+  get isCut(): boolean {
+    return this.#watch.broken;
+  }
+
   /** The thread's number of the last event that was read. */
   get cursor(): number {
     return this.#cursor;

@@ -26,6 +26,10 @@ export class WholeReader implements Reader {
     this.#deps = deps;
   }
 
+  get isCut(): boolean {
+    return this.#inner.isCut;
+  }
+
   get cursor(): number {
     return this.#end ?? this.#inner.cursor;
   }

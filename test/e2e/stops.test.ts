@@ -100,3 +100,53 @@ test.each([
   },
   60_000,
 );
+
+test("a run that is to end with its client's connection does not go on after a stop that has cut it", async () => {
+  const data = await directory();
+  const begun: Begun = new Map();
+  const first = await serve({ data, ...native(begun) });
+  const one = new Client({ apiUrl: first.url, callerOptions: { maxRetries: 0 } });
+  const open = async (name: string, onDisconnect: "cancel" | "continue", to?: string) => {
+    const thread = to ?? (await one.threads.create()).thread_id;
+    const run = await new Promise<string>((resolve) => {
+      const options = { onDisconnect, multitaskStrategy: "enqueue", input: { name } } as const;
+      const onRunCreated = ({ run_id }: { run_id: string }) => resolve(run_id);
+      const read = async () => {
+        const stream = one.runs.stream(thread, "slow", { ...options, streamMode: "custom", onRunCreated });
+        for await (const _ of stream);
+      };
+      void read().catch(() => undefined);
+    });
+    return { thread, run };
+  };
+  const cancelled = await open("cancelled", "cancel");
+  const queued = await open("queued", "cancel", cancelled.thread);
+  const free = await open("free", "continue");
+  // Who joins it says so in the address.
+  const joined = await open("joined", "continue");
+  const controller = new AbortController();
+  const path = `/threads/${joined.thread}/runs/${joined.run}/stream?cancel_on_disconnect=true`;
+  const joining = await fetch(first.url + path, { signal: controller.signal });
+  expect(joining.status).toBe(200);
+  await expect.poll(() => begun.size).toBe(3);
+  await first.close(100);
+  controller.abort();
+
+  const second = await serve({ data, ...native(begun) });
+  const two = new Client({ apiUrl: second.url });
+  const statusOf = async ({ thread, run }: typeof cancelled) => {
+    await two.runs.join(thread, run);
+    return (await two.runs.get(thread, run)).status;
+  };
+  expect(await Promise.all([cancelled, queued, joined, free].map(statusOf))).toEqual([
+    "interrupted",
+    "interrupted",
+    "interrupted",
+    "success",
+  ]);
+  expect(Object.fromEntries(begun)).toEqual({ cancelled: 1, free: 2, joined: 1 });
+  await second.close();
+  const lines: string[] = [];
+  expect(await check(data, (line) => lines.push(line)), lines.join()).toBe(0);
+  expect([...first.complaints, ...second.complaints]).toEqual([]);
+}, 60_000);

@@ -149,6 +149,7 @@ export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunR
 
 /** A reader that has nothing to read, and says where it was asked to begin. */
 class EmptyReader implements Reader {
+  readonly isCut = false;
   readonly cursor = -1;
   readonly #pause: Pause;
 
@@ -239,6 +240,7 @@ export function protocol(
       list: async (...args) => (note("runs.list", ...args), { runs: each([runRecord()]), total: 1 }),
       result: async (...args) => (note("runs.result", ...args), { done: true }),
       cancel: async (...args) => note("runs.cancel", ...args),
+      cancelOnDisconnect: () => undefined,
       follow: (...args) => (note("runs.follow", ...args), new EmptyReader(pause)),
       followThread: () => Promise.reject(new TypeError("not asked for")),
       ...overrides.runs,

@@ -62,6 +62,7 @@ beforeEach(async () => {
     ended: async () => ({ run: settled }),
     forget: () => Promise.reject(new TypeError("nothing is deleted here")),
     cancel: async () => undefined,
+    cancelOnDisconnect: () => undefined,
     positionOf: () => undefined,
     isRunning: (_, id) => id === running,
     inspect: () => () => undefined,

@@ -329,8 +329,11 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const sink = open();
       const reader = follow();
       await reader.read();
+      const over = hub.follow(KEY, runRecord({ status: "success" }), { after: -1 });
       hub.close();
       expect(await reader.read()).toBe("cut");
+      // What it has not read yet is in storage, which closes next.
+      expect(over.next()).toBe("cut");
       expect(sink.emit(custom(1))).toBe(-1);
       expect(await follow().read()).toBe("cut");
     });

@@ -2,7 +2,31 @@ import { expect, test } from "vitest";
 import { silent } from "../../src/log.ts";
 import { type Outlet, Pump } from "../../src/stream/pump.ts";
 import type { Pause, Reader } from "../../src/stream/reader.ts";
-import { HeldScheduler } from "./support.ts";
+import { HeldScheduler, Lines } from "./support.ts";
+
+test.each([
+  ["whose log was cut meanwhile is no fault", true, "cut", []],
+  ["is told", false, "failed", ["a run's events could not be read"]],
+] as const)("a read that fails, %s", async (_, isCut, outcome, told) => {
+  const lines = new Lines();
+  const outcomes: string[] = [];
+  const reader: Partial<Reader> = {
+    isCut,
+    next: () => Promise.reject(new Error("closed")),
+    onReady: () => undefined,
+    close: () => undefined,
+  };
+  const outlet: Outlet<never> = { put: () => true, flush: () => true, finish: () => undefined };
+  const pump = new Pump(reader as Reader, () => undefined as never, outlet, {
+    scheduler: new HeldScheduler(),
+    logger: lines,
+    onDone: (how) => outcomes.push(how),
+  });
+  pump.start();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(outcomes).toEqual([outcome]);
+  expect(lines.lines).toEqual(told);
+});
 
 /** There is nothing to read, and that takes a while to find out. */
 function idleReader() {
