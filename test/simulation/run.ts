@@ -20,7 +20,13 @@ if (plant !== undefined && !plants.includes(plant)) {
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const ended = { stop: 0, cut: 0, kill: 0, power: 0 };
 let failed = 0;
+let current = from;
+// A world in which nothing more can happen ends the process: the event loop is empty.
+process.on("exit", (code) => {
+  if (code === 13) say(`seed ${current}: waits for something that never happens`);
+});
 for (let seed = from; seed < from + seeds; seed++) {
+  current = seed;
   const found = await simulate(seed, plant);
   for (const how of ["stop", "cut", "kill", "power"] as const) ended[how] += found.ended[how];
   if (found.violations.length === 0) continue;

@@ -172,8 +172,8 @@ export class World {
     const isOver = await this.#until(stopped, how === "cut" ? random.below(60) : MANY, meanwhile);
     if (!isOver) {
       stopped.catch(() => undefined);
-      if (how === "cut") return this.#crash(random.chance(0.3) ? "power" : "kill");
-      this.observed.violation("I12", "a stop does not come to its end");
+      if (how === "stop") this.observed.violation("I12", "a stop does not come to its end");
+      return this.#crash(random.chance(0.3) ? "power" : "kill");
     }
     await stopped;
     if (how === "stop") this.ended.stop++;
