@@ -158,10 +158,11 @@ export class Committer {
         this.#flying--;
         (told[index] as Write).stored();
       });
-      if (!ahead) break;
-      this.#newcomers.letIn();
+      // Runs whose start is stored begin in this turn: what they write counts as under way before others are let in.
       await new Promise<void>(this.#later);
       this.#telling.turned();
+      if (!ahead) break;
+      this.#newcomers.letIn();
     }
     if (this.#queue.length > 0) {
       // After the callbacks of these writes: what they go on to write comes along.

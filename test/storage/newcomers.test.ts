@@ -72,6 +72,22 @@ describe("newcomers", () => {
     expect(committer.room()).toBeUndefined();
   });
 
+  test("come behind those who write again in the turn after they are told, as runs do that begin then", async () => {
+    kv.free = false;
+    const first = Array.from({ length: ROOM }, async () => {
+      await write();
+      await new Promise<void>(setImmediate);
+      return write();
+    });
+    const all = come(100);
+    await kv.pass();
+    await kv.arrival();
+    expect(inside.length).toBeLessThan(ROOM / 2);
+    kv.free = true;
+    await kv.pass();
+    expect(new Set([...(await all), ...(await Promise.all(first))])).toEqual(new Set(["stored"]));
+  });
+
   test("are not passed by one who comes while others wait", async () => {
     kv.free = false;
     void Array.from({ length: ROOM }, write);
