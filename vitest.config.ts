@@ -50,6 +50,8 @@ export default defineConfig({
     // Many wait for processes that they have started.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: InOrder },
+    // A run that follows another one has nothing to compile.
+    experimental: { fsModuleCache: true },
     projects: [
       {
         test: {

@@ -1,8 +1,31 @@
 import { spawnSync } from "node:child_process";
-import { expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { beforeAll, expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+let programs: string;
+
+// Compiled once: a loader would compile the whole tree anew for each line.
+beforeAll(async () => {
+  mkdirSync(join(root, "dist"), { recursive: true });
+  programs = mkdtempSync(join(root, "dist/options-"));
+  await build({
+    entryPoints: ["run", "soak"].map((file) => join(root, "bench", `${file}.ts`)),
+    outdir: programs,
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    packages: "external",
+    format: "esm",
+    platform: "node",
+    logLevel: "warning",
+  });
+  return () => rmSync(programs, { recursive: true });
+});
 
 const ran = (file: string, ...args: string[]) =>
-  spawnSync(process.execPath, ["--import", "tsx", `bench/${file}.ts`, ...args], { encoding: "utf8" });
+  spawnSync(process.execPath, [join(programs, `${file}.mjs`), ...args], { encoding: "utf8" });
 
 test.each([
   ["run", ["--row", "nothing"], /^no row "nothing"; there are: fdatasync, .*, controls\n$/],

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { newest, timeOf } from "../config/process.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** Where the build puts them, and the server looks for them. */
@@ -8,8 +9,9 @@ const place = join(root, "dist/src/dashboard");
 
 let isBuilt = false;
 
-/** Makes the pages as `npm run build` does, once for all chapters that one process tries. */
+/** Makes the pages as `npm run build` does, unless they stand there already, newer than their source. */
 export function buildPages(): void {
+  isBuilt ||= timeOf(join(place, "dashboard.js")) > newest(["src"]);
   if (isBuilt) return;
   mkdirSync(place, { recursive: true });
   const made = mkdtempSync(join(root, "dist/pages-"));

@@ -36,9 +36,11 @@ function take(lock: string): boolean {
   }
 }
 
-const timeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+/** When it was last changed, in milliseconds; 0 where it is not there. */
+export const timeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-function newest(folders: readonly string[]): number {
+/** When a file in one of these folders was last changed, in milliseconds. */
+export function newest(folders: readonly string[]): number {
   const files = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) =>
       join(root, folder, name),
