@@ -178,8 +178,12 @@ async function open(options: AppOptions): Promise<App> {
           if (stopping) throw new ServiceError("server.draining", "The server is stopping");
           await storage.check();
           const damaged = storage.damage();
-          // No reason to send its clients elsewhere: all other threads are served, by this server alone.
-          return damaged.threads + damaged.keys + damaged.ranges > 0 ? { damaged } : {};
+          const verifying = storage.verifying();
+          return {
+            // No reason to send its clients elsewhere: all other threads are served, by this server alone.
+            ...(damaged.threads + damaged.keys + damaged.ranges > 0 && { damaged }),
+            ...(verifying !== undefined && { verifying }),
+          };
         },
         inspect,
         pages: builtPages(),

@@ -11,6 +11,8 @@ import type { Traffic } from "./traffic.ts";
 /** What `/ready` says besides that work is taken. */
 export interface ReadyDetails {
   readonly damaged?: { readonly threads: number; readonly keys: number; readonly ranges: number };
+  /** What is still to be read of the tables that were not read at the start. */
+  readonly verifying?: { readonly tables: number; readonly bytes: number };
 }
 
 export interface HttpDeps {

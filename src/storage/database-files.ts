@@ -6,6 +6,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  type Stats,
   statSync,
   writeSync,
 } from "node:fs";
@@ -16,6 +17,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { readManifest, type TableEntry } from "./leveldb/manifest.ts";
 import { checkTable, EVERYTHING, type KeyRange, type TableDamage } from "./leveldb/table.ts";
+import type { VerifiedTables } from "./verified-tables.ts";
 
 /** What a manifest was like, which is only ever appended to. */
 export interface ManifestMark {
@@ -24,9 +26,26 @@ export interface ManifestMark {
   readonly crc: number;
 }
 
-interface FoundDamage extends TableDamage {
+export interface FoundDamage extends TableDamage {
   /** Name of its file. */
   readonly table: string;
+}
+
+/** A table as the manifest tells of it. */
+export interface Table {
+  readonly name: string;
+  readonly bounds: KeyRange;
+  /** Undefined where the manifest does not say. */
+  readonly size: number | undefined;
+}
+
+/** How the event loop is shared while a table is read. */
+export interface Pace {
+  /** Milliseconds of work before a rest. */
+  readonly work: number;
+  readonly rest: () => Promise<void>;
+  /** Nobody waits for it any more. */
+  readonly isCancelled?: () => boolean;
 }
 
 /** The files of a LevelDB that is not open: its manifest, and the checksums of its tables. */
@@ -63,41 +82,84 @@ export class DatabaseFiles {
     }
   }
 
-  /** Damage in the tables that belong to the database; of all there are, where the manifest does not say. */
-  async damage(mark: ManifestMark | undefined): Promise<readonly FoundDamage[]> {
+  /** Names of all tables that there are. */
+  names(): readonly string[] {
+    return existsSync(this.#database)
+      ? readdirSync(this.#database).filter((name) => /\.(ldb|sst)$/.test(name))
+      : [];
+  }
+
+  /**
+   * Damage in the tables that belong to the database; of all there are, where the manifest does not say. Those that `verified` knows are
+   * not read. `read` is called with those that were.
+   */
+  async damage(
+    mark: ManifestMark | undefined,
+    verified?: VerifiedTables,
+    read?: (name: string) => void,
+  ): Promise<readonly FoundDamage[]> {
     const found: FoundDamage[] = [];
-    for (const { name, bounds, size } of this.#listTables(mark)) {
-      const path = join(this.#database, name);
-      const bytes = existsSync(path) ? await readFile(path) : undefined;
-      if (bytes === undefined) found.push({ what: `table ${name} is missing`, range: bounds, table: name });
-      else if (size !== undefined && bytes.length !== size) {
-        found.push({
-          what: `table ${name} has ${bytes.length} bytes in place of ${size}`,
-          range: bounds,
-          table: name,
-        });
-      } else found.push(...(await this.#checkTable(name, bytes, bounds, size !== undefined)));
+    const names = new Set<string>();
+    const pace = {
+      work: 10,
+      rest: () => new Promise<void>((resolve) => this.#deps.scheduler.soon(resolve)),
+    };
+    for (const table of this.tables(mark)) {
+      names.add(table.name);
+      const stats = statSync(join(this.#database, table.name), { throwIfNoEntry: false });
+      if (stats !== undefined && stats.size === table.size && verified?.has(table.name, stats) === true)
+        continue;
+      const checked = stats && (await this.#check(table, pace));
+      if (checked === undefined) {
+        found.push({ what: `table ${table.name} is missing`, range: table.bounds, table: table.name });
+        continue;
+      }
+      read?.(table.name);
+      found.push(...checked.found);
+      if (checked.found.length === 0) verified?.add(table.name, checked.stats);
     }
+    verified?.store(names);
     return found;
   }
 
-  async #checkTable(name: string, bytes: Buffer, bounds: KeyRange, isBound: boolean) {
+  /** Damage in a table of the database; undefined where it does not belong to it any more, or the reading was cancelled. */
+  async check(
+    table: Table,
+    pace: Pace,
+  ): Promise<{ readonly found: readonly FoundDamage[]; readonly stats: Stats } | undefined> {
+    const checked = await this.#check(table, pace);
+    // LevelDB may have deleted it meanwhile.
+    if (checked === undefined || checked.found.length === 0) return checked;
+    return this.tables().some(({ name }) => name === table.name) ? checked : undefined;
+  }
+
+  async #check({ name, bounds, size }: Table, { work, rest, isCancelled }: Pace) {
+    const path = join(this.#database, name);
+    const stats = statSync(path, { throwIfNoEntry: false });
+    const bytes = stats && (await readFile(path).catch(noneWhereMissing));
+    if (stats === undefined || bytes === undefined) return undefined;
     const found: FoundDamage[] = [];
+    if (size !== undefined && bytes.length !== size) {
+      found.push({
+        what: `table ${name} has ${bytes.length} bytes in place of ${size}`,
+        range: bounds,
+        table: name,
+      });
+      return { found, stats };
+    }
     let since = this.#deps.clock.mono();
-    for (const damage of checkTable(bytes, isBound ? bounds : undefined)) {
+    for (const damage of checkTable(bytes, size === undefined ? undefined : bounds)) {
       if (damage !== undefined) found.push({ ...damage, what: `table ${name}: ${damage.what}`, table: name });
-      if (this.#deps.clock.mono() - since < 10) continue;
-      await new Promise<void>((resolve) => this.#deps.scheduler.soon(resolve));
+      if (this.#deps.clock.mono() - since < work) continue;
+      await rest();
+      if (isCancelled?.() === true) return undefined;
       since = this.#deps.clock.mono();
     }
-    return found;
+    return { found, stats };
   }
 
-  #listTables(mark: ManifestMark | undefined): readonly {
-    readonly name: string;
-    readonly bounds: KeyRange;
-    readonly size: number | undefined;
-  }[] {
+  /** Those that belong to the database; all that there are, where the manifest does not say. */
+  tables(mark?: ManifestMark): readonly Table[] {
     if (!existsSync(this.#database)) return [];
     const files = readdirSync(this.#database);
     const [manifest] = this.manifests();
@@ -108,9 +170,7 @@ export class DatabaseFiles {
         size: table.size,
       }));
     }
-    return files
-      .filter((name) => /\.(ldb|sst)$/.test(name))
-      .map((name) => ({ name, bounds: EVERYTHING, size: undefined }));
+    return this.names().map((name) => ({ name, bounds: EVERYTHING, size: undefined }));
   }
 
   /** Makes a block unreadable, with a copy of its table put aside. */
@@ -128,6 +188,10 @@ export class DatabaseFiles {
       closeSync(file);
     }
   }
+}
+
+function noneWhereMissing(cause: NodeJS.ErrnoException): undefined {
+  if (cause.code !== "ENOENT") throw cause;
 }
 
 function fileOf({ number }: TableEntry, files: readonly string[]): string {

@@ -127,6 +127,11 @@ export class Heads {
     if (this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 
+  /** Records are read anew: some of them have come into quarantine. */
+  forgetRecords(): void {
+    this.#recent.clear();
+  }
+
   /** Nobody knows any more what is stored. */
   clear(): void {
     this.#heads.clear();

@@ -7,13 +7,15 @@ import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { BatchChain, type BatchChainReport, checkChain } from "./batch-chain.ts";
 import { BatchLedger } from "./batch-ledger.ts";
-import { DatabaseFiles, type ManifestMark, textOf } from "./database-files.ts";
+import { DatabaseFiles, type FoundDamage, type ManifestMark, textOf } from "./database-files.ts";
 import { type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { splitThread } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { readDropped } from "./leveldb/messages.ts";
 import type { KeyRange } from "./leveldb/table.ts";
 import { Quarantine } from "./quarantine.ts";
+import { TableVerifier, type Verifying } from "./table-verifier.ts";
+import { VerifiedTables } from "./verified-tables.ts";
 
 interface Deps {
   readonly clock: Clock;
@@ -30,6 +32,8 @@ interface Mark {
 }
 
 const MARK = "database.json";
+/** Also beside it. */
+const VERIFIED = "tables.json";
 /** Names of threads in one line of the log. */
 const NAMED = 20;
 
@@ -42,6 +46,10 @@ export class Integrity {
   readonly #deps: Deps;
   readonly #files: DatabaseFiles;
   readonly #ledger: BatchLedger;
+  readonly #verified: VerifiedTables;
+  /** Tables that were read at the start. */
+  readonly #read = new Set<string>();
+  #verifier: TableVerifier | undefined;
   #mark: Mark;
 
   constructor(directory: string, database: string, deps: Deps) {
@@ -51,23 +59,47 @@ export class Integrity {
     this.#files = new DatabaseFiles(database, deps);
     this.findings = new DamageRecords(directory);
     this.#ledger = new BatchLedger(join(directory, "batches"), deps);
+    this.#verified = new VerifiedTables(join(directory, VERIFIED));
     this.#mark = readMark(join(directory, MARK));
     for (const finding of this.findings.list) this.#quarantine(finding);
   }
 
+  /** What is still to be read of the tables that the start has not read; undefined: nothing. */
+  get verifying(): Verifying | undefined {
+    return this.#verifier?.left;
+  }
+
   /**
-   * What is to be seen before LevelDB opens, which deletes tables that a damaged manifest does not name.
+   * What is to be seen before LevelDB opens, which deletes tables that a damaged manifest does not name. `isFull`: also tables that were
+   * verified before are read.
    * @throws ServiceError `journal.damaged`: it has to be rebuilt
    */
-  async inspect(): Promise<void> {
+  async inspect(isFull: boolean): Promise<void> {
     const [manifest] = this.#files.manifests();
     const wrong = manifest === undefined ? undefined : this.#files.flaw(manifest, this.#mark.manifest);
-    const flaws =
-      wrong === undefined ? (await this.#files.damage(this.#mark.manifest)).map(({ what }) => what) : [wrong];
+    const flaws = wrong === undefined ? (await this.#damage(isFull)).map(({ what }) => what) : [wrong];
     if (flaws.length === 0) return;
     const what = `The database in ${this.#database} is damaged: ${flaws.join("; ")}`;
     this.#deps.logger.error(what);
     throw new ServiceError("journal.damaged", `${what}; run "heddle repair" to rebuild it`);
+  }
+
+  #damage(isFull: boolean): Promise<readonly FoundDamage[]> {
+    const verified = isFull ? undefined : this.#verified;
+    return this.#files.damage(this.#mark.manifest, verified, (name) => this.#read.add(name));
+  }
+
+  /** Goes on with the tables while the server serves. `found`: some of it is damaged, and in quarantine from now on. */
+  watch(found: () => void): void {
+    this.#verifier = new TableVerifier(this.#files, this.#verified, this.#read, this.#deps, (damage) => {
+      this.#add(this.#findingsIn(damage));
+      found();
+    });
+    this.#verifier.start();
+  }
+
+  async close(): Promise<void> {
+    await this.#verifier?.close();
   }
 
   /**
@@ -77,11 +109,13 @@ export class Integrity {
   async record(): Promise<void> {
     const found = await this.#files.damage(this.#mark.manifest);
     for (const { table, kindAt } of found) if (kindAt !== undefined) this.#files.disable(table, kindAt);
-    this.#add(
-      found
-        .filter(({ range }) => range !== undefined)
-        .map(({ what, range }) => this.#finding(what, { ranges: [range as KeyRange] })),
-    );
+    this.#add(this.#findingsIn(found));
+  }
+
+  #findingsIn(damage: readonly FoundDamage[]): readonly DamageRecord[] {
+    return damage
+      .filter(({ range }) => range !== undefined)
+      .map(({ what, range }) => this.#finding(what, { ranges: [range as KeyRange] }));
   }
 
   /**

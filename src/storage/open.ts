@@ -30,7 +30,12 @@ import { Sweeper } from "./sweeper.ts";
 import { KvUnendedRuns } from "./unended-runs.ts";
 
 export type StorageOptions =
-  | { readonly kind: "level"; readonly directory: string }
+  | {
+      readonly kind: "level";
+      readonly directory: string;
+      /** Read all tables before it is open, also those that were verified before; else they are verified behind the start. */
+      readonly isVerified?: boolean;
+    }
   | { readonly kind: "memory" }
   | { readonly kind: "kv"; readonly kv: Kv };
 
@@ -53,6 +58,8 @@ export interface Storage {
   memory(): number | undefined;
   /** What is kept from readers since something of it was lost: threads, other keys, and ranges of keys with more of both. */
   damage(): { readonly threads: number; readonly keys: number; readonly ranges: number };
+  /** Tables that are still to be verified behind the start; undefined: none. */
+  verifying(): { readonly tables: number; readonly bytes: number } | undefined;
   /** What was found to be lost and has not been accepted. */
   findings(): readonly DamageRecord[];
   /** Resolves when a write has gone through. @throws ServiceError `storage.unavailable` */
@@ -68,7 +75,7 @@ export interface Storage {
 export async function openStorage(options: StorageOptions, deps: StorageDeps): Promise<Storage> {
   switch (options.kind) {
     case "level":
-      return openDirectory(resolve(options.directory), deps);
+      return openDirectory(resolve(options.directory), options.isVerified === true, deps);
     case "memory":
       return start(new MemoryKv(), "memory", false, deps);
     case "kv":
@@ -78,22 +85,24 @@ export async function openStorage(options: StorageOptions, deps: StorageDeps): P
   }
 }
 
-async function openDirectory(directory: string, deps: StorageDeps): Promise<Storage> {
+async function openDirectory(directory: string, isVerified: boolean, deps: StorageDeps): Promise<Storage> {
   makeDirectory(directory);
   const lock = lockDirectory(directory);
   try {
     const marker = new Marker(directory);
     const existing = marker.format !== undefined;
     const integrity = new Integrity(directory, databaseIn(directory), deps);
-    await integrity.inspect();
+    await integrity.inspect(isVerified);
     const kv = new LevelKv(databaseIn(directory), existing);
     const storage = await start(kv, directory, existing, deps, integrity);
     marker.write();
+    if (!isVerified) integrity.watch(storage.forget);
     return {
       ...storage,
       size: () => folderSize(databaseIn(directory)),
       memory: () => kv.memory(),
       close: async () => {
+        await integrity.close();
         await storage.close();
         integrity.remember();
         lock.release();
@@ -111,7 +120,7 @@ async function start(
   marked: boolean,
   deps: StorageDeps,
   integrity?: Integrity,
-): Promise<Storage> {
+): Promise<Storage & { readonly forget: () => void }> {
   const { budget = new Budget(deps.clock, deps.scheduler) } = deps;
   raw.budget = budget;
   await raw.open();
@@ -149,6 +158,8 @@ async function start(
       size: async () => undefined,
       memory: () => undefined,
       damage: () => integrity?.quarantine.counts ?? { threads: 0, keys: 0, ranges: 0 },
+      verifying: () => integrity?.verifying,
+      forget: () => heads.forgetRecords(),
       findings: () => integrity?.findings.list ?? [],
       check: () => committer.check(),
       close: async () => {
@@ -181,7 +192,7 @@ export async function repairStorage(directory: string, deps: StorageDeps): Promi
  */
 export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly DamageRecord[]> {
   return withoutServer(directory, deps, async (integrity) => {
-    await integrity.inspect();
+    await integrity.inspect(true);
     return "accepted";
   });
 }

@@ -11,6 +11,7 @@ const ready = json(
     damaged: Type.Optional(
       Type.Object({ threads: Type.Integer(), keys: Type.Integer(), ranges: Type.Integer() }),
     ),
+    verifying: Type.Optional(Type.Object({ tables: Type.Integer(), bytes: Type.Integer() })),
   }),
 );
 const html: Answer = { kind: "text", type: "text/html" };
@@ -28,7 +29,7 @@ export const server: Descriptions = {
   "GET /ready": {
     tag: "Server",
     summary:
-      "Can it take work? 503 while it stops, or its storage fails. `damaged` counts what is not served since data was lost",
+      "Can it take work? 503 while it stops, or its storage fails. `damaged` counts what is not served since data was lost, `verifying` tables whose checksums are still to be verified behind the start",
     answer: ready,
   },
   "GET /info": { tag: "Server", summary: "Get the version and what is served", answer: json(object) },

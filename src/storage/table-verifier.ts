@@ -1,0 +1,138 @@
+import { withCauses } from "../model/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { DatabaseFiles, FoundDamage, Table } from "./database-files.ts";
+import type { VerifiedTables } from "./verified-tables.ts";
+
+/** Milliseconds of work in a turn, and between two: some 2 % of a core, 10 MB a second. */
+const WORK = 2;
+const REST = 100;
+/** Milliseconds between two looks for new tables, and so many times as long as the last look took. */
+const PAUSE = 10_000;
+const SHARE = 100;
+
+interface Deps {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+}
+
+/** Work that the verifier has yet to do of what was there at the start. */
+export interface Verifying {
+  readonly tables: number;
+  readonly bytes: number;
+}
+
+/**
+ * Verifies the checksums of tables while the server serves: first of those that the start has not read, since they were verified before,
+ * then of those that LevelDB writes, so that the next start need not read them.
+ */
+export class TableVerifier {
+  readonly #files: DatabaseFiles;
+  readonly #verified: VerifiedTables;
+  /** Tables read since the start of the process. */
+  readonly #checked: Set<string>;
+  readonly #deps: Deps;
+  readonly #found: (damage: readonly FoundDamage[]) => void;
+  #left: Verifying | undefined;
+  #isClosed = false;
+  #wake: (() => void) | undefined;
+  #work: Promise<void> | undefined;
+
+  /** `checked`: what the start has read. `found` is called with damage once it is found. */
+  constructor(
+    files: DatabaseFiles,
+    verified: VerifiedTables,
+    checked: ReadonlySet<string>,
+    deps: Deps,
+    found: (damage: readonly FoundDamage[]) => void,
+  ) {
+    this.#files = files;
+    this.#verified = verified;
+    this.#checked = new Set(checked);
+    this.#deps = deps;
+    this.#found = found;
+  }
+
+  /** Undefined once all tables that were there at the start are verified. */
+  get left(): Verifying | undefined {
+    return this.#left;
+  }
+
+  start(): void {
+    const tables = this.#unchecked();
+    if (tables.length > 0) this.#left = sumOf(tables);
+    this.#work ??= this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#wake?.();
+    await this.#work;
+    this.#verified.store(new Set(this.#files.names()));
+  }
+
+  async #run(): Promise<void> {
+    const { clock, logger } = this.#deps;
+    while (!this.#isClosed) {
+      const since = clock.mono();
+      let look = 0;
+      try {
+        const tables = this.#unchecked();
+        look = clock.mono() - since;
+        await this.#check(tables);
+      } catch (cause) {
+        logger.warn("tables could not be verified", { error: withCauses(cause) });
+      }
+      if (!this.#isClosed) await this.#rest(Math.max(PAUSE, look * SHARE));
+    }
+  }
+
+  async #check(tables: readonly Table[]): Promise<void> {
+    for (const [i, table] of tables.entries()) {
+      if (this.#left !== undefined) this.#left = sumOf(tables.slice(i));
+      await this.#rest(REST);
+      const damage = await this.#files.check(table, this.#pace);
+      if (this.#isClosed) return;
+      if (damage === undefined) continue;
+      this.#checked.add(table.name);
+      if (damage.found.length === 0) this.#verified.add(table.name, damage.stats);
+      else {
+        this.#verified.delete(table.name);
+        this.#found(damage.found);
+      }
+    }
+    this.#left = undefined;
+    const names = new Set(this.#files.names());
+    for (const name of this.#checked) if (!names.has(name)) this.#checked.delete(name);
+    this.#verified.store(names);
+  }
+
+  /** The manifest is read only where there are new files. */
+  #unchecked(): readonly Table[] {
+    const isNew = (name: string): boolean => !this.#checked.has(name);
+    return this.#files.names().some(isNew) ? this.#files.tables().filter(({ name }) => isNew(name)) : [];
+  }
+
+  readonly #pace = {
+    work: WORK,
+    rest: (): Promise<void> => this.#rest(REST),
+    isCancelled: (): boolean => this.#isClosed,
+  };
+
+  #rest(ms: number): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    return new Promise<void>((resolve) => {
+      const cancel = this.#deps.scheduler.after(ms, resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+function sumOf(tables: readonly Table[]): Verifying {
+  return { tables: tables.length, bytes: tables.reduce((sum, { size = 0 }) => sum + size, 0) };
+}

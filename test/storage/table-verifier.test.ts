@@ -1,0 +1,158 @@
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Logger } from "../../src/ports/logger.ts";
+import { LevelKv } from "../../src/storage/level.ts";
+import { openStorage, type Storage } from "../../src/storage/open.ts";
+import { threadKey, Writer } from "./samples.ts";
+import { deps, temporary } from "./support.ts";
+
+const THREADS = 50;
+
+let room: ReturnType<typeof temporary>;
+let errors: string[];
+let opened: Storage[];
+
+beforeEach(() => {
+  room = temporary();
+  errors = [];
+  opened = [];
+});
+afterEach(async () => {
+  for (const storage of opened) await storage.close();
+  room.remove();
+});
+
+async function open(isVerified = false): Promise<Storage> {
+  const logger: Logger = { ...deps.logger, error: (line) => void errors.push(line) };
+  const storage = await openStorage({ kind: "level", directory: room.path, isVerified }, { ...deps, logger });
+  opened.push(storage);
+  return storage;
+}
+
+async function close(): Promise<void> {
+  await opened.pop()?.close();
+}
+
+/** Threads whose records are all in tables, which a start has verified. */
+async function fill(): Promise<void> {
+  const { journal } = await open();
+  for (let n = 0; n < THREADS; n++) {
+    const one = new Writer(() => journal, threadKey(n));
+    for (let m = 0; m < 20; m++) await one.append();
+  }
+  await close();
+  const kv = new LevelKv(join(room.path, "level"), true);
+  await kv.open();
+  await kv.compact();
+  await kv.close();
+  for (const table of tables()) utimesSync(table, 1_700_000_000, 1_700_000_000);
+  const storage = await open();
+  expect(storage.verifying()).toBeUndefined();
+  await close();
+}
+
+function tables(): readonly string[] {
+  const database = join(room.path, "level");
+  return readdirSync(database)
+    .filter((name) => name.endsWith(".ldb"))
+    .map((name) => join(database, name));
+}
+
+/** Flips a bit in the middle of each table, as a disk does: its file's time stays what it was. */
+function rot(): void {
+  for (const table of tables()) {
+    const { atime, mtime } = statSync(table);
+    const bytes = readFileSync(table);
+    const at = bytes.length >> 1;
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    writeFileSync(table, bytes);
+    utimesSync(table, atime, mtime);
+  }
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let n = 0; n < 500 && !isSo(); n++) await sleep(10);
+  expect(isSo()).toBe(true);
+}
+
+describe("tables that were verified before", () => {
+  test("are verified behind the start, which tells how much is left", async () => {
+    await fill();
+    const storage = await open();
+    const bytes = tables().reduce((sum, table) => sum + statSync(table).size, 0);
+    expect(bytes).toBeGreaterThan(0);
+    expect(storage.verifying()).toEqual({ tables: tables().length, bytes });
+    await until(() => storage.verifying() === undefined);
+    expect(storage.damage()).toEqual({ threads: 0, keys: 0, ranges: 0 });
+  });
+
+  test("and have rotted since come into quarantine as soon as that is found, also what is remembered of them", async () => {
+    await fill();
+    rot();
+    const storage = await open();
+    const served = (): readonly number[] =>
+      Array.from({ length: THREADS }, (_, n) => n).filter((n) => {
+        try {
+          return storage.journal.thread(threadKey(n)) !== undefined;
+        } catch {
+          return false;
+        }
+      });
+    served();
+    await until(() => storage.damage().ranges > 0);
+    expect(storage.findings()).toMatchObject([{ what: expect.stringContaining("wrong checksum") as string }]);
+    expect(errors.join()).toContain("wrong checksum");
+    const left = served();
+    expect(left.length).toBeGreaterThan(0);
+    expect(left.length).toBeLessThan(THREADS);
+    // The next start reads them again, and asks for a repair.
+    await close();
+    await expect(open()).rejects.toMatchObject({ code: "journal.damaged" });
+  });
+
+  test("are read by a check", async () => {
+    await fill();
+    rot();
+    await expect(open(true)).rejects.toMatchObject({ code: "journal.damaged" });
+  });
+
+  test("and were written to since are read at the start", async () => {
+    await fill();
+    rot();
+    for (const table of tables()) utimesSync(table, 1_700_000_001, 1_700_000_001);
+    await expect(open()).rejects.toMatchObject({ code: "journal.damaged" });
+  });
+
+  test("are all read at the start where what was noted of them is lost or torn", async () => {
+    await fill();
+    rot();
+    const note = join(room.path, "tables.json");
+    writeFileSync(note, readFileSync(note, "utf8").slice(0, -5));
+    await expect(open()).rejects.toMatchObject({ code: "journal.damaged" });
+    rmSync(note);
+    await expect(open()).rejects.toMatchObject({ code: "journal.damaged" });
+  });
+});
+
+test("tables that LevelDB writes are verified while it is open: the next start need not read them", async () => {
+  await fill();
+  const scheduler = {
+    ...deps.scheduler,
+    after: (ms: number, task: () => void) => deps.scheduler.after(Math.min(ms, 5), task),
+  };
+  const storage = await openStorage({ kind: "level", directory: room.path }, { ...deps, scheduler });
+  opened.push(storage);
+  const before = tables();
+  const one = new Writer(() => storage.journal, threadKey(THREADS));
+  for (let n = 0; n < 12; n++) {
+    await one.append({ thread: { metadata: { blob: randomBytes(3_000_000).toString("base64") } } });
+  }
+  const noted = (): readonly string[] =>
+    Object.keys(JSON.parse(readFileSync(join(room.path, "tables.json"), "utf8")) as object);
+  const isNew = (name: string): boolean => !before.some((table) => table.endsWith(name));
+  await until(() => noted().some(isNew));
+  expect(noted().filter(isNew).length).toBeGreaterThan(0);
+});
