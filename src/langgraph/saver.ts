@@ -53,6 +53,8 @@ class AttemptSaver {
   readonly #io: SaverIo;
   readonly #held = new Map<string, Map<string, RawCheckpoint>>();
   readonly #writes = new Map<string, RawWrites[]>();
+  /** Namespaces that were found without a checkpoint, until one is put. */
+  readonly #empty = new Set<string>();
 
   constructor(library: Library, thread: string, io: SaverIo) {
     this.#library = library;
@@ -102,6 +104,7 @@ class AttemptSaver {
     const id = ids.made(checkpoint.id, metadata.step);
     const made = new RawCheckpoint({ id, ns, parent }, checkpoint, ids.metadata(metadata), newVersions);
     this.#io.put(made);
+    this.#empty.delete(ns);
     this.#hold(made);
     return { configurable: { thread_id: this.#thread, checkpoint_ns: ns, checkpoint_id: made.id } };
   }
@@ -110,7 +113,8 @@ class AttemptSaver {
     const { ns, id } = this.#own(config);
     if (id === null) throw new TypeError("Writes need the checkpoint_id that they were made at");
     const made = new RawWrites({ ns, checkpoint: id, task }, writes);
-    this.#io.putWrites(made);
+    // Before the first checkpoint LangGraph names one that it never puts: nobody could find what is stored there.
+    if (!this.#empty.has(ns)) this.#io.putWrites(made);
     const at = `${ns} ${id}`;
     const before = this.#writes.get(at);
     if (before === undefined) this.#writes.set(at, [made]);
@@ -177,7 +181,9 @@ class AttemptSaver {
     const own = id === null ? newest(held) : held?.get(id);
     if (own !== undefined) return this.#heldPosition(own);
     const stored = await this.#io.read(ns, id);
-    return stored === null ? null : this.#withWrites(stored);
+    if (stored !== null) return this.#withWrites(stored);
+    if (id === null) this.#empty.add(ns);
+    return null;
   }
 
   #heldPosition(held: RawCheckpoint): Position {

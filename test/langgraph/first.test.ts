@@ -1,7 +1,8 @@
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
-import { serve } from "../e2e/support/server.ts";
+import { check } from "../../src/care.ts";
+import { directory, serve } from "../e2e/support/server.ts";
 import { served } from "./support.ts";
 
 const State = Annotation.Root({
@@ -45,4 +46,17 @@ test("a compiled linear graph: waited for, streamed, its state read", async () =
   expect(state.next).toEqual([]);
   expect(state.metadata).toMatchObject({ source: "loop", step: 6, writes: { two: { log: ["two"] } } });
   expect(app.complaints).toEqual([]);
+});
+
+test("a thread that begins with a command stores nothing that a check takes for damage", async () => {
+  const data = await directory();
+  const app = await serve({ data, langGraphs: await served({ linear: linear() }) });
+  const client = new Client({ apiUrl: app.url });
+  const thread = await client.threads.create();
+  const command = { goto: "two", update: { topic: "t" } };
+  // LangGraph.js takes a command without a state for an input that names the node.
+  expect(await client.runs.wait(thread.thread_id, "linear", { command })).toMatchObject({ topic: "t" });
+  await app.close();
+  const found: string[] = [];
+  expect(await check(data, (line) => void found.push(line)), found.join()).toBe(0);
 });
