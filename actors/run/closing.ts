@@ -61,7 +61,12 @@ function verdictOf(attempt: Ending, stop: Stop | null): Verdict {
   if (stop === "timeout") {
     return { status: "timeout", rest: "error", error: timeoutOf(attempt), interrupts: waitingAt(attempt) };
   }
-  if (stop !== null) return { status: "interrupted", rest: "idle", error: null, interrupts: {} };
+  if (stop !== null) {
+    // A question that it has not got past waits as before.
+    const interrupts = waitingAt(attempt);
+    const rest = Object.keys(interrupts).length > 0 ? "interrupted" : "idle";
+    return { status: "interrupted", rest, error: null, interrupts };
+  }
   if (attempt.failure !== null) {
     // What waited for an answer still waits: a refused answer loses no question. Where nothing else has happened, the thread
     // goes on waiting for it.

@@ -88,10 +88,15 @@ export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   });
 }
 
-/** The runs that come before one of which this was decided: in progress first, then those that wait. */
+/**
+ * The runs that come before one of which this was decided: in progress first, then those that wait. One that is interrupted keeps the
+ * answer that it has taken; one that is rolled back leaves nothing.
+ */
 function comingBefore({ record, runs }: Cell, decision: Decision): readonly RunRecord[] {
-  if (decision.kind === "supersede") return [];
-  const ids = record.active === null ? record.queue : [record.active, ...record.queue];
+  const isAlone = decision.kind === "supersede";
+  if (isAlone && decision.action === "rollback") return [];
+  const waiting = isAlone ? [] : record.queue;
+  const ids = record.active === null ? waiting : [record.active, ...waiting];
   return ids.flatMap((id) => runs.get(id) ?? []);
 }
 

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { ServiceError } from "../../src/model/errors.ts";
+import type { MultitaskStrategy } from "../../src/model/run.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
 import type { Op } from "../../src/storage/kv.ts";
 import { MemoryKv } from "../../src/storage/memory.ts";
+import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
 /** A node that waits until the test lets it go on. */
@@ -163,6 +165,86 @@ describe("a rollback of an answer", () => {
     open();
     await server.do(server.system.settled(key, again.run_id));
     expect((await server.values(key))["log"]).toEqual(["no"]);
+  });
+});
+
+describe("a run that is stopped leaves the question that it has not got past", () => {
+  const waits = { rest: "interrupted", waiting: ["really?"] };
+
+  async function asked() {
+    const { wait, open } = gate();
+    const asking = graph({
+      state: { log: list<string>() },
+      nodes: {
+        ask: async (_, ctx) => {
+          const answer = await ctx.interrupt("really?");
+          await wait(ctx.signal);
+          return { log: [String(answer)] };
+        },
+      },
+      edges: { start: "ask" },
+    });
+    const server = await Server.start(asking);
+    const key = await server.thread();
+    await server.do(server.system.settled(key, (await server.admit(key)).run_id));
+    const answer = (resume: string, strategy: MultitaskStrategy = "reject") =>
+      server.admit(key, { input: null, command: { resume }, strategy });
+    const rests = async () => {
+      const { rest, interrupts } = (await server.storage.journal.thread(key)) ?? {};
+      return {
+        rest,
+        waiting: Object.values(interrupts ?? {})
+          .flat()
+          .map(({ value }) => value),
+      };
+    };
+    return { server, key, open, answer, rests };
+  }
+  test("where it is cancelled before it has begun", async () => {
+    const { server, key, open, answer, rests } = await asked();
+    const { system } = server;
+    expect(await rests()).toEqual(waits);
+    const draft = draftOf(server.newId(), { input: null, command: { resume: "yes" } }, "reject");
+    const cancelled = system.admit(key, draft).then(async (run) => {
+      await system.cancel(key, run.run_id, "interrupt");
+      return run;
+    });
+    const first = await server.do(cancelled);
+    await server.do(system.settled(key, first.run_id));
+    expect((await server.record(key, first))?.status).toBe("interrupted");
+    expect(await rests()).toEqual(waits);
+    const second = await answer("no");
+    await server.scheduler.settle();
+    open();
+    await server.do(system.settled(key, second.run_id));
+    expect((await server.values(key))["log"]).toEqual(["no"]);
+    expect(await rests()).toEqual({ rest: "success", waiting: [] });
+  });
+
+  test.each([
+    ["before the first has begun", false],
+    ["while the first one's node has its answer", true],
+  ])("another answer does not interrupt it: %s", async (_, hasBegun) => {
+    const { server, key, open, answer } = await asked();
+    const first = await answer("yes");
+    if (hasBegun) await server.scheduler.settle();
+    await expect(answer("no", "interrupt")).rejects.toMatchObject({ code: "resume.conflict" });
+    await server.scheduler.settle();
+    open();
+    await server.do(server.system.settled(key, first.run_id));
+    expect((await server.values(key))["log"]).toEqual(["yes"]);
+  });
+
+  test("another answer takes its place where it rolls the first one back", async () => {
+    const { server, key, open, answer, rests } = await asked();
+    await answer("yes");
+    await server.scheduler.settle();
+    const second = await answer("no", "rollback");
+    await server.scheduler.settle();
+    open();
+    await server.do(server.system.settled(key, second.run_id));
+    expect((await server.values(key))["log"]).toEqual(["no"]);
+    expect(await rests()).toEqual({ rest: "success", waiting: [] });
   });
 });
 
