@@ -16,7 +16,7 @@ import { Sockets } from "./live/sockets.ts";
 import { createUpgrade } from "./live/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/loaded.ts";
 import { loadGraphs } from "./loading/graphs.ts";
-import { silent } from "./log.ts";
+import { calmOnceStopped, silent } from "./log.ts";
 import { bundledComponents } from "./components.ts";
 import { builtPages } from "./pages.ts";
 import { Budget } from "./ports/budget.ts";
@@ -102,7 +102,15 @@ async function open(options: AppOptions): Promise<App> {
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
-    const hub = createHub({ journal, scheduler, logger, sync: options.sync ?? config?.sync ?? "os" });
+    // Nobody is served any more.
+    let hasStopped = false;
+    const servingLogger = calmOnceStopped(logger, () => hasStopped);
+    const hub = createHub({
+      journal,
+      scheduler,
+      logger: servingLogger,
+      sync: options.sync ?? config?.sync ?? "os",
+    });
     const limits = { ...defaultLimits, ...config?.runs, ...options.limits };
     const boot = bootId(random);
     const { store, sweeper } = openStore(catalog.items, setup, { clock, scheduler, logger, budget });
@@ -151,7 +159,7 @@ async function open(options: AppOptions): Promise<App> {
     const { requestLog = "debug" } = options;
     const inspect = { values: false, viewer: VIEWER, ...config?.inspect, ...options.inspect };
     const { inspection } = service;
-    const feeds = new Feeds({ inspection, clock, scheduler, logger, values: inspect.values });
+    const feeds = new Feeds({ inspection, clock, scheduler, logger: servingLogger, values: inspect.values });
     const watch: LiveDeps["inspect"] = (...asked) => feeds.open(...asked);
     const [traffic, sockets] = [new Traffic(), new Sockets()];
     const metrics = createMetrics({
@@ -171,7 +179,7 @@ async function open(options: AppOptions): Promise<App> {
         scheduler,
         clock,
         budget,
-        logger,
+        logger: servingLogger,
         requestLog,
         newId,
         ready: async () => {
@@ -201,7 +209,7 @@ async function open(options: AppOptions): Promise<App> {
         sockets,
         inspect: watch,
         scheduler,
-        logger,
+        logger: servingLogger,
         requestLog,
       }),
     };
@@ -234,6 +242,7 @@ async function open(options: AppOptions): Promise<App> {
         await unendedRunRepair.stop();
         await system.drain(ms);
         await Promise.all([sent, fired, swept]);
+        hasStopped = true;
         hub.close();
         await transport.close();
         await host.close();

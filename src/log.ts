@@ -45,6 +45,24 @@ export function createLogger({ clock, level = "info", pretty = false, write }: L
   };
 }
 
+/**
+ * A logger for what serves clients. Once the server `hasStopped`, requests still under way fail, since their connections and the
+ * storage are closed: that is no fault, and logged as information.
+ */
+export function calmOnceStopped(logger: Logger, hasStopped: () => boolean): Logger {
+  const at =
+    (level: "warn" | "error") =>
+    (message: string, fields?: LogFields): void =>
+      logger[hasStopped() ? "info" : level](message, fields);
+  return {
+    isOn: (level) => logger.isOn?.(level) ?? true,
+    debug: (message, fields) => logger.debug(message, fields),
+    info: (message, fields) => logger.info(message, fields),
+    warn: at("warn"),
+    error: at("error"),
+  };
+}
+
 /** Without a reader, e.g. for tests. */
 export const silent: Logger = {
   isOn: () => false,

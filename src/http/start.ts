@@ -67,8 +67,10 @@ export function onDisconnect(
     left();
     if (!cancelOnDisconnect) return;
     service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
-      // One that has ended may be gone already, with its thread.
-      const isOver = cause instanceof ServiceError && cause.code.endsWith(".not_found");
+      // One that has ended may be gone already, with its thread; a stop has left the others to the next start.
+      const isOver =
+        cause instanceof ServiceError &&
+        (cause.code.endsWith(".not_found") || cause.code === "server.draining");
       logger[isOver ? "debug" : "warn"]("a run whose client left could not be cancelled", {
         run: run.run_id,
         error: String(cause),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createLogger, type LogOptions } from "../../src/log.ts";
+import { calmOnceStopped, createLogger, type LogOptions } from "../../src/log.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 
 function log(options: Partial<LogOptions> = {}) {
@@ -24,6 +24,22 @@ describe("JSON lines", () => {
     logger.warn("c");
     logger.error("d");
     expect(lines.map((line) => (JSON.parse(line) as { message: string }).message)).toEqual(["c", "d"]);
+  });
+
+  test("what serves clients has no faults to tell once the server has stopped", () => {
+    const { lines, logger } = log();
+    let hasStopped = false;
+    const calm = calmOnceStopped(logger, () => hasStopped);
+    calm.error("a");
+    hasStopped = true;
+    calm.error("b", { n: 1 });
+    calm.warn("c");
+    const told = lines.map((line) => JSON.parse(line) as { level: string; message: string; n?: number });
+    expect(told.map(({ level, message, n }) => [level, message, n])).toEqual([
+      ["error", "a", undefined],
+      ["info", "b", 1],
+      ["info", "c", undefined],
+    ]);
   });
 
   test("a field cannot overwrite what the line says of itself, nor end it", () => {
