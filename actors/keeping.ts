@@ -97,7 +97,12 @@ export class Keeping implements ThreadKeeping {
       }
       // The last one first: none of them is to begin because another has ended.
       const runs = [...cell.delayed.keys(), ...[...cell.runs.keys()].toReversed()];
-      for (const run of runs) await cancel(cell, run, "interrupt", null);
+      try {
+        for (const run of runs) await cancel(cell, run, "interrupt", null);
+      } catch (cause) {
+        // One that came to rest by itself is let go of where memory is short.
+        if (cell.alive || cell.isBroken) throw cause;
+      }
       for (const run of runs) await this.#keeper.settled(key, run);
     }
   }

@@ -135,13 +135,9 @@ export class Registry implements ThreadSystem, CellOwner {
     }
   }
 
-  update(key: ThreadKey, draft: UpdateDraft) {
-    const updated = async () => {
-      this.#refuseWhenDraining();
-      return update(await this.#wake(key), draft);
-    };
-    const name = threadName(key);
-    return this.#making.isUnderWay(name) ? this.#making.alone(name, updated) : updated();
+  async update(key: ThreadKey, draft: UpdateDraft) {
+    this.#refuseWhenDraining();
+    return this.#onCell(key, (cell) => update(cell, draft));
   }
 
   async settled(key: ThreadKey, run: string): Promise<RunRecord | undefined> {
@@ -160,15 +156,16 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   async cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void> {
-    // The stop has stored that already.
+    // The stop has stored that.
     if (this.#hasLeft && this.#cancelledOnDisconnect.has(run)) return;
+    this.#refuseOnceLeft();
     const record = await this.#deps.journal.run(key, run);
     const live = this.#cells.get(threadName(key));
     if (record === undefined && live?.runs.has(run) !== true && live?.delayed.has(run) !== true) {
       throw new ServiceError("run.not_found", "Run not found");
     }
     if (record !== undefined && isTerminal(record.status)) return;
-    await cancel(await this.#wake(key), run, action, reason ?? null);
+    await this.#onCell(key, (cell) => cancel(cell, run, action, reason ?? null));
   }
 
   cancelOnDisconnect(key: ThreadKey, run: string): void {
@@ -179,7 +176,7 @@ export class Registry implements ThreadSystem, CellOwner {
   async forget(key: ThreadKey, run: string): Promise<void> {
     const record = await this.#deps.journal.run(key, run);
     if (record === undefined) throw new ServiceError("run.not_found", "Run not found");
-    await forget(await this.#wake(key), record);
+    await this.#onCell(key, (cell) => forget(cell, record));
   }
 
   isRunning(key: ThreadKey, run: string): boolean {
@@ -216,13 +213,18 @@ export class Registry implements ThreadSystem, CellOwner {
       };
       this.#checkDrained();
     });
-    await leave([...this.#cells.values()], this.#cancelledOnDisconnect);
     this.#hasLeft = true;
+    await leave([...this.#cells.values()], this.#cancelledOnDisconnect);
     this.#idle.stop();
   }
 
   #refuseWhenDraining(): void {
     if (this.draining) throw new ServiceError("server.draining", "The server is stopping; try again soon");
+  }
+
+  /** The storage is about to be closed: no thread is taken up any more. */
+  #refuseOnceLeft(): void {
+    if (this.#hasLeft) this.#refuseWhenDraining();
   }
 
   #checkDrained(): void {
@@ -289,8 +291,30 @@ export class Registry implements ThreadSystem, CellOwner {
 
   // --- waking and letting go ---
 
+  /**
+   * Works on a thread's cell. Where that is let go of while the work reads, as when the thread is deleted or pruned, the work begins
+   * anew on the cell that comes next. @throws ServiceError `thread.not_found`
+   */
+  async #onCell<T>(key: ThreadKey, work: (cell: Cell) => Promise<T>): Promise<T> {
+    const name = threadName(key);
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- one cell after the other
+      const cell = await (this.#making.isUnderWay(name)
+        ? this.#making.alone(name, async () => this.#wake(key))
+        : this.#wake(key));
+      try {
+        // oxlint-disable-next-line no-await-in-loop
+        return await work(cell);
+      } catch (cause) {
+        if (cell.alive || cell.isBroken) throw cause;
+        this.#refuseWhenDraining();
+      }
+    }
+  }
+
   /** `start`: how the thread begins where there is none. @throws ServiceError `thread.not_found` without it */
   #wake(key: ThreadKey, start?: ThreadStart): Eventually<Cell> {
+    this.#refuseOnceLeft();
     const name = threadName(key);
     const live = this.#cells.get(name) ?? this.#waking.get(name);
     if (live !== undefined) return live;
@@ -312,6 +336,7 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   #live(cell: Cell): Cell {
+    this.#refuseOnceLeft();
     const name = threadName(cell.key);
     const actor = threadActor(this.#charts.thread, cell, name, this.#timers);
     actor.subscribe({ error: (cause) => cell.giveUp(cause) });

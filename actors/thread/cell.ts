@@ -66,6 +66,8 @@ export class Cell {
   actor: AnyActorRef | undefined;
   attempt: Ongoing | null = null;
   alive = true;
+  /** A write failed or its actor broke. Another cell that is not alive was let go of: its thread is served by the next one. */
+  isBroken = false;
   /** Writes in flight: the actor must not be let go before they end. */
   inFlight = 0;
   /** Settles with the last of them. */
@@ -206,6 +208,7 @@ export class Cell {
   giveUp(cause: unknown): void {
     if (!this.alive) return;
     this.alive = false;
+    this.isBroken = true;
     this.attempt?.revoke();
     this.attempt?.sink.abandon();
     this.owner.broken(this, cause);

@@ -40,7 +40,7 @@ export async function forget(cell: Cell, run: RunRecord): Promise<void> {
       throw cause;
     }
     // Somebody was faster: it is all looked at anew.
-    if (cell.record.seq !== seq) continue;
+    if (!cell.alive || cell.record.seq !== seq) continue;
     const { writes = [], ...stands } = standing ?? {};
     const now = cell.deps.clock.now();
     const stored = cell.write({ kind: "forgotten", durable: true, forget: [id], writes }, (thread) => ({
