@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** They count the memory, or the calls, of their process: there nobody else may be. */
 const MEASURED = [
-  "test/actors/idle.test.ts",
+  "test/actors/idle-threads.test.ts",
   "test/actors/wide.test.ts",
   "test/e2e/stalled-socket.test.ts",
   "test/model/releasing-map.test.ts",

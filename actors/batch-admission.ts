@@ -1,9 +1,9 @@
 import type { RunRecord } from "../src/model/run.ts";
 import type { ThreadKey, ThreadStart } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import type { RunDraft } from "./port.ts";
+import type { RunDraft } from "./thread-system.ts";
 import { admit, cancel } from "./thread/admission.ts";
-import type { Cell } from "./thread/cell.ts";
+import type { Cell } from "./thread/live-thread.ts";
 
 interface Batch {
   /** What is thrown for what the entry of this index was refused with. */

@@ -11,31 +11,38 @@ import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
 import { admit, cancel } from "./thread/admission.ts";
 import { admitAll } from "./batch-admission.ts";
-import { ripen } from "./thread/delaying.ts";
-import { forget } from "./thread/forgetting.ts";
-import { Cell, type CellOwner } from "./thread/cell.ts";
-import { threadActor } from "./thread/actor.ts";
-import { update } from "./thread/updating.ts";
-import { charts, type Charts } from "./charts.ts";
-import { create } from "./creating.ts";
-import { Delays } from "./delays.ts";
-import { figuresOf } from "./figures.ts";
-import { Gate } from "./gate.ts";
-import { Idle } from "./idle.ts";
+import { ripen } from "./thread/thread-delays.ts";
+import { forget } from "./thread/run-rollback.ts";
+import { Cell, type CellOwner } from "./thread/live-thread.ts";
+import { threadActor } from "./thread/thread-actor.ts";
+import { update } from "./thread/state-update.ts";
+import { charts, type Charts } from "./statecharts.ts";
+import { create } from "./thread-creation.ts";
+import { Delays } from "./delayed-runs.ts";
+import { figuresOf } from "./registry-metrics.ts";
+import { Gate } from "./concurrency-limiter.ts";
+import { Idle } from "./idle-threads.ts";
 import { Inspection } from "./inspection/inspection.ts";
-import { Live } from "./inspection/live.ts";
-import { Keeping } from "./keeping.ts";
-import { leave } from "./leaving.ts";
-import { loadRuns, retake } from "./waking.ts";
-import { isShared, Making } from "./making.ts";
+import { Live } from "./inspection/live-threads.ts";
+import { Keeping } from "./thread-administration.ts";
+import { leave } from "./park-runs.ts";
+import { loadRuns, retake } from "./wake-thread.ts";
+import { isShared, Making } from "./thread-locks.ts";
 import { endUnendedRun } from "./unended-run.ts";
-import { recover } from "./recovering.ts";
-import { type Figures, Tally } from "./tally.ts";
-import { Temporaries } from "./temporary.ts";
+import { recover } from "./recovery.ts";
+import { type Figures, Tally } from "./run-counters.ts";
+import { Temporaries } from "./temporary-threads.ts";
 import { StartQueue } from "./start-queue.ts";
-import { timersOf } from "./timers.ts";
-import { Waiters } from "./waiters.ts";
-import type { RunDraft, RunEnd, SystemDeps, ThreadDraft, ThreadSystem, UpdateDraft } from "./port.ts";
+import { timersOf } from "./xstate-clock.ts";
+import { Waiters } from "./run-end-callbacks.ts";
+import type {
+  RunDraft,
+  RunEnd,
+  SystemDeps,
+  ThreadDraft,
+  ThreadSystem,
+  UpdateDraft,
+} from "./thread-system.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /** Thread id -> live cell. An entry is absent, waking (whoever asks meanwhile waits for it) or live. */

@@ -1,9 +1,9 @@
 import { isTerminal } from "../src/model/run.ts";
 import type { Append } from "../src/ports/journal.ts";
 import type { UnendedRun } from "../src/ports/unended-runs.ts";
-import type { UnendedRunOutcome } from "./port.ts";
-import { gone, type Cell } from "./thread/cell.ts";
-import { ended, owedBy } from "./thread/record.ts";
+import type { UnendedRunOutcome } from "./thread-system.ts";
+import { gone, type Cell } from "./thread/live-thread.ts";
+import { ended, owedBy } from "./thread/record-changes.ts";
 
 /** What an append has to hold to give a run its end. */
 export function endOf({ run, end }: UnendedRun, now: number): Pick<Append, "runs" | "forget" | "outbox"> {

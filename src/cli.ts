@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-import { keepCompiled } from "./loading/compiled.ts";
+import { keepCompiled } from "./graph-loader/compile-cache.ts";
 import { ServiceError } from "./model/errors.ts";
-import { HELP, invocation, type Invocation } from "./settings.ts";
-import { VERSION } from "./version.ts";
+import { HELP, invocation, type Invocation } from "./cli/settings.ts";
+import { VERSION } from "./platform/version.ts";
 
 keepCompiled();
 
@@ -22,25 +22,25 @@ async function run(asked: Invocation): Promise<void> {
       return;
     case "dev":
     case "start":
-      return (await import("./serve.ts")).serve(asked);
+      return (await import("./cli/serve.ts")).serve(asked);
     case "check": {
-      const { check } = await import("./care.ts");
+      const { check } = await import("./cli/maintenance.ts");
       if ((await check(asked.data, say)) > 0) process.exitCode = 1;
       return;
     }
     case "repair": {
-      const { accept, repair } = await import("./care.ts");
+      const { accept, repair } = await import("./cli/maintenance.ts");
       if (asked.accept) return accept(asked.data, say);
       await repair(asked.data);
       return say(`${asked.data} was rebuilt; "heddle check" tells what could not be brought back`);
     }
     case "inspect": {
-      const { inspect } = await import("./inspect.ts");
+      const { inspect } = await import("./cli/inspect.ts");
       await inspect(asked, process.env, say);
       return;
     }
     case "backup": {
-      const { backup } = await import("./care.ts");
+      const { backup } = await import("./cli/maintenance.ts");
       await backup(asked.data, asked.target);
       return say(`${asked.data} was copied to ${asked.target}`);
     }

@@ -10,11 +10,11 @@ export {
   type Retry,
   type Returned,
   type Time,
-} from "./graph/graph.ts";
+} from "./graph/graph-builder.ts";
 export { value } from "./graph/channels/last-value.ts";
 export { list } from "./graph/channels/list.ts";
 export { messages } from "./graph/channels/messages.ts";
-export { ephemeral, untracked } from "./graph/channels/passing.ts";
+export { ephemeral, untracked } from "./graph/channels/ephemeral.ts";
 export { reduce } from "./graph/channels/reduce.ts";
 export {
   branch,
@@ -26,7 +26,7 @@ export {
   type Target,
   type To,
   type ToParent,
-} from "./graph/moves.ts";
+} from "./graph/commands.ts";
 export { runTools, type ToolMessage } from "./graph/run-tools.ts";
 export { tool, type Tool } from "./graph/tool.ts";
 export type { Channel, State, StateSpec, Update } from "./graph/channel.ts";
@@ -38,8 +38,14 @@ export type {
   MessageMaker,
   MessageWriter,
   WholeCall,
-} from "./graph/context.ts";
-export type { NamespaceOptions, NodeStore, PutOptions, ReadOptions, SearchOptions } from "./graph/store.ts";
+} from "./graph/node-context.ts";
+export type {
+  NamespaceOptions,
+  NodeStore,
+  PutOptions,
+  ReadOptions,
+  SearchOptions,
+} from "./graph/node-store.ts";
 export type {
   DeleteOp,
   FoundItem,
@@ -52,15 +58,15 @@ export type {
   StoreOp,
   StoreResult,
   StoreResults,
-} from "./model/item.ts";
-export type { Schema } from "./graph/schema.ts";
+} from "./model/store-item.ts";
+export type { Schema } from "./graph/standard-schema.ts";
 export { REMOVE_ALL, type Message, type MessageLike, type RemoveMessage } from "./graph/message.ts";
 export type { InvalidToolCall, ToolCall } from "./graph/tool-call.ts";
-export type { Usage, UsageLike } from "./graph/usage.ts";
+export type { Usage, UsageLike } from "./graph/token-usage.ts";
 
 // --- server ---
 export { createApp, type App, type AppOptions } from "./app.ts";
-export type { StoreOptions } from "./store-config.ts";
+export type { StoreOptions } from "./config/store.ts";
 
 // --- errors ---
 export { ServiceError, type ErrorCode } from "./model/errors.ts";

@@ -56,7 +56,7 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   [
     "src/graph/x.ts",
     `export * from "../engine/native.ts";`,
-    "src/graph/x.ts must not import src/engine/native.ts",
+    "src/graph/x.ts must not import src/engine/native-engine.ts",
   ],
   [
     "src/service/x.ts",
@@ -71,12 +71,12 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   [
     "src/stream/x.ts",
     `import { createSystem } from '../../actors/system.ts';`,
-    "src/stream/x.ts must not import actors/system.ts",
+    "src/stream/x.ts must not import actors/create-system.ts",
   ],
   [
     "src/demo/x.ts",
     `import { graph } from "../graph/graph.ts";`,
-    "src/demo/x.ts must not import src/graph/graph.ts",
+    "src/demo/x.ts must not import src/graph/graph-builder.ts",
   ],
   ["src/model/x.ts", `import { x } from "../../test/x.ts";`, "src/model/x.ts must not import test/x.ts"],
   ["src/utils/x.ts", ``, "src/utils/x.ts is in no room"],
@@ -85,7 +85,7 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   ["src/http/x.ts", `// import { openStorage } from "../storage/open.ts";`, undefined],
   // Keepers.
   ["src/http/x.ts", `import { createServer } from "node:http";`, "src/http/x.ts must not import node:http"],
-  ["src/live/x.ts", `import type { WebSocket } from "ws";`, "src/live/x.ts must not import ws"],
+  ["src/websocket/x.ts", `import type { WebSocket } from "ws";`, "src/websocket/x.ts must not import ws"],
   ["src/service/x.ts", `import { createActor } from "xstate";`, "src/service/x.ts must not import xstate"],
   ["src/stream/x.ts", `import lodash from "lodash";`, "src/stream/x.ts must not import lodash: nobody may"],
   ["src/demo/x.ts", `import { z } from "zod";`, undefined],
@@ -114,7 +114,7 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
     "src/stream/x.ts must not use node:timers/promises",
   ],
   ["src/stream/x.ts", `import timers from "node:timers";`, "src/stream/x.ts must not use node:timers"],
-  ["src/system/x.ts", `const now = Date.now(); setImmediate(run);`, undefined],
+  ["src/platform/x.ts", `const now = Date.now(); setImmediate(run);`, undefined],
   ["src/demo/x.ts", `import { setTimeout as sleep } from "node:timers/promises"; Date.now();`, undefined],
   ["src/http/x.ts", `const at = new Date(ms); const text = "Date.now()"; /* Math.random() */`, undefined],
   [

@@ -1,8 +1,8 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import type { Inspector, InspectScope } from "../../src/ports/inspector.ts";
-import type { Cell } from "../thread/cell.ts";
-import { Hook } from "./hook.ts";
+import type { Cell } from "../thread/live-thread.ts";
+import { Hook } from "./inspection-hook.ts";
 
 /** Who inspects which threads. Without anybody no actor has a hook, and nothing is made for one. */
 export class Inspection {

@@ -1,15 +1,15 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
-import type { RunDraft } from "../port.ts";
+import type { RunDraft } from "../thread-system.ts";
 import { refuseConflictingResume } from "./resume-conflicts.ts";
-import { gone, type Cell } from "./cell.ts";
-import { situationOf } from "./chart.ts";
-import { delay, undelayed } from "./delaying.ts";
+import { gone, type Cell } from "./live-thread.ts";
+import { situationOf } from "./thread-chart.ts";
+import { delay, undelayed } from "./thread-delays.ts";
 import { decide, type Decision } from "./multitask.ts";
-import { admitted, configured, newRun } from "./record.ts";
-import { begin, type Beside, claimOf, launch } from "./starting.ts";
-import { dismiss, drop, idsOf, markActive, superseded, withdraw } from "./withdrawing.ts";
+import { admitted, configured, newRun } from "./record-changes.ts";
+import { begin, type Beside, claimOf, launch } from "./run-start.ts";
+import { dismiss, drop, idsOf, markActive, superseded, withdraw } from "./run-withdrawal.ts";
 
 const CONFLICT =
   "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { answersById, resumes } from "../../src/graph/interrupts.ts";
-import type { Cell } from "./cell.ts";
+import type { Cell } from "./live-thread.ts";
 
 /**
  * Refuses a run whose answer is for a question that another run answers: one in progress, or one that waits. `ahead`: the runs that

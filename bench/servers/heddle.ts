@@ -1,9 +1,9 @@
 /** Heddle under measurement: the whole server in a process of its own, which tells its storage's counts over IPC. */
 import { fileURLToPath } from "node:url";
-import { noLimits } from "../../actors/gate.ts";
+import { noLimits } from "../../actors/concurrency-limiter.ts";
 import { createApp } from "../../src/app.ts";
 import * as graphs from "../graphs.ts";
-import { langGraphOf, type LoadedLangGraph } from "../../src/langgraph/loaded.ts";
+import { langGraphOf, type LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
 import type { HeddleOptions } from "../rows/row.ts";
 import { ownStats, reportOver } from "./report.ts";
 

@@ -1,8 +1,8 @@
 import { addExtension, Packr, RESERVE_START_SPACE, Unpackr } from "msgpackr";
-import { Kept, KeptValue, type KeptValueOf } from "../model/kept.ts";
-import { fromMarkedText, toMarkedText } from "./marked-text.ts";
-import { PlainPacker } from "./plain.ts";
-import { SHAPES } from "./shapes.ts";
+import { Kept, KeptValue, type KeptValueOf } from "../model/class-instance.ts";
+import { fromMarkedText, toMarkedText } from "./class-instance-json.ts";
+import { PlainPacker } from "./fast-msgpack.ts";
+import { SHAPES } from "./stored-shapes.ts";
 import { readUuid, UUID_TYPE } from "./uuid.ts";
 
 // msgpackr knows extensions for the whole process alone. The types are ours from here on: 0x48 to 0x4a.

@@ -1,7 +1,13 @@
-import type { FoundItem, Item, Namespace, StoreOp, StoreResult, StoreResults } from "../model/item.ts";
+import type { FoundItem, Item, Namespace, StoreOp, StoreResult, StoreResults } from "../model/store-item.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
-import type { NodeIo } from "../ports/host.ts";
-import type { NamespaceOptions, NodeStore, PutOptions, ReadOptions, SearchOptions } from "../graph/store.ts";
+import type { NodeIo } from "../ports/node-host.ts";
+import type {
+  NamespaceOptions,
+  NodeStore,
+  PutOptions,
+  ReadOptions,
+  SearchOptions,
+} from "../graph/node-store.ts";
 
 /** `ctx.store` over what the attempt lets through. A class: every task has one, and few use it. */
 export class AttemptStore implements NodeStore {

@@ -1,4 +1,4 @@
-import { START } from "./check.ts";
+import { START } from "./definition-checks.ts";
 
 /**
  * The breakpoints of a run that are in the subgraph at `path` (node names from the root down): those that begin with it,

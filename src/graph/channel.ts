@@ -2,7 +2,7 @@ import type { ChannelChange } from "../model/checkpoint.ts";
 import type { FieldError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Side } from "./json-schema.ts";
-import type { Schema } from "./schema.ts";
+import type { Schema } from "./standard-schema.ts";
 
 /** What the writes of one superstep make of a channel. */
 export interface Changed {

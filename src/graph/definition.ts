@@ -3,10 +3,10 @@ import { hex32 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import { isChannel, type Rule, type StateSpec } from "./channel.ts";
 import { checked } from "./channels/last-value.ts";
-import { checkName, checkTarget, record, refuse, START } from "./check.ts";
-import { isBranch, type Target } from "./moves.ts";
+import { checkName, checkTarget, record, refuse, START } from "./definition-checks.ts";
+import { isBranch, type Target } from "./commands.ts";
 import { isGraphNode, nodeOf, type NodeRule } from "./node.ts";
-import { isSchema, type Schema } from "./schema.ts";
+import { isSchema, type Schema } from "./standard-schema.ts";
 
 /** Where a node leads: always the same, or chosen by the state. */
 export type EdgeRule =

@@ -1,6 +1,6 @@
-import { START } from "./check.ts";
+import { START } from "./definition-checks.ts";
 import type { Definition } from "./definition.ts";
-import { END } from "./moves.ts";
+import { END } from "./commands.ts";
 
 /** Where a node leads, as drawings show it. */
 export interface Edge {

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Schema } from "./schema.ts";
+import type { Schema } from "./standard-schema.ts";
 
 /** What goes in, or what comes out: defaults and transforms make them differ. */
 export type Side = "input" | "output";

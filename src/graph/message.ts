@@ -1,7 +1,7 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { listAt, objectAt, refuse, textAt } from "./fields.ts";
+import { listAt, objectAt, refuse, textAt } from "./field-access.ts";
 import { toolCallsAt, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
-import { usageAt, type Usage } from "./usage.ts";
+import { usageAt, type Usage } from "./token-usage.ts";
 
 /** A message as it is stored. Fields beyond these depend on the type. */
 export interface Message {

@@ -1,6 +1,6 @@
-import type { Ctx } from "./context.ts";
-import { checkName, checkTarget, milliseconds, record, refuse } from "./check.ts";
-import { isSchema, type Schema } from "./schema.ts";
+import type { Ctx } from "./node-context.ts";
+import { checkName, checkTarget, milliseconds, record, refuse } from "./definition-checks.ts";
+import { isSchema, type Schema } from "./standard-schema.ts";
 
 /** How a failed node is tried again. Times in milliseconds. */
 export interface RetryRule {

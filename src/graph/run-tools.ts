@@ -1,9 +1,9 @@
 import { plainError, ServiceError } from "../model/errors.ts";
 import { isObject, toStorable } from "../model/json.ts";
-import type { Ctx, Side } from "./context.ts";
+import type { Ctx, Side } from "./node-context.ts";
 import { isPause } from "./interrupts.ts";
 import type { Message, MessageLiteral } from "./message.ts";
-import { describe, issuesAt, type Schema } from "./schema.ts";
+import { describe, issuesAt, type Schema } from "./standard-schema.ts";
 import type { InvalidToolCall, ToolCall } from "./tool-call.ts";
 import type { Tool } from "./tool.ts";
 

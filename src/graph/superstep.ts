@@ -1,10 +1,10 @@
 import type { ChannelChange, PlannedTask } from "../model/checkpoint.ts";
-import { Few } from "../model/few.ts";
+import { Few } from "../model/small-map.ts";
 import { uuid5 } from "../model/ids.ts";
 import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
-import { START } from "./check.ts";
+import { START } from "./definition-checks.ts";
 import type { Definition } from "./definition.ts";
-import { END } from "./moves.ts";
+import { END } from "./commands.ts";
 
 /** Where a task leads, in a form that can be stored: a node, or a node with an input of its own. */
 export type Move = string | { readonly node: string; readonly input: unknown };

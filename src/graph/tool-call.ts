@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { objectAt, refuse, textAt } from "./fields.ts";
+import { objectAt, refuse, textAt } from "./field-access.ts";
 
 /** What a model asks to be called. */
 export interface ToolCall {

@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Ctx } from "./context.ts";
-import { isSchema, type Schema } from "./schema.ts";
+import type { Ctx } from "./node-context.ts";
+import { isSchema, type Schema } from "./standard-schema.ts";
 import type { ToolCall } from "./tool-call.ts";
 
 /**

@@ -1,12 +1,12 @@
-import type { Door } from "../door/door.ts";
-import type { Budget } from "../ports/budget.ts";
+import type { Door } from "../access/access-control.ts";
+import type { Budget } from "../ports/time-budget.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
 import type { SendList } from "./json-list.ts";
-import type { Traffic } from "./traffic.ts";
+import type { Traffic } from "./response-counts.ts";
 
 /** What `/ready` says besides that work is taken. */
 export interface ReadyDetails {

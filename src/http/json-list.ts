@@ -1,10 +1,10 @@
-import type { Budget } from "../ports/budget.ts";
+import type { Budget } from "../ports/time-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream, Headers } from "../ports/transport.ts";
-import { JSON_HEADERS } from "../wire/errors.ts";
-import type { Call } from "./call.ts";
-import { ListRoom } from "./list-room.ts";
+import { JSON_HEADERS } from "../schemas/error-responses.ts";
+import type { Call } from "./request-context.ts";
+import { ListRoom } from "./list-memory.ts";
 
 /** Bytes of JSON that are gathered before a list is written: one that is shorter is sent as a whole, with its length. */
 const PAGE = 64 * 1024;

@@ -1,4 +1,4 @@
-import type { Call } from "./call.ts";
+import type { Call } from "./request-context.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 

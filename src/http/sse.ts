@@ -2,10 +2,10 @@ import { HEARTBEAT } from "../codec/sse.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { ByteStream } from "../ports/transport.ts";
-import { type Outcome, type Outlet, Pump, type PumpOptions } from "../stream/pump.ts";
-import type { Reader } from "../stream/reader.ts";
-import { render, type Segment, type View } from "../stream/view.ts";
-import type { Traffic } from "./traffic.ts";
+import { type Outcome, type Outlet, Pump, type PumpOptions } from "../stream/stream-pump.ts";
+import type { Reader } from "../stream/run-reader.ts";
+import { render, type Segment, type View } from "../stream/rendering.ts";
+import type { Traffic } from "./response-counts.ts";
 
 export interface SseOptions extends PumpOptions {
   /** Counts the streams that are open. */

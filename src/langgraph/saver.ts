@@ -12,9 +12,9 @@ import type {
 import type { TaskWrites } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
-import type { Library } from "./library.ts";
-import { RawCheckpoint, RawWrites } from "./raw.ts";
-import { partOf, tupleOf, writesRecord } from "./records.ts";
+import type { Library } from "./user-library.ts";
+import { RawCheckpoint, RawWrites } from "./saver-records.ts";
+import { partOf, tupleOf, writesRecord } from "./checkpoint-records.ts";
 import type { StoredIds } from "./stored-ids.ts";
 
 /** What a saver reads, and to whom it hands over. Of the latter it says only what it was told: nothing is stored by it. */

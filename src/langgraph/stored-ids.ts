@@ -1,8 +1,8 @@
 import type { CheckpointMetadata } from "@langchain/langgraph-checkpoint";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { Source } from "../ports/engine.ts";
-import type { CheckpointPayload } from "./loop.ts";
-import { langGraphPart } from "./records.ts";
+import type { CheckpointPayload } from "./loop-checkpoints.ts";
+import { langGraphPart } from "./checkpoint-records.ts";
 
 /**
  * Checkpoints are ordered by their ids, and LangGraph makes those by the wall clock, which may be set back. A checkpoint whose

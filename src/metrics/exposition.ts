@@ -1,6 +1,6 @@
 import type { Counter, Gauge, Registry } from "prom-client";
 import type { Logger } from "../ports/logger.ts";
-import type { Family, Reading } from "./family.ts";
+import type { Family, Reading } from "./metric-family.ts";
 
 /** Figures as they go out. */
 export interface Exposed {

@@ -1,7 +1,7 @@
 import type { PlainError } from "./errors.ts";
 import type { AnswerSchemas, Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
-import type { Within } from "./start.ts";
+import type { Within } from "./run-start.ts";
 
 export type CheckpointSource = "input" | "loop" | "update" | "fork";
 

@@ -1,5 +1,5 @@
 import { ServiceError } from "./errors.ts";
-import { Kept, KeptValue } from "./kept.ts";
+import { Kept, KeptValue } from "./class-instance.ts";
 
 /** A plain JSON object. Values are `unknown`: what enters the state has passed {@link toStorable}. */
 export type JsonObject = { readonly [key: string]: unknown };

@@ -2,7 +2,7 @@ import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../mode
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
-import type { Items } from "./items.ts";
+import type { Items } from "./store-items.ts";
 
 export interface ThreadQuery {
   readonly limit: number;

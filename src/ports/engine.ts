@@ -1,15 +1,15 @@
-import type { Drawing } from "../model/drawing.ts";
+import type { Drawing } from "../model/graph-drawing.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { FieldError, PlainError } from "../model/errors.ts";
-import type { Fact } from "../model/event.ts";
+import type { Fact } from "../model/run-event.ts";
 import type { Asking, Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { Statechart } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
-import type { Emission, Position, Stage } from "./stage.ts";
-import type { StateUpdate, Updated } from "./update.ts";
+import type { Emission, Position, Stage } from "./engine-host.ts";
+import type { StateUpdate, Updated } from "./state-update.ts";
 
 export type { Emission, Position };
 

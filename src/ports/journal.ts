@@ -1,6 +1,6 @@
 import type { Checkpoint, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
-import type { OutboxItem } from "../model/delivery.ts";
-import type { EventChunk } from "../model/event.ts";
+import type { OutboxItem } from "../model/webhook-delivery.ts";
+import type { EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, RunStatus } from "../model/run.ts";
 import type { DelayedRun, ThreadKey, ThreadRecord } from "../model/thread.ts";

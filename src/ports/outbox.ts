@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryContent, DeliveryStatus } from "../model/delivery.ts";
+import type { Delivery, DeliveryContent, DeliveryStatus } from "../model/webhook-delivery.ts";
 import type { Eventually } from "./eventually.ts";
 
 export interface DeliveryKey {

@@ -1,5 +1,5 @@
 import type { CheckpointHead } from "../model/checkpoint.ts";
-import type { EventChunk, Fact } from "../model/event.ts";
+import type { EventChunk, Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";

@@ -1,5 +1,5 @@
-import type { StoreOp, StoreResults } from "../model/item.ts";
-import type { ThreadFence } from "./items.ts";
+import type { StoreOp, StoreResults } from "../model/store-item.ts";
+import type { ThreadFence } from "./store-items.ts";
 
 /** Who asks the store. */
 export interface StoreCaller {

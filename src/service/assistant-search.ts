@@ -1,8 +1,8 @@
 import type { AssistantRecord } from "../model/assistant.ts";
 import { type AssistantFilter, matches } from "../model/assistant.ts";
-import type { Share } from "../ports/budget.ts";
+import type { Share } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
-import { Ordered } from "./ordered.ts";
+import { Ordered } from "./sorted-page.ts";
 
 export const assistantOrders = ["created_at", "updated_at", "name", "graph_id", "assistant_id"] as const;
 

@@ -2,15 +2,15 @@ import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../mode
 import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
-import type { Budget } from "../ports/budget.ts";
+import type { Budget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { type AssistantPage, type AssistantSearch, searchAssistants } from "./assistant-search.ts";
 import { DefaultAssistants } from "./default-assistants.ts";
-import { Exclusive } from "./exclusive.ts";
-import { storableObject } from "./storable.ts";
+import { Exclusive } from "./keyed-mutex.ts";
+import { storableObject } from "./storable-values.ts";
 
 /** What of an assistant its maker may say. */
 export interface AssistantParts {

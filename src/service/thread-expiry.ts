@@ -1,4 +1,4 @@
-import type { ThreadKeeping } from "../../actors/port.ts";
+import type { ThreadKeeping } from "../../actors/thread-system.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Catalog } from "../ports/catalog.ts";

@@ -2,7 +2,7 @@ import { contains, type JsonObject } from "../model/json.ts";
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import type { ThreadRecord } from "../model/thread.ts";
 import type { Catalog, ThreadSelection } from "../ports/catalog.ts";
-import { type Path, valueAt } from "./extract.ts";
+import { type Path, valueAt } from "./record-paths.ts";
 
 export interface ThreadsAsked extends ThreadFilter {
   /** Every member must be contained in the thread's state. */

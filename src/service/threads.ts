@@ -1,4 +1,4 @@
-import type { ThreadSystem } from "../../actors/port.ts";
+import type { ThreadSystem } from "../../actors/thread-system.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -7,10 +7,10 @@ import type { Catalog } from "../ports/catalog.ts";
 import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
-import { threadOf, ttlOf } from "./records.ts";
-import { noState, snapshot, type StateSelection } from "./snapshot.ts";
-import { storableObject } from "./storable.ts";
-import { writesOf, type Superstep } from "./supersteps.ts";
+import { threadOf, ttlOf } from "./api-records.ts";
+import { noState, snapshot, type StateSelection } from "./state-snapshot.ts";
+import { storableObject } from "./storable-values.ts";
+import { writesOf, type Superstep } from "./bulk-updates.ts";
 import {
   countThreads,
   searchThreads,

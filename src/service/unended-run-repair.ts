@@ -1,4 +1,4 @@
-import type { ThreadSystem } from "../../actors/port.ts";
+import type { ThreadSystem } from "../../actors/thread-system.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { UnendedRuns } from "../ports/unended-runs.ts";
 

@@ -1,6 +1,6 @@
 import type { AbstractLevel } from "abstract-level";
 import { ServiceError } from "../model/errors.ts";
-import type { Budget, Share } from "../ports/budget.ts";
+import type { Budget, Share } from "../ports/time-budget.ts";
 import type { Entry, Kv, Op, Range } from "./kv.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;

@@ -2,7 +2,7 @@ import type { BatchLedger, LedgerEntry } from "./batch-ledger.ts";
 import { unseal } from "./envelope.ts";
 import { batchKey, BATCHES, parseBatch, splitThread, threadPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { ordinal } from "./ordinal.ts";
+import { ordinal } from "./sortable-numbers.ts";
 import { sealNumber } from "./records.ts";
 
 interface Write {

@@ -14,9 +14,9 @@ import type {
   ThreadSelection,
   ThreadsFound,
 } from "../ports/catalog.ts";
-import type { Budget } from "../ports/budget.ts";
+import type { Budget } from "../ports/time-budget.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import type { Items } from "../ports/items.ts";
+import type { Items } from "../ports/store-items.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
@@ -37,7 +37,7 @@ import {
 import type { Kv, Op } from "./kv.ts";
 import { MARK, threadRows } from "./records.ts";
 import { type Found, type Page, race } from "./thread-search.ts";
-import { Walks, type Wanted } from "./thread-walks.ts";
+import { Walks, type Wanted } from "./index-scans.ts";
 
 /** What is spent behind a page to say how many more there are: keys that were fetched with it, or a few records. */
 const AHEAD = 25;

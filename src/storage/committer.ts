@@ -6,10 +6,10 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import { unavailable } from "./abstract-kv.ts";
 import type { BatchChain } from "./batch-chain.ts";
 import { CHECK_KEY } from "./keys.ts";
-import { heal } from "./healer.ts";
+import { heal } from "./reopen.ts";
 import type { Kv, Op } from "./kv.ts";
-import { Newcomers } from "./newcomers.ts";
-import { Telling } from "./telling.ts";
+import { Newcomers } from "./admission-control.ts";
+import { Telling } from "./acknowledgement-queue.ts";
 
 /** Of some fifty runs: a batch has a price of its own, and what follows on a larger one would be a long turn. */
 const MAX_OPS = 1024;

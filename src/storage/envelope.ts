@@ -1,7 +1,7 @@
 import { packValue, unpackValue } from "../codec/msgpack.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { crcFrom } from "./crc.ts";
+import { crcFrom } from "./crc32.ts";
 
 /** Length and CRC-32 of what follows, both as 32 bits, little-endian: LevelDB may give back less than it was given. */
 const HEAD = 8;

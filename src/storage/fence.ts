@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import type { Append, Fence } from "../ports/journal.ts";
-import type { Head } from "./heads.ts";
+import type { Head } from "./thread-heads.ts";
 
 /** Why a writer that believes `fence` is refused; undefined: it is right. */
 export function judge(head: Head, { epoch, seq }: Fence): ServiceError | undefined {

@@ -11,7 +11,7 @@ import { DatabaseFiles, type FoundDamage, type ManifestMark, textOf } from "./da
 import { type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { splitThread } from "./keys.ts";
 import type { Kv } from "./kv.ts";
-import { readDropped } from "./leveldb/messages.ts";
+import { readDropped } from "./leveldb/log-messages.ts";
 import type { KeyRange } from "./leveldb/table.ts";
 import { Quarantine } from "./quarantine.ts";
 import { TableVerifier, type Verifying } from "./table-verifier.ts";

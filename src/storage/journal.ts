@@ -1,10 +1,10 @@
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
-import { endOf, type EventChunk } from "../model/event.ts";
+import { endOf, type EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import type { Budget } from "../ports/budget.ts";
+import type { Budget } from "../ports/time-budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type {
   Append,
@@ -18,25 +18,25 @@ import type {
   RunsQuery,
 } from "../ports/journal.ts";
 import type { Committer } from "./committer.ts";
-import { copyThread } from "./copying.ts";
-import { Draft } from "./draft.ts";
-import { expireEvents } from "./expiring.ts";
+import { copyThread } from "./thread-copy.ts";
+import { Draft } from "./append-draft.ts";
+import { expireEvents } from "./event-expiry.ts";
 import { fenced, judge, misnumbered, refuse } from "./fence.ts";
-import type { Head, Heads } from "./heads.ts";
+import type { Head, Heads } from "./thread-heads.ts";
 import { ACTIVE, checkpointKey, parseMark, threadPrefix, writesMark, writesPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { readDelayed } from "./delayed.ts";
-import { expireOnce, readOnce } from "./once.ts";
+import { readDelayed } from "./delayed-runs.ts";
+import { expireOnce, readOnce } from "./idempotency.ts";
 import type { KvOutbox } from "./outbox.ts";
-import { readHistory, readWrites } from "./history.ts";
-import { Members } from "./members.ts";
-import { pruneThread } from "./pruning.ts";
-import { EventReader, readValues } from "./reading.ts";
+import { readHistory, readWrites } from "./checkpoint-history.ts";
+import { Members } from "./metadata-keys.ts";
+import { pruneThread } from "./thread-pruning.ts";
+import { EventReader, readValues } from "./event-reader.ts";
 import { readCheckpoint, readRun } from "./records.ts";
 import { RunLists } from "./run-lists.ts";
-import type { Sweeper } from "./sweeper.ts";
-import { verify } from "./verify.ts";
-import { removalOf, write, writeEvents } from "./writing.ts";
+import type { Sweeper } from "./deletion-sweeper.ts";
+import { verify } from "./verify-all.ts";
+import { removalOf, write, writeEvents } from "./append-writer.ts";
 
 /** The journal over a store of keys and values. */
 export class KvJournal implements Journal {

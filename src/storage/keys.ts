@@ -1,7 +1,7 @@
-import type { ItemPlace, Namespace } from "../model/item.ts";
+import type { ItemPlace, Namespace } from "../model/store-item.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Range } from "./kv.ts";
-import { ordinal, parseOrdinal } from "./ordinal.ts";
+import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 
 /**
  * The only place where a key is spelled. A key is segments between slashes, the tenant's first; a thread's keys all begin

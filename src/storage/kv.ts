@@ -1,4 +1,4 @@
-import type { Budget } from "../ports/budget.ts";
+import type { Budget } from "../ports/time-budget.ts";
 
 /** One change of the store: a put, or with null a delete. */
 export interface Op {

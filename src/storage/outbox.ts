@@ -1,4 +1,4 @@
-import { laneOf, type Delivery, type DeliveryContent, type OutboxItem } from "../model/delivery.ts";
+import { laneOf, type Delivery, type DeliveryContent, type OutboxItem } from "../model/webhook-delivery.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { DeliveryChange, DeliveryKey, DeliveryQuery, Outbox, Owed } from "../ports/outbox.ts";
 import type { Committer } from "./committer.ts";

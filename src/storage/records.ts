@@ -3,8 +3,8 @@ import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { damaged, seal, unseal } from "./envelope.ts";
 import { kwargsKey, runKey } from "./keys.ts";
-import { packRefs, unpackRefs, type Refs, type StoredRefs } from "./refs.ts";
-import { columns } from "./rows.ts";
+import { packRefs, unpackRefs, type Refs, type StoredRefs } from "./value-refs.ts";
+import { columns } from "./row-codec.ts";
 
 /** An append as the journal lists it: what was written under which number, so that a gap is seen, and can be taken back. */
 export interface JournalEntry {

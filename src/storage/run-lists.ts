@@ -3,7 +3,7 @@ import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
 import { lastSegment, latePrefix, orderPrefix, within } from "./keys.ts";
-import { ordinal } from "./ordinal.ts";
+import { ordinal } from "./sortable-numbers.ts";
 import type { Kv } from "./kv.ts";
 import { readRun, readStoredRun, type StoredRun } from "./records.ts";
 

@@ -1,16 +1,16 @@
-import { endOf, type Fact } from "../model/event.ts";
+import { endOf, type Fact } from "../model/run-event.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
-import { factsOf } from "./facts.ts";
-import { isUnsettled } from "./heads.ts";
+import { factsOf } from "./fact-codec.ts";
+import { isUnsettled } from "./thread-heads.ts";
 import { activeKey, delayedKey, eventsPrefix, headKey, segment, unsegment } from "./keys.ts";
-import { ordinal, parseOrdinal } from "./ordinal.ts";
+import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 import type { Kv } from "./kv.ts";
 import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
 import { indexOf } from "./thread-index.ts";
-import { unpackRefs } from "./refs.ts";
+import { unpackRefs } from "./value-refs.ts";
 
 /** Does the thread, or the log of one of its runs, wait to be swept? Nobody reads it any more. */
 export type Swept = (key: ThreadKey, run: string | null) => boolean;

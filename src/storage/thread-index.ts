@@ -10,7 +10,7 @@ import {
   statusPrefix,
 } from "./keys.ts";
 import type { Op } from "./kv.ts";
-import { memberOf, type Members } from "./members.ts";
+import { memberOf, type Members } from "./metadata-keys.ts";
 import { MARK } from "./records.ts";
 
 /**

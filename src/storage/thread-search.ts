@@ -1,8 +1,8 @@
 import { placeIn } from "../model/thread-search.ts";
 import type { ThreadRecord } from "../model/thread.ts";
-import type { Share } from "../ports/budget.ts";
+import type { Share } from "../ports/time-budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { Walk, Wanted } from "./thread-walks.ts";
+import type { Walk, Wanted } from "./index-scans.ts";
 
 /**
  * What a search costs. Where an order or a filter has keys of its own, it reads the keys up to the page and the records on it,

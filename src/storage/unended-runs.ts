@@ -1,13 +1,13 @@
 import type { PlainError } from "../model/errors.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import { listsRun, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
-import type { Budget } from "../ports/budget.ts";
+import type { Budget } from "../ports/time-budget.ts";
 import type { RecordedEnd, UnendedRun, UnendedRuns } from "../ports/unended-runs.ts";
 import { unseal } from "./envelope.ts";
-import { nextThread } from "./expiring.ts";
+import { nextThread } from "./event-expiry.ts";
 import { ENDED_KEY, entryPrefix, headKey, runPrefix, threadPrefix, unsegment, within } from "./keys.ts";
 import type { Kv } from "./kv.ts";
-import { EventReader } from "./reading.ts";
+import { EventReader } from "./event-reader.ts";
 import { MARK, readRun, runRows, threadRows, type JournalEntry } from "./records.ts";
 
 /** Before all keys of tenants. */

@@ -4,13 +4,13 @@ import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink, Sinks } from "../ports/sink.ts";
-import { defaultLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt.ts";
-import { Log, type LogOwner } from "./log.ts";
-import { type Reader, RunReader } from "./reader.ts";
-import { RunSource } from "./source.ts";
+import { defaultLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-sink.ts";
+import { Log, type LogOwner } from "./run-log.ts";
+import { type Reader, RunReader } from "./run-reader.ts";
+import { RunSource } from "./fact-context.ts";
 import { ThreadReader } from "./thread-reader.ts";
-import { Watch } from "./watch.ts";
-import { WholeReader } from "./whole-reader.ts";
+import { Watch } from "./thread-watch.ts";
+import { WholeReader } from "./run-end-reader.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 
 export interface HubDeps {

@@ -2,7 +2,7 @@ import { frame } from "../codec/sse.ts";
 import type { RunRecord, StreamMode, ThreadMode } from "../model/run.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { ThreadReader } from "./thread-reader.ts";
-import { type Format, render, type Segment, type View, viewOf } from "./view.ts";
+import { type Format, render, type Segment, type View, viewOf } from "./rendering.ts";
 
 /**
  * A thread's runs as server-sent events with the thread's numbers as ids, for a pump that reads `reader`. With `lifecycle` that has to

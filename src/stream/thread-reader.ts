@@ -3,9 +3,9 @@ import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { Pause, Reader } from "./reader.ts";
-import type { Segment } from "./view.ts";
-import type { Watch, Watcher } from "./watch.ts";
+import type { Pause, Reader } from "./run-reader.ts";
+import type { Segment } from "./rendering.ts";
+import type { Watch, Watcher } from "./thread-watch.ts";
 
 interface Deps {
   readonly key: ThreadKey;

@@ -1,6 +1,6 @@
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadReader } from "./thread-reader.ts";
-import { type Format, type View, viewOf } from "./view.ts";
+import { type Format, type View, viewOf } from "./rendering.ts";
 
 /** How a thread's runs are seen, each in the modes that were asked for, or in its own. For a pump that reads `reader`. */
 export function threadView<Out>(

@@ -1,5 +1,5 @@
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
-import type { Body } from "./body.ts";
+import type { Body } from "./request-body.ts";
 
 /** One request and its answer: what both transports do alike. */
 export abstract class Exchange implements HttpRequest, Reply {

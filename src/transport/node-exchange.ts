@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
-import { Body } from "./body.ts";
+import { Body } from "./request-body.ts";
 import type { BodyLimits } from "./body-memory.ts";
 import { Exchange } from "./exchange.ts";
-import { Framing, malformed, type Refusal } from "./framing.ts";
+import { Framing, malformed, type Refusal } from "./request-framing.ts";
 import { MAX_HELD } from "./limits.ts";
 
 /** A request's head; all there is of a handshake. */

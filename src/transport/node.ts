@@ -6,11 +6,11 @@ import { ServiceError } from "../model/errors.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, Headers, OpenTransport, Transport, TransportOptions } from "../ports/transport.ts";
 import { bodyLimits } from "./body-memory.ts";
-import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody, tooLarge } from "./framing.ts";
+import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody, tooLarge } from "./request-framing.ts";
 import { HEAD_TIME, MAX_HEAD, MAX_HEADERS, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { NodeExchange, NodeHead } from "./node-exchange.ts";
 import { NodeSocket } from "./node-socket.ts";
-import { Uploads } from "./uploads.ts";
+import { Uploads } from "./slow-uploads.ts";
 
 /** Milliseconds in which a connection must move at least a byte, either way: streams beat far more often. */
 const SILENCE = 60_000;

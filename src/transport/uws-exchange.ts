@@ -1,8 +1,8 @@
 import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
-import { Body } from "./body.ts";
+import { Body } from "./request-body.ts";
 import type { BodyLimits } from "./body-memory.ts";
 import { Exchange } from "./exchange.ts";
-import { Framing } from "./framing.ts";
+import { Framing } from "./request-framing.ts";
 import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
 import { UwsStream } from "./uws-stream.ts";
 

@@ -4,7 +4,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { Handlers, OpenTransport, Transport, Upgrade } from "../ports/transport.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { bodyLimits } from "./body-memory.ts";
-import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody } from "./framing.ts";
+import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
 import { MAX_HEAD, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { findInconsistency, REFUSED } from "../../actors/thread/consistency.ts";
-import { ended, newRun } from "../../actors/thread/record.ts";
+import { ended, newRun } from "../../actors/thread/record-changes.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { newThread, type ThreadRecord } from "../../src/model/thread.ts";
-import { Cell, type CellOwner } from "../../actors/thread/cell.ts";
+import { Cell, type CellOwner } from "../../actors/thread/live-thread.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { Server } from "./server.ts";
 
 /** Three steps, the last of which does what the test says. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { kwargsKey, runKey, threadPrefix } from "../../src/storage/keys.ts";
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { Server } from "./server.ts";
 
 const said = graph({

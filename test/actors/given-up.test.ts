@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { SystemLimits } from "../../actors/system.ts";
+import type { SystemLimits } from "../../actors/create-system.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import type { SimulatedScheduler } from "../simulation/scheduler.ts";
 import { Server } from "./server.ts";
 

@@ -1,11 +1,11 @@
 import { createActor, type AnyActorRef } from "xstate";
 import { describe, expect, test, vi } from "vitest";
 import { Inspection } from "../../actors/inspection/inspection.ts";
-import { machines } from "../../actors/inspection/machines.ts";
-import { taskMachine } from "../../actors/node.ts";
-import { runMachine } from "../../actors/run/machine.ts";
-import { threadMachine } from "../../actors/thread/machine.ts";
-import type { Cell } from "../../actors/thread/cell.ts";
+import { machines } from "../../actors/inspection/chart-definitions.ts";
+import { taskMachine } from "../../actors/task.ts";
+import { runMachine } from "../../actors/run/run-machine.ts";
+import { threadMachine } from "../../actors/thread/thread-machine.ts";
+import type { Cell } from "../../actors/thread/live-thread.ts";
 import type { InspectScope, Inspector } from "../../src/ports/inspector.ts";
 
 const nothing = () => undefined;

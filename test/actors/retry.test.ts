@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { retryAfter } from "../../actors/run/retry.ts";
+import { retryAfter } from "../../actors/run/retry-delay.ts";
 import type { NodeCall, TaskOutcome } from "../../src/ports/engine.ts";
 
 const failed: TaskOutcome = { kind: "failed", error: { error: "Error", message: "x" } };

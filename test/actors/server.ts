@@ -1,15 +1,20 @@
-import { createSystem, defaultLimits, type SystemLimits, type ThreadSystem } from "../../actors/system.ts";
-import { localHost } from "../../src/engine/host.ts";
-import { nativeEngine } from "../../src/engine/native.ts";
-import { GraphRegistry } from "../../src/graph/registry.ts";
+import {
+  createSystem,
+  defaultLimits,
+  type SystemLimits,
+  type ThreadSystem,
+} from "../../actors/create-system.ts";
+import { localHost } from "../../src/engine/local-host.ts";
+import { nativeEngine } from "../../src/engine/native-engine.ts";
+import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { growingIds } from "../../src/model/ids.ts";
-import type { Fact } from "../../src/model/event.ts";
+import type { Fact } from "../../src/model/run-event.ts";
 import type { MultitaskStrategy, RunKwargs, RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Engine } from "../../src/ports/engine.ts";
 import type { Logger } from "../../src/ports/logger.ts";
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import type { Kv } from "../../src/storage/kv.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";

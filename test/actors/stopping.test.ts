@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, to, value } from "../../src/index.ts";
-import type { Fact } from "../../src/model/event.ts";
+import type { Fact } from "../../src/model/run-event.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { Server } from "./server.ts";
 
 /** A body that waits until the test lets it go on, or its signal aborts. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { kwargs } from "../storage/samples.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";

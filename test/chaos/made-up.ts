@@ -1,5 +1,5 @@
 import type { Checkpoint } from "../../src/model/checkpoint.ts";
-import type { Fact } from "../../src/model/event.ts";
+import type { Fact } from "../../src/model/run-event.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { newThread } from "../../src/model/thread.ts";
 import type { Frame } from "./client.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Entry, Kv, Op, Range } from "../../src/storage/kv.ts";
-import { LevelKv } from "../../src/storage/level.ts";
+import { LevelKv } from "../../src/storage/leveldb-kv.ts";
 import type { StorageOptions } from "../../src/storage/open.ts";
 
 /** Faults that can be put in on purpose: each must be found, or the checkers are worth nothing. */

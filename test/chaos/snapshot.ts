@@ -1,6 +1,6 @@
 import { cpSync, rmSync } from "node:fs";
 import type { Checkpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { endOf, type EventChunk } from "../../src/model/event.ts";
+import { endOf, type EventChunk } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../../src/model/thread.ts";

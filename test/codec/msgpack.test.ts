@@ -1,10 +1,10 @@
 import { unpack } from "msgpackr";
 import { describe, expect, test } from "vitest";
 import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
-import { PlainPacker } from "../../src/codec/plain.ts";
-import { SHAPES } from "../../src/codec/shapes.ts";
+import { PlainPacker } from "../../src/codec/fast-msgpack.ts";
+import { SHAPES } from "../../src/codec/stored-shapes.ts";
 import { digest } from "../../src/model/ids.ts";
-import { Kept } from "../../src/model/kept.ts";
+import { Kept } from "../../src/model/class-instance.ts";
 
 const again = (value: unknown): unknown => unpackValue(packValue(value, 8), 8);
 /** By their texts: `toEqual` takes a second for the large ones. */

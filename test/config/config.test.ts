@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { findConfig, readConfig } from "../../src/config.ts";
+import { findConfig, readConfig } from "../../src/config/config.ts";
 
 const home = mkdtempSync(join(tmpdir(), "heddle-config-"));
 afterAll(() => rmSync(home, { recursive: true }));

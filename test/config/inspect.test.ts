@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { inspect as command } from "../../src/inspect.ts";
-import { invocation } from "../../src/settings.ts";
+import { inspect as command } from "../../src/cli/inspect.ts";
+import { invocation } from "../../src/cli/settings.ts";
 import { inspect, refused } from "../e2e/support/inspected.ts";
 import { serve } from "../e2e/support/server.ts";
 

@@ -1,7 +1,7 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { loadGraphs } from "../../src/loading/graphs.ts";
+import { loadGraphs } from "../../src/graph-loader/load-graphs.ts";
 import { build, heddle, Running } from "./process.ts";
 import { Home, say, saying } from "./project.ts";
 

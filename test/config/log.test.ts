@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { calmOnceStopped, createLogger, type LogOptions } from "../../src/log.ts";
+import { calmOnceStopped, createLogger, type LogOptions } from "../../src/platform/log.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 
 function log(options: Partial<LogOptions> = {}) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HELP, invocation } from "../../src/settings.ts";
+import { HELP, invocation } from "../../src/cli/settings.ts";
 
 const defaults = { host: "127.0.0.1", port: 2024, data: ".heddle", level: "info" };
 

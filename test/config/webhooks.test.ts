@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { readConfig } from "../../src/config.ts";
-import { invocation } from "../../src/settings.ts";
-import { readPolicy } from "../../src/webhook-config.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { invocation } from "../../src/cli/settings.ts";
+import { readPolicy } from "../../src/config/webhooks.ts";
 
 const home = mkdtempSync(join(tmpdir(), "heddle-config-"));
 afterAll(() => rmSync(home, { recursive: true }));

@@ -1,5 +1,5 @@
 import type { Catalog } from "../../src/ports/catalog.ts";
-import type { CronBook } from "../../src/ports/crons.ts";
+import type { CronBook } from "../../src/ports/cron-book.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import type { Outbox } from "../../src/ports/outbox.ts";
 

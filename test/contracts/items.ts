@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ItemPlace, Namespace } from "../../src/model/item.ts";
-import type { ItemChange, Items, ItemWrite } from "../../src/ports/items.ts";
+import type { ItemPlace, Namespace } from "../../src/model/store-item.ts";
+import type { ItemChange, Items, ItemWrite } from "../../src/ports/store-items.ts";
 import { all, threadKey, Writer } from "../storage/samples.ts";
 import type { Harness } from "./harness.ts";
 

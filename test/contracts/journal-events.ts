@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { endOf, type EventChunk } from "../../src/model/event.ts";
+import { endOf, type EventChunk } from "../../src/model/run-event.ts";
 import { all, aRun, id, someEvents, threadKey, Writer } from "../storage/samples.ts";
 import type { Opened, Supports } from "./harness.ts";
 

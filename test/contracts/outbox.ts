@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Delivery, outboxItem, type OutboxItem } from "../../src/model/delivery.ts";
+import { type Delivery, outboxItem, type OutboxItem } from "../../src/model/webhook-delivery.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { Owed } from "../../src/ports/outbox.ts";
 import { all, aRun, id, kwargs, threadKey, Writer } from "../storage/samples.ts";

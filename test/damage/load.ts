@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { type App, createApp } from "../../src/app.ts";
 import { graph, list } from "../../src/index.ts";
-import { createLogger } from "../../src/log.ts";
-import { systemClock } from "../../src/system/clock.ts";
+import { createLogger } from "../../src/platform/log.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import type { Dice } from "../chaos/random.ts";
 
 /** What a client was told is stored. */

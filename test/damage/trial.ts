@@ -2,7 +2,7 @@ import { cpSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSyn
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { App } from "../../src/app.ts";
-import { accept, check, repair } from "../../src/care.ts";
+import { accept, check, repair } from "../../src/cli/maintenance.ts";
 import type { Dice } from "../chaos/random.ts";
 import { ask, type Image, serve } from "./load.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, value } from "../../src/index.ts";
-import { systemClock } from "../../src/system/clock.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import { lines } from "./support/clients.ts";
 import { differs, ours } from "./support/kind.ts";
 import { directory, serve } from "./support/server.ts";

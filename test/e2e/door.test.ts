@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import type { App, AppOptions } from "../../src/app.ts";
 import { createApp, graph, list } from "../../src/index.ts";
-import { createLogger } from "../../src/log.ts";
+import { createLogger } from "../../src/platform/log.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { lines } from "./support/clients.ts";
 import { serve } from "./support/server.ts";

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { silent } from "../../src/log.ts";
-import { systemClock } from "../../src/system/clock.ts";
-import { systemScheduler } from "../../src/system/scheduler.ts";
+import { silent } from "../../src/platform/log.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { GatedKv } from "../storage/gated-kv.ts";
 import { parse, Wire } from "../transport/wire.ts";
 import { gated } from "./support/gate.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import research from "../../src/demo/research.ts";
-import { silent } from "../../src/log.ts";
+import { silent } from "../../src/platform/log.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { systemClock } from "../../src/system/clock.ts";
-import { systemScheduler } from "../../src/system/scheduler.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { GatedKv } from "../storage/gated-kv.ts";
 import { serve } from "./support/server.ts";
 import { newThread, post, postJson } from "./support/wire.ts";

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
-import { check, repair } from "../../src/care.ts";
+import { check, repair } from "../../src/cli/maintenance.ts";
 import { graph, list } from "../../src/index.ts";
 import { isTerminal } from "../../src/model/run.ts";
 import { seal, unseal } from "../../src/storage/envelope.ts";
 import { ENDED_KEY, entryKey, headKey, runKey, threadPrefix, within } from "../../src/storage/keys.ts";
-import { LevelKv } from "../../src/storage/level.ts";
+import { LevelKv } from "../../src/storage/leveldb-kv.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { type JournalEntry, runRows, threadRows } from "../../src/storage/records.ts";
 import { deps } from "../storage/support.ts";

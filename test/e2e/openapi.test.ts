@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { answers } from "../../src/wire/answers.ts";
-import { Compile } from "../../src/wire/typebox.ts";
+import { answers } from "../../src/schemas/record-schemas.ts";
+import { Compile } from "../../src/schemas/typebox.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";

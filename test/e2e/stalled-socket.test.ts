@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { graph } from "../../src/index.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
-import { systemScheduler } from "../../src/system/scheduler.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { latch, unlessAborted } from "./support/gate.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";

@@ -3,7 +3,7 @@ import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
 import type { AppOptions } from "../../src/app.ts";
-import { check } from "../../src/care.ts";
+import { check } from "../../src/cli/maintenance.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { served } from "../langgraph/support.ts";
 import { directory, serve } from "./support/server.ts";

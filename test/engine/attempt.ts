@@ -1,8 +1,8 @@
 import { graph, value, type Ctx } from "../../src/index.ts";
-import type { Fact } from "../../src/model/event.ts";
+import type { Fact } from "../../src/model/run-event.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
-import { GraphRegistry } from "../../src/graph/registry.ts";
-import { localHost } from "../../src/engine/host.ts";
+import { GraphRegistry } from "../../src/graph/graph-registry.ts";
+import { localHost } from "../../src/engine/local-host.ts";
 
 export const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 export const random = { bytes: (count: number) => new Uint8Array(count), float: () => 0 };

@@ -1,20 +1,20 @@
 import { someKwargs, someRun } from "../fixtures/runs.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
-import type { Fact } from "../../src/model/event.ts";
-import { width } from "../../src/model/event.ts";
+import type { Fact } from "../../src/model/run-event.ts";
+import { width } from "../../src/model/run-event.ts";
 import { uuid6 } from "../../src/model/ids.ts";
 import { pendingInterrupts } from "./pending.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
 import type { Execution, Plan, Position, Step } from "../../src/ports/engine.ts";
-import type { Stage } from "../../src/ports/stage.ts";
-import type { StateWrite, Updated } from "../../src/ports/update.ts";
+import type { Stage } from "../../src/ports/engine-host.ts";
+import type { StateWrite, Updated } from "../../src/ports/state-update.ts";
 import type { Logger } from "../../src/ports/logger.ts";
-import { GraphRegistry } from "../../src/graph/registry.ts";
-import { nativeEngine } from "../../src/engine/native.ts";
-import { localHost } from "../../src/engine/host.ts";
+import { GraphRegistry } from "../../src/graph/graph-registry.ts";
+import { nativeEngine } from "../../src/engine/native-engine.ts";
+import { localHost } from "../../src/engine/local-host.ts";
 
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const random = { bytes: (count: number) => new Uint8Array(count).fill(7), float: () => 0.5 };

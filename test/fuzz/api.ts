@@ -1,4 +1,4 @@
-import { Compile, type TSchema } from "../../src/wire/typebox.ts";
+import { Compile, type TSchema } from "../../src/schemas/typebox.ts";
 
 /** JSON Schema, as far as the document uses it. */
 export interface Schema {

@@ -3,7 +3,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { z } from "zod";
 import { branch, END, graph, list, reduce, value } from "../../src/index.ts";
-import { GraphRegistry } from "../../src/graph/registry.ts";
+import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 
 /** A literal as plain JavaScript would bring it, without the help of types. */
 const define = graph as unknown as (literal: object) => ReturnType<typeof graph>;

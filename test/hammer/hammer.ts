@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type App, createApp } from "../../src/app.ts";
-import { check } from "../../src/care.ts";
-import { createLogger } from "../../src/log.ts";
-import { systemClock } from "../../src/system/clock.ts";
+import { check } from "../../src/cli/maintenance.ts";
+import { createLogger } from "../../src/platform/log.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import { Dice } from "../chaos/random.ts";
 import { Client } from "./client.ts";
 import { graphs } from "./graphs.ts";

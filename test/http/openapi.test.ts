@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { descriptions } from "../../src/http/description/openapi.ts";
+import { descriptions } from "../../src/http/openapi/document.ts";
 import { protocol, RUN, THREAD } from "./support.ts";
 
 interface Schema {

@@ -1,7 +1,7 @@
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
-import { check } from "../../src/care.ts";
+import { check } from "../../src/cli/maintenance.ts";
 import { directory, serve } from "../e2e/support/server.ts";
 import { served } from "./support.ts";
 

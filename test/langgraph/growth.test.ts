@@ -1,7 +1,7 @@
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { Annotation, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { expect, test } from "vitest";
-import { libraryOf } from "../../src/langgraph/library.ts";
+import { libraryOf } from "../../src/langgraph/user-library.ts";
 import { inMemory } from "../storage/support.ts";
 import { JournalSaver } from "./journal-saver.ts";
 

@@ -8,9 +8,9 @@ import {
   type CheckpointTuple,
   type PendingWrite,
 } from "@langchain/langgraph-checkpoint";
-import type { Library } from "../../src/langgraph/library.ts";
-import type { RawCheckpoint, RawWrites } from "../../src/langgraph/raw.ts";
-import { checkpointRecord, langGraphPart, writesRecord } from "../../src/langgraph/records.ts";
+import type { Library } from "../../src/langgraph/user-library.ts";
+import type { RawCheckpoint, RawWrites } from "../../src/langgraph/saver-records.ts";
+import { checkpointRecord, langGraphPart, writesRecord } from "../../src/langgraph/checkpoint-records.ts";
 import { StoredIds } from "../../src/langgraph/stored-ids.ts";
 import { attemptSaver, type SaverIo } from "../../src/langgraph/saver.ts";
 import type { JsonObject } from "../../src/model/json.ts";

@@ -2,11 +2,11 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { GraphFile } from "../../src/config.ts";
-import type { LoadedLangGraph } from "../../src/langgraph/loaded.ts";
-import { loadGraphs } from "../../src/loading/graphs.ts";
-import { systemRandom } from "../../src/system/random.ts";
-import { systemScheduler } from "../../src/system/scheduler.ts";
+import type { GraphFile } from "../../src/config/config.ts";
+import type { LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
+import { loadGraphs } from "../../src/graph-loader/load-graphs.ts";
+import { systemRandom } from "../../src/platform/random.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { build, Running } from "../config/process.ts";
 import { Home, say, saying } from "../config/project.ts";
 

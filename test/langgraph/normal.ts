@@ -1,4 +1,4 @@
-import { show } from "../../src/langgraph/show.ts";
+import { show } from "../../src/langgraph/serialisation.ts";
 
 /** One event of a stream: what mode shows it, of which graph, and what it shows. */
 export interface Shown {

@@ -3,11 +3,11 @@ import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager
 import { AIMessage, AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 import type { LangGraphRunnableConfig } from "@langchain/langgraph";
-import { messageMaker } from "../../src/engine/message.ts";
-import type { MessageInit, MessageMaker, MessageWriter } from "../../src/graph/context.ts";
+import { messageMaker } from "../../src/engine/message-writer.ts";
+import type { MessageInit, MessageMaker, MessageWriter } from "../../src/graph/node-context.ts";
 import type { Message } from "../../src/graph/message.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
-import type { NodeIo } from "../../src/ports/host.ts";
+import type { NodeIo } from "../../src/ports/node-host.ts";
 
 /** A chat model whose one answer is what is said to it from outside, piece by piece, until it is told that this was all. */
 class Spoken extends BaseChatModel {

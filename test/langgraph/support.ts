@@ -1,4 +1,4 @@
-import { langGraphOf, type LoadedLangGraph } from "../../src/langgraph/loaded.ts";
+import { langGraphOf, type LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
 
 /** Compiled graphs, as if files of the tests' own project had exported them. */
 export async function served(graphs: {

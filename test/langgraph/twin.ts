@@ -12,14 +12,14 @@ import {
 import { EphemeralValue } from "@langchain/langgraph/channels";
 import { InMemoryCache } from "@langchain/langgraph-checkpoint";
 import type { Rule } from "../../src/graph/channel.ts";
-import type { Ctx, MessageMaker } from "../../src/graph/context.ts";
+import type { Ctx, MessageMaker } from "../../src/graph/node-context.ts";
 import { type Definition, subgraphOf } from "../../src/graph/definition.ts";
-import { isSend, isTo, isToParent, type Target, type To } from "../../src/graph/moves.ts";
+import { isSend, isTo, isToParent, type Target, type To } from "../../src/graph/commands.ts";
 import type { NodeRule } from "../../src/graph/node.ts";
-import { parse, type Schema } from "../../src/graph/schema.ts";
-import type { StoreOp } from "../../src/model/item.ts";
+import { parse, type Schema } from "../../src/graph/standard-schema.ts";
+import type { StoreOp } from "../../src/model/store-item.ts";
 import { isObject } from "../../src/model/json.ts";
-import type { NodeStore } from "../../src/graph/store.ts";
+import type { NodeStore } from "../../src/graph/node-store.ts";
 import { speaking } from "./speaking.ts";
 
 type Config = LangGraphRunnableConfig & { readonly configurable?: { readonly [key: string]: string } };

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { libraryOf, type Library } from "../../src/langgraph/library.ts";
+import { libraryOf, type Library } from "../../src/langgraph/user-library.ts";
 import type { Harness } from "../contracts/harness.ts";
 import { inMemory } from "../storage/support.ts";
 import { JournalSaver } from "./journal-saver.ts";

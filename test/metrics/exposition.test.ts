@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Exposition } from "../../src/metrics/exposition.ts";
-import type { Family } from "../../src/metrics/family.ts";
+import type { Family } from "../../src/metrics/metric-family.ts";
 import { Lines } from "../stream/support.ts";
 
 const told = async (...families: Family[]) => (await new Exposition(families, new Lines()).tell()).body;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toStorable } from "../../src/model/json.ts";
 import { toJsonText } from "../../src/model/json-text.ts";
-import { Kept, KeptValue } from "../../src/model/kept.ts";
+import { Kept, KeptValue } from "../../src/model/class-instance.ts";
 
 function nested(depth: number): unknown {
   let value: unknown = 1;

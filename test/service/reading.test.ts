@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ThreadSystem } from "../../actors/system.ts";
+import type { ThreadSystem } from "../../actors/create-system.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { readPolicy } from "../../src/webhook-config.ts";
+import { readPolicy } from "../../src/config/webhooks.ts";
 import { growingIds, uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord, RunStatus } from "../../src/model/run.ts";
 import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
-import { Budget } from "../../src/ports/budget.ts";
+import { Budget } from "../../src/ports/time-budget.ts";
 import type { Engine } from "../../src/ports/engine.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Append } from "../../src/ports/journal.ts";

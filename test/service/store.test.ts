@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { FoundItem, StoreOp } from "../../src/model/item.ts";
+import type { FoundItem, StoreOp } from "../../src/model/store-item.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { Budget } from "../../src/ports/budget.ts";
+import { Budget } from "../../src/ports/time-budget.ts";
 import type { Store, StoreCaller } from "../../src/ports/store.ts";
 import { createStore, PLAIN_POLICY, type StorePolicy } from "../../src/service/store/store.ts";
-import { ItemSweeper } from "../../src/service/store/sweeper.ts";
-import { textsOf } from "../../src/service/store/texts.ts";
+import { ItemSweeper } from "../../src/service/store/item-sweeper.ts";
+import { textsOf } from "../../src/service/store/indexed-texts.ts";
 import type { Catalog } from "../../src/ports/catalog.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { Timers } from "../http/support.ts";

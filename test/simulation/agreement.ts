@@ -1,6 +1,6 @@
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { endOf } from "../../src/model/event.ts";
+import { endOf } from "../../src/model/run-event.ts";
 import { isTerminal } from "../../src/model/run.ts";
 import { indexesAgree } from "../chaos/checkers/stored.ts";
 import { readAll, type Snapshot } from "../chaos/snapshot.ts";

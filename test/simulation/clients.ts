@@ -1,9 +1,9 @@
-import type { RunDraft } from "../../actors/port.ts";
+import type { RunDraft } from "../../actors/thread-system.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { growingIds } from "../../src/model/ids.ts";
 import type { Durability, MultitaskStrategy, RunKwargs } from "../../src/model/run.ts";
 import type { Temporary, ThreadKey } from "../../src/model/thread.ts";
-import type { RunRequest } from "../../src/service/kwargs.ts";
+import type { RunRequest } from "../../src/service/run-draft.ts";
 import type { SimulatedClock } from "./clock.ts";
 import type { Plan } from "./graph.ts";
 import type { Observed } from "./observed.ts";

@@ -1,5 +1,5 @@
 import { Attempt } from "../../actors/run/attempt.ts";
-import type { Level } from "../../actors/run/level.ts";
+import type { Level } from "../../actors/run/graph-execution.ts";
 import { changeRun } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
 

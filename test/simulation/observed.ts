@@ -2,7 +2,7 @@ import { isTerminal, type RunRecord } from "../../src/model/run.ts";
 import type { Temporary, ThreadKey } from "../../src/model/thread.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
-import type { Host } from "../../src/ports/host.ts";
+import type { Host } from "../../src/ports/node-host.ts";
 import type { Append, Journal } from "../../src/ports/journal.ts";
 import { Batches } from "./batches.ts";
 import { Drains } from "./drains.ts";

@@ -1,9 +1,9 @@
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import type { Hub } from "../../src/stream/hub.ts";
-import type { Reader } from "../../src/stream/reader.ts";
-import { type Frames, frames } from "../../src/stream/frames.ts";
-import { render, viewOf } from "../../src/stream/view.ts";
+import type { Reader } from "../../src/stream/run-reader.ts";
+import { type Frames, frames } from "../../src/stream/websocket-frames.ts";
+import { render, viewOf } from "../../src/stream/rendering.ts";
 import type { Crash } from "./disk.ts";
 
 const view = viewOf(["values", "updates", "messages-tuple", "custom"], false, frames(false));

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { repairIndex } from "../../src/storage/index-repair.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { MARK } from "../../src/storage/records.ts";

@@ -1,4 +1,4 @@
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import type { Entry, Kv, Op, Range } from "../../src/storage/kv.ts";
 
 /** A store whose every batch waits until the test lets it pass or fail, and that counts what is done to it. */

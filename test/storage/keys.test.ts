@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseMark, segment, sweepKey, unsegment, within } from "../../src/storage/keys.ts";
-import { ordinal, parseOrdinal } from "../../src/storage/ordinal.ts";
+import { ordinal, parseOrdinal } from "../../src/storage/sortable-numbers.ts";
 
 const hostile = [
   "",

@@ -1,5 +1,5 @@
 import { ServiceError } from "../../src/model/errors.ts";
-import { lockDirectory } from "../../src/storage/lock.ts";
+import { lockDirectory } from "../../src/storage/directory-lock.ts";
 
 /** Another process: tries to lock the directory for each line that it is sent, and tells how it went. */
 const [, , directory = ""] = process.argv;

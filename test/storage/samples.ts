@@ -1,6 +1,6 @@
 import { someKwargs, someRun } from "../fixtures/runs.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import type { EventChunk, Fact } from "../../src/model/event.ts";
+import type { EventChunk, Fact } from "../../src/model/run-event.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
 import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Append, Journal } from "../../src/ports/journal.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage, type Storage, type StorageDeps, type StorageOptions } from "../../src/storage/open.ts";
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import type { Harness } from "../contracts/harness.ts";
 
 export const deps: StorageDeps = {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Logger } from "../../src/ports/logger.ts";
-import { LevelKv } from "../../src/storage/level.ts";
+import { LevelKv } from "../../src/storage/leveldb-kv.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { threadKey, Writer } from "./samples.ts";
 import { deps, temporary } from "./support.ts";

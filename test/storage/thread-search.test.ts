@@ -1,11 +1,11 @@
-import { Budget } from "../../src/ports/budget.ts";
+import { Budget } from "../../src/ports/time-budget.ts";
 import { expect, test } from "vitest";
 import { fitsThread, type ThreadFilter, threadOrders } from "../../src/model/thread-search.ts";
 import { newThread, type ThreadRecord } from "../../src/model/thread.ts";
-import { MemoryKv } from "../../src/storage/memory.ts";
+import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { race } from "../../src/storage/thread-search.ts";
-import { Walks, type Wanted } from "../../src/storage/thread-walks.ts";
+import { Walks, type Wanted } from "../../src/storage/index-scans.ts";
 import { aRun, id, threadKey, Writer } from "./samples.ts";
 import { deps } from "./support.ts";
 

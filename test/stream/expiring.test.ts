@@ -2,12 +2,12 @@ import { setImmediate as turn } from "node:timers/promises";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
 import { type Ctx, graph, value } from "../../src/index.ts";
-import { silent } from "../../src/log.ts";
+import { silent } from "../../src/platform/log.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
-import { systemClock } from "../../src/system/clock.ts";
-import { systemScheduler } from "../../src/system/scheduler.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { serve } from "../e2e/support/server.ts";
 
 const EVENTS = 400;

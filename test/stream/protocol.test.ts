@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import { Blocks } from "../../src/stream/protocol/blocks.ts";
-import { Numbers, type ProtocolEvent } from "../../src/stream/protocol/events.ts";
-import { matches } from "../../src/stream/protocol/filter.ts";
+import { Blocks } from "../../src/stream/protocol/message-blocks.ts";
+import { Numbers, type ProtocolEvent } from "../../src/stream/protocol/protocol-event.ts";
+import { matches } from "../../src/stream/protocol/event-filter.ts";
 
 const event = (channel: string, namespace: readonly string[]): ProtocolEvent => ({
   seq: 1,

@@ -1,7 +1,7 @@
 import { type StreamMode, streamModes } from "../../src/model/run.ts";
-import type { Pause, Reader } from "../../src/stream/reader.ts";
-import { type Frames, frames } from "../../src/stream/frames.ts";
-import { render, type Segment, viewOf } from "../../src/stream/view.ts";
+import type { Pause, Reader } from "../../src/stream/run-reader.ts";
+import { type Frames, frames } from "../../src/stream/websocket-frames.ts";
+import { render, type Segment, viewOf } from "../../src/stream/rendering.ts";
 
 export interface Event {
   readonly id: number;

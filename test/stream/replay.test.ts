@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Fact } from "../../src/model/event.ts";
+import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import type { Sink } from "../../src/ports/sink.ts";

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse, type SseOptions } from "../../src/http/sse.ts";
-import { Traffic } from "../../src/http/traffic.ts";
+import { Traffic } from "../../src/http/response-counts.ts";
 import type { StreamMode } from "../../src/model/run.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
-import { sse, viewOf } from "../../src/stream/view.ts";
+import { sse, viewOf } from "../../src/stream/rendering.ts";
 import { Peer } from "./peers.ts";
 import { GatedJournal, HeldScheduler, KEY, Lines, journals, runRecord, Writer } from "./support.ts";
 

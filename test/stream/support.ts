@@ -1,8 +1,8 @@
 import { someRun } from "../fixtures/runs.ts";
 import type { ChannelChange, Checkpoint, NewCheckpoint } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import { endOf, type EventChunk } from "../../src/model/event.ts";
-import { silent } from "../../src/log.ts";
+import { endOf, type EventChunk } from "../../src/model/run-event.ts";
+import { silent } from "../../src/platform/log.ts";
 import { uuid6 } from "../../src/model/ids.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
@@ -14,8 +14,8 @@ import type { Logger } from "../../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { systemClock } from "../../src/system/clock.ts";
-import { systemScheduler } from "../../src/system/scheduler.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
 
 export const KEY: ThreadKey = { tenant: "_", thread: "0199aaaa-0000-7000-8000-000000000001" };
 export const RUN = "0199aaaa-0000-7000-8000-00000000000a";

@@ -1,5 +1,5 @@
 import { describe } from "vitest";
-import { openTransport } from "../../src/transport/open.ts";
+import { openTransport } from "../../src/transport/open-transport.ts";
 
 export type TransportKind = "uws" | "node";
 

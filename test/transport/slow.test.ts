@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openTransport } from "../../src/transport/open.ts";
+import { openTransport } from "../../src/transport/open-transport.ts";
 import { describeOverEachTransport } from "./each.ts";
 import { echo, rig } from "./rig.ts";
 import type { Wire } from "./wire.ts";

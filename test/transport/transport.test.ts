@@ -1,6 +1,6 @@
 import type * as Uws from "uWebSockets.js";
 import { expect, test } from "vitest";
-import { openTransport } from "../../src/transport/open.ts";
+import { openTransport } from "../../src/transport/open-transport.ts";
 import { transportContract } from "../contracts/transport.ts";
 import { describeOverEachTransport } from "./each.ts";
 import { echo, refuseUpgrades, scheduler } from "./rig.ts";

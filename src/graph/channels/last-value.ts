@@ -1,8 +1,8 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel, Rule } from "../channel.ts";
-import { faults, parse, shapeOf, validate, type Schema } from "../schema.ts";
+import { faults, parse, shapeOf, validate, type Schema } from "../standard-schema.ts";
 import { jsonSchemaOf } from "../json-schema.ts";
-import { only } from "./single.ts";
+import { only } from "./single-write.ts";
 
 const set: Rule["update"] = (_current, writes, key) => {
   const value = only(writes, key);

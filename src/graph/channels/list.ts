@@ -1,7 +1,7 @@
 import type { FieldError } from "../../model/errors.ts";
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
-import { refuse } from "../fields.ts";
+import { refuse } from "../field-access.ts";
 
 /** A list: what a node returns is appended, in the order of the tasks. */
 export function list<V>(): Channel<readonly V[], readonly V[]> {

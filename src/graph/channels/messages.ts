@@ -8,7 +8,7 @@ import {
   type MessageLike,
   type RemoveMessage,
 } from "../message.ts";
-import { messagesSchema } from "./described.ts";
+import { messagesSchema } from "./channel-schemas.ts";
 import { checkList } from "./list.ts";
 
 type Incoming = Message | RemoveMessage;

@@ -1,7 +1,7 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
-import { isSchema, validate, type Schema } from "../schema.ts";
-import { startingWith } from "./described.ts";
+import { isSchema, validate, type Schema } from "../standard-schema.ts";
+import { startingWith } from "./channel-schemas.ts";
 import { checksOf, reader } from "./last-value.ts";
 
 /**

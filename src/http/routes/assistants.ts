@@ -1,11 +1,11 @@
 import { parseUuid } from "../../model/ids.ts";
-import { assistantOf, versionOf } from "../../service/records.ts";
-import type { Call } from "../call.ts";
+import { assistantOf, versionOf } from "../../service/api-records.ts";
+import type { Call } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
-import { pageHeaders, pick } from "../page.ts";
+import { pageHeaders, pick } from "../pagination.ts";
 import type { Route } from "../router.ts";
-import { dropNulls, type RawBody } from "../../wire/body.ts";
-import { JSON_HEADERS } from "../../wire/errors.ts";
+import { dropNulls, type RawBody } from "../../schemas/body.ts";
+import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 import {
   assistantCount,
   assistantCreate,
@@ -13,8 +13,8 @@ import {
   assistantSearch,
   assistantUpdate,
   assistantVersions,
-} from "../../wire/schemas.ts";
-import { refusePlaces } from "../../wire/assistant-request.ts";
+} from "../../schemas/request-schemas.ts";
+import { refusePlaces } from "../../schemas/assistant-request.ts";
 
 export function assistantRoutes({ service: { assistants, threads } }: HttpDeps): readonly Route[] {
   /** A body with what an assistant is set up with. */

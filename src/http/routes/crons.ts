@@ -1,9 +1,9 @@
-import { cronOf } from "../../service/records.ts";
-import { cronChange, cronCount, cronFields, cronSearch, newCron } from "../../wire/cron-request.ts";
+import { cronOf } from "../../service/api-records.ts";
+import { cronChange, cronCount, cronFields, cronSearch, newCron } from "../../schemas/cron-request.ts";
 import type { CronFilter } from "../../model/cron.ts";
-import { JSON_HEADERS } from "../../wire/errors.ts";
+import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 import type { HttpDeps } from "../deps.ts";
-import { pageHeaders, pick } from "../page.ts";
+import { pageHeaders, pick } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 const FIELDS: ReadonlySet<string> = new Set(cronFields);

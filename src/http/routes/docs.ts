@@ -1,7 +1,7 @@
 import type { HttpDeps } from "../deps.ts";
-import { sendPage } from "../page-file.ts";
+import { sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
-import { JSON_HEADERS } from "../../wire/errors.ts";
+import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 
 /** What is served, told to programs and to people. It is the same for everybody: it needs no key. */
 export function docsRoutes(deps: HttpDeps, routes: () => readonly Route[]): readonly Route[] {
@@ -15,7 +15,7 @@ export function docsRoutes(deps: HttpDeps, routes: () => readonly Route[]): read
       keyless: true,
       async handle(call) {
         // At the first question: a start has better things to do.
-        const { openApiOf } = await import("../description/openapi.ts");
+        const { openApiOf } = await import("../openapi/document.ts");
         // What the configuration has switched off is not there.
         const served = () => routes().filter(({ path }) => door.path(`${mount}${path}`) !== undefined);
         text ??= JSON.stringify(openApiOf(served(), { version: about.version, mount, hasKeys }));

@@ -2,12 +2,12 @@ import { ServiceError } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Shown } from "../../ports/inspector.ts";
-import type { Machine } from "../../service/inspection.ts";
-import type { Call } from "../call.ts";
+import type { Machine } from "../../service/actor-inspection.ts";
+import type { Call } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
-import { invalidField } from "../../wire/errors.ts";
+import { invalidField } from "../../schemas/error-responses.ts";
 import type { Route } from "../router.ts";
-import { LIMITS } from "../../wire/schemas.ts";
+import { LIMITS } from "../../schemas/request-schemas.ts";
 
 /** For people who look at actors: their charts, who lives and how they stand. What happens to them: WebSocket `/inspect`. */
 export function inspectRoutes({ service, inspect }: HttpDeps): readonly Route[] {

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../model/errors.ts";
 import type { HttpDeps } from "../deps.ts";
-import { PAGE_HEADERS, sendPage } from "../page-file.ts";
+import { PAGE_HEADERS, sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
 
 /** Pages need no key: they are the same for everybody, and ask for one themselves. */

@@ -1,14 +1,14 @@
 import type { RunStatus } from "../../model/run.ts";
 import type { RunsPage } from "../../service/runs.ts";
-import type { Call } from "../call.ts";
+import type { Call } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { invalidField, JSON_HEADERS } from "../../wire/errors.ts";
-import { checkFilter } from "../../wire/filter.ts";
-import { mapped, pageHeaders, pick } from "../page.ts";
+import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { checkFilter } from "../../schemas/filter.ts";
+import { mapped, pageHeaders, pick } from "../pagination.ts";
 import type { Route } from "../router.ts";
-import { LIMITS, OFFSETS } from "../../wire/schemas.ts";
-import { startAlone, type Started, startRun } from "../start.ts";
-import { batchOf } from "../../wire/run-request.ts";
+import { LIMITS, OFFSETS } from "../../schemas/request-schemas.ts";
+import { startAlone, type Started, startRun } from "../start-run.ts";
+import { batchOf } from "../../schemas/run-request.ts";
 
 const STATUSES = [
   "pending",

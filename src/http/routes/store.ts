@@ -1,8 +1,8 @@
-import type { FoundItem, Item, StoreOp, StoreResult } from "../../model/item.ts";
+import type { FoundItem, Item, StoreOp, StoreResult } from "../../model/store-item.ts";
 import { toIso } from "../../model/time.ts";
-import { invalidField } from "../../wire/errors.ts";
-import { itemDelete, itemPut, itemSearch, namespaceList } from "../../wire/store-schemas.ts";
-import type { Call } from "../call.ts";
+import { invalidField } from "../../schemas/error-responses.ts";
+import { itemDelete, itemPut, itemSearch, namespaceList } from "../../schemas/store-schemas.ts";
+import type { Call } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 

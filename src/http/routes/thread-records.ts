@@ -1,9 +1,9 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { RouteDeps } from "../deps.ts";
-import { JSON_HEADERS } from "../../wire/errors.ts";
-import { threadCount, threadPrune, threadUpdate } from "../../wire/schemas.ts";
-import { lifetimeOf, threadsQuery } from "../../wire/thread-request.ts";
-import { mapped, pick } from "../page.ts";
+import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { threadCount, threadPrune, threadUpdate } from "../../schemas/request-schemas.ts";
+import { lifetimeOf, threadsQuery } from "../../schemas/thread-request.ts";
+import { mapped, pick } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 /** Threads as records: finding, changing, copying and deleting them. */

@@ -2,9 +2,9 @@ import { parseUuid } from "../../model/ids.ts";
 import type { NewThread } from "../../service/threads.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { invalidField } from "../../wire/errors.ts";
-import { threadCreate } from "../../wire/schemas.ts";
-import { lifetimeOf } from "../../wire/thread-request.ts";
+import { invalidField } from "../../schemas/error-responses.ts";
+import { threadCreate } from "../../schemas/request-schemas.ts";
+import { lifetimeOf } from "../../schemas/thread-request.ts";
 
 type Asked = Omit<NewThread, "ttl"> & Pick<ReturnType<typeof threadCreate.parse>, "ttl">;
 

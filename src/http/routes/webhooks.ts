@@ -1,9 +1,9 @@
-import type { DeliveryStatus } from "../../model/delivery.ts";
+import type { DeliveryStatus } from "../../model/webhook-delivery.ts";
 import type { DeliveryKey } from "../../ports/outbox.ts";
-import type { Call } from "../call.ts";
+import type { Call } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { LIMITS, OFFSETS } from "../../wire/schemas.ts";
+import { LIMITS, OFFSETS } from "../../schemas/request-schemas.ts";
 
 const STATUSES = ["pending", "dead"] as const satisfies DeliveryStatus[];
 

@@ -2,18 +2,18 @@ import { type CronFilter, type CronRecord, fits, type OnRunCompleted } from "../
 import { ServiceError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { ThreadKey } from "../../model/thread.ts";
-import type { Budget } from "../../ports/budget.ts";
+import type { Budget } from "../../ports/time-budget.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { CronBook } from "../../ports/crons.ts";
+import type { CronBook } from "../../ports/cron-book.ts";
 import type { Engine } from "../../ports/engine.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Assistants } from "../assistants.ts";
-import { Ordered } from "../ordered.ts";
-import { storable, storableObject } from "../storable.ts";
+import { Ordered } from "../sorted-page.ts";
+import { storable, storableObject } from "../storable-values.ts";
 import { threadAt } from "../threads.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
-import { checkRun } from "./run.ts";
-import { firstSlot, nextSlot } from "./schedule.ts";
+import { checkRun } from "./cron-run.ts";
+import { firstSlot, nextSlot } from "./cron-schedule.ts";
 
 /** When a cron fires, and with what; on a change all of it may be left out. */
 export interface CronParts {

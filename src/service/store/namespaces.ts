@@ -1,5 +1,5 @@
-import type { Namespace, NamespacesOp } from "../../model/item.ts";
-import type { Items } from "../../ports/items.ts";
+import type { Namespace, NamespacesOp } from "../../model/store-item.ts";
+import type { Items } from "../../ports/store-items.ts";
 
 const ANY = "*";
 

@@ -1,7 +1,7 @@
-import type { Item, PutOp, SearchOp, StoreOp, StoreResult } from "../../model/item.ts";
-import { Budget } from "../../ports/budget.ts";
+import type { Item, PutOp, SearchOp, StoreOp, StoreResult } from "../../model/store-item.ts";
+import { Budget } from "../../ports/time-budget.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ItemChange, ItemRecord, Items } from "../../ports/items.ts";
+import type { ItemChange, ItemRecord, Items } from "../../ports/store-items.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
 import type { Store, StoreCaller } from "../../ports/store.ts";
@@ -16,12 +16,12 @@ import {
   checkValue,
   MAX_OPS,
   refuse,
-} from "./checks.ts";
+} from "./item-limits.ts";
 import { embed, type StoreIndex } from "./embedding.ts";
-import { type Test, testOf } from "./filter.ts";
+import { type Test, testOf } from "./item-filter.ts";
 import { listNamespaces } from "./namespaces.ts";
-import { isAlive, searchItems } from "./search.ts";
-import { textsOf } from "./texts.ts";
+import { isAlive, searchItems } from "./item-search.ts";
+import { textsOf } from "./indexed-texts.ts";
 
 export interface StorePolicy {
   /** Minutes that an item lives whose put says nothing about it; null: for ever. */

@@ -1,11 +1,11 @@
-import type { Delivery } from "../../model/delivery.ts";
+import type { Delivery } from "../../model/webhook-delivery.ts";
 import { ServiceError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { toIso } from "../../model/time.ts";
 import type { WebhookPolicy } from "../../model/webhook-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { DeliveryKey, DeliveryQuery, Outbox } from "../../ports/outbox.ts";
-import { checkWebhook } from "./target.ts";
+import { checkWebhook } from "./target-check.ts";
 
 export interface Webhooks {
   /** @throws ServiceError `validation.failed` when a run may not have this webhook */

@@ -1,5 +1,5 @@
 import { crc32c, unmaskChecksum } from "./crc32c.ts";
-import { FormatError, Reader, userKey } from "./reader.ts";
+import { FormatError, Reader, userKey } from "./byte-reader.ts";
 
 /** A table as the manifest names it. */
 export interface TableEntry {

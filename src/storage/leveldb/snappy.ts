@@ -1,4 +1,4 @@
-import { FormatError, Reader } from "./reader.ts";
+import { FormatError, Reader } from "./byte-reader.ts";
 
 /** More than any block of an index has; what claims to be larger is damaged. */
 const MOST = 64 * 1024 * 1024;

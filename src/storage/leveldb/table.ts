@@ -1,5 +1,5 @@
 import { crc32c, unmaskChecksum } from "./crc32c.ts";
-import { FormatError, Reader, userKey } from "./reader.ts";
+import { FormatError, Reader, userKey } from "./byte-reader.ts";
 import { unsnappy } from "./snappy.ts";
 
 /** Keys from the first to the last, both included, of which some may be lost. */

@@ -1,15 +1,15 @@
 import type { CheckpointHead } from "../../model/checkpoint.ts";
-import { type Fact, width } from "../../model/event.ts";
+import { type Fact, width } from "../../model/run-event.ts";
 import { uuid6Time } from "../../model/ids.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
-import { type FactOf, outputOf, type Page, taskNs } from "../page.ts";
-import { resultShown, taskShown } from "../snapshots.ts";
-import type { RunSource } from "../source.ts";
-import type { Segment } from "../view.ts";
-import { json, Numbers, type ProtocolEvent } from "./events.ts";
-import { Messages, objectsIn } from "./messages.ts";
+import { type FactOf, outputOf, type Page, taskNs } from "../render-context.ts";
+import { resultShown, taskShown } from "../checkpoint-modes.ts";
+import type { RunSource } from "../fact-context.ts";
+import type { Segment } from "../rendering.ts";
+import { json, Numbers, type ProtocolEvent } from "./protocol-event.ts";
+import { Messages, objectsIn } from "./message-events.ts";
 
 /** Root states by which clients take a run for over. */
 type Terminal = "completed" | "failed" | "interrupted";

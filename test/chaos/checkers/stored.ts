@@ -1,4 +1,4 @@
-import { endOf } from "../../../src/model/event.ts";
+import { endOf } from "../../../src/model/run-event.ts";
 import { isTerminal } from "../../../src/model/run.ts";
 import type { Violation } from "../ledger.ts";
 import type { Snapshot, StoredCheckpoint, StoredThread } from "../snapshot.ts";

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import type { Config } from "../../../src/config.ts";
+import type { Config } from "../../../src/config/config.ts";
 import { proves } from "./table.ts";
 
 interface Components {

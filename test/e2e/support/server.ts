@@ -5,8 +5,8 @@ import { onTestFinished } from "vitest";
 import { type App, type AppOptions, createApp } from "../../../src/app.ts";
 import agent from "../../../src/demo/agent.ts";
 import approval from "../../../src/demo/approval.ts";
-import { createLogger } from "../../../src/log.ts";
-import { systemClock } from "../../../src/system/clock.ts";
+import { createLogger } from "../../../src/platform/log.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
 import type { Twins } from "../../langgraph/twin.ts";
 
 export interface Server extends App {

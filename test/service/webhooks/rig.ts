@@ -1,11 +1,11 @@
-import { outboxItem } from "../../../src/model/delivery.ts";
+import { outboxItem } from "../../../src/model/webhook-delivery.ts";
 import type { HttpClient, OutgoingRequest, OutgoingResponse } from "../../../src/ports/http-client.ts";
 import { createWebhooks } from "../../../src/service/webhooks/webhooks.ts";
-import { WebhookWorker } from "../../../src/service/webhooks/worker.ts";
+import { WebhookWorker } from "../../../src/service/webhooks/webhook-worker.ts";
 import { noFailpoints } from "../../../src/ports/failpoints.ts";
-import { MemoryKv } from "../../../src/storage/memory.ts";
+import { MemoryKv } from "../../../src/storage/memory-kv.ts";
 import { openStorage, type Storage } from "../../../src/storage/open.ts";
-import { readPolicy } from "../../../src/webhook-config.ts";
+import { readPolicy } from "../../../src/config/webhooks.ts";
 import { SimulatedClock } from "../../simulation/clock.ts";
 import { SimulatedRandom } from "../../simulation/random.ts";
 import { SimulatedScheduler } from "../../simulation/scheduler.ts";

@@ -1,0 +1,112 @@
+import { Few } from "../src/model/small-map.ts";
+import type { AnyActorRef } from "./xstate.ts";
+
+/** One actor in a table: the version that it came with, and the one from which on it is there no more. */
+interface Entry {
+  readonly actor: AnyActorRef;
+  readonly came: number;
+  left: number;
+}
+
+/** What versions share. */
+interface Table {
+  readonly entries: Few<string, Entry>;
+  /** Only from this one a change is a note here. */
+  newest: number;
+}
+
+/** Everyone's: nobody writes to it. */
+const NOBODY: Table = { entries: new Few(), newest: 0 };
+
+/** Actors that have left may make up this many entries more than those that are there. */
+const SLACK = 16;
+
+/**
+ * The actors below one, by name, in the order in which they came: as a snapshot holds them, so a value that never changes.
+ * Versions share a table, and a change of the newest is a note in it: thousands of tasks that come and go one by one cost no more
+ * each than a few do. A change of an older version copies.
+ */
+export class Children {
+  readonly size: number;
+  readonly #table: Table;
+  readonly #version: number;
+
+  constructor(table: Table, version: number, size: number) {
+    this.#table = table;
+    this.#version = version;
+    this.size = size;
+  }
+
+  get(name: string): AnyActorRef | undefined {
+    const entry = this.#table.entries.get(name);
+    return entry !== undefined && this.#has(entry) ? entry.actor : undefined;
+  }
+
+  *[Symbol.iterator](): Generator<readonly [name: string, actor: AnyActorRef]> {
+    for (const [name, entry] of this.#table.entries) if (this.#has(entry)) yield [name, entry.actor];
+  }
+
+  /** The first so many of their names. */
+  names(most: number): readonly string[] {
+    return this.#first(most, (name) => name);
+  }
+
+  /** The first so many of them. */
+  first(most: number): readonly AnyActorRef[] {
+    return this.#first(most, (_, actor) => actor);
+  }
+
+  #first<T>(most: number, what: (name: string, actor: AnyActorRef) => T): readonly T[] {
+    const some: T[] = [];
+    for (const [name, actor] of this) {
+      if (some.length >= most) break;
+      some.push(what(name, actor));
+    }
+    return some;
+  }
+
+  /** These and those. None of their names may be that of one that is there. */
+  with(added: readonly (readonly [name: string, actor: AnyActorRef])[]): Children {
+    if (added.length === 0) return this;
+    const free = added.every(([name]) => !this.#table.entries.has(name));
+    const table = free && this.#isNewest ? this.#table : this.#copy();
+    const came = ++table.newest;
+    for (const [name, actor] of added) table.entries.set(name, { actor, came, left: Infinity });
+    return new Children(table, came, this.size + added.length);
+  }
+
+  /** These without one; the same where it is not there. */
+  without(name: string): Children {
+    const there = this.#table.entries.get(name);
+    if (there === undefined || !this.#has(there)) return this;
+    if (this.size === 1) return NO_CHILDREN;
+    const crowded = this.#table.entries.size > 2 * this.size + SLACK;
+    const table = this.#isNewest && !crowded ? this.#table : this.#copy();
+    const version = ++table.newest;
+    const entry = table.entries.get(name);
+    if (entry !== undefined) entry.left = version;
+    return new Children(table, version, this.size - 1);
+  }
+
+  #has({ came, left }: Entry): boolean {
+    return came <= this.#version && this.#version < left;
+  }
+
+  get #isNewest(): boolean {
+    return this.#table.newest === this.#version && this.#table !== NOBODY;
+  }
+
+  #copy(): Table {
+    const entries = new Few<string, Entry>();
+    for (const [name, actor] of this) entries.set(name, { actor, came: 0, left: Infinity });
+    return { entries, newest: 0 };
+  }
+}
+
+export const NO_CHILDREN = new Children(NOBODY, 0, 0);
+
+/** One actor alone. */
+export function onlyChild(name: string, actor: AnyActorRef): Children {
+  const entry = { actor, came: 0, left: Infinity };
+  return new Children({ entries: new Few<string, Entry>().set(name, entry), newest: 0 }, 0, 1);
+}

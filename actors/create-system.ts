@@ -1,0 +1,10 @@
+import type { SystemDeps, ThreadSystem } from "./thread-system.ts";
+import { Registry } from "./registry.ts";
+
+export type { SystemLimits, ThreadSystem } from "./thread-system.ts";
+export { defaultLimits } from "./thread-system.ts";
+
+/** The actors of one server. Two of them may live in one process. */
+export function createSystem(deps: SystemDeps): ThreadSystem {
+  return new Registry(deps);
+}

@@ -1,0 +1,25 @@
+import { fromCallback, type AnyActorLogic } from "../xstate.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import { taskChart } from "../task.ts";
+import { runChart } from "../run/run-chart.ts";
+import type { TaskMachine } from "../task.ts";
+import type { RunMachine } from "../run/run-machine.ts";
+import { drawnThread } from "../thread/xstate-chart.ts";
+
+/** The definitions of the three charts, as XState reads them. They are drawn from these: nothing of them runs. */
+export function machines(): { readonly [machine: string]: JsonObject } {
+  const nothing = (): void => undefined;
+  const none = fromCallback(nothing) as AnyActorLogic;
+  const run = runChart(
+    { load: nothing, plan: nothing, abort: nothing, close: nothing },
+    none as TaskMachine,
+    0,
+  );
+  const thread = drawnThread({ ask: nothing, start: nothing }, none as RunMachine);
+  return { thread: plain(thread.config), run: plain(run.config), task: plain(taskChart) };
+}
+
+/** Functions are left out: those that have a name in the chart stand there by it. */
+function plain(definition: object): JsonObject {
+  return JSON.parse(JSON.stringify(definition)) as JsonObject;
+}

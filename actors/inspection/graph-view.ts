@@ -1,0 +1,114 @@
+import { valueAt } from "../../src/graph/xstate-value.ts";
+import { START } from "../../src/graph/definition-checks.ts";
+import { END } from "../../src/graph/commands.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { Statechart } from "../../src/model/statechart.ts";
+import type { Inspector, ShownActor, ShownEvent, ShownState, ShownValue } from "../../src/ports/inspector.ts";
+import type { RunOutput, TaskKind } from "../messages.ts";
+
+/** A node that runs, by its way through subgraphs. */
+type Way = readonly string[];
+
+/** How a run leaves its graph. */
+const left = { success: "done", interrupted: "stopped", error: "error", timeout: "error" } as const;
+
+/** The graph of one run as an actor of its own: its state is the set of the nodes that run. */
+export class GraphView {
+  readonly actor: ShownActor;
+  readonly #chart: Statechart;
+  readonly #inspector: Inspector;
+  readonly #values: () => JsonObject | undefined;
+  /** By task. */
+  readonly #running = new Map<string, Way>();
+  /** What the last step's tasks came to that did not come through. */
+  readonly #stuck = new Map<string, { readonly way: Way; readonly kind: TaskKind }>();
+  #shown: string | null = null;
+  #value: ShownValue = START;
+
+  constructor(
+    actor: ShownActor,
+    chart: Statechart,
+    inspector: Inspector,
+    values: () => JsonObject | undefined,
+  ) {
+    this.actor = actor;
+    this.#chart = chart;
+    this.#inspector = inspector;
+    this.#values = values;
+  }
+
+  /** Announces it. Tasks that run already are `began` before. */
+  announce(): void {
+    this.#shown = "";
+    this.#settle();
+    this.#inspector.actor(this.actor, this.#state("active"));
+  }
+
+  began(task: string, way: Way): void {
+    if (this.#running.size === 0) this.#stuck.clear();
+    this.#running.set(task, way);
+    if (this.#shown === null) return;
+    const event = { type: `${way.join("/")}.start`, task };
+    this.#inspector.event(this.actor, event, task);
+    this.#show(event);
+  }
+
+  ended(task: string, kind: TaskKind): void {
+    const way = this.#running.get(task);
+    if (way === undefined) return;
+    this.#running.delete(task);
+    if (kind !== "done") this.#stuck.set(task, { way, kind });
+    const event = { type: `${way.join("/")}.${kind}`, task };
+    this.#inspector.event(this.actor, event, task);
+    // Between two steps none runs: the next ones are about to.
+    if (this.#running.size > 0) this.#show(event);
+  }
+
+  /** The run has ended, or (no output) was given up. */
+  close(output: RunOutput | undefined): void {
+    const event = { type: `run.${output?.status ?? "stopped"}` };
+    this.#inspector.event(this.actor, event, this.actor.parent);
+    this.#running.clear();
+    const kinds = [...new Set([...this.#stuck.values()].map(({ kind }) => kind))];
+    const done = output?.status === "success" && output.rest === "success";
+    if (done) this.#value = END;
+    else if (this.#stuck.size > 0)
+      this.#value = valueAt(
+        this.#chart,
+        [...this.#stuck.values()].map(({ way }) => way),
+      );
+    const paused = output?.status === "success" && !done;
+    const status = output === undefined || paused ? "stopped" : left[output.status];
+    const tags = done ? [] : paused ? ["interrupted"] : kinds;
+    this.#inspector.snapshot(this.actor, this.#state(status, tags), event);
+  }
+
+  #show(event: ShownEvent): void {
+    if (this.#settle()) this.#inspector.snapshot(this.actor, this.#state("active"), event);
+  }
+
+  /** Has the set of nodes changed? Tasks may be thousands of the same one. */
+  #settle(): boolean {
+    if (this.#running.size === 0) return false;
+    const ways = new Map<string, Way>();
+    for (const way of this.#running.values()) ways.set(way.join("|"), way);
+    const shown = [...ways.keys()].sort().join(" ");
+    if (shown === this.#shown) return false;
+    this.#shown = shown;
+    this.#value = valueAt(this.#chart, ways.values());
+    return true;
+  }
+
+  #state(status: ShownState["status"], tags: readonly string[] = []): ShownState {
+    const { thread, run } = this.actor;
+    const values = this.#values();
+    return {
+      status,
+      value: this.#value,
+      context: { thread, run },
+      children: [],
+      tags,
+      ...(values !== undefined && { values }),
+    };
+  }
+}

@@ -1,0 +1,201 @@
+import { NO_CHILDREN, type Children } from "../child-actors.ts";
+import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
+import { START } from "../../src/graph/definition-checks.ts";
+import type { Inspector, InspectScope, ShownActor, ShownEvent } from "../../src/ports/inspector.ts";
+import type { RunOutput, TaskInput, TaskOutput } from "../messages.ts";
+import type { Cell } from "../thread/live-thread.ts";
+import { GraphView } from "./graph-view.ts";
+import { eventOf, stateOf } from "./shown-values.ts";
+
+/** What has been told of an actor. */
+interface Told {
+  readonly shown: ShownActor;
+  /** Snapshots are never changed, so being the same one is being the same. */
+  snapshot: unknown;
+  last: ShownEvent;
+}
+
+/**
+ * Shows one live thread's actors to one inspector. XState tells of a snapshot after its effects, so the end of a task would come
+ * after all that it set off: here whatever is told of an actor is preceded by how it, and those above it, stand now.
+ */
+export class Hook {
+  readonly #cell: Cell;
+  readonly #scope: InspectScope;
+  readonly #inspector: Inspector;
+  readonly #told = new WeakMap<AnyActorRef, Told>();
+  /** Of the runs that have not ended, by id. */
+  readonly #graphs = new Map<string, GraphView>();
+  readonly #root: AnyActorRef;
+  readonly #end: () => void;
+
+  constructor(cell: Cell, root: AnyActorRef, scope: InspectScope, inspector: Inspector) {
+    this.#cell = cell;
+    this.#root = root;
+    this.#scope = scope;
+    this.#inspector = inspector;
+    const subscription = root.system.inspect({ next: (event) => this.#heard(event) });
+    this.#end = () => subscription.unsubscribe();
+  }
+
+  /** Shows all that lives now. */
+  show(): void {
+    this.#guarded(() => this.#showAll(this.#root));
+  }
+
+  stop(): void {
+    this.#end();
+  }
+
+  #showAll(actor: AnyActorRef): void {
+    this.#catchUp(actor);
+    for (const child of childrenOf(actor)) if (isActive(child)) this.#showAll(child);
+  }
+
+  #heard(event: InspectionEvent): void {
+    this.#guarded(() => {
+      if (event.type === "@xstate.snapshot") {
+        this.#catchUp(event.actorRef as AnyActorRef);
+      } else if (event.type === "@xstate.event") {
+        const actor = event.actorRef as AnyActorRef;
+        const source = (event.sourceRef as AnyActorRef | undefined) ?? sayer(event.event, actor);
+        if (source !== undefined) this.#catchUp(source);
+        const told = this.#catchUp(actor);
+        told.last = eventOf(event.event);
+        this.#inspector.event(
+          told.shown,
+          told.last,
+          source === undefined ? null : this.#catchUp(source).shown.id,
+        );
+      }
+    });
+  }
+
+  /** An inspector that fails would fail whoever is inspected: XState throws it to the sender. */
+  #guarded(work: () => void): void {
+    try {
+      work();
+    } catch (cause) {
+      this.stop();
+      this.#cell.deps.logger.error("a thread is not inspected any more", {
+        thread: this.#cell.key.thread,
+        cause: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
+      });
+    }
+  }
+
+  #catchUp(actor: AnyActorRef): Told {
+    const parent = parentOf(actor);
+    const above = parent === undefined ? undefined : this.#catchUp(parent);
+    const snapshot: unknown = actor.getSnapshot();
+    const told = this.#told.get(actor);
+    if (told === undefined) return this.#meet(actor, above?.shown);
+    // A thread that is let go rests as it did: only what is below it has ended.
+    if (told.snapshot === snapshot || (above === undefined && isStopped(actor))) return told;
+    told.snapshot = snapshot;
+    this.#inspector.snapshot(told.shown, stateOf(actor, this.#cell.key.thread), told.last);
+    this.#noteEnd(actor, told.shown);
+    return told;
+  }
+
+  #meet(actor: AnyActorRef, parent: ShownActor | undefined): Told {
+    const shown = parent === undefined ? this.#thread() : this.#below(actor, parent);
+    const told: Told = { shown, snapshot: actor.getSnapshot(), last: { type: "xstate.init" } };
+    this.#told.set(actor, told);
+    this.#inspector.actor(shown, stateOf(actor, this.#cell.key.thread));
+    if (shown.kind === "run" && parent?.kind === "thread") this.#openGraph(actor, shown);
+    if (shown.kind === "task") this.#graphs.get(shown.run ?? "")?.began(shown.id, this.#wayTo(actor));
+    return told;
+  }
+
+  #thread(): ShownActor {
+    const { thread } = this.#cell.key;
+    return { id: thread, kind: "thread", name: "thread", parent: null, thread, run: null, machine: "thread" };
+  }
+
+  #below(actor: AnyActorRef, parent: ShownActor): ShownActor {
+    const { thread } = parent;
+    const { context } = actor.getSnapshot() as { readonly context: TaskInput & { readonly task?: string } };
+    const { run } = context;
+    // A task's body may run graphs: their tasks are below it at once.
+    if (parent.kind === "run" || context.task !== undefined) {
+      const { task: id, name } = context;
+      return { id, kind: "task", name, parent: parent.id, thread, run, machine: "task" };
+    }
+    const id = parent.kind === "task" ? `subgraph:${parent.id}` : run;
+    const name = parent.kind === "task" ? parent.name : "run";
+    return { id, kind: "run", name, parent: parent.id, thread, run, machine: "run" };
+  }
+
+  #openGraph(actor: AnyActorRef, { id: run, thread }: ShownActor): void {
+    const { engine } = this.#cell.deps;
+    const graph = this.#cell.runs.get(run)?.graph_id;
+    const chart = graph === undefined ? undefined : engine.chart?.(graph);
+    if (graph === undefined || chart === undefined) return;
+    const shown: ShownActor = {
+      id: `graph:${run}`,
+      kind: "graph",
+      name: graph,
+      parent: run,
+      thread,
+      run,
+      machine: `graph:${graph}`,
+    };
+    const values = () => (this.#scope.values ? (this.#cell.values ?? {}) : undefined);
+    const view = new GraphView(shown, chart, this.#inspector, values);
+    for (const [task, way] of this.#runningBelow(actor)) view.began(task, way);
+    view.announce();
+    this.#graphs.set(run, view);
+  }
+
+  /** Tasks below that run already: the graph is announced with them. */
+  *#runningBelow(actor: AnyActorRef): Generator<readonly [string, readonly string[]]> {
+    for (const child of childrenOf(actor)) {
+      if (!isActive(child)) continue;
+      const { context } = child.getSnapshot() as { readonly context: Partial<TaskInput> };
+      if (context.task !== undefined) yield [context.task, this.#wayTo(child)];
+      yield* this.#runningBelow(child);
+    }
+  }
+
+  /** The nodes that lead to a task's, through the subgraphs. */
+  #wayTo(actor: AnyActorRef): readonly string[] {
+    const { context } = actor.getSnapshot() as { readonly context?: Partial<TaskInput> };
+    const parent = parentOf(actor);
+    const above = parent === undefined ? [] : this.#wayTo(parent);
+    return context?.task === undefined ? above : [...above, context.name ?? START];
+  }
+
+  #noteEnd(actor: AnyActorRef, shown: ShownActor): void {
+    const { status, output } = actor.getSnapshot() as { readonly status: string; readonly output?: unknown };
+    if (status === "active") return;
+    const graph = this.#graphs.get(shown.run ?? "");
+    if (shown.kind === "task")
+      graph?.ended(shown.id, (output as TaskOutput | undefined)?.kind ?? "cancelled");
+    if (shown.id !== shown.run) return;
+    graph?.close(output as RunOutput | undefined);
+    this.#graphs.delete(shown.id);
+  }
+}
+
+/** A run tells its parent by itself that it comes to its end: XState does not know from whom that is. */
+function sayer({ type }: { readonly type: string }, actor: AnyActorRef): AnyActorRef | undefined {
+  return type === "RUN.CLOSING" ? childrenOf(actor)[0] : undefined;
+}
+
+function statusOf(actor: AnyActorRef): string {
+  return (actor.getSnapshot() as { readonly status: string }).status;
+}
+
+const isActive = (actor: AnyActorRef): boolean => statusOf(actor) === "active";
+const isStopped = (actor: AnyActorRef): boolean => statusOf(actor) === "stopped";
+
+function childrenOf(actor: AnyActorRef): readonly AnyActorRef[] {
+  const { children = NO_CHILDREN } = actor.getSnapshot() as { readonly children?: Children };
+  return children.first(Infinity);
+}
+
+function parentOf(actor: AnyActorRef): AnyActorRef | undefined {
+  // oxlint-disable-next-line no-underscore-dangle -- XState has it on every actor, though not in its type
+  return (actor as { readonly _parent?: AnyActorRef })._parent;
+}

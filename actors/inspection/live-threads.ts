@@ -1,0 +1,29 @@
+import type { LiveThread, LiveThreads, ShownValue } from "../../src/ports/inspector.ts";
+import type { Cell } from "../thread/live-thread.ts";
+
+/** The live cells, as people ask for them. */
+export class Live implements LiveThreads {
+  readonly #cells: ReadonlyMap<string, Cell>;
+
+  constructor(cells: ReadonlyMap<string, Cell>) {
+    this.#cells = cells;
+  }
+
+  /** Those at work first; of each kind the one that woke last first. */
+  list(tenant: string, limit: number): readonly LiveThread[] {
+    const [busy, rest]: readonly [LiveThread[], LiveThread[]] = [[], []];
+    for (const { key, runs, actor } of this.#cells.values()) {
+      if (key.tenant !== tenant || actor === undefined) continue;
+      const { value } = actor.getSnapshot() as { readonly value: ShownValue };
+      (runs.size > 0 ? busy : rest).push({ thread: key.thread, value, runs: runs.size });
+    }
+    return [...busy.reverse(), ...rest.reverse()].slice(0, limit);
+  }
+
+  threadOf(tenant: string, run: string): string | undefined {
+    for (const { key, runs } of this.#cells.values()) {
+      if (key.tenant === tenant && runs.has(run)) return key.thread;
+    }
+    return undefined;
+  }
+}

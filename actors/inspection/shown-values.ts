@@ -1,0 +1,85 @@
+import { NO_CHILDREN, Children } from "../child-actors.ts";
+import type { AnyActorRef } from "../xstate.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { ShownEvent, ShownState, ShownValue } from "../../src/ports/inspector.ts";
+
+/** Entries of a list, or children, that are shown: a run may have thousands of tasks, and is shown after each. */
+const MOST = 20;
+const LONGEST = 500;
+
+interface Seen {
+  readonly status: ShownState["status"];
+  readonly value?: ShownValue;
+  readonly context?: { readonly [name: string]: unknown };
+  readonly children?: Children;
+  readonly output?: object;
+}
+
+/** What an actor's snapshot shows. All of them are of our own charts: status, value, small context. */
+export function stateOf(actor: AnyActorRef, thread: string): ShownState {
+  const {
+    status,
+    value = status,
+    context = {},
+    children = NO_CHILDREN,
+    output,
+  } = actor.getSnapshot() as Seen;
+  return {
+    status,
+    value,
+    context: contextOf(context, thread),
+    children: children.first(MOST).map(({ id }) => id),
+    tags: [],
+    ...(output !== undefined && { output: output as JsonObject }),
+  };
+}
+
+function contextOf(context: { readonly [name: string]: unknown }, thread: string): JsonObject {
+  const shown: { [name: string]: unknown } = {};
+  for (const [name, value] of Object.entries(context)) {
+    if (value instanceof Children) shown[name] = cut([...value.names(MOST)], value.size);
+    else shown[name] = Array.isArray(value) ? few(value) : value;
+  }
+  // The actor knows the name of its cell, which has the tenant in it.
+  shown["thread"] = thread;
+  return shown;
+}
+
+/** Ids, and of tasks their names: what they were given is the graph's state. */
+function few(list: readonly unknown[]): unknown {
+  const some = list.slice(0, MOST).map((item) => (typeof item === "object" ? named(item) : item));
+  return cut(some, list.length);
+}
+
+function cut(some: readonly unknown[], all: number): readonly unknown[] {
+  return all <= MOST ? some : [...some, `and ${all - MOST} more`];
+}
+
+function named(item: unknown): JsonObject {
+  const { id = null, name = null } = (item ?? {}) as { readonly id?: unknown; readonly name?: unknown };
+  return { id, name };
+}
+
+/** What an event shows: its plain members. */
+export function eventOf(event: { readonly type: string }): ShownEvent {
+  const { type } = event;
+  // Its input says nothing that the actor's context does not.
+  if (type === "xstate.init") return { type };
+  const shown: { type: string; [name: string]: unknown } = { type };
+  for (const [name, value] of Object.entries(event) as [string, unknown][]) {
+    if (name === "type") continue;
+    if (Array.isArray(value)) shown[name] = few(value);
+    else if (value instanceof Error)
+      shown[name] = { name: value.name, message: value.message.slice(0, LONGEST) };
+    else if (typeof value === "object" && value !== null) shown[name] = flat(value);
+    else if (typeof value === "string") shown[name] = value.slice(0, LONGEST);
+    else if (typeof value !== "function") shown[name] = value;
+  }
+  return shown;
+}
+
+function flat(object: object): JsonObject {
+  return Object.fromEntries(
+    Object.entries(object).filter(([, value]) => value === null || typeof value !== "object"),
+  );
+}

@@ -1,0 +1,24 @@
+import type { RunEnd } from "./thread-system.ts";
+import { ReleasingMap } from "../src/model/releasing-map.ts";
+
+type Waiter = (end: RunEnd) => void;
+
+/** Who waits for which run's end. */
+export class Waiters {
+  readonly #byRun = new ReleasingMap<string, Waiter[]>();
+
+  wait(run: string): Promise<RunEnd> {
+    return new Promise((resolve) => {
+      const waiters = this.#byRun.get(run);
+      if (waiters === undefined) this.#byRun.set(run, [resolve]);
+      else waiters.push(resolve);
+    });
+  }
+
+  tell(run: string, end: RunEnd): void {
+    const waiters = this.#byRun.get(run);
+    if (waiters === undefined) return;
+    this.#byRun.delete(run);
+    for (const resolve of waiters) resolve(end);
+  }
+}

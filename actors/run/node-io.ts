@@ -1,0 +1,21 @@
+import type { NodeIo } from "../../src/ports/node-host.ts";
+import { type Live, signalOf } from "./running-tasks.ts";
+
+/** What a node's body reaches of its attempt. */
+export class TaskIo implements NodeIo {
+  readonly emit: NodeIo["emit"];
+  readonly record: NodeIo["record"];
+  readonly store: NodeIo["store"];
+  readonly #live: Live;
+
+  constructor(live: Live, emit: NodeIo["emit"], record: NodeIo["record"], store: NodeIo["store"]) {
+    this.#live = live;
+    this.emit = emit;
+    this.record = record;
+    this.store = store;
+  }
+
+  get signal(): AbortSignal {
+    return signalOf(this.#live);
+  }
+}

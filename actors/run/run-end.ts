@@ -1,0 +1,224 @@
+import type { AnyActorRef } from "../xstate.ts";
+import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
+import { outboxItem } from "../../src/model/webhook-delivery.ts";
+import type { EventChunk } from "../../src/model/run-event.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { Emission, Plan } from "../../src/ports/engine.ts";
+import type { Sink } from "../../src/ports/sink.ts";
+import type { PlainError } from "../../src/model/errors.ts";
+import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
+import type { Stop, RunRecord, TerminalStatus } from "../../src/model/run.ts";
+import { changeThread, type RestState } from "../../src/model/thread.ts";
+import type { RunEnd } from "../thread-system.ts";
+import type { Cell } from "../thread/live-thread.ts";
+import { ended } from "../thread/record-changes.ts";
+import { leftBefore, pending } from "./rollback-base.ts";
+import { timeLimit } from "./time-limit.ts";
+
+/** What an attempt that ends has to show. */
+export interface Ending {
+  readonly id: string;
+  readonly cell: Cell;
+  readonly sink: Sink;
+  readonly run: RunRecord;
+  readonly actor: AnyActorRef | undefined;
+  /** Does it know the thread's state? Not when it failed, or was stopped, before it had read it. */
+  readonly loaded: boolean;
+  /** Was it to start from an older checkpoint, and never did? The thread stays where it is. */
+  readonly elsewhere: boolean;
+  readonly failure: PlainError | null;
+  /** Did it fail in a task, for more than a refused answer? */
+  readonly broke: boolean;
+  /** Was its answer refused before anything was done? */
+  readonly isRefused: boolean;
+  readonly plan: Plan | null;
+  readonly head: CheckpointHead | null;
+  readonly values: JsonObject;
+  /** The state as it is stored at the head. */
+  readonly stored: JsonObject;
+  readonly writes: ReadonlyMap<string, TaskWrites>;
+  /** Resolves once nothing of it is on its way to storage. */
+  readonly flushed: Promise<void>;
+  collect(): {
+    readonly checkpoints: readonly NewCheckpoint[];
+    readonly writes: readonly TaskWrites[];
+    readonly events: EventChunk | undefined;
+  };
+  stage(writes: undefined, emissions: readonly Emission[]): void;
+  revoke(): void;
+}
+
+interface Verdict {
+  readonly status: TerminalStatus;
+  readonly rest: RestState;
+  readonly error: PlainError | null;
+  readonly interrupts: Interrupts;
+  /** The thread's error, where it is another than the run's. */
+  readonly resting?: PlainError | null;
+}
+
+function verdictOf(attempt: Ending, stop: Stop | null): Verdict {
+  if (stop === "timeout") {
+    return { status: "timeout", rest: "error", error: timeoutOf(attempt), interrupts: waitingAt(attempt) };
+  }
+  if (stop !== null) {
+    // A question that it has not got past waits as before.
+    const interrupts = waitingAt(attempt);
+    const rest = Object.keys(interrupts).length > 0 ? "interrupted" : "idle";
+    return { status: "interrupted", rest, error: null, interrupts };
+  }
+  if (attempt.failure !== null) {
+    // What waited for an answer still waits: a refused answer loses no question. Where nothing else has happened, the thread
+    // goes on waiting for it.
+    const interrupts = waitingAt(attempt);
+    if (attempt.isRefused) {
+      const { rest, error } = attempt.cell.record;
+      return { status: "error", rest, error: attempt.failure, interrupts, resting: error };
+    }
+    const waits = !attempt.broke && Object.keys(interrupts).length > 0;
+    return { status: "error", rest: waits ? "interrupted" : "error", error: attempt.failure, interrupts };
+  }
+  if (attempt.plan?.kind === "paused") {
+    return { status: "success", rest: "interrupted", error: null, interrupts: attempt.plan.interrupts };
+  }
+  return { status: "success", rest: "success", error: null, interrupts: {} };
+}
+
+function waitingAt({ loaded, elsewhere, writes, cell }: Ending): Interrupts {
+  return loaded && !elsewhere ? pending(writes.values()) : cell.record.interrupts;
+}
+
+function timeoutOf({ run, cell }: Ending): PlainError {
+  const limit = timeLimit(run, cell.deps.limits);
+  return { error: "RunTimeoutError", message: `Run ${run.run_id} took longer than ${limit / 1_000} s` };
+}
+
+/**
+ * Stores a run's end in one append: what its last step left, its terminal record, how the thread rests. Only then the chart
+ * moves on, readers end and waiters are told, in this order: whoever hears of the end finds the thread at rest.
+ */
+export function close(attempt: Ending, stop: Stop | null): void {
+  if (stop === "rollback") takeBack(attempt);
+  else settle(attempt, stop);
+}
+
+function settle(attempt: Ending, stop: Stop | null): void {
+  const verdict = verdictOf(attempt, stop);
+  if (attempt.loaded || attempt.run.kwargs.webhook === null)
+    return conclude(attempt, verdict, attempt.values);
+  // It has not read the state that its webhook tells.
+  void stateAt(attempt.cell).then((values) => conclude(attempt, verdict, values));
+}
+
+/** The thread's state; null where it cannot be read, which must not keep a run from its end. */
+async function stateAt(cell: Cell): Promise<JsonObject | null> {
+  try {
+    return (await cell.position()).values;
+  } catch {
+    return null;
+  }
+}
+
+/** `values`: the state for the webhook, if there is one. */
+function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null): void {
+  const { cell, id, sink, elsewhere } = attempt;
+  const now = cell.deps.clock.now();
+  if (verdict.error !== null) attempt.stage(undefined, [{ fact: { t: "error", error: verdict.error } }]);
+  const { checkpoints, writes, events } = attempt.collect();
+  const run = ended(attempt.run, verdict.status, now, verdict.error, sink.next);
+  const { webhook } = run.kwargs;
+  const owed =
+    webhook === null ? undefined : outboxItem({ run, values, waiting: waitingOf(verdict) }, webhook, now);
+  cell
+    .write(
+      {
+        kind: "settled",
+        durable: true,
+        runs: [run],
+        checkpoints,
+        writes,
+        events,
+        outbox: owed && [owed],
+      },
+      (thread) =>
+        changeThread(thread, {
+          active: null,
+          rest: verdict.rest,
+          error: verdict.resting === undefined ? verdict.error : verdict.resting,
+          checkpoint: elsewhere ? thread.checkpoint : (attempt.head?.id ?? thread.checkpoint),
+          interrupts: verdict.interrupts,
+          next_event: run.seq_base + sink.next,
+          state_updated_at: checkpoints.length > 0 ? now : thread.state_updated_at,
+        }),
+    )
+    .then(
+      () => {
+        if (attempt.loaded && !elsewhere) {
+          cell.keep(asStored(attempt.head, checkpoints), attempt.stored, [...attempt.writes.values()]);
+        }
+        finish(attempt, verdict);
+        if (events !== undefined) sink.stored(events);
+        sink.close();
+        cell.owner.tally.of(run.graph_id)[verdict.status]++;
+        cell.owner.concluded(cell, id, endOf(attempt, verdict, run), sink.isRead);
+      },
+      // The cell has been given up; recovery takes the run up.
+      () => undefined,
+    );
+}
+
+/** Of steps that were stored as one, the last one's checkpoint follows what stood before the first. */
+function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoint[]): CheckpointHead | null {
+  const stored = checkpoints.findLast(({ id }) => id === head?.id);
+  if (head === null || stored === undefined || stored.parent === head.parent) return head;
+  return { ...head, parent: stored.parent };
+}
+
+/** The run is rolled back: forgotten with all that it did; the thread stands where it stood before. */
+function takeBack(attempt: Ending): void {
+  const { cell, id, sink } = attempt;
+  const { seq_base, base_checkpoint, graph_id } = attempt.run;
+  // Its last events are shown to who reads now; they are not stored any more.
+  const unstored = sink.take();
+  const store = async (writes: readonly TaskWrites[]) => {
+    const now = cell.deps.clock.now();
+    // How it rested, with its questions or its error, stays in its record while a run is active: only an end replaces it.
+    const { rest } = cell.record;
+    await cell.write({ kind: "rolled back", durable: true, forget: [id], writes }, (thread) => ({
+      ...thread,
+      active: null,
+      checkpoint: base_checkpoint,
+      // Its numbers stay taken: no id ever names two events.
+      next_event: seq_base + sink.next,
+      state_updated_at: now,
+    }));
+    cell.forget();
+    finish(attempt, { status: "interrupted", rest });
+    if (unstored !== undefined) sink.stored(unstored);
+    sink.close();
+    cell.owner.tally.of(graph_id).rolled_back++;
+    cell.owner.concluded(cell, id, { run: undefined }, sink.isRead);
+  };
+  attempt.flushed
+    .then(() => leftBefore(cell, attempt.run))
+    .then(store)
+    .catch((thrown: unknown) => cell.giveUp(thrown));
+}
+
+/** What who waits for the run's end is told, with what it left, so that that need not be read again. */
+function endOf(attempt: Ending, verdict: Verdict, run: RunRecord): RunEnd {
+  if (!attempt.loaded) return { run };
+  return { run, left: { values: attempt.values, waiting: waitingOf(verdict) } };
+}
+
+function waitingOf({ rest, interrupts }: Verdict): readonly Interrupt[] | null {
+  return rest === "interrupted" ? Object.values(interrupts).flat() : null;
+}
+
+function finish(attempt: Ending, { status, rest }: Pick<Verdict, "status" | "rest">): void {
+  const { cell } = attempt;
+  cell.runs.delete(attempt.id);
+  cell.attempt = null;
+  attempt.revoke();
+  attempt.actor?.send({ type: "ENDED", status, rest });
+}

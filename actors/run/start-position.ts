@@ -1,0 +1,31 @@
+import { ServiceError } from "../../src/model/errors.ts";
+import type { RunRecord } from "../../src/model/run.ts";
+import { startOf, type Within } from "../../src/model/run-start.ts";
+import type { Position } from "../../src/ports/engine.ts";
+import { andThen, type Eventually } from "../../src/ports/eventually.ts";
+import type { Cell } from "../thread/live-thread.ts";
+
+/**
+ * Where an attempt of the run starts: at the thread's latest checkpoint, or at the one that the run names, as long as it has
+ * made none of its own.
+ * @throws ServiceError `checkpoint.not_found` when that has been taken back since the run was admitted
+ */
+export function positionFor(cell: Cell, { run_id, kwargs }: RunRecord): Eventually<Position> {
+  const latest = cell.position();
+  const named = startOf(kwargs.config.configurable);
+  if (named === null) return latest;
+  return andThen(latest, (position) => {
+    const { head } = position;
+    if (head?.run_id === run_id || head?.id === named) return position;
+    return stillAt(cell, { ns: "", id: named });
+  });
+}
+
+/** The state at a checkpoint that a run was admitted to start from. Throws as {@link positionFor} does. */
+export function stillAt(cell: Cell, { ns, id }: Within): Eventually<Position> {
+  cell.saw(id);
+  return andThen(cell.at(id, ns), (found) => {
+    if (found !== undefined) return found;
+    throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} is not there any more`);
+  });
+}

@@ -1,0 +1,83 @@
+import { hasWork, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import type { Clock } from "../src/ports/clock.ts";
+import type { Journal } from "../src/ports/journal.ts";
+import type { Logger } from "../src/ports/logger.ts";
+import type { Scheduler } from "../src/ports/scheduler.ts";
+import type { RunEnd, SystemLimits } from "./thread-system.ts";
+import type { Cell } from "./thread/live-thread.ts";
+import { ended, owedBy } from "./thread/record-changes.ts";
+
+interface Deps {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+  readonly limits: Pick<SystemLimits, "linger">;
+}
+
+/** Has it nothing more to do than to be deleted, now that the process it lived in has ended? */
+export function isLeftOver(thread: ThreadRecord): boolean {
+  const { temporary } = thread;
+  const isOver = !hasWork(thread) && thread.delayed === null;
+  return temporary !== null && (temporary === "bound" || isOver);
+}
+
+/** Threads that were made for one run, and what becomes of them. */
+export class Temporaries {
+  readonly #deps: Deps;
+  readonly #letGo: (cell: Cell) => void;
+
+  constructor(deps: Deps, letGo: (cell: Cell) => void) {
+    this.#deps = deps;
+    this.#letGo = letGo;
+  }
+
+  /** A run has ended: if the thread was made for it, it goes too. */
+  concluded(cell: Cell, { run }: RunEnd, isRead: boolean): void {
+    const { temporary } = cell.record;
+    if (temporary === null || cell.runs.size > 0) return;
+    // One that was stopped has nothing to come back for.
+    const isAwaited = temporary === "free" && run !== undefined && run.cancel === null;
+    const remove = () => {
+      this.#letGo(cell);
+      void this.remove(cell.key, cell.record);
+    };
+    if (isRead || isAwaited) this.#deps.scheduler.after(this.#deps.limits.linger, remove);
+    else remove();
+  }
+
+  /**
+   * A thread that an earlier process has left. Its run, whose client that process has cut off, is stopped by that; its
+   * webhook is told so.
+   */
+  async clear(key: ThreadKey, thread: ThreadRecord): Promise<void> {
+    const { journal, clock } = this.#deps;
+    const id = thread.active ?? thread.queue[0] ?? thread.delayed?.[0]?.run;
+    const run = id === undefined ? undefined : await journal.run(key, id);
+    if (run === undefined || run.kwargs.webhook === null) return this.remove(key, thread);
+    const { epoch, seq } = thread;
+    const stopped = { ...thread, active: null, queue: [], delayed: null, seq: seq + 1 };
+    const next_event = await journal.nextEvent(key, run.run_id);
+    const runs = [{ ...ended(run, "interrupted", clock.now()), next_event }];
+    await journal.append({
+      key,
+      fence: { epoch, seq },
+      kind: "withdrawn",
+      durable: true,
+      thread: stopped,
+      runs,
+      ...owedBy(runs),
+    });
+    return this.remove(key, stopped);
+  }
+
+  /** Never rejects: when it fails, the next start finds the thread, and deletes it. */
+  async remove(key: ThreadKey, { epoch, seq }: ThreadRecord): Promise<void> {
+    await this.#deps.journal.remove(key, { epoch, seq }).catch((cause: unknown) => {
+      this.#deps.logger.info("a temporary thread is left to the next start to delete", {
+        thread: key.thread,
+        cause: String(cause),
+      });
+    });
+  }
+}

@@ -1,0 +1,147 @@
+import { threadNotFound } from "../src/model/errors.ts";
+import { newThread, ttlFrom, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import type { Eventually } from "../src/ports/eventually.ts";
+import type { SystemDeps, ThreadChange, ThreadKeeping } from "./thread-system.ts";
+import { cancel } from "./thread/admission.ts";
+import type { Cell } from "./thread/live-thread.ts";
+
+/** What is asked of the registry. */
+export interface Keeper {
+  /** Does the work once nobody else is at that thread; until it is done no run is admitted. */
+  alone<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
+  /** @throws ServiceError `server.draining` */
+  refuseWhenDraining(): void;
+  /** @throws ServiceError `thread.not_found` */
+  wake(key: ThreadKey): Eventually<Cell>;
+  letGo(cell: Cell): void;
+  settled(key: ThreadKey, run: string): Promise<unknown>;
+}
+
+type Deps = Pick<SystemDeps, "journal" | "clock" | "sinks">;
+
+export class Keeping implements ThreadKeeping {
+  readonly #deps: Deps;
+  readonly #keeper: Keeper;
+
+  constructor(deps: Deps, keeper: Keeper) {
+    this.#deps = deps;
+    this.#keeper = keeper;
+  }
+
+  update(key: ThreadKey, { metadata, ttl }: ThreadChange): Promise<ThreadRecord> {
+    return this.#alone(key, async () => {
+      const cell = await this.#cell(key);
+      const now = this.#deps.clock.now();
+      await cell.write({ kind: "updated", durable: true }, (thread) => ({
+        ...thread,
+        ...(metadata && { metadata: { ...thread.metadata, ...metadata } }),
+        ...(ttl !== undefined && { ttl: ttl && ttlFrom(ttl, now) }),
+      }));
+      return cell.record;
+    });
+  }
+
+  copy(from: ThreadKey, to: ThreadKey): Promise<ThreadRecord> {
+    return this.#alone(to, async () => {
+      const now = this.#deps.clock.now();
+      return this.#deps.journal.copy(from, to, (thread) => copied(thread, to.thread, now));
+    });
+  }
+
+  remove(key: ThreadKey): Promise<void> {
+    return this.#alone(key, () => this.#remove(key));
+  }
+
+  prune(key: ThreadKey): Promise<boolean> {
+    return this.#alone(key, () => this.#prune(key));
+  }
+
+  expire(key: ThreadKey): Promise<void> {
+    return this.#alone(key, async () => {
+      const cell = await this.#cell(key);
+      const { ttl, rested_at } = cell.record;
+      const now = this.#deps.clock.now();
+      if (ttl === null || ttl.due > now) return;
+      // Used since, or in use: it has its whole time from then on.
+      const { due } = ttlFrom(ttl, isInUse(cell) ? now : rested_at);
+      if (due > now) return postpone(cell, due);
+      if (ttl.strategy === "delete") return this.#remove(key);
+      await this.#prune(key);
+      await postpone(await this.#cell(key), ttlFrom(ttl, now).due);
+    });
+  }
+
+  #alone<T>(key: ThreadKey, work: () => Promise<T>): Promise<T> {
+    return this.#keeper.alone(key, async () => {
+      this.#keeper.refuseWhenDraining();
+      return work();
+    });
+  }
+
+  /** @throws ServiceError `thread.not_found` also for one that is hidden */
+  async #cell(key: ThreadKey): Promise<Cell> {
+    const cell = await this.#keeper.wake(key);
+    if (cell.record.temporary !== null) throw threadNotFound(key.thread);
+    return cell;
+  }
+
+  async #remove(key: ThreadKey): Promise<void> {
+    for (;;) {
+      const cell = await this.#cell(key);
+      if (!isInUse(cell)) {
+        const { epoch, seq } = cell.record;
+        this.#keeper.letGo(cell);
+        await this.#deps.journal.remove(key, { epoch, seq });
+        this.#deps.sinks.removed(key);
+        return;
+      }
+      // The last one first: none of them is to begin because another has ended.
+      const runs = [...cell.delayed.keys(), ...[...cell.runs.keys()].toReversed()];
+      try {
+        for (const run of runs) await cancel(cell, run, "interrupt", null);
+      } catch (cause) {
+        // One that came to rest by itself is let go of where memory is short.
+        if (cell.alive || cell.isBroken) throw cause;
+      }
+      for (const run of runs) await this.#keeper.settled(key, run);
+    }
+  }
+
+  async #prune(key: ThreadKey): Promise<boolean> {
+    const cell = await this.#cell(key);
+    if (isInUse(cell)) return false;
+    const { epoch, seq } = cell.record;
+    // What it remembers of its latest checkpoint is about to change.
+    this.#keeper.letGo(cell);
+    await this.#deps.journal.prune(key, { epoch, seq });
+    return true;
+  }
+}
+
+/** Does anything run, or wait to run, now or later? It may go on from any checkpoint. */
+function isInUse({ runs, delayed }: Cell): boolean {
+  return runs.size > 0 || delayed.size > 0;
+}
+
+/** It is looked at again later. That is no change of the thread that anyone should see. */
+function postpone(cell: Cell, due: number): Promise<void> {
+  const later = (thread: ThreadRecord) => ({ ...thread, ttl: thread.ttl && { ...thread.ttl, due } });
+  return cell.write({ kind: "kept", durable: true }, later, true);
+}
+
+/**
+ * A copy stands where its origin stands: one that waits for answers can be given other ones. Of one that is at work it has what
+ * is stored so far, and rests.
+ */
+function copied(origin: ThreadRecord, id: string, now: number): ThreadRecord {
+  const { epoch, seq, checkpoint, state_updated_at, metadata, ttl } = origin;
+  const waits = origin.rest === "interrupted" && origin.active === null && origin.queue.length === 0;
+  return {
+    ...newThread(id, now, { metadata: { ...metadata, thread_id: id }, ttl }),
+    ...(waits && { rest: origin.rest, interrupts: origin.interrupts }),
+    state_updated_at: checkpoint === null ? now : state_updated_at,
+    epoch,
+    seq: seq + 1,
+    checkpoint,
+  };
+}

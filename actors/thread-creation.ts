@@ -1,0 +1,37 @@
+import { ServiceError } from "../src/model/errors.ts";
+import { changeThread, newThread, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import type { SystemDeps, ThreadDraft } from "./thread-system.ts";
+import { CheckpointIds } from "./thread/checkpoint-ids.ts";
+import { madeWith } from "./thread/state-update.ts";
+
+/** Makes a thread; the caller sees to it that nobody else makes it meanwhile. It needs no actor before its first run. */
+export async function create(
+  deps: Pick<SystemDeps, "journal" | "clock" | "engine" | "random">,
+  key: ThreadKey,
+  draft: ThreadDraft,
+): Promise<ThreadRecord> {
+  const { journal, clock, random } = deps;
+  const existing = await journal.thread(key);
+  if (existing !== undefined) return taken(existing, draft);
+  const made = changeThread(newThread(key.thread, clock.now(), draft), { seq: 1 });
+  const fence = { epoch: 0, seq: 0 };
+  if (draft.supersteps === undefined || draft.supersteps.length === 0) {
+    await journal.append({ key, fence, thread: made, kind: "created", durable: true });
+    return made;
+  }
+  const ids = new CheckpointIds(clock, random);
+  const source = {
+    tenant: key.tenant,
+    now: () => clock.now(),
+    checkpointId: (step: number, made?: string) =>
+      made === undefined ? ids.next(step) : ids.above(made, step),
+  };
+  const { thread, checkpoints } = await madeWith(deps, source, made, draft.supersteps);
+  await journal.append({ key, fence, thread, kind: "created", durable: true, checkpoints });
+  return thread;
+}
+
+function taken(thread: ThreadRecord, draft: ThreadDraft): ThreadRecord {
+  if (draft.if_exists === "do_nothing" && thread.temporary === null) return thread;
+  throw new ServiceError("thread.exists", "Thread already exists");
+}

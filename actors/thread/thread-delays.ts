@@ -1,0 +1,103 @@
+import { ServiceError } from "../../src/model/errors.ts";
+import type { RunRecord } from "../../src/model/run.ts";
+import type { ThreadRecord } from "../../src/model/thread.ts";
+import type { RunDraft } from "../thread-system.ts";
+import { gone, type Cell } from "./live-thread.ts";
+import { situationOf } from "./thread-chart.ts";
+import type { Decision } from "./multitask.ts";
+import { admitted, configured } from "./record-changes.ts";
+import { begin, claimOf, launch } from "./run-start.ts";
+import { dismiss, drop, idsOf, markActive, type Withdrawn } from "./run-withdrawal.ts";
+
+/** Runs of one thread that may wait for their time: its record names them all. */
+const MOST = 1_000;
+
+/** Delayed runs that are cheap to read whenever their thread wakes; with more of them it stays in memory until it is idle. */
+const FEW_TO_READ = 16;
+
+/** The thread without one of its delayed runs. */
+export function undelayed(thread: ThreadRecord, id: string): ThreadRecord["delayed"] {
+  const rest = thread.delayed?.filter(({ run }) => run !== id) ?? [];
+  return rest.length === 0 ? null : rest;
+}
+
+/**
+ * Stores a run that is to start later. What its strategy ends ends now, as the strategy is what it asks of the thread that it
+ * meets; from then on the thread is as free as before.
+ */
+export async function delay(
+  cell: Cell,
+  draft: RunDraft,
+  run: RunRecord,
+  decision: Decision,
+  out: Withdrawn | null,
+): Promise<RunRecord> {
+  const { actor } = cell;
+  const { run_id: id } = run;
+  const due = run.due ?? 0;
+  if (cell.delayed.size >= MOST) {
+    throw new ServiceError("server.busy", `${MOST} runs of this thread wait for their time already`);
+  }
+  const stopped = decision.kind === "supersede" && decision.active ? markActive(cell, decision.action) : [];
+  const waiting = cell.record.queue;
+  cell.delayed.set(id, run);
+  cell.deps.sinks.expect(cell.key, id);
+  const change = {
+    kind: "admitted",
+    durable: true,
+    ...out,
+    runs: [run, ...stopped, ...(out?.runs ?? [])],
+    ...(draft.once && { once: draft.once }),
+  };
+  const stored = cell.write(change, (thread) => ({
+    ...configured(admitted(thread, run, { kind: "start" }, false), draft.config),
+    queue: out === null ? thread.queue : [],
+    delayed: [...((out === null ? thread.delayed : null) ?? []), { run: id, due }],
+  }));
+  if (out !== null) {
+    for (const gone of idsOf(out)) drop(cell, gone);
+    // From the last one: none of them may come to be the next.
+    for (const run of waiting.toReversed()) actor?.send({ type: "RUN.WITHDRAWN", run });
+  }
+  if (decision.kind === "supersede") {
+    for (const { run_id } of stopped)
+      actor?.send({ type: "RUN.CANCEL", run: run_id, action: decision.action });
+  }
+  cell.owner.rested(cell);
+  await stored;
+  // Not before: what is due is looked up in the storage.
+  cell.owner.delays.expect(due);
+  if (out !== null) dismiss(cell, out);
+  // Its input is read again when its time comes: ten inputs of 4 MB held 170 MB of heap until the idle time was over.
+  if (cell.delayed.size <= FEW_TO_READ) cell.owner.passivate(cell);
+  return run;
+}
+
+/** The time of a delayed run has come: it starts, or waits behind all others. */
+export async function ripen(cell: Cell, id: string): Promise<void> {
+  const { actor } = cell;
+  if (actor === undefined || !cell.alive) throw gone();
+  const run = cell.delayed.get(id);
+  // Its end was asked for meanwhile. Until that is stored, it is found due again and again.
+  if (run === undefined) return cell.tail;
+  const told = { type: "RUN.ADMITTED", run: id, strategy: "enqueue" } as const;
+  const delayed = undelayed(cell.record, id);
+  if (situationOf(actor.getSnapshot().value) === "resting" && cell.owner.gate.enter(claimOf(cell, run))) {
+    const start = launch(cell, { ...cell.record, delayed }, run, "ripened", null);
+    cell.delayed.delete(id);
+    actor.send({ ...told, starts: true });
+    await start.stored;
+    return begin(cell, start);
+  }
+  cell.owner.queued(id, true);
+  cell.delayed.delete(id);
+  cell.runs.set(id, run);
+  const stored = cell.write({ kind: "ripened", durable: true }, (thread) => ({
+    ...thread,
+    delayed,
+    queue: [...thread.queue, id],
+  }));
+  actor.send({ ...told, starts: false });
+  cell.owner.rested(cell);
+  await stored;
+}

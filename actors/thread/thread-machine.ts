@@ -1,0 +1,200 @@
+import { NO_CHILDREN, onlyChild, type Children } from "../child-actors.ts";
+import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "../xstate.ts";
+import type { RestState } from "../../src/model/thread.ts";
+import type { RunMachine } from "../run/run-machine.ts";
+import {
+  assigns,
+  guards,
+  tells,
+  threadChart,
+  type Heard,
+  type ThreadContext,
+  type ThreadEffects,
+  type ThreadInput,
+} from "./thread-chart.ts";
+
+type Inner = keyof typeof threadChart.states.pending.states;
+type ThreadValue = RestState | "failed" | { readonly pending: Inner };
+
+export type ThreadSnapshot = Snapshot<undefined> & {
+  readonly value: ThreadValue;
+  readonly context: ThreadContext;
+  readonly children: Children;
+};
+
+export interface ThreadMachine extends ActorLogic<ThreadSnapshot, Heard, ThreadInput> {
+  /** The chart that it reads. */
+  readonly config: typeof threadChart;
+  /** A thread without work, as it stands: it need not wake to get there. */
+  resting(input: ThreadInput): ThreadSnapshot;
+}
+
+/** How the chart is read here: each name in it is one of `guards`, `assigns`, `tells`, or the one effect. */
+type Named = string | { readonly type: string; readonly params: { readonly rest: RestState } };
+interface Transition {
+  readonly guard?: Named;
+  readonly target?: string;
+  readonly actions?: readonly Named[];
+}
+type Table<F> = { readonly [name: string]: F | undefined };
+type Reading<T> = (context: ThreadContext, event: Heard, params: { readonly rest: RestState }) => T;
+
+const asking = guards as Table<Reading<boolean>>;
+const changing = assigns as Table<Reading<Partial<ThreadContext>>>;
+const telling = tells as Table<(typeof tells)[keyof typeof tells]>;
+
+interface State {
+  readonly on?: { readonly [event: string]: readonly Transition[] };
+  readonly always?: unknown;
+  readonly type?: string;
+}
+const outer: { readonly [name: string]: State } = threadChart.states;
+const inner: { readonly [name: string]: State } = threadChart.states.pending.states;
+const { invoke } = threadChart.states.pending;
+/** What the chart says in other words of the run's end. */
+const ofRun: { readonly [event: string]: readonly Transition[] } = {
+  "xstate.done.actor.run": invoke.onDone,
+  "xstate.error.actor.run": invoke.onError,
+};
+const root: { readonly [event: string]: readonly Transition[] } = threadChart.on;
+
+/** Where a target leads, by its last name; `isWithin`: to another inner state of `pending`, which it does not leave. */
+interface Goal {
+  readonly name: string;
+  readonly isWithin: boolean;
+}
+/** By target: the chart has few, and each message follows one. */
+const goals: ReadonlyMap<string, Goal> = new Map(targetsIn(threadChart).map((at) => [at, goalOf(at)]));
+
+function targetsIn(part: unknown): readonly string[] {
+  if (typeof part !== "object" || part === null) return [];
+  return Object.entries(part).flatMap(([name, within]) =>
+    name === "target" && typeof within === "string" ? [within] : targetsIn(within),
+  );
+}
+
+function goalOf(target: string): Goal {
+  const name = target.slice(target.lastIndexOf(".") + 1);
+  return { name, isWithin: Object.hasOwn(inner, name) && target !== "pending.starting" };
+}
+
+const nothing = { rest: "idle" } as const;
+const nameOf = (named: Named) => (typeof named === "string" ? named : named.type);
+const paramsOf = (named: Named) => (typeof named === "string" ? nothing : named.params);
+
+function find(
+  transitions: readonly Transition[] | undefined,
+  context: ThreadContext,
+  event: Heard,
+): Transition | undefined {
+  if (transitions === undefined) return undefined;
+  for (const one of transitions) {
+    const { guard } = one;
+    if (guard === undefined || asking[nameOf(guard)]?.(context, event, paramsOf(guard)) === true) return one;
+  }
+  return undefined;
+}
+
+/** The innermost transition that applies. */
+function chosen({ value, context }: ThreadSnapshot, event: Heard): Transition | undefined {
+  const { type } = event;
+  if (typeof value === "object") {
+    return (
+      find(inner[value.pending]?.on?.[type], context, event) ??
+      find(outer["pending"]?.on?.[type] ?? ofRun[type], context, event) ??
+      find(root[type], context, event)
+    );
+  }
+  return find(outer[value]?.on?.[type], context, event) ?? find(root[type], context, event);
+}
+
+/**
+ * The thread's chart as actor logic of our own, which reads it as a table: a run is four messages to its thread, and in a
+ * general machine they allocated a third of all that a run does. A test walks the chart with XState and holds this to it,
+ * state by state.
+ */
+export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMachine {
+  type Scope = ActorScope<ThreadSnapshot, Heard>;
+
+  function follow(
+    snapshot: ThreadSnapshot,
+    { target, actions = [] }: Transition,
+    event: Heard,
+    scope: Scope,
+  ): ThreadSnapshot {
+    const { thread, active, queue, stop, rest } = snapshot.context;
+    const context = { thread, active, queue, stop, rest };
+    const child = snapshot.children.get(invoke.id);
+    for (const action of actions) {
+      const name = nameOf(action);
+      const change = changing[name]?.(context, event, paramsOf(action));
+      if (change !== undefined) Object.assign(context, change);
+      else {
+        const told = telling[name]?.(context);
+        if (told !== undefined) scope.defer(() => child?.send(told));
+      }
+    }
+    if (target === undefined) return at(snapshot.value, context, snapshot.children);
+    const { name, isWithin } = goals.get(target) ?? goalOf(target);
+    if (isWithin) {
+      if (name === "starting") scope.defer(() => enter(name, context));
+      return at({ pending: name as Inner }, context, snapshot.children);
+    }
+    // A run that has not started, or whose thread is given up.
+    if (child !== undefined && child.getSnapshot().status === "active") {
+      scope.defer(() => scope.stopChild(child));
+    }
+    if (name === "pending") return begin(context, threadChart.states.pending.initial, scope);
+    if (name === "starting") return begin(context, name, scope);
+    return at(name as RestState | "failed", context);
+  }
+
+  /** What is asked of the world on entering these states. */
+  function enter(state: "waiting" | "starting", { thread, active }: ThreadContext): void {
+    if (active === null) return;
+    if (state === "waiting") effects.ask(thread, active);
+    else effects.start(thread, active);
+  }
+
+  /** Goes to work: the run's actor is spawned. */
+  function begin(context: ThreadContext, state: "waiting" | "starting", scope: Scope): ThreadSnapshot {
+    const { thread, active } = context;
+    const child = createActor(run, {
+      id: invoke.id,
+      input: { thread, run: active ?? "", within: null },
+      parent: scope.self as AnyActorRef,
+    });
+    scope.defer(() => {
+      enter(state, context);
+      child.start();
+    });
+    return at({ pending: state }, context, onlyChild(invoke.id, child as AnyActorRef));
+  }
+
+  /** Written out: a literal that begins with a spread is slow to make, and all that is read of it is. */
+  function at(value: ThreadValue, context: ThreadContext, children = NO_CHILDREN): ThreadSnapshot {
+    const status = value === "failed" ? "done" : "active";
+    return { status, output: undefined, error: undefined, value, context, children } as ThreadSnapshot;
+  }
+
+  return {
+    config: threadChart,
+    resting: (input) => at(input.rest, { stop: null, ...input }),
+    getInitialSnapshot(scope, input) {
+      const context = { stop: null, ...input };
+      const start = { type: "xstate.init" } as unknown as Heard;
+      const first = find(threadChart.states.waking.always, context, start);
+      return first === undefined ? at(input.rest, context) : follow(at("idle", context), first, start, scope);
+    },
+    transition(snapshot, event, scope) {
+      if (event.type === "xstate.stop") {
+        const child = snapshot.children.get(invoke.id);
+        if (child !== undefined) scope.defer(() => scope.stopChild(child));
+        return { ...snapshot, status: "stopped", children: NO_CHILDREN } as ThreadSnapshot;
+      }
+      const transition = chosen(snapshot, event);
+      return transition === undefined ? snapshot : follow(snapshot, transition, event, scope);
+    },
+    getPersistedSnapshot: (snapshot) => ({ ...snapshot, children: {} }),
+  };
+}

@@ -1,0 +1,58 @@
+import { ServiceError } from "../src/model/errors.ts";
+import type { RunRecord } from "../src/model/run.ts";
+import type { Eventually } from "../src/ports/eventually.ts";
+import type { Scheduler } from "../src/ports/scheduler.ts";
+import type { Cell } from "./thread/live-thread.ts";
+
+/**
+ * Reads the runs that a thread which wakes has still to do: at once where the storage answers at once. `queued` is told of
+ * those that wait for others.
+ */
+export function loadRuns(cell: Cell, queued: (run: string) => void): Eventually<void> {
+  const { active, queue, delayed } = cell.record;
+  // Most have none.
+  if (active === null && queue.length === 0 && delayed === null) return undefined;
+  const waiting = new Set(delayed?.map(({ run }) => run));
+  return load([active ?? [], queue, ...waiting].flat(), 0);
+
+  function load(runs: readonly string[], from: number): Eventually<void> {
+    for (let i = from; i < runs.length; i++) {
+      const id = runs[i] as string;
+      const run = cell.deps.journal.run(cell.key, id);
+      if (run instanceof Promise) {
+        return run.then((record) => {
+          put(id, record);
+          return load(runs, i + 1);
+        });
+      }
+      put(id, run);
+    }
+    return undefined;
+  }
+
+  function put(id: string, run: RunRecord | undefined): void {
+    if (run === undefined) {
+      throw new ServiceError("journal.damaged", `Run ${id} of thread ${cell.key.thread} is missing`);
+    }
+    cell.deps.sinks.expect(cell.key, id);
+    if (waiting.has(id)) return void cell.delayed.set(id, run);
+    cell.runs.set(id, run);
+    if (id !== active) queued(id);
+  }
+}
+
+/** Milliseconds before a thread whose storage failed is taken up again. */
+const RETAKE = 1_000;
+
+/** Takes a thread up again after its storage has failed, as often as that takes. */
+export function retake(scheduler: Scheduler, wake: () => unknown, isMoot: () => boolean): void {
+  scheduler.after(RETAKE, () => {
+    if (isMoot()) return;
+    Promise.resolve()
+      .then(wake)
+      .catch((cause: unknown) => {
+        if (cause instanceof ServiceError && cause.code === "thread.not_found") return;
+        retake(scheduler, wake, isMoot);
+      });
+  });
+}

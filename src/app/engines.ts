@@ -1,0 +1,59 @@
+import type { Config } from "../config/config.ts";
+import { type HostDeps, localHost } from "../engine/local-host.ts";
+import { tellFailure } from "../engine/node-log.ts";
+import { nativeEngine } from "../engine/native-engine.ts";
+import { severalEngines } from "../engine/combined-engine.ts";
+import type { GraphRegistry } from "../graph/graph-registry.ts";
+import { langGraphEngine, type LangGraphs } from "../langgraph/langgraph-engine.ts";
+import type { Engine } from "../ports/engine.ts";
+import type { Host } from "../ports/node-host.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import { entry } from "../graph-loader/package-files.ts";
+import { startWorker } from "../platform/worker-thread.ts";
+import { workerHost } from "../workers/worker-pool.ts";
+
+export interface Hosting {
+  readonly registry: GraphRegistry;
+  /** Worker threads for node bodies; 0: they run in this thread. */
+  readonly workers: number;
+  /** The file that names the graphs: only they can be loaded once more, in another thread. */
+  readonly config: Config | undefined;
+  /** Their names, without those that were given otherwise. */
+  readonly loaded: readonly string[];
+  readonly deps: HostDeps & { readonly scheduler: Scheduler };
+  /** The compiled LangGraph.js graphs that are served now. */
+  readonly langGraphs: LangGraphs;
+}
+
+/** What computes the graphs, of whatever kind, and what runs the bodies of their nodes. Throws as {@link openHost} does. */
+export async function openEngines(hosting: Hosting): Promise<{ engine: Engine; host: Host }> {
+  const own = await openHost(hosting);
+  const { registry, langGraphs } = hosting;
+  const { engine, host } = severalEngines(
+    { kind: "native", engine: nativeEngine(registry), host: own },
+    {
+      kind: "langgraph",
+      ...langGraphEngine(langGraphs, (...failure) => tellFailure(hosting.deps, ...failure)),
+    },
+  );
+  return { engine, host: { run: (call, io) => host.run(call, io), close: () => own.close() } };
+}
+
+/**
+ * What runs the bodies of nodes. Definitions that came later than the workers' run in this thread.
+ * @throws ServiceError `config.invalid` when a worker cannot load the graphs
+ */
+async function openHost({ registry, workers, config, loaded, deps }: Hosting): Promise<Host> {
+  const local = localHost(registry, deps);
+  if (workers === 0 || config === undefined || loaded.length === 0) return local;
+  const { path, graphs } = config;
+  const editions = new Map(loaded.map((name) => [name, registry.current(name).edition]));
+  return workerHost({
+    count: workers,
+    spawn: () => startWorker(entry("worker"), { path, graphs, stacks: deps.stacks }),
+    local,
+    serves: ({ graph, edition }) => editions.get(graph) === edition,
+    scheduler: deps.scheduler,
+    logger: deps.logger,
+  });
+}

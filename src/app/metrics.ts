@@ -1,0 +1,176 @@
+import type { Figures } from "../../actors/run-counters.ts";
+import type { Traffic } from "../http/response-counts.ts";
+import type { Feeds } from "../websocket/inspector/feeds.ts";
+import type { Sockets } from "../websocket/open-sockets.ts";
+import { Exposition } from "../metrics/exposition.ts";
+import { counter, type Family, gauge, type Sample } from "../metrics/metric-family.ts";
+import { keptFor } from "../metrics/cached-reading.ts";
+import { Lag } from "../metrics/event-loop-lag.ts";
+import { processFamilies } from "../metrics/process-metrics.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Outbox } from "../ports/outbox.ts";
+import type { ReadProcess } from "../ports/process-metrics.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { Storage } from "../storage/open.ts";
+import type { Hub } from "../stream/hub.ts";
+
+/** Webhooks that are counted: more than these are told as these. */
+const MOST_WEBHOOKS = 10_000;
+/** Milliseconds for which the storage's size and the webhooks' counts are kept: they are found out by reading. */
+const SIZE = 15_000;
+const WEBHOOKS = 2_000;
+
+const ENDS = ["success", "error", "timeout", "interrupted", "rolled_back"] as const;
+
+export interface MetricsDeps {
+  readonly about: { readonly version: string; readonly transport: string };
+  readonly system: { readonly figures: Figures };
+  readonly storage: Pick<Storage, "stats" | "size" | "damage">;
+  readonly outbox: Pick<Outbox, "count">;
+  readonly hub: Pick<Hub, "counts">;
+  readonly traffic: Traffic;
+  readonly sockets: Pick<Sockets, "open">;
+  readonly feeds: Pick<Feeds, "watching">;
+  readonly process: ReadProcess;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+}
+
+/** What a server tells of itself in figures. To be closed with it. */
+export function createMetrics(deps: MetricsDeps): Pick<Exposition, "tell"> & Pick<Lag, "close"> {
+  const lag = new Lag(deps.clock, deps.scheduler);
+  const families = [
+    ...ofRuns(deps),
+    ...ofDoors(deps),
+    ...ofStorage(deps),
+    ...processFamilies(deps.process, lag),
+  ];
+  const exposition = new Exposition(families, deps.logger);
+  return { tell: () => exposition.tell(), close: () => lag.close() };
+}
+
+function ofRuns({ system, hub }: MetricsDeps): readonly Family[] {
+  const byGraph = (samples: (graph: string, tally: GraphTally) => readonly Sample[]) => () =>
+    [...system.figures.graphs].flatMap(([graph, tally]) => samples(graph, tally));
+  const started = byGraph((graph, { started }) => [[{ graph }, started]]);
+  const ended = byGraph((graph, tally) => ENDS.map((status) => [{ graph, status }, tally[status]]));
+  const actors = () => {
+    const { busy, idle, waking } = system.figures;
+    return byLabel("state", { busy, idle, waking });
+  };
+  const of = (figure: "withdrawn" | "running" | "queued" | "waiting" | "woken" | "passivated") => () =>
+    system.figures[figure];
+  return [
+    counter(
+      "heddle_runs_started_total",
+      "Runs that were started, or taken up again after a stop",
+      started,
+      "graph",
+    ),
+    counter("heddle_runs_ended_total", `Runs that have ended, by how; ${ENDED}`, ended, "graph", "status"),
+    counter("heddle_runs_withdrawn_total", "Runs that were ended before they started", of("withdrawn")),
+    gauge("heddle_runs_running", "Runs in progress", of("running")),
+    gauge(
+      "heddle_runs_queued",
+      "Runs that wait to start, behind others of their thread or for a slot",
+      of("queued"),
+    ),
+    gauge(
+      "heddle_runs_waiting_for_slot",
+      `Threads whose next run waits for nothing but ${SLOT}`,
+      of("waiting"),
+    ),
+    gauge("heddle_actors", `Live actors of threads: ${STATES}`, actors, "state"),
+    counter("heddle_actors_woken_total", "Actors that were made of their thread's record", of("woken")),
+    counter("heddle_actors_passivated_total", "Actors that were let go after a rest", of("passivated")),
+    gauge("heddle_stream_readers", "Readers of live runs' events", () => hub.counts.readers),
+  ];
+}
+
+const ENDED = "one that pauses for an answer is a success, one that was taken back is rolled_back";
+const SLOT = "a slot (runs.max_concurrent and the like)";
+const STATES = "with runs to do, at rest, or being read from the storage";
+
+type GraphTally = Figures["graphs"] extends ReadonlyMap<string, infer T> ? T : never;
+
+function ofDoors({ about, traffic, sockets, feeds }: MetricsDeps): readonly Family[] {
+  const answered = (route: string, method: string, answers: readonly number[]): readonly Sample[] =>
+    answers.flatMap((count, digit) =>
+      count === 0 ? [] : [[{ route, method, status: `${digit}xx` }, count] as const],
+    );
+  const requests = () => [
+    ...[...traffic.routes].flatMap(([{ path, method }, answers]) => answered(path, method, answers)),
+    ...answered("", "", traffic.elsewhere),
+  ];
+  const open = () =>
+    byLabel("kind", { sse: traffic.streams, websocket: sockets.open, inspect: feeds.watching });
+  const server = (): readonly Sample[] => [[{ ...about }, 1]];
+  return [
+    gauge(
+      "heddle_info",
+      "Always 1; the server tells what it is by the labels",
+      server,
+      "version",
+      "transport",
+    ),
+    counter(
+      "heddle_http_requests_total",
+      `Requests that were answered, ${ANSWERED}`,
+      requests,
+      "route",
+      "method",
+      "status",
+    ),
+    gauge("heddle_connections", `Streams that are open: ${STREAMS}`, open, "kind"),
+  ];
+}
+
+const ANSWERED =
+  "by route and class of status; without a route where none was found, or the asker not let in";
+const STREAMS = "server-sent events, WebSockets, WebSockets that watch actors";
+
+function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly Family[] {
+  const size = keptFor(SIZE, clock, () => storage.size());
+  const webhooks = keptFor(WEBHOOKS, clock, () => outbox.count(MOST_WEBHOOKS));
+  const owed = async () => {
+    const { pending, dead } = await webhooks();
+    return byLabel("status", { pending, dead });
+  };
+  const of = (figure: "batches" | "synced" | "ops" | "bytes") => () => storage.stats()[figure];
+  return [
+    gauge(
+      "heddle_storage_size_bytes",
+      "Bytes of the database's files; looked at every 15 seconds at most",
+      size,
+    ),
+    counter("heddle_storage_batches_total", "Batches of writes that were stored", of("batches")),
+    counter(
+      "heddle_storage_synced_batches_total",
+      "Batches of them that were synced to the disk",
+      of("synced"),
+    ),
+    counter("heddle_storage_operations_total", "Puts and deletes in these batches", of("ops")),
+    counter("heddle_storage_written_bytes_total", "Bytes of keys and values in these batches", of("bytes")),
+    gauge(
+      "heddle_storage_damaged",
+      "What is not served since something of it was lost: threads, other keys, ranges of keys with more of both",
+      () => byLabel("kind", { ...storage.damage() }),
+      "kind",
+    ),
+    gauge(
+      "heddle_webhooks",
+      `Webhooks that are owed (pending) or were given up (dead); ${MOST}`,
+      owed,
+      "status",
+    ),
+  ];
+}
+
+const MOST = `${MOST_WEBHOOKS} means: these or more`;
+
+/** A sample for each member, told apart by it. */
+function byLabel(label: string, counts: { readonly [value: string]: number }): readonly Sample[] {
+  return Object.entries(counts).map(([value, count]) => [{ [label]: value }, count] as const);
+}

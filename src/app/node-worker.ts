@@ -1,0 +1,32 @@
+import { localHost } from "../engine/local-host.ts";
+import { GraphRegistry } from "../graph/graph-registry.ts";
+import type { Config } from "../config/config.ts";
+import { loadGraphs } from "../graph-loader/load-graphs.ts";
+import { plainError } from "../model/errors.ts";
+import { systemClock } from "../platform/clock.ts";
+import { systemRandom } from "../platform/random.ts";
+import { systemScheduler } from "../platform/scheduler.ts";
+import { parentThread, startedWith } from "../platform/worker-thread.ts";
+import { keepServing } from "../platform/uncaught-errors.ts";
+import { Bodies } from "../workers/node-functions.ts";
+import type { FromWorker, ToWorker } from "../workers/worker-messages.ts";
+
+// What a worker thread runs: the graph files of a configuration, and their node bodies for the server.
+const parent = parentThread<readonly FromWorker[], ToWorker>();
+const random = systemRandom();
+const registry = new GraphRegistry();
+try {
+  const { stacks, ...config } = startedWith() as Pick<Config, "path" | "graphs"> & { stacks: boolean };
+  const { graphs } = await loadGraphs(config, { random, scheduler: systemScheduler });
+  registry.replace(graphs);
+  const bodies = new Bodies(
+    { post: (messages) => parent.post(messages), scheduler: systemScheduler },
+    (logger) => localHost(registry, { logger, random, clock: systemClock, stacks }),
+    (graph) => registry.current(graph).edition,
+  );
+  keepServing(bodies.logger);
+  parent.onMessage((message) => bodies.take(message));
+  bodies.say({ t: "ready" });
+} catch (cause) {
+  parent.post([{ t: "refused", error: plainError(cause) }]);
+}

@@ -1,0 +1,78 @@
+import type { Config } from "../config/config.ts";
+import { loadEmbedder } from "../graph-loader/embedder.ts";
+import { ServiceError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
+import type { Budget } from "../ports/time-budget.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Items } from "../ports/store-items.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Random } from "../ports/random.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { Store } from "../ports/store.ts";
+import type { StoreIndex } from "../service/store/embedding.ts";
+import { createStore, type StorePolicy } from "../service/store/store.ts";
+import { ItemSweeper } from "../service/store/item-sweeper.ts";
+import { readIndexShape, readTtl, type StoreOptions, type StoreTtl } from "../config/store.ts";
+
+interface Deps {
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+  readonly budget: Budget;
+}
+
+/** How the store of a server is set up; found out before anything is opened. */
+export interface StoreSetup {
+  readonly policy: StorePolicy;
+  /** Milliseconds between the passes that delete what has expired. */
+  readonly sweep: number;
+}
+
+const MINUTE = 60_000;
+const DEFAULT_SWEEP = 5;
+
+/** @throws ServiceError `config.invalid` */
+export async function setUpStore(
+  given: StoreOptions | undefined,
+  config: Config | undefined,
+  { random, scheduler }: Pick<Deps, "random" | "scheduler">,
+): Promise<StoreSetup> {
+  const refuse = (what: string): never => {
+    throw new ServiceError("config.invalid", what);
+  };
+  const file = config?.store;
+  const own = given?.ttl === undefined ? {} : readTtl(given.ttl, refuse);
+  const ttl: StoreTtl = { ...file?.ttl, ...own };
+  let index: StoreIndex | undefined;
+  if (given?.index !== undefined) {
+    const { embed } = given.index;
+    if (typeof embed !== "function") refuse("store.index.embed must be a function of texts");
+    index = { embed, ...readIndexShape(isObject(given.index) ? given.index : {}, refuse) };
+  } else if (file?.index !== undefined && config !== undefined) {
+    const { embed, dims, fields } = file.index;
+    index = { embed: await loadEmbedder(config.path, embed, { random, scheduler }), dims, fields };
+  }
+  const noIndex = index === undefined ? file?.noIndex : undefined;
+  return {
+    policy: {
+      defaultTtl: ttl.default_ttl ?? null,
+      refreshOnRead: ttl.refresh_on_read ?? true,
+      ...(index && { index }),
+      ...(noIndex !== undefined && { noIndex }),
+    },
+    sweep: (ttl.sweep_interval_minutes ?? DEFAULT_SWEEP) * MINUTE,
+  };
+}
+
+/** The store, and what deletes expired items in the background. */
+export function openStore(
+  items: Items,
+  { policy, sweep }: StoreSetup,
+  deps: Omit<Deps, "random">,
+): { readonly store: Store; readonly sweeper: ItemSweeper } {
+  return {
+    store: createStore({ items, policy, ...deps }),
+    sweeper: new ItemSweeper({ items, interval: sweep, ...deps }),
+  };
+}

@@ -1,0 +1,75 @@
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { WebSocket, WebSocketServer } from "ws";
+import { isLoopback } from "../access/hosts.ts";
+import { isFromHere } from "../access/origins.ts";
+
+export interface RelayOptions {
+  /** The feed: a WebSocket's address. */
+  readonly feed: string;
+  readonly key: string | undefined;
+  /** Where people look at it themselves. */
+  readonly page: string;
+  /** 0: any free port. */
+  readonly port: number;
+}
+
+export interface Relay {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Bytes that wait for one client, at most. */
+const MOST = 4 * 1024 * 1024;
+
+/**
+ * Serves the feed where tools of `@statelyai/inspect` look for it by themselves, as the vendor's own relay does: a WebSocket on
+ * any path of a port of this machine. Each client gets a feed of its own, so that one who joins late is shown who lives.
+ */
+export async function openRelay({ feed, key, page, port }: RelayOptions): Promise<Relay> {
+  const server = createServer((_, response) => {
+    const text = `This is a relay of Heddle's inspection feed, for WebSockets. To look at it: ${page}\n`;
+    response.writeHead(200, { "content-type": "text/plain; charset=utf-8" }).end(text);
+  });
+  const sockets = new WebSocketServer({
+    server,
+    maxPayload: 1024,
+    verifyClient: ({ req }: { readonly req: IncomingMessage }) => isOurs(req),
+  });
+  sockets.on("connection", (client) => {
+    const upstream = new WebSocket(feed, key === undefined ? {} : { headers: { "x-api-key": key } });
+    upstream.on("message", (bytes) => {
+      if (client.bufferedAmount > MOST) client.close(1013, "Messages were not taken fast enough");
+      else client.send(String(bytes));
+    });
+    upstream.on("error", () => client.close(1011, "The server cannot be reached"));
+    upstream.on("close", (code, reason) => client.close(sendable(code), reason));
+    client.on("error", () => upstream.close());
+    client.on("close", () => upstream.close());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    // The WebSocket server tells of it too.
+    sockets.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        for (const client of sockets.clients) client.terminate();
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Neither a page from elsewhere, nor one whose name was turned to point here. */
+function isOurs({ headers }: IncomingMessage): boolean {
+  const { host = "", origin } = headers;
+  const name = host.replace(/:\d*$/, "").replaceAll(/^\[|\]$/g, "");
+  return isLoopback(name) && (origin === undefined || isFromHere(origin));
+}
+
+/** Codes that only the protocol itself uses cannot be sent. */
+const sendable = (code: number): number => (code === 1005 || code === 1006 ? 1011 : code);

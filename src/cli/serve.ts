@@ -1,0 +1,83 @@
+import { dirname, join } from "node:path";
+import type { App, AppOptions } from "../app.ts";
+import { type Config, findConfig, readConfig } from "../config/config.ts";
+import { keyList } from "../access/api-keys.ts";
+import { createLogger } from "../platform/log.ts";
+import { guard } from "./process-lifecycle.ts";
+import type { Invocation } from "./settings.ts";
+import { systemClock } from "../platform/clock.ts";
+import { VERSION } from "../platform/version.ts";
+
+type Serving = Extract<Invocation, { command: "dev" | "start" }>;
+
+/** Serves until the process is told to stop. */
+export async function serve(asked: Serving): Promise<void> {
+  const { stdout, stderr } = process;
+  // A reader that has gone away is no reason to stop, and saying so would fail again.
+  for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
+  const path = asked.config ?? findConfig(process.cwd());
+  // Before the file's own variables are there, which must not win over what it says the next time.
+  const outside = { ...process.env };
+  const read = () => readConfig(path, outside);
+  const config = read();
+  const setEnv = environment();
+  setEnv(config.env);
+  const data = asked.command === "dev" ? join(dirname(config.path), ".heddle") : ".heddle";
+  const logger = createLogger({
+    clock: systemClock,
+    level: asked.settings(process.env, data).level,
+    pretty: stderr.isTTY,
+    write: (line) => stderr.write(line),
+  });
+  let running: () => App | undefined = () => undefined;
+  const leave = guard(logger, () => running());
+
+  const start = async (config: Config, more: AppOptions): Promise<App> => {
+    for (const note of config.notes ?? []) logger.warn(`${config.path}: ${note}`);
+    const { level: _, ...settings } = asked.settings(process.env, data);
+    const { createApp } = await import("../app.ts");
+    const app = await createApp({ ...settings, ...secrets(process.env), config, logger, ...more });
+    const { kind, why } = app.transport;
+    const { graphs: loaded, langGraphs = new Map() } = more;
+    const graphs = loaded ? [...Object.keys(loaded), ...langGraphs.keys()] : Object.keys(config.graphs);
+    logger.info("ready", { version: VERSION, transport: kind, why, data: settings.data, graphs });
+    stdout.write(`Heddle ${VERSION} listens on ${app.url}\n`);
+    return app;
+  };
+  const open = async () => {
+    if (asked.command === "start") {
+      const app = await start(config, {});
+      running = () => app;
+      return;
+    }
+    process.env["NODE_ENV"] ??= "development";
+    const { Dev, links } = await import("./dev.ts");
+    const { systemWatch } = await import("../platform/file-watcher.ts");
+    const dev = new Dev({ config, read, setEnv, start, logger, watch: systemWatch(logger) });
+    running = () => dev.app;
+    await dev.start();
+    if (dev.app !== undefined) stdout.write(links(dev.app.url, Object.keys(config.graphs)));
+  };
+  try {
+    await open();
+  } catch (cause) {
+    // The command tells why, and ends.
+    leave();
+    throw cause;
+  }
+}
+
+function secrets(env: NodeJS.ProcessEnv): Pick<AppOptions, "keys" | "tokenSecret"> {
+  const { HEDDLE_API_KEYS: keys = "", HEDDLE_TOKEN_SECRET: tokenSecret = "" } = env;
+  return { ...(keys === "" ? {} : { keys: keyList(keys) }), ...(tokenSecret === "" ? {} : { tokenSecret }) };
+}
+
+/** Puts variables into the environment, in place of those that it put there before. What is set outside wins. */
+function environment(): (env: Config["env"]) => void {
+  let own: readonly string[] = [];
+  return (env) => {
+    for (const name of own) delete process.env[name];
+    own = Object.keys(env).filter((name) => process.env[name] === undefined);
+    for (const name of own) process.env[name] = env[name];
+  };
+}

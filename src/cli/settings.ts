@@ -1,0 +1,254 @@
+import { parseArgs } from "node:util";
+import { type Config, isBytes, isCount, isSync, SYNC } from "../config/config.ts";
+import { readMount } from "../access/config.ts";
+import { isLogLevel, type LogLevel } from "../platform/log.ts";
+import { ServiceError } from "../model/errors.ts";
+
+/** What the command line and the environment say; what neither does is absent, and the file's to say. */
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  readonly data: string;
+  readonly level: LogLevel;
+  readonly transport?: "uws" | "node";
+  readonly maxBody?: number;
+  readonly workers?: number;
+  readonly sync?: NonNullable<Config["sync"]>;
+  /** Other machines may come although there is no key. */
+  readonly insecure?: true;
+  /** At which level requests are logged. */
+  readonly requestLog?: LogLevel;
+  readonly hosts?: readonly string[];
+  readonly origins?: readonly string[];
+  readonly mount?: string;
+  readonly webhooks?: { readonly secret: string };
+}
+
+export type Invocation =
+  | { readonly command: "help" | "version" }
+  | {
+      readonly command: "dev" | "start";
+      /** The configuration file, where one was named. */
+      readonly config: string | undefined;
+      /**
+       * The rest, once the file is read: its `env` counts as environment, behind the real one.
+       * @throws ServiceError `config.invalid`, naming the flag or variable
+       */
+      settings(env: Env, data: string): Settings;
+    }
+  | { readonly command: "check"; readonly data: string }
+  | { readonly command: "repair"; readonly data: string; readonly accept: boolean }
+  | { readonly command: "backup"; readonly data: string; readonly target: string }
+  | {
+      readonly command: "inspect";
+      /** Where the server is, with what its paths begin with. */
+      readonly url: string;
+      readonly thread: string | undefined;
+      /** The port on which the feed is to be served. */
+      readonly relay: number | undefined;
+    }
+  | { readonly command: "refused"; readonly why: string };
+
+export const HELP = `Usage: heddle COMMAND [options]
+
+  dev           serves the graphs of a configuration file, and loads them anew when their files change
+  start         serves them, as they are
+  check         reads all of a data directory and tells what is damaged; exit code 1 if anything is
+  repair        rebuilds the database of a data directory after damage; with --accept it
+                accepts what was lost instead, and threads are served as they are stored
+  backup DIR    copies a data directory to DIR, also while a server runs on it
+  inspect [ID]  tells where live statecharts are seen, of a thread or of all; with --relay PORT it serves what happens there
+                to tools of @statelyai/inspect on this machine (HEDDLE_API_KEY: the key, where the server has one)
+
+  --config FILE        default: heddle.json, then langgraph.json, in this directory
+  --host HOST          default 127.0.0.1; another than loopback needs HEDDLE_API_KEYS, or --insecure
+  --port PORT          default 2024; 0 takes any free one
+  --data DIR           where everything is kept; default .heddle here (dev: beside the configuration file)
+  --transport KIND     uws or node; default: uws where it has a binary
+  --workers N          run nodes in N worker threads; default 0: beside everything else (start alone)
+  --insecure           serve other machines although there is no key
+  --help, --version
+
+Each can be set in the environment instead: HEDDLE_CONFIG, HEDDLE_HOST (or HOST), HEDDLE_PORT (or PORT), HEDDLE_DATA,
+HEDDLE_TRANSPORT, HEDDLE_WORKERS, HEDDLE_INSECURE=1; and HEDDLE_MAX_BODY (bytes), HEDDLE_STREAMS_SYNC (${SYNC.join(", ")}),
+HEDDLE_LOG (debug, info, warn, error). Flags win over the environment, the environment over the file.
+
+Who may come in: HEDDLE_API_KEYS, keys with commas between, each KEY or TENANT:KEY; HEDDLE_TOKEN_SECRET signs tokens for
+WebSockets (32 bytes or more; default: made at start); HEDDLE_ALLOWED_HOSTS and HEDDLE_CORS_ALLOW_ORIGINS (or
+CORS_ALLOW_ORIGINS) name with commas whom a server without a key serves beside loopback; HEDDLE_MOUNT_PREFIX (or
+MOUNT_PREFIX) is what all paths begin with; HEDDLE_REQUEST_LOG is the level of the lines about requests, default debug.
+HEDDLE_WEBHOOK_SECRET signs webhooks.
+`;
+
+const OPTIONS = {
+  config: { type: "string" },
+  host: { type: "string" },
+  port: { type: "string" },
+  data: { type: "string" },
+  transport: { type: "string" },
+  workers: { type: "string" },
+  insecure: { type: "boolean" },
+  relay: { type: "string" },
+  accept: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+} as const;
+
+/** The commands, with the flags that they take. */
+const COMMANDS = {
+  dev: ["config", "host", "port", "data", "transport", "insecure"],
+  start: ["config", "host", "port", "data", "transport", "workers", "insecure"],
+  check: ["data"],
+  repair: ["data", "accept"],
+  backup: ["data"],
+  inspect: ["host", "port", "relay"],
+} as const satisfies { readonly [command: string]: readonly (keyof Flags)[] };
+
+type Command = keyof typeof COMMANDS;
+
+type Env = { readonly [name: string]: string | undefined };
+
+/** Reads the command line (without the program's name) and the environment. */
+export function invocation(args: readonly string[], env: Env): Invocation {
+  let parsed;
+  try {
+    parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+  } catch (cause) {
+    // The parser's own hint after the first sentence is about quoting that nobody needs.
+    return refused((cause as Error).message.split(". ")[0] ?? "");
+  }
+  const { values: flags, positionals } = parsed;
+  if (flags.help === true || positionals[0] === "help") return { command: "help" };
+  if (flags.version === true) return { command: "version" };
+  const [command, ...rest] = positionals;
+  const commands = Object.keys(COMMANDS).join(", ");
+  if (command === undefined) return refused(`name a command: ${commands}`);
+  if (!isCommand(command)) return refused(`there is no command "${command}"; there are: ${commands}`);
+  const taken: readonly string[] = COMMANDS[command];
+  const other = Object.keys(flags).find((flag) => !taken.includes(flag));
+  if (other !== undefined) return refused(`heddle ${command} takes no --${other}`);
+  const hasTarget = command === "backup" || command === "inspect";
+  const [target, extra] = hasTarget ? rest : [undefined, ...rest];
+  if (extra !== undefined) return refused(`"${extra}" is one argument too many`);
+  const data = given(flags, env, "data", "HEDDLE_DATA")?.value ?? ".heddle";
+  switch (command) {
+    case "check":
+      return { command, data };
+    case "repair":
+      return { command, data, accept: flags.accept === true };
+    case "backup":
+      if (target === undefined || target === "")
+        return refused("name the directory to copy to: heddle backup DIR");
+      return { command, data, target };
+    case "inspect":
+      try {
+        const { host, port, mount = "" } = settingsOf(flags, env, data);
+        const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}${mount}`;
+        const relay = number(given(flags, env, "relay"), isPort, "is not a whole number from 0 to 65535");
+        return { command, url, thread: target, relay };
+      } catch (cause) {
+        return refused((cause as Error).message);
+      }
+    case "dev":
+    case "start":
+      try {
+        // A slip of the hand is told at once; again when the file's variables are known.
+        settingsOf(flags, env, data);
+      } catch (cause) {
+        return refused((cause as Error).message);
+      }
+      return {
+        command,
+        config: given(flags, env, "config", "HEDDLE_CONFIG")?.value,
+        settings: (env, data) => settingsOf(flags, env, data),
+      };
+  }
+}
+
+const isCommand = (name: string): name is Command => Object.hasOwn(COMMANDS, name);
+
+const refused = (why: string): Invocation => ({ command: "refused", why });
+
+type Flags = { readonly [K in keyof typeof OPTIONS]?: string | boolean | undefined };
+
+/** A setting with the name under which it was given, for messages. */
+interface Given {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A flag, or the first variable that is set. */
+function given(
+  flags: Flags,
+  env: Env,
+  flag: keyof Flags | null,
+  ...names: readonly string[]
+): Given | undefined {
+  const value = flag === null ? undefined : flags[flag];
+  if (typeof value === "string") return { name: `--${flag}`, value };
+  const name = names.find((candidate) => (env[candidate] ?? "") !== "");
+  return name === undefined ? undefined : { name, value: env[name] ?? "" };
+}
+
+function settingsOf(flags: Flags, env: Env, data: string): Settings {
+  const find = (flag: keyof Flags | null, ...names: readonly string[]) => given(flags, env, flag, ...names);
+  const host = find("host", "HEDDLE_HOST", "HOST");
+  const hosts = listOf(find(null, "HEDDLE_ALLOWED_HOSTS"));
+  const origins = listOf(find(null, "HEDDLE_CORS_ALLOW_ORIGINS", "CORS_ALLOW_ORIGINS"));
+  const prefix = find(null, "HEDDLE_MOUNT_PREFIX", "MOUNT_PREFIX");
+  const mount = readMount(prefix?.value, (what) => refuse(prefix as Given, what));
+  const requestLog = read(find(null, "HEDDLE_REQUEST_LOG"), isLogLevel, NO_LEVEL);
+  const transport = read(find("transport", "HEDDLE_TRANSPORT"), isTransport, "is not uws or node");
+  const sync = read(find(null, "HEDDLE_STREAMS_SYNC"), isSync, `is not one of ${SYNC.join(", ")}`);
+  const maxBody = number(find(null, "HEDDLE_MAX_BODY"), isBytes, "is not a whole number of bytes, 1 or more");
+  const workers = number(find("workers", "HEDDLE_WORKERS"), isCount, "is not a whole number from 0 to 64");
+  const secret = find(null, "HEDDLE_WEBHOOK_SECRET");
+  return {
+    host: host?.value ?? "127.0.0.1",
+    port:
+      number(find("port", "HEDDLE_PORT", "PORT"), isPort, "is not a whole number from 0 to 65535") ?? 2024,
+    data: find("data", "HEDDLE_DATA")?.value ?? data,
+    level: read(find(null, "HEDDLE_LOG"), isLogLevel, NO_LEVEL) ?? "info",
+    ...(flags.insecure === true || env["HEDDLE_INSECURE"] === "1" ? { insecure: true } : {}),
+    ...(requestLog === undefined ? {} : { requestLog }),
+    ...(hosts === undefined ? {} : { hosts }),
+    ...(origins === undefined ? {} : { origins }),
+    ...(mount === undefined ? {} : { mount }),
+    ...(transport === undefined ? {} : { transport }),
+    ...(maxBody === undefined ? {} : { maxBody }),
+    ...(workers === undefined ? {} : { workers }),
+    ...(sync === undefined ? {} : { sync }),
+    ...(secret === undefined ? {} : { webhooks: { secret: secret.value } }),
+  };
+}
+
+const NO_LEVEL = "is not debug, info, warn or error";
+
+function refuse({ name, value }: Given, what: string): never {
+  throw new ServiceError("config.invalid", `${name} "${value}" ${what}`);
+}
+
+function read<T extends string>(
+  given: Given | undefined,
+  is: (text: string) => text is T,
+  what: string,
+): T | undefined {
+  if (given === undefined || is(given.value)) return given?.value as T | undefined;
+  return refuse(given, what);
+}
+
+function number(given: Given | undefined, is: (value: number) => boolean, what: string): number | undefined {
+  if (given === undefined) return undefined;
+  const value = /^\d+$/.test(given.value) ? Number(given.value) : Number.NaN;
+  return is(value) ? value : refuse(given, what);
+}
+
+const isTransport = (text: string): text is "uws" | "node" => text === "uws" || text === "node";
+
+const isPort = (value: number): boolean => Number.isInteger(value) && value >= 0 && value <= 65_535;
+
+const listOf = (given: Given | undefined): readonly string[] | undefined =>
+  given?.value
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");

@@ -1,0 +1,51 @@
+import { Kept, KeptValue, type KeptValueOf } from "../model/class-instance.ts";
+
+/** Where a kept value stands, inner ones first: the keys that lead there, and its class or all of it. */
+type Mark = readonly [path: readonly (string | number)[], kept: string | KeptValueOf];
+
+/** JSON text of a value that holds {@link Kept} ones, which are told beside it; undefined when it holds none. */
+export function toMarkedText(value: unknown): string | undefined {
+  const marks: Mark[] = [];
+  const plain = without(value, [], marks);
+  return marks.length === 0 ? undefined : JSON.stringify([plain, marks]);
+}
+
+function without(value: unknown, path: readonly (string | number)[], marks: Mark[]): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item, i) => without(item, [...path, i], marks));
+  if (value instanceof KeptValue) {
+    const { kind, data } = KeptValue.of(value);
+    const plain = without(data, [...path, "data"], marks);
+    marks.push([path, { kind, data: null } as unknown as KeptValueOf]);
+    return { data: plain };
+  }
+  const members = Object.entries(value).map(([key, member]) => [key, without(member, [...path, key], marks)]);
+  if (value instanceof Kept) marks.push([path, Kept.kindOf(value)]);
+  return Object.fromEntries(members);
+}
+
+/** The value that {@link toMarkedText} wrote. */
+export function fromMarkedText(text: string): unknown {
+  const [plain, marks] = JSON.parse(text) as [unknown, Mark[]];
+  const root = { value: plain };
+  for (const [path, kept] of marks) {
+    let holder: { [key: string | number]: unknown } = root;
+    let last: string | number = "value";
+    for (const key of path) {
+      holder = holder[last] as typeof holder;
+      last = key;
+    }
+    const found = holder[last];
+    const made =
+      typeof kept === "string"
+        ? new Kept(kept, found as object)
+        : new KeptValue({ ...kept, data: (found as { data: never }).data });
+    Object.defineProperty(holder, last, {
+      value: made,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  }
+  return root.value;
+}

@@ -1,0 +1,282 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, extname, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { type DoorConfig, readDoor } from "../access/config.ts";
+import { keysOf } from "./langgraph-keys.ts";
+import type { ComponentFiles } from "./ui-components.ts";
+import { type InspectConfig, readInspect } from "./inspector.ts";
+import { ServiceError } from "../model/errors.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import { durationOf } from "../model/time.ts";
+import { readStore, type StoreConfig } from "./store.ts";
+import { readThreadTtl, type ThreadTtlConfig } from "./thread-ttl.ts";
+import { fillTemplates, readPolicy } from "./webhooks.ts";
+
+/** Where a graph's definition is found. */
+export interface GraphFile {
+  /** Absolute. */
+  readonly file: string;
+  readonly name: string;
+}
+
+/** What a configuration file says; what it leaves open is absent. */
+export interface Config {
+  /** The file itself, absolute. */
+  readonly path: string;
+  readonly graphs: { readonly [name: string]: GraphFile };
+  /** Environment variables for the graphs. */
+  readonly env: { readonly [name: string]: string };
+  /** The file that they came from, absolute. */
+  readonly envFile?: string;
+  /** What there is to say about keys that are left out. */
+  readonly notes?: readonly string[];
+  readonly maxBody?: number;
+  readonly sync?: (typeof SYNC)[number];
+  readonly threadTtl?: ThreadTtlConfig;
+  /** Milliseconds for which the events of a run that has ended are kept. */
+  readonly streamsTtl?: number;
+  /** Do the lines of the stream mode `logs` tell where a node failed? */
+  readonly stacks?: boolean;
+  /** Who may come in. */
+  readonly door?: DoorConfig;
+  /** The section `webhooks`, checked, its templates filled in. */
+  readonly webhooks?: JsonObject;
+  readonly runs?: RunLimits;
+  /** Worker threads in which nodes run. */
+  readonly workers?: number;
+  readonly inspect?: InspectConfig;
+  /** The sections `ui` and `ui_config`. */
+  readonly components?: ComponentFiles;
+  /** The section `store`. */
+  readonly store?: StoreConfig<GraphFile>;
+}
+
+/** How many runs may be in progress at once, how many may wait; what each of them gets. As in the limits of the actors. */
+export interface RunLimits {
+  readonly concurrent: {
+    readonly all: number;
+    readonly perTenant: number;
+    readonly perGraph: { readonly [graph: string]: number };
+  };
+  readonly maxQueued?: number;
+  readonly attempts?: number;
+  readonly grace?: number;
+  readonly timeout?: number;
+}
+
+export const SYNC = ["os", "memory"] as const;
+
+/** The file in `directory` that is taken when none is named: Heddle's own before LangGraph's. */
+export function findConfig(directory: string): string {
+  for (const name of ["heddle.json", "langgraph.json"]) {
+    const path = join(directory, name);
+    if (existsSync(path)) return path;
+  }
+  throw new ServiceError(
+    "config.invalid",
+    `There is no heddle.json and no langgraph.json in ${directory}; name one with --config FILE`,
+  );
+}
+
+/**
+ * Reads a configuration file: `heddle.json`, or a `langgraph.json` as it is.
+ * `environment` beats the variables that the file brings.
+ * @throws ServiceError `config.invalid`, naming the file and the key
+ */
+export function readConfig(file: string, environment: Env = process.env): Config {
+  const path = resolve(file);
+  const refuse: Refuse = (what, cause) => {
+    throw new ServiceError("config.invalid", `${path}: ${what}`, { cause });
+  };
+  const root = readJson(path, refuse);
+  const notes = keysOf(root, refuse);
+  const http = section(root, "http", refuse);
+  const streams = section(root, "streams", refuse);
+  const door = readDoor(http, refuse);
+  const maxBody = http["max_body"];
+  if (maxBody !== undefined && !isBytes(maxBody))
+    refuse("http.max_body must be a whole number of bytes, 1 or more");
+  const sync = streams["sync"];
+  if (sync !== undefined && !isSync(sync)) refuse(`streams.sync must be one of ${SYNC.join(", ")}`);
+  const streamsTtl = durationOf(streams["ttl"]);
+  if (streams["ttl"] !== undefined && streamsTtl === undefined)
+    refuse('streams.ttl must be milliseconds, or a text such as "90s", "24h" or "7d"');
+  const { stacks } = streams;
+  if (stacks !== undefined && typeof stacks !== "boolean") refuse("streams.stacks must be true or false");
+  const threadTtl = section(root, "checkpointer", refuse)["ttl"] ?? undefined;
+  const graphs = readGraphs(root["graphs"], dirname(path), refuse);
+  const env = readEnv(root["env"], dirname(path), refuse);
+  const embedder = (text: string): GraphFile =>
+    readPlace(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
+  const store = readStore(section(root, "store", refuse), embedder, refuse);
+  const left = store.noIndex === undefined ? [] : [`store.index is left out: a query ${store.noIndex}`];
+  const webhooks = readWebhooks(section(root, "webhooks", refuse), { ...env, ...environment }, refuse);
+  return {
+    path,
+    graphs,
+    env,
+    ...(Object.keys(door).length === 0 ? {} : { door }),
+    ...(typeof root["env"] === "string" ? { envFile: resolve(dirname(path), root["env"]) } : {}),
+    notes: [...notes, ...left],
+    ...(Object.keys(store).length === 0 ? {} : { store }),
+    ...(maxBody === undefined ? {} : { maxBody }),
+    ...(sync === undefined ? {} : { sync }),
+    ...(streamsTtl === undefined ? {} : { streamsTtl }),
+    ...(typeof stacks === "boolean" ? { stacks } : {}),
+    ...(threadTtl === undefined ? {} : { threadTtl: readThreadTtl(threadTtl, refuse) }),
+    ...(root["webhooks"] === undefined ? {} : { webhooks }),
+    ...(root["inspect"] === undefined
+      ? {}
+      : { inspect: readInspect(section(root, "inspect", refuse), refuse) }),
+    ...readComponents(root, dirname(path), refuse),
+    ...readWorkers(section(root, "nodes", refuse), refuse),
+    ...(root["runs"] === undefined ? {} : { runs: readRuns(section(root, "runs", refuse), refuse) }),
+  };
+}
+
+function readComponents(
+  root: JsonObject,
+  base: string,
+  refuse: Refuse,
+): { readonly components?: ComponentFiles } {
+  const ui = section(root, "ui", refuse);
+  if (Object.keys(ui).length === 0) return {};
+  const files = Object.entries(ui).map(([graph, file]) => {
+    if (typeof file !== "string" || file === "") refuse(`ui.${graph} must name a file, as "./ui.tsx"`);
+    return [graph, resolve(base, file as string)] as const;
+  });
+  const { shared = [] } = section(root, "ui_config", refuse);
+  if (!Array.isArray(shared) || !shared.every((name) => typeof name === "string"))
+    refuse("ui_config.shared must be a list of packages");
+  return { components: { files: Object.fromEntries(files), shared: shared as readonly string[] } };
+}
+
+const MOST_WORKERS = 64;
+
+function readWorkers({ workers }: JsonObject, refuse: Refuse): { readonly workers?: number } {
+  if (workers === undefined || workers === null) return {};
+  return isCount(workers)
+    ? { workers }
+    : refuse(`nodes.workers must be a whole number from 0 to ${MOST_WORKERS}`);
+}
+
+/** Is it a number of worker threads? */
+export const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MOST_WORKERS;
+
+function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
+  const limit = (value: unknown, name: string): number | undefined => {
+    if (value === undefined || value === null) return undefined;
+    return isBytes(value) ? value : refuse(`runs.${name} must be a whole number, 1 or more`);
+  };
+  const perGraph = runs["max_per_graph"] ?? {};
+  if (!isObject(perGraph)) refuse("runs.max_per_graph must be an object of graph names and numbers");
+  const graphs = Object.entries(perGraph as JsonObject).flatMap(([name, value]) => {
+    const most = limit(value, `max_per_graph.${name}`);
+    return most === undefined ? [] : [[name, most] as const];
+  });
+  const maxQueued = limit(runs["max_queued"], "max_queued");
+  const attempts = limit(runs["max_attempts"], "max_attempts");
+  const grace = limit(runs["grace_ms"], "grace_ms");
+  const timeout = durationOf(runs["timeout"] ?? undefined);
+  if ((runs["timeout"] ?? null) !== null && timeout === undefined)
+    refuse('runs.timeout must be milliseconds, or a text such as "90s", "30m" or "2h"');
+  return {
+    concurrent: {
+      all: limit(runs["max_concurrent"], "max_concurrent") ?? Infinity,
+      perTenant: limit(runs["max_per_tenant"], "max_per_tenant") ?? Infinity,
+      perGraph: Object.fromEntries(graphs),
+    },
+    ...(maxQueued === undefined ? {} : { maxQueued }),
+    ...(attempts === undefined ? {} : { attempts }),
+    ...(grace === undefined ? {} : { grace }),
+    ...(timeout === undefined ? {} : { timeout }),
+  };
+}
+
+export const isBytes = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 1;
+
+export const isSync = (value: unknown): value is (typeof SYNC)[number] =>
+  (SYNC as readonly unknown[]).includes(value);
+
+type Env = { readonly [name: string]: string | undefined };
+
+type Refuse = (what: string, cause?: unknown) => never;
+
+function readJson(path: string, refuse: Refuse): JsonObject {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    return refuse("the file cannot be read", cause);
+  }
+  let root: unknown;
+  try {
+    root = JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch (cause) {
+    return refuse(`is not JSON: ${(cause as Error).message}`, cause);
+  }
+  return isObject(root) ? root : refuse("must hold a JSON object");
+}
+
+function section(root: JsonObject, key: string, refuse: Refuse): JsonObject {
+  const value = root[key] ?? {};
+  return isObject(value) ? value : refuse(`${key} must be an object`);
+}
+
+function readWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
+  try {
+    const webhooks = fillTemplates(given, env);
+    readPolicy(webhooks);
+    return webhooks;
+  } catch (cause) {
+    return refuse((cause as Error).message, cause);
+  }
+}
+
+function readGraphs(value: unknown, base: string, refuse: Refuse): Config["graphs"] {
+  if (!isObject(value)) return refuse('graphs must be an object such as { "agent": "./agent.ts:default" }');
+  const graphs = Object.entries(value).map(([name, entry]) => {
+    // LangGraph also takes { "path": ..., "description": ... }.
+    const place = isObject(entry) ? entry["path"] : entry;
+    if (typeof place !== "string" || place === "") {
+      return refuse(`graphs.${name} must be "./file.ts:export"`);
+    }
+    return [name, readPlace(place, base, (what) => refuse(`graphs.${name} ${what}`))] as const;
+  });
+  return Object.fromEntries(graphs);
+}
+
+function readPlace(place: string, base: string, refuse: Refuse): GraphFile {
+  // The last colon, and not that of a Windows drive.
+  const colon = place.lastIndexOf(":");
+  const [path, name] = colon > 1 ? [place.slice(0, colon), place.slice(colon + 1)] : [place, "default"];
+  if (name === "") refuse(`names no export after the colon: "${place}"`);
+  if (extname(path) === ".py")
+    refuse(`is a Python file: "${path}"; Heddle runs JavaScript and TypeScript graphs`);
+  return { file: resolve(base, path), name };
+}
+
+function readEnv(value: unknown, base: string, refuse: Refuse): Config["env"] {
+  if (value === undefined || value === null) return {};
+  if (typeof value === "string") {
+    let text: string;
+    try {
+      text = readFileSync(resolve(base, value), "utf8");
+    } catch (cause) {
+      return refuse(`env names "${value}", which cannot be read`, cause);
+    }
+    return Object.fromEntries(Object.entries(parseEnv(text)).map(([name, set]) => [name, set ?? ""]));
+  }
+  // Names alone: where they are set is the environment's to say.
+  if (Array.isArray(value) && value.every((name) => typeof name === "string")) return {};
+  if (!isObject(value))
+    return refuse("env must be the name of a .env file, an object of strings, or a list of names");
+  return Object.fromEntries(
+    Object.entries(value).map(([name, set]) => {
+      if (typeof set !== "string") return refuse(`env.${name} must be a string`);
+      return [name, set];
+    }),
+  );
+}

@@ -1,0 +1,127 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+
+/**
+ * What becomes of a key that LangGraph's file may hold: it is served; it is about something that Heddle does without, such
+ * as an image to build (`moot`); it is left out, which is said (`told`); or it would make the server behave otherwise
+ * than its owner believes, and nothing starts with it (`refused`). Whoever serves one takes it out of the last two.
+ */
+type Stance = "served" | "moot" | Keys | { readonly told: string } | { readonly refused: string };
+
+interface Keys {
+  readonly keys: { readonly [key: string]: Stance };
+}
+
+const NOT_SERVED = { refused: "is not served yet; remove it" } as const;
+
+const FILE: Keys = {
+  keys: {
+    graphs: "served",
+    env: "served",
+    streams: { keys: { sync: "served", ttl: "served", stacks: "served" } },
+    nodes: { keys: { workers: "served" } },
+    runs: {
+      keys: {
+        max_concurrent: "served",
+        max_per_tenant: "served",
+        max_per_graph: "served",
+        max_queued: "served",
+        max_attempts: "served",
+        grace_ms: "served",
+        timeout: "served",
+      },
+    },
+    http: {
+      keys: {
+        max_body: "served",
+        allowed_hosts: "served",
+        cors: "served",
+        mount_prefix: "served",
+        disable_assistants: "served",
+        disable_threads: "served",
+        disable_runs: "served",
+        disable_store: "served",
+        disable_meta: "served",
+        disable_ui: "served",
+        disable_mcp: "served",
+        disable_a2a: "served",
+        disable_webhooks: "served",
+        app: NOT_SERVED,
+        configurable_headers: NOT_SERVED,
+        enable_custom_route_auth: "moot",
+        middleware_order: { told: "there is no middleware to order" },
+        logging_headers: { told: "headers are never logged" },
+      },
+    },
+    auth: NOT_SERVED,
+    encryption: NOT_SERVED,
+    webhooks: "served",
+    inspect: { keys: { values: "served", viewer: "served" } },
+    store: {
+      keys: {
+        index: { keys: { embed: "served", dims: "served", fields: "served" } },
+        ttl: {
+          keys: { default_ttl: "served", refresh_on_read: "served", sweep_interval_minutes: "served" },
+        },
+      },
+    },
+    checkpointer: {
+      keys: {
+        backend: { told: "Heddle keeps checkpoints itself, in its data directory" },
+        path: { told: "Heddle keeps checkpoints itself, in its data directory" },
+        serde: "moot",
+        ttl: {
+          keys: {
+            strategy: "served",
+            default_ttl: "served",
+            sweep_interval_minutes: "served",
+            sweep_limit: { told: "a sweep takes up all threads that are due" },
+          },
+        },
+      },
+    },
+    ui: "served",
+    ui_config: { keys: { shared: "served" } },
+    node_loader: { told: "TypeScript is loaded by tsx" },
+    $schema: "moot",
+    node_version: "moot",
+    python_version: "moot",
+    dependencies: "moot",
+    dockerfile_lines: "moot",
+    docker_compose_file: "moot",
+    base_image: "moot",
+    image_distro: "moot",
+    api_version: "moot",
+    pip_config_file: "moot",
+    pip_installer: "moot",
+    keep_pkg_tools: "moot",
+    _INTERNAL_docker_tag: "moot",
+  },
+};
+
+/** Values that say the same as leaving the key out, or what Heddle does anyway. */
+function saysNothing(value: unknown): boolean {
+  if (value === null || value === false || value === "tsx" || value === "default") return true;
+  return isObject(value) && Object.keys(value).length === 0;
+}
+
+/**
+ * Goes through the keys of a configuration file, and answers what there is to say about those that are left out.
+ * `refuse` gets those that must not be.
+ */
+export function keysOf(root: JsonObject, refuse: (what: string) => never): readonly string[] {
+  const notes: string[] = [];
+  const visit = (holder: JsonObject, { keys }: Keys, above: string): void => {
+    for (const [key, value] of Object.entries(holder)) {
+      const name = above + key;
+      const stance = Object.hasOwn(keys, key) ? keys[key] : undefined;
+      if (stance === undefined) notes.push(`${name} is no key that Heddle knows`);
+      else if (stance === "served" || stance === "moot" || saysNothing(value)) continue;
+      else if ("refused" in stance) refuse(`${name} ${stance.refused}`);
+      else if ("told" in stance) notes.push(`${name} is left out: ${stance.told}`);
+      else if (isObject(value)) visit(value, stance, `${name}.`);
+      else refuse(`${name} must be an object`);
+    }
+  };
+  visit(root, FILE, "");
+  return notes;
+}

@@ -1,0 +1,113 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+
+/** How long items of the store live. */
+export interface StoreTtl {
+  /** Minutes that an item lives whose put says nothing about it; null (default): for ever. */
+  readonly default_ttl?: number | null;
+  /** Does a read that says nothing about it let an item's time to live begin anew? Default: yes. */
+  readonly refresh_on_read?: boolean;
+  /** Minutes between the passes that delete what has expired; default 5. Nobody sees it meanwhile. */
+  readonly sweep_interval_minutes?: number;
+}
+
+/** What makes items of the store findable by meaning. */
+export interface StoreIndexConfig<Embed> {
+  readonly embed: Embed;
+  /** Numbers in one of its vectors. */
+  readonly dims: number;
+  /** Paths in a value whose texts are embedded; default `["$"]`, all of it. */
+  readonly fields?: readonly string[];
+}
+
+/** The same for a server that is made by a program. */
+export interface StoreOptions {
+  readonly ttl?: StoreTtl;
+  /** `embed` gives a vector of `dims` numbers for each text, in order, or a promise of them. */
+  readonly index?: StoreIndexConfig<(texts: string[]) => unknown>;
+}
+
+/** What is known of an index beside its embedder. */
+interface IndexShape {
+  readonly dims: number;
+  readonly fields: readonly string[];
+}
+
+/** The section `store` of a configuration file; `Place` is where a file's export is found. */
+export interface StoreConfig<Place> {
+  readonly ttl?: StoreTtl;
+  readonly index?: { readonly embed: Place } & IndexShape;
+  /** Why there is no index although the file has one. */
+  readonly noIndex?: string;
+}
+
+const MAX_DIMS = 65_536;
+/** Minutes: a hundred years. */
+const MAX_MINUTES = 52_560_000;
+
+type Refuse = (what: string) => never;
+
+/** Reads the section `store`. `place` finds what `"./file.ts:export"` names; `refuse` is told which key is wrong, and how. */
+export function readStore<Place>(
+  section: JsonObject,
+  place: (text: string) => Place,
+  refuse: Refuse,
+): StoreConfig<Place> {
+  const { ttl, index } = section;
+  return {
+    ...(ttl === undefined || ttl === null ? {} : { ttl: readTtl(ttl, refuse) }),
+    ...(isObject(index) && Object.keys(index).length > 0 ? readIndex(index, place, refuse) : {}),
+    ...(index === undefined || index === null || isObject(index)
+      ? {}
+      : refuse("store.index must be an object")),
+  };
+}
+
+/** Reads `store.ttl`. */
+export function readTtl(ttl: unknown, refuse: Refuse): StoreTtl {
+  if (!isObject(ttl)) return refuse("store.ttl must be an object");
+  const { default_ttl, refresh_on_read, sweep_interval_minutes } = ttl;
+  const minutes = (value: unknown, name: string): number =>
+    typeof value === "number" && value > 0 && value <= MAX_MINUTES
+      ? value
+      : refuse(`store.ttl.${name} must be a number of minutes above 0`);
+  const given = (value: unknown): boolean => value !== undefined && value !== null;
+  if (given(refresh_on_read) && typeof refresh_on_read !== "boolean")
+    return refuse("store.ttl.refresh_on_read must be true or false");
+  return {
+    ...(given(default_ttl) && { default_ttl: minutes(default_ttl, "default_ttl") }),
+    ...(typeof refresh_on_read === "boolean" && { refresh_on_read }),
+    ...(given(sweep_interval_minutes) && {
+      sweep_interval_minutes: minutes(sweep_interval_minutes, "sweep_interval_minutes"),
+    }),
+  };
+}
+
+function readIndex<Place>(
+  index: JsonObject,
+  place: (text: string) => Place,
+  refuse: Refuse,
+): Pick<StoreConfig<Place>, "index" | "noIndex"> {
+  const { embed } = index;
+  if (typeof embed !== "string" || embed === "")
+    return refuse(
+      'store.index.embed must be "./file.ts:export", a function of texts that gives their vectors',
+    );
+  const shape = readIndexShape(index, refuse);
+  if (isFile(embed)) return { index: { embed: place(embed), ...shape } };
+  // LangGraph's name of a hosted model: the rest of the store works without.
+  const noIndex = `is not served: store.index.embed names "${embed}", and has to name a function, as "./file.ts:export"`;
+  return { noIndex };
+}
+
+/** Reads what `store.index` says beside its embedder. */
+export function readIndexShape({ dims, fields }: JsonObject, refuse: Refuse): IndexShape {
+  if (typeof dims !== "number" || !Number.isInteger(dims) || dims < 1 || dims > MAX_DIMS)
+    return refuse(`store.index.dims must be a whole number from 1 to ${MAX_DIMS}`);
+  const paths: unknown = fields ?? ["$"];
+  if (!Array.isArray(paths) || !paths.every((path) => typeof path === "string" && path !== ""))
+    return refuse("store.index.fields must be a list of paths");
+  return { dims, fields: paths as readonly string[] };
+}
+
+/** A path, which a Python file is too: that one is refused where it is looked up. */
+const isFile = (text: string): boolean => /^\.{0,2}[\\/]|\.([cm]?[jt]sx?|py)(:|$)/.test(text);

@@ -1,0 +1,138 @@
+import { ServiceError } from "../model/errors.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { WebhookPolicy } from "../model/webhook-policy.ts";
+
+/** The section `webhooks` of a configuration file. Keys that are not known are left alone, as everywhere in it. */
+export interface WebhookConfig {
+  /** Allows loopback and private addresses; default false. Addresses where clouds tell their secrets stay refused. */
+  readonly allow_internal?: boolean;
+  /** Signs each try. `HEDDLE_WEBHOOK_SECRET` wins over it. */
+  readonly secret?: string;
+  /** Sent with each try; `${{ env.NAME }}` stands for a variable whose name begins with `env_prefix`. */
+  readonly headers?: { readonly [name: string]: string };
+  /** Default `LG_WEBHOOK_`. */
+  readonly env_prefix?: string;
+  /** Seconds that one try may take; default 10. */
+  readonly timeout?: number;
+  /** Tries before a delivery is given up; default 8, over about three hours. */
+  readonly attempts?: number;
+  readonly url?: {
+    readonly require_https?: boolean;
+    /** `hooks.example.com`, or `*.example.com` for every name below it; default: any public one. */
+    readonly allowed_domains?: readonly string[];
+    readonly allowed_ports?: readonly number[];
+    /** Refuses webhooks that are a path on this very server. */
+    readonly disable_loopback?: boolean;
+    /** Default 4096. */
+    readonly max_url_length?: number;
+  };
+}
+
+type Refuse = (what: string) => never;
+type Env = { readonly [name: string]: string | undefined };
+
+const PREFIX = "LG_WEBHOOK_";
+
+/** Puts variables in the place of their templates. @throws ServiceError `config.invalid` */
+export function fillTemplates(config: JsonObject, env: Env): JsonObject {
+  const { env_prefix: prefix = PREFIX, headers } = config;
+  if (!isText(prefix)) refuse("webhooks.env_prefix must be a text that is not empty");
+  if (headers === undefined || !isObject(headers)) return config;
+  const filled = Object.entries(headers).map(([name, value]) => {
+    if (typeof value !== "string") return [name, value] as const;
+    const text = value.replaceAll(/\$\{\{\s*env\.(\w+)\s*\}\}/g, (_, variable: string) => {
+      if (!variable.startsWith(prefix)) {
+        return refuse(`webhooks.headers.${name} names ${variable}, which does not begin with ${prefix}`);
+      }
+      return env[variable] ?? refuse(`webhooks.headers.${name} names ${variable}, which is not set`);
+    });
+    return [name, text] as const;
+  });
+  return { ...config, headers: Object.fromEntries(filled) };
+}
+
+/** What the section says, checked, with defaults for what it leaves open. @throws ServiceError `config.invalid` */
+export function readPolicy(config: JsonObject): WebhookPolicy {
+  const url = config["url"] ?? {};
+  if (!isObject(url)) refuse("webhooks.url must be an object");
+  const secret = config["secret"] ?? null;
+  if (secret !== null && !isText(secret)) refuse("webhooks.secret must be a text that is not empty");
+  const seconds = number(config["timeout"], "webhooks.timeout", 0.001, 300) ?? 10;
+  return {
+    allowInternal: flag(config["allow_internal"], "webhooks.allow_internal"),
+    secret,
+    headers: readHeaders(config["headers"]),
+    timeout: Math.round(seconds * 1000),
+    attempts: whole(config["attempts"], "webhooks.attempts", 1, 100) ?? 8,
+    requireHttps: flag(url["require_https"], "webhooks.url.require_https"),
+    domains: readDomains(url["allowed_domains"]),
+    ports: readPorts(url["allowed_ports"]),
+    ownPaths: !flag(url["disable_loopback"], "webhooks.url.disable_loopback"),
+    maxUrlLength: whole(url["max_url_length"], "webhooks.url.max_url_length", 1, 65_536) ?? 4096,
+  };
+}
+
+const refuse: Refuse = (what) => {
+  throw new ServiceError("config.invalid", what);
+};
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+function flag(value: unknown, at: string): boolean {
+  if (value === undefined || value === null) return false;
+  return typeof value === "boolean" ? value : refuse(`${at} must be true or false`);
+}
+
+function number(value: unknown, at: string, least: number, most: number): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "number" && value >= least && value <= most) return value;
+  return refuse(`${at} must be a number from ${least} to ${most}`);
+}
+
+function whole(value: unknown, at: string, least: number, most: number): number | undefined {
+  if (value === undefined || Number.isInteger(value)) return number(value, at, least, most);
+  return refuse(`${at} must be a whole number from ${least} to ${most}`);
+}
+
+/** They say how the request is framed and what it is; another value would break it, or speak for us. */
+const OURS = /^(host|content-length|content-type|transfer-encoding|connection|expect|upgrade|x-webhook-.*)$/;
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Tabs, and Latin-1 without control characters: what a header can carry. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+function readHeaders(value: unknown): WebhookPolicy["headers"] {
+  if (value === undefined || value === null) return {};
+  if (!isObject(value)) return refuse("webhooks.headers must be an object of texts");
+  const headers = Object.entries(value).map(([name, text]) => {
+    if (!TOKEN.test(name)) refuse(`webhooks.headers.${name} is no name of a header`);
+    if (OURS.test(name.toLowerCase())) refuse(`webhooks.headers.${name} cannot be set`);
+    // Without its value: it may be a secret.
+    if (typeof text !== "string" || !VALUE.test(text))
+      refuse(`webhooks.headers.${name} must be one line of text`);
+    return [name.toLowerCase(), text as string] as const;
+  });
+  return Object.fromEntries(headers);
+}
+
+function readDomains(value: unknown): WebhookPolicy["domains"] {
+  if (value === undefined || value === null) return null;
+  const wrong = 'webhooks.url.allowed_domains must be a list such as ["hooks.example.com", "*.example.com"]';
+  if (!Array.isArray(value)) return refuse(wrong);
+  // Empty, it allows any, as it does elsewhere.
+  if (value.length === 0) return null;
+  return value.map((name: unknown) => {
+    if (typeof name !== "string" || !/^(\*\.)?[^\s*/:@]+$/.test(name)) return refuse(wrong);
+    return name.toLowerCase().replace(/\.$/, "");
+  });
+}
+
+function readPorts(value: unknown): WebhookPolicy["ports"] {
+  if (value === undefined || value === null) return null;
+  if (!Array.isArray(value)) return refuse("webhooks.url.allowed_ports must be a list of ports");
+  if (value.length === 0) return null;
+  return value.map(
+    (port: unknown) =>
+      whole(port, "each of webhooks.url.allowed_ports", 1, 65_535) ??
+      refuse("webhooks.url.allowed_ports must be a list of ports"),
+  );
+}

@@ -1,0 +1,51 @@
+import type { CheckpointHead } from "../model/checkpoint.ts";
+import type { StateWrite } from "../ports/state-update.ts";
+import { START } from "../graph/definition-checks.ts";
+import type { Definition } from "../graph/definition.ts";
+import { END } from "../graph/commands.ts";
+import { lastRan } from "./last-nodes.ts";
+import { invalid, writesNothing } from "./normalized-writes.ts";
+
+/** In the place of a node: an input, and the same checkpoint once more. */
+export const INPUT = "__input__";
+export const COPY = "__copy__";
+
+/** The node that one of several writes of a step names. @throws ServiceError `validation.failed` */
+export function named({ as_node, at }: StateWrite): string {
+  if (as_node === null) {
+    throw invalid(`${at}as_node`, "is required where one step has several updates");
+  }
+  if (as_node === END || as_node === COPY || as_node === INPUT) {
+    throw invalid(`${at}as_node`, `"${as_node}" must be the only update of its step`);
+  }
+  return as_node;
+}
+
+/** @throws ServiceError `validation.failed` where it is no node */
+export function known(definition: Definition, { at }: Pick<StateWrite, "at">, name: string): string {
+  if (name === START || definition.nodes.has(name)) return name;
+  const nodes = [...definition.nodes.keys()].join(", ");
+  throw invalid(`${at}as_node`, `names "${name}", which is no node; the nodes are ${nodes}`);
+}
+
+/** The node that was the last to run. @throws ServiceError `validation.failed` where that cannot be told */
+export function inferred(definition: Definition, head: CheckpointHead | null, write: StateWrite): string {
+  const last = lastRan(head);
+  const [only] = last ?? [];
+  const at = `${write.at}as_node`;
+  if (last?.length !== 1 || only === undefined) {
+    const why =
+      last === null
+        ? "an input was given last"
+        : last.length === 0
+          ? "no node has run"
+          : `${last.join(", ")} were the last to run, side by side`;
+    throw invalid(at, `is required: ${why}, so that it cannot be told whose update this is`);
+  }
+  return known(definition, write, only);
+}
+
+export function mustWriteNothing(write: StateWrite, as: string): void {
+  if (writesNothing(write)) return;
+  throw invalid(`${write.at}values`, `must be null where as_node is "${as}"`);
+}

@@ -1,0 +1,35 @@
+import type { Engine, EngineKind } from "../ports/engine.ts";
+import type { Host } from "../ports/node-host.ts";
+
+/** An engine, and what runs the bodies of its graphs. */
+export interface EngineParts {
+  readonly kind: EngineKind;
+  readonly engine: Engine;
+  readonly host: Pick<Host, "run">;
+}
+
+/** Two engines as one: each graph is its engine's that has it, an unknown one the first one's. */
+export function severalEngines(
+  first: EngineParts,
+  second: EngineParts,
+): Pick<EngineParts, "engine" | "host"> {
+  const of = (graph: string): EngineParts =>
+    !first.engine.has(graph) && second.engine.has(graph) ? second : first;
+  return {
+    engine: {
+      has: (graph) => of(graph).engine.has(graph),
+      graphs: () => [...new Set([...first.engine.graphs(), ...second.engine.graphs()])],
+      chart: (graph) => of(graph).engine.chart?.(graph),
+      drawing: (graph, ...rest) => of(graph).engine.drawing(graph, ...rest),
+      schemas: (graph, config) => of(graph).engine.schemas(graph, config),
+      subgraphs: (graph, config) => of(graph).engine.subgraphs(graph, config),
+      isSubgraph: (graph, ns, node) => of(graph).engine.isSubgraph(graph, ns, node),
+      open: (run, ...rest) => of(run.graph_id).engine.open(run, ...rest),
+      update: (asked, ...rest) => of(asked.graph).engine.update(asked, ...rest),
+      output: (graph) => of(graph).engine.output(graph),
+      refuses: (run, ...rest) => of(run.graph_id).engine.refuses(run, ...rest),
+    },
+    // The graph's name may have gone to the other engine since, or to neither.
+    host: { run: (call, io) => (call.engine === second.kind ? second : first).host.run(call, io) },
+  };
+}

@@ -1,0 +1,43 @@
+import { ServiceError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
+import type { Command } from "../model/run.ts";
+import type { Definition } from "../graph/definition.ts";
+import { send } from "../graph/commands.ts";
+import { readMove, readUpdate, type Reading } from "../graph/node-return.ts";
+import type { Move } from "../graph/superstep.ts";
+
+export const isGiven = (value: unknown) => value !== null && value !== undefined;
+
+/** Where a command leads. @throws ServiceError `state.invalid`, `value.unstorable` */
+export function readTargets(
+  definition: Definition,
+  goto: Command["goto"],
+  at = "command.goto",
+): readonly Move[] {
+  if (!isGiven(goto)) return [];
+  return (Array.isArray(goto) ? (goto as readonly unknown[]) : [goto]).map((target) =>
+    readMove(definition, isObject(target) ? send(String(target["node"]), target["input"]) : target, at),
+  );
+}
+
+/** What a command writes: an object, or pairs of key and value. @throws ServiceError `state.invalid`, `value.unstorable` */
+export function readCommandUpdate(
+  definition: Definition,
+  update: unknown,
+  namespace: string,
+): Pick<Reading, "update" | "untracked"> {
+  if (!isGiven(update)) return { update: null, untracked: null };
+  let fields = update;
+  if (Array.isArray(update)) {
+    for (const pair of update as readonly unknown[]) {
+      if (!Array.isArray(pair) || pair.length !== 2 || typeof pair[0] !== "string") {
+        throw new ServiceError(
+          "state.invalid",
+          "command.update must be an object, or pairs of key and value",
+        );
+      }
+    }
+    fields = Object.fromEntries(update as readonly (readonly [string, unknown])[]);
+  }
+  return readUpdate(definition, fields, "command.update", namespace);
+}

@@ -1,0 +1,54 @@
+import { toStorable } from "../model/json.ts";
+import type { NodeCall } from "../ports/engine.ts";
+import type { NodeIo } from "../ports/node-host.ts";
+import type { Ctx } from "../graph/node-context.ts";
+
+const MAX_KEY = 256;
+
+/** What one attempt of a task keeps under keys of its own for its replays. */
+export class Steps {
+  readonly #call: NodeCall;
+  readonly #io: NodeIo;
+  readonly #check: () => void;
+  /** In this attempt, also those that still run: a key is never run twice. */
+  #running: Map<string, Promise<unknown>> | undefined;
+
+  constructor(call: NodeCall, io: NodeIo, check: () => void) {
+    this.#call = call;
+    this.#io = io;
+    this.#check = check;
+  }
+
+  has(key: string): boolean {
+    return Object.hasOwn(this.#call.steps, key);
+  }
+
+  async run(key: string, fn: () => unknown): Promise<unknown> {
+    let result = this.#running?.get(key);
+    if (result === undefined) {
+      result = this.#first(key, fn);
+      (this.#running ??= new Map()).set(key, result);
+    }
+    // A copy: what is stored must not change when the node changes what it got.
+    return toStorable(await result, "step");
+  }
+
+  async #first(key: string, fn: () => unknown): Promise<unknown> {
+    if (this.has(key)) return this.#call.steps[key];
+    const value = toStorable(await fn(), `step ${JSON.stringify(key)}`);
+    this.#check();
+    await this.#io.record(key, value);
+    return value;
+  }
+}
+
+/** `ctx.step`: what a key's function returned, kept for every replay of the task. */
+export function stepper(steps: Steps, check: () => void, within: string): Ctx["step"] {
+  return async <T>(key: string, fn: () => T | Promise<T>): Promise<T> => {
+    check();
+    if (typeof key !== "string" || key === "" || key.length > MAX_KEY || key === "__proto__") {
+      throw new TypeError(`ctx.step needs a key of 1 to ${MAX_KEY} characters`);
+    }
+    return (await steps.run(within + key, fn)) as T;
+  };
+}

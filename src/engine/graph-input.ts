@@ -1,0 +1,72 @@
+import { ServiceError } from "../model/errors.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Definition } from "../graph/definition.ts";
+import { keysOf, readUpdate, type Reading } from "../graph/node-return.ts";
+import { parse } from "../graph/standard-schema.ts";
+import { own } from "../graph/superstep.ts";
+
+/**
+ * An input as an update of the state. Keys that the state lacks are left out: clients may send more than the graph reads.
+ * @throws ServiceError `state.invalid`, `value.unstorable`, naming the key
+ */
+export function readInput(
+  definition: Definition,
+  input: unknown,
+  namespace: string,
+  at = "input",
+): Pick<Reading, "update" | "untracked"> {
+  const { rules, input: allowed } = definition;
+  if (!isObject(input)) {
+    throw new ServiceError("state.invalid", `${at} must be an object of state keys: ${keysOf(rules)}`);
+  }
+  const keys = Object.keys(input);
+  const known: Record<string, unknown> = {};
+  let any = keys.length === 0;
+  for (const key of keys) {
+    if (!rules.has(key)) continue;
+    any = true;
+    known[key] = allowed === null ? input[key] : admit(allowed, key, input[key], at);
+  }
+  if (!any) {
+    const message = `${at} has no key of the state (${keysOf(rules)}); it has ${keys.join(", ").slice(0, 500)}`;
+    throw new ServiceError("state.invalid", message);
+  }
+  return readUpdate(definition, known, at, namespace);
+}
+
+function admit(
+  allowed: NonNullable<Definition["input"]>,
+  key: string,
+  value: unknown,
+  under: string,
+): unknown {
+  const schema = allowed.get(key);
+  if (schema === undefined) {
+    const at = `${under}.${key}`;
+    const message = `is no input of this graph; it takes ${[...allowed.keys()].join(", ") || "none"}`;
+    throw new ServiceError("state.invalid", `${at} ${message}`, { fields: [{ at, message }] });
+  }
+  return schema === null || value === undefined ? value : parse(schema, value, `${under}.${key}`);
+}
+
+/**
+ * A run starts with all that its graph's state requires.
+ * @throws ServiceError `state.invalid`, naming what neither the state nor the input has
+ */
+export function checkRequired({ required }: Definition, values: JsonObject, update: JsonObject | null): void {
+  for (const key of required) {
+    if (own(values, key) !== undefined || own(update ?? {}, key) !== undefined) continue;
+    const at = `input.${key}`;
+    const message = "is required: the state has no value for it yet";
+    throw new ServiceError("state.invalid", `${at} ${message}`, { fields: [{ at, message }] });
+  }
+}
+
+/** What a checkpoint keeps of an input: all but the keys that are never stored. */
+export function storedInput({ rules }: Definition, input: JsonObject): JsonObject {
+  for (const key in input) {
+    if (rules.get(key)?.life !== "never") continue;
+    return Object.fromEntries(Object.entries(input).filter(([name]) => rules.get(name)?.life !== "never"));
+  }
+  return input;
+}

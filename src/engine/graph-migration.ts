@@ -1,0 +1,154 @@
+import type { ChannelChange, CheckpointHead, TaskWrites } from "../model/checkpoint.ts";
+import { plainError, type PlainError } from "../model/errors.ts";
+import { uuid5 } from "../model/ids.ts";
+import { isObject, toStorable, type JsonObject } from "../model/json.ts";
+import type { Rule } from "../graph/channel.ts";
+import { START } from "../graph/definition-checks.ts";
+import type { Definition } from "../graph/definition.ts";
+import { END } from "../graph/commands.ts";
+import { own, type Applied, type Move } from "../graph/superstep.ts";
+import { NO_TASK, type Frame } from "./superstep-state.ts";
+
+/** Faults told of in one message. */
+const MOST = 5;
+
+/** A graph, and the state that another form of it may have left. */
+interface Standing {
+  readonly definition: Definition;
+  readonly head: CheckpointHead | null;
+  readonly stored: JsonObject;
+  readonly run: { readonly graph_id: string };
+}
+
+/**
+ * What the graph's `migrate` makes of the state that an earlier form of it left, for the one of today; null where it has
+ * nothing to say, a text where it could not.
+ */
+export function migrated({ definition, head, run, stored }: Standing): Applied | string | null {
+  if (definition.migrate === undefined || head === null) return null;
+  // Another graph's state is no earlier form of this one's.
+  if ((head.metadata["graph_id"] ?? run.graph_id) !== run.graph_id) return null;
+  try {
+    const made = definition.migrate(stored, { from: head.graph });
+    if (!isObject(made)) throw new TypeError("it must return the state, an object of state keys");
+    return replaced(definition.rules, stored, made, head.id);
+  } catch (thrown) {
+    return plainError(thrown).message;
+  }
+}
+
+/** Lets it make the state fit; the next checkpoint stores what it made. Returns why it could not. */
+export function migrate(frame: Frame): PlainError | null {
+  const made = migrated(frame);
+  if (typeof made === "string") {
+    return {
+      error: "GraphChangedError",
+      message: `${changedOf(frame)}, and its migrate function failed: ${made}`,
+    };
+  }
+  if (made !== null) frame.adopt(made);
+  return null;
+}
+
+/** The change from one whole state to another. What is stored under keys that the graph has no longer stays as it is. */
+function replaced(
+  rules: ReadonlyMap<string, Rule>,
+  stored: JsonObject,
+  made: JsonObject,
+  namespace: string,
+): Applied {
+  const values: Record<string, unknown> = { ...stored };
+  const changes: Record<string, ChannelChange> = {};
+  for (const key of Object.keys(made)) {
+    if (!rules.has(key) && !Object.hasOwn(stored, key)) throw new TypeError(`the state has no key "${key}"`);
+  }
+  for (const [key, rule] of rules) {
+    const before = own(stored, key);
+    const after = own(made, key);
+    if (rule.life === "never" || after === before) continue;
+    if (after === undefined) {
+      delete values[key];
+      changes[key] = { kind: "clear" };
+    } else if (rule.kind === "list" || rule.kind === "messages") {
+      const read = rule.read(after, key, (index) => uuid5(`${key}:${index}`, namespace));
+      const items = (rule.update(undefined, [read], key)?.value ?? []) as readonly unknown[];
+      values[key] = items;
+      changes[key] = { kind: "append", keep: 0, items };
+    } else {
+      values[key] = toStorable(after, key);
+      changes[key] = { kind: "set", value: values[key] };
+    }
+  }
+  return { values: Object.freeze(values), changes };
+}
+
+/**
+ * What keeps a thread from going on where it stands, in a graph of another form than the one that brought it there; null when
+ * nothing does. `state`: where it stands does not matter,
+ * for it is told where to go on.
+ */
+export function misfit(frame: Frame, going: "step" | "state"): PlainError | null {
+  const faults = [...(going === "step" ? stepFaults(frame) : []), ...stateFaults(frame)];
+  if (faults.length === 0) return null;
+  const more = faults.length > MOST ? `; and ${faults.length - MOST} more` : "";
+  return {
+    error: "GraphChangedError",
+    message:
+      `${changedOf(frame)}, and the thread cannot go on: ${faults.slice(0, MOST).join("; ")}${more}. ` +
+      `Nothing is lost: name a node to go on with (command.goto), mend the state, or give the graph a migrate function`,
+  };
+}
+
+function changedOf({ head, run, definition }: Standing): string {
+  const made = head?.metadata["graph_id"];
+  if (typeof made === "string" && made !== run.graph_id) {
+    return `The thread's latest state was made by the graph "${made}", not by "${run.graph_id}"`;
+  }
+  const [from, to] = [head?.graph ?? "", definition.hash].map((hash) => hash.slice(0, 8));
+  return `The graph "${run.graph_id}" has changed since the thread paused (${from} to ${to})`;
+}
+
+function* stepFaults({ head, left, definition, waiting }: Frame): Generator<string> {
+  const { nodes, rules } = definition;
+  const gone = new Set<string>();
+  const meet = (name: string) => {
+    if (!nodes.has(name) && name !== END && name !== START) gone.add(name);
+  };
+  const lost = new Set<string>();
+  for (const { id, name } of head?.next ?? []) {
+    const result = left.get(id)?.result;
+    if (result === undefined) meet(name);
+    else leavings(result, meet, (key) => lost.add(`the update of "${name}" has "${key}"`));
+  }
+  const given = left.get(NO_TASK)?.result;
+  if (given !== undefined) leavings(given, meet, (key) => lost.add(`an update has "${key}"`));
+  for (const name of Object.keys(waiting.deferred)) meet(name);
+  for (const name of gone)
+    yield `it waits at the node "${name}", which is gone; the nodes are ${[...nodes.keys()].join(", ")}`;
+  for (const what of lost) yield `${what}, which is no key of the state any more`;
+
+  function leavings(
+    { value, goto = [] }: NonNullable<TaskWrites["result"]>,
+    node: (name: string) => void,
+    key: (name: string) => void,
+  ): void {
+    for (const move of goto as readonly Move[]) node(typeof move === "string" ? move : move.node);
+    for (const name of Object.keys(isObject(value) ? value : {})) if (!rules.has(name)) key(name);
+  }
+}
+
+/** What of a state does not fit the graph. */
+export function misfitsOf(of: Pick<Frame, "definition" | "values">): readonly string[] {
+  return [...stateFaults(of)].slice(0, MOST);
+}
+
+function* stateFaults({ definition, values }: Pick<Frame, "definition" | "values">): Generator<string> {
+  for (const [key, rule] of definition.rules) {
+    const value = own(values, key);
+    if (value !== undefined) {
+      for (const { at, message } of rule.check?.(value, `state.${key}`) ?? []) yield `${at}: ${message}`;
+    } else if (rule.required === true) {
+      yield `state.${key} is required and has no value`;
+    }
+  }
+}

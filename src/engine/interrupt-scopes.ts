@@ -1,0 +1,138 @@
+import { plainError, type PlainError } from "../model/errors.ts";
+import type { AnswerSchemas, Interrupt } from "../model/interrupt.ts";
+import { type JsonObject, toStorable } from "../model/json.ts";
+import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
+import type { Ctx } from "../graph/node-context.ts";
+import { asAnswer, MOST_QUESTIONS, Paused, taskNs, toInterrupt } from "../graph/interrupts.ts";
+import { jsonSchemaOf } from "../graph/json-schema.ts";
+import { describe, validate, type Schema } from "../graph/standard-schema.ts";
+
+/**
+ * Where questions get their places. Bodies that run side by side (the calls of `runTools`) have scopes that interleave: which
+ * of them asks first must not decide whose answer is whose.
+ */
+interface Scope {
+  readonly base: number;
+  readonly stride: number;
+  asked: number;
+}
+
+/** Characters of a JSON Schema that goes with a question: clients make a form of it, and can do without. */
+const LONGEST_SCHEMA = 32_768;
+
+/** The questions that one attempt of a task asks. The n-th gets the n-th answer. */
+export class Questions {
+  readonly #call: NodeCall;
+  readonly #ns: string;
+  /** Those without an answer, or with one that was refused, in the order in which they were asked. */
+  readonly #waiting: Interrupt[] = [];
+  readonly #refused: number[] = [];
+  #schemas: Record<string, JsonObject> | undefined;
+  #error: PlainError | undefined;
+  readonly #root: Scope = { base: 0, stride: 1, asked: 0 };
+  /** Of those who ask side by side. */
+  #scopes: WeakMap<Ctx["interrupt"], Scope> | undefined;
+
+  constructor(call: NodeCall) {
+    this.#call = call;
+    this.#ns = taskNs(call.ns, call.node, call.task);
+  }
+
+  readonly ask: Ctx["interrupt"] = (value, options) => this.#ask(this.#root, value, options?.schema);
+
+  /** The askers of `count` bodies that run side by side, and what to call once all of them have ended. */
+  branch(
+    asker: Ctx["interrupt"],
+    count: number,
+  ): { readonly asks: readonly Ctx["interrupt"][]; join(): void } {
+    const parent = this.#scopes?.get(asker) ?? this.#root;
+    const { base, stride, asked } = parent;
+    const scopes: readonly Scope[] = Array.from({ length: count }, (_, i) => ({
+      base: base + stride * (asked + i),
+      stride: stride * count,
+      asked: 0,
+    }));
+    return {
+      asks: scopes.map((scope) => this.#asker(scope)),
+      join: () => {
+        parent.asked = asked + count * Math.max(0, ...scopes.map((scope) => scope.asked));
+      },
+    };
+  }
+
+  #asker(scope: Scope): Ctx["interrupt"] {
+    const ask: Ctx["interrupt"] = (value, options) => this.#ask(scope, value, options?.schema);
+    (this.#scopes ??= new WeakMap()).set(ask, scope);
+    return ask;
+  }
+
+  #ask(scope: Scope, value: unknown, schema: Schema | undefined): Promise<never> {
+    const answered = new Promise<never>((resolve, reject) => {
+      try {
+        const place = scope.base + scope.stride * scope.asked++;
+        resolve(this.#answer(place, value, schema) as never);
+      } catch (thrown) {
+        reject(thrown);
+      }
+    });
+    // A body that forgets to await it must not end the process.
+    answered.catch(() => undefined);
+    return answered;
+  }
+
+  #answer(place: number, value: unknown, schema: Schema | undefined): unknown {
+    if (place >= MOST_QUESTIONS) throw new RangeError(`A task asks at most ${MOST_QUESTIONS} questions`);
+    const answer = asAnswer(this.#call.resumes[place]);
+    const question = toInterrupt(this.#ns, place, toStorable(value, "interrupt"));
+    if (answer === null) {
+      this.#wait(question, schema);
+      throw new Paused();
+    }
+    const checked = accept(answer.value, schema);
+    if (checked.ok) return checked.value;
+    this.#wait(question, schema);
+    this.#refused.push(place);
+    this.#error ??= {
+      error: "InvalidResumeError",
+      message: `The answer to interrupt ${question.id} of node "${this.#call.node}" was refused: ${checked.why}`,
+    };
+    throw new Paused();
+  }
+
+  #wait(question: Interrupt, schema: Schema | undefined): void {
+    this.#waiting.push(question);
+    const described = schema === undefined ? null : jsonSchemaOf(schema, "input");
+    if (described === null || JSON.stringify(described).length > LONGEST_SCHEMA) return;
+    (this.#schemas ??= {})[question.id] = described;
+  }
+
+  /** How the attempt ends because of its questions; undefined when none of them waits. */
+  outcome(): TaskOutcome | undefined {
+    if (this.#waiting.length === 0) return undefined;
+    const interrupts = this.#waiting;
+    const schemas: { schemas?: AnswerSchemas } =
+      this.#schemas === undefined ? {} : { schemas: this.#schemas };
+    if (this.#error === undefined) return { kind: "interrupted", interrupts, ...schemas };
+    return { kind: "failed", error: this.#error, refused: { interrupts, places: this.#refused, ...schemas } };
+  }
+}
+
+/** The answer as the node gets it, or why it does not. A schema that throws refuses: no answer may cost the question. */
+function accept(
+  answer: unknown,
+  schema: Schema | undefined,
+): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string } {
+  try {
+    // A copy: the node may change what it gets.
+    const value = toStorable(answer, "resume");
+    if (schema === undefined) return { ok: true, value };
+    const result = validate(schema, value, "resume");
+    return result.ok ? result : { ok: false, why: describe(result.fields) };
+  } catch (thrown) {
+    return { ok: false, why: plainError(thrown).message };
+  }
+}
+
+export function failure(thrown: unknown): Extract<TaskOutcome, { kind: "failed" }> {
+  return { kind: "failed", error: plainError(thrown) };
+}

@@ -1,0 +1,111 @@
+import { ServiceError } from "../model/errors.ts";
+import type { Fact } from "../model/run-event.ts";
+import type { StoreOp, StoreResults } from "../model/store-item.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
+import type { Host, NodeIo } from "../ports/node-host.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Random } from "../ports/random.ts";
+import { subgraphAt } from "../graph/definition.ts";
+import type { GraphRegistry } from "../graph/graph-registry.ts";
+import { ResultCache } from "./result-cache.ts";
+import { contextOf } from "./node-context.ts";
+import { tellFailure } from "./node-log.ts";
+import { failure, Questions } from "./interrupt-scopes.ts";
+import { isRetryable } from "./retryable-errors.ts";
+
+export interface HostDeps {
+  readonly logger: Logger;
+  readonly random: Random;
+  readonly clock: Clock;
+  /** Are clients told where a node failed? Default: no. */
+  readonly stacks?: boolean;
+}
+
+/** Runs node bodies in this thread. */
+export function localHost(registry: GraphRegistry, { logger, clock, stacks = false }: HostDeps): Host {
+  const parts = { registry, logger, clock, stacks, cache: new ResultCache() };
+  return {
+    run: (call, io) => attempt(parts, call, io),
+    close: () => Promise.resolve(),
+  };
+}
+
+interface Parts {
+  readonly registry: GraphRegistry;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly stacks: boolean;
+  readonly cache: ResultCache;
+}
+
+/** Also what reaches past the checks, such as a message begun in time, is cut off at the end. */
+class AttemptIo implements NodeIo {
+  over = false;
+  readonly #io: NodeIo;
+
+  constructor(io: NodeIo) {
+    this.#io = io;
+  }
+
+  // A getter in a literal costs a microsecond for each object; it is the class's here.
+  get signal(): AbortSignal {
+    return this.#io.signal;
+  }
+
+  emit(fact: Fact): number {
+    return this.over ? -1 : this.#io.emit(fact);
+  }
+
+  record(step: string, value: unknown): Promise<void> {
+    return this.#io.record(step, value);
+  }
+
+  store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
+    return this.#io.store(ops);
+  }
+}
+
+async function attempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOutcome> {
+  const { registry, clock, cache } = parts;
+  const own = new AttemptIo(io);
+  const check = () => {
+    if (own.over)
+      throw new TypeError(`This attempt of node "${call.node}" is over: its ctx does nothing any more`);
+  };
+  try {
+    const node = subgraphAt(registry.at(call.graph, call.edition), call.ns).nodes.get(call.node);
+    if (node === undefined) {
+      throw new ServiceError("graph.not_found", `Graph "${call.graph}" has no node "${call.node}"`);
+    }
+    // An answer is no part of the input: what it led to is nobody else's result.
+    const key = node.cache === null || call.resumes.length > 0 ? null : cache.keyOf(node.cache, call);
+    const known = key === null ? undefined : cache.find(node, key, clock.mono());
+    if (known !== undefined) return { kind: "returned", value: known.value, cached: true };
+    const questions = new Questions(call);
+    let outcome: TaskOutcome;
+    let reason: { readonly thrown: unknown } | undefined;
+    try {
+      let streamed: string[] | undefined;
+      const named = (id: string) => void (streamed ??= []).push(id);
+      const value = await node.run(call.input, contextOf(call, own, parts, questions, check, named));
+      outcome = streamed === undefined ? { kind: "returned", value } : { kind: "returned", value, streamed };
+    } catch (thrown) {
+      outcome = failure(thrown);
+      reason = { thrown };
+      if (call.tries > 1 && !isRetryable(node.retry, thrown)) outcome = { ...outcome, final: true };
+    }
+    // A body that swallowed the pause, or threw something else on its way out, waits all the same.
+    const waits = questions.outcome();
+    if (waits !== undefined) return waits;
+    if (reason !== undefined && !own.signal.aborted) tellFailure(parts, call, own, reason.thrown);
+    if (key !== null && node.cache !== null && outcome.kind === "returned") {
+      cache.keep(node, node.cache, key, outcome.value, clock.mono());
+    }
+    return outcome;
+  } catch (thrown) {
+    return failure(thrown);
+  } finally {
+    own.over = true;
+  }
+}

@@ -1,0 +1,33 @@
+import type { PlannedTask } from "../model/checkpoint.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Emission } from "../ports/engine.ts";
+import type { Message, RemoveMessage } from "../graph/message.ts";
+import { own } from "../graph/superstep.ts";
+import type { Frame } from "./superstep-state.ts";
+import { messageMeta } from "./checkpoint-metadata.ts";
+import { isStreamed, streamedIds } from "./streamed-ids.ts";
+
+/** Tells of the messages in a task's update that are new to the state. `named`: those that it streamed under ids of its own. */
+export function complete(
+  frame: Frame,
+  task: PlannedTask,
+  update: JsonObject | null,
+  named: readonly string[] | undefined,
+  emissions: Emission[],
+): void {
+  const { definition, values, run, tries, ns } = frame;
+  let ids: string | undefined;
+  for (const key in update) {
+    const rule = definition.rules.get(key);
+    if (rule?.holds === undefined) continue;
+    for (const message of update[key] as readonly (Message | RemoveMessage)[]) {
+      ids ??= streamedIds(task.id, run.attempt, tries.get(task.id) ?? 1);
+      const streamed = isStreamed(ids, message.id) || named?.includes(message.id) === true;
+      if (!streamed && message.type !== "remove" && rule.holds(own(values, key), message.id)) continue;
+      const shown = message as unknown as JsonObject;
+      emissions.push({
+        fact: { t: "complete", message: shown, streamed, ns, meta: messageMeta(frame, task) },
+      });
+    }
+  }
+}

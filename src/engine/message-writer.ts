@@ -1,0 +1,198 @@
+import type { JsonObject } from "../model/json.ts";
+import type { NodeCall } from "../ports/engine.ts";
+import type { NodeIo } from "../ports/node-host.ts";
+import type {
+  CallChunk,
+  MessageInit,
+  MessageMaker,
+  MessageWriter,
+  WholeCall,
+} from "../graph/node-context.ts";
+import { objectAt } from "../graph/field-access.ts";
+import { blockAt, type Message } from "../graph/message.ts";
+import type { ToolCall } from "../graph/tool-call.ts";
+import { sum, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";
+import { Calls, type CallPart } from "./tool-call-stream.ts";
+import { Blocks, extend, says } from "./content-blocks.ts";
+import type { Draft } from "./message-draft.ts";
+import { drain } from "./model-stream.ts";
+import { streamedId, streamedIds } from "./streamed-ids.ts";
+
+/** Characters that one message may hold: a model that never ends must not fill the memory. */
+const MOST = 16 * 1024 * 1024;
+const MAX_ID = 256;
+
+/** A message on its way: its pieces go to the run's log, and are gathered for the end. */
+class StreamedMessage implements Draft {
+  readonly id: string;
+  readonly #io: NodeIo;
+  readonly #name: string | null;
+  /** The id of its `message` event, by which its tokens name it; -1 when the attempt is over. */
+  readonly #m: number;
+  readonly #response: Record<string, unknown>;
+  readonly #kwargs: Record<string, unknown>;
+  /** Until a block comes. */
+  #text = "";
+  #blocks: Blocks | undefined;
+  #calls: Calls | undefined;
+  #size = 0;
+  #usage: Usage | null = null;
+  #done: Message | undefined;
+
+  constructor(io: NodeIo, call: NodeCall, id: string, init: MessageInit) {
+    this.id = id;
+    this.#io = io;
+    const { model } = init;
+    this.#name = init.name === undefined ? null : String(init.name);
+    this.#response = { ...objectAt(init.response_metadata, "response_metadata") };
+    this.#kwargs = { ...objectAt(init.additional_kwargs, "additional_kwargs") };
+    let { meta } = call;
+    if (model !== undefined) {
+      this.#response["model_name"] ??= String(model);
+      meta = { ...meta, ls_model_type: "chat", ls_model_name: String(model) };
+    }
+    this.#m = io.emit({ t: "message", id, name: this.#name, ns: call.ns, meta });
+  }
+
+  write(part: string | JsonObject): void {
+    if (typeof part !== "string") return this.#block(part);
+    if (this.#done !== undefined) throw ended();
+    if (part === "") return;
+    this.#size += part.length;
+    if (this.#size > MOST) throw tooLong();
+    if (this.#blocks !== undefined)
+      return this.#piece({ content: [this.#blocks.add({ type: "text", text: part })] });
+    this.#text += part;
+    if (this.#m >= 0) this.#io.emit({ t: "token", m: this.#m, text: part });
+  }
+
+  #block(part: unknown): void {
+    if (typeof part !== "object" || part === null || Array.isArray(part)) {
+      throw new TypeError(
+        `message.write takes text or a content block, not ${Array.isArray(part) ? "an array" : String(part)}`,
+      );
+    }
+    const block = blockAt(part, "message.write");
+    if (says(block, "text")) return this.write(block["text"] as string);
+    if (this.#done !== undefined) throw ended();
+    this.#grow(JSON.stringify(block).length);
+    this.#blocks ??= new Blocks(this.#text);
+    this.#piece({ content: [this.#blocks.add(block)] });
+  }
+
+  toolCall(call: WholeCall): ToolCall;
+  toolCall(chunk: CallChunk): void;
+  toolCall(part: CallPart): ToolCall | undefined;
+  toolCall(part: CallPart): ToolCall | undefined {
+    if (this.#done !== undefined) throw ended();
+    const { call, chunk } = (this.#calls ??= new Calls(this.id)).add(part);
+    this.#grow((chunk["args"] as string).length);
+    this.#piece(
+      call === undefined ? { tool_call_chunks: [chunk] } : { tool_calls: [call], tool_call_chunks: [chunk] },
+    );
+    return call;
+  }
+
+  hasCall(id: string): boolean {
+    return this.#calls?.has(id) === true;
+  }
+
+  answered(id: string): void {
+    this.#calls?.drop(id);
+  }
+
+  usage(usage: UsageLike): void {
+    if (this.#done !== undefined) throw ended();
+    this.#usage = usageAt(usage, "usage");
+  }
+
+  addUsage(share: Usage): void {
+    this.#usage = this.#usage === null ? share : sum(this.#usage, share);
+  }
+
+  note(metadata: JsonObject): void {
+    Object.assign(this.#response, objectAt(metadata, "response_metadata"));
+  }
+
+  add(fields: JsonObject): void {
+    const copy = objectAt(fields, "additional_kwargs");
+    this.#grow(JSON.stringify(copy).length);
+    extend(this.#kwargs, copy);
+  }
+
+  #grow(by: number): void {
+    this.#size += by;
+    if (this.#size > MOST) throw tooLong();
+  }
+
+  #piece(chunk: JsonObject): void {
+    if (this.#m >= 0) this.#io.emit({ t: "piece", m: this.#m, chunk });
+  }
+
+  end(): Message {
+    return (this.#done ??= this.#end());
+  }
+
+  #end(): Message {
+    const response_metadata: JsonObject = { ...this.#response };
+    // What clients add up must be told once: at the end.
+    const chunk: Record<string, unknown> = {};
+    if (this.#usage !== null) chunk["usage_metadata"] = this.#usage;
+    if (Object.keys(response_metadata).length > 0) chunk["response_metadata"] = response_metadata;
+    if (Object.keys(chunk).length > 0) this.#piece(chunk);
+    const message: Message = {
+      content: this.#blocks?.list ?? this.#text,
+      additional_kwargs: { ...this.#kwargs },
+      response_metadata,
+      type: "ai",
+      name: this.#name,
+      id: this.id,
+      example: false,
+      ...(this.#calls?.finish() ?? { tool_calls: [], invalid_tool_calls: [] }),
+      usage_metadata: this.#usage,
+    };
+    // A node may hold the writer for long; the message holds all that is needed.
+    this.#text = "";
+    this.#blocks = undefined;
+    this.#calls = undefined;
+    return message;
+  }
+}
+
+function ended(): TypeError {
+  return new TypeError("The message has been ended; begin a new one");
+}
+
+function tooLong(): RangeError {
+  return new RangeError(`The message holds more than ${MOST} characters`);
+}
+
+/** `ctx.message` of one attempt. `check` throws once the attempt is over; `named` hears of ids that are not our own. */
+export function messageMaker(
+  call: NodeCall,
+  io: NodeIo,
+  check: () => void,
+  named: (id: string) => void,
+): MessageMaker {
+  let ids: string | undefined;
+  let count = 0;
+  const idOf = ({ id }: MessageInit): string => {
+    if (id === undefined)
+      return streamedId((ids ??= streamedIds(call.task, call.attempt, call.try)), count++);
+    if (typeof id !== "string" || id === "" || id.length > MAX_ID) {
+      throw new TypeError(`The id of a message must be a text of 1 to ${MAX_ID} characters`);
+    }
+    named(id);
+    return id;
+  };
+  const begin = (init: MessageInit = {}): StreamedMessage => {
+    check();
+    return new StreamedMessage(io, call, idOf(init), init);
+  };
+  const from: MessageMaker["from"] = async (source, init) => {
+    const message = begin(init);
+    await drain(source, message, io.signal);
+    return message.end();
+  };
+  return Object.assign((init?: MessageInit): MessageWriter => begin(init), { from });
+}

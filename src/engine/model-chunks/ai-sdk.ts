@@ -1,0 +1,140 @@
+import { isObject, type JsonObject } from "../../model/json.ts";
+import { details } from "../../graph/token-usage.ts";
+import type { Chunk, ChunkReader, Draft } from "../message-draft.ts";
+
+type Take = (part: Chunk, message: Draft) => void;
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+const ignore: Take = () => undefined;
+
+/**
+ * The stream parts of the AI SDK, versions 5 and 6, as `streamText().fullStream` brings them; and those of its model
+ * providers, which call a text's piece `delta` and leave arguments as JSON text.
+ */
+const parts: ReadonlyMap<string, Take> = new Map<string, Take>([
+  ["text-delta", (part, message) => message.write(textOf(part["text"] ?? part["delta"]))],
+  [
+    "reasoning-delta",
+    (part, message) => {
+      const reasoning = textOf(part["text"] ?? part["delta"]);
+      if (reasoning !== "") message.write({ type: "reasoning", reasoning });
+    },
+  ],
+  [
+    "tool-input-start",
+    (part, message) => message.toolCall({ name: textOf(part["toolName"]), args: "", id: textOf(part["id"]) }),
+  ],
+  [
+    "tool-input-delta",
+    (part, message) => message.toolCall({ args: textOf(part["delta"]), id: textOf(part["id"]) }),
+  ],
+  ["tool-call", toolCall],
+  ["tool-result", (part, message) => answer(part, "success", part["output"], message)],
+  ["tool-error", (part, message) => answer(part, "error", String(part["error"]), message)],
+  ["file", file],
+  ["source", (part, message) => message.write(part)],
+  ["response-metadata", (part, message) => noteResponse(part, message)],
+  ["finish-step", finish],
+  ["finish", finish],
+  [
+    "error",
+    ({ error }) => {
+      throw error instanceof Error
+        ? error
+        : new Error(textOf(error) || "The model's stream failed", { cause: error });
+    },
+  ],
+  [
+    "abort",
+    () => {
+      throw new DOMException("The model's stream was aborted", "AbortError");
+    },
+  ],
+  ...[
+    "start",
+    "start-step",
+    "stream-start",
+    "text-start",
+    "text-end",
+    "reasoning-start",
+    "reasoning-end",
+    "tool-input-end",
+    "tool-approval-request",
+    "tool-output-denied",
+    "raw",
+  ].map((type): [string, Take] => [type, ignore]),
+]);
+
+export const readAiSdk: ChunkReader = (part, message) => {
+  const { type } = part;
+  const take = typeof type === "string" ? parts.get(type) : undefined;
+  take?.(part, message);
+  return take !== undefined;
+};
+
+function toolCall(part: Chunk, message: Draft): void {
+  const { input } = part;
+  const call = { name: textOf(part["toolName"]), id: textOf(part["toolCallId"]) };
+  if (isObject(input)) message.toolCall({ ...call, args: input });
+  // As JSON text it has been streamed already, unless nothing has.
+  else if (!message.hasCall(call.id)) message.toolCall({ ...call, args: textOf(input) });
+}
+
+/** The SDK, or the model's server, has called the tool itself: that is part of what the message says. */
+function answer(part: Chunk, status: "success" | "error", output: unknown, message: Draft): void {
+  if (part["preliminary"] === true) return;
+  const { toolCallId, toolName, input } = part;
+  const id = textOf(toolCallId);
+  message.answered(id);
+  message.write({ type: "server_tool_call", id, name: textOf(toolName), args: isObject(input) ? input : {} });
+  message.write({ type: "server_tool_call_result", toolCallId: id, status, output: output ?? null });
+}
+
+function file({ file }: Chunk, message: Draft): void {
+  if (typeof file !== "object" || file === null) return;
+  const { mediaType, base64 } = file as Chunk;
+  const mime_type = textOf(mediaType) || "application/octet-stream";
+  const type = mime_type.startsWith("image/") ? "image" : "file";
+  message.write({ type, source_type: "base64", mime_type, data: textOf(base64) });
+}
+
+function noteResponse({ id, modelId }: Chunk, message: Draft): void {
+  if (typeof id === "string") message.note({ id });
+  if (typeof modelId === "string") message.note({ model_name: modelId });
+}
+
+function finish({ response, finishReason, totalUsage, usage }: Chunk, message: Draft): void {
+  if (isObject(response)) noteResponse(response, message);
+  const reason = isObject(finishReason) ? finishReason["unified"] : finishReason;
+  if (typeof reason === "string") message.note({ finish_reason: reason });
+  const counts = totalUsage ?? usage;
+  if (isObject(counts)) message.usage(usageOf(counts));
+}
+
+/** Providers of version 6 tell the parts of each count, where others tell one number. */
+function usageOf(usage: JsonObject) {
+  const { inputTokens, outputTokens, inputTokenDetails, outputTokenDetails } = usage;
+  const input = isObject(inputTokens) ? inputTokens : isObject(inputTokenDetails) ? inputTokenDetails : {};
+  const output = isObject(outputTokens)
+    ? outputTokens
+    : isObject(outputTokenDetails)
+      ? outputTokenDetails
+      : {};
+  const total = usage["totalTokens"];
+  return {
+    input_tokens: countOf(isObject(inputTokens) ? inputTokens["total"] : inputTokens),
+    output_tokens: countOf(isObject(outputTokens) ? outputTokens["total"] : outputTokens),
+    total_tokens: countOf(total),
+    ...details("input_token_details", {
+      cache_read: input["cacheReadTokens"] ?? input["cacheRead"] ?? usage["cachedInputTokens"],
+      cache_creation: input["cacheWriteTokens"] ?? input["cacheWrite"],
+    }),
+    ...details("output_token_details", {
+      reasoning: output["reasoningTokens"] ?? output["reasoning"] ?? usage["reasoningTokens"],
+    }),
+  };
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === "number" && value >= 0 ? value : undefined;
+}

@@ -1,0 +1,55 @@
+import { isObject, type JsonObject } from "../../model/json.ts";
+import { usageAt } from "../../graph/token-usage.ts";
+import type { Chunk, ChunkReader, Draft } from "../message-draft.ts";
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined;
+
+/** An ai message of any of LangChain's versions: a chunk, or a whole one from a model that does not stream. */
+function isAi(chunk: Chunk): boolean {
+  if (!("content" in chunk)) return false;
+  if (Array.isArray(chunk["tool_call_chunks"])) return true;
+  const { type, getType, _getType } = chunk;
+  if (type === "ai" || type === "AIMessageChunk" || type === "AIMessage") return true;
+  const asked = getType ?? _getType;
+  return typeof asked === "function" && asked.call(chunk) === "ai";
+}
+
+/** LangChain's AIMessageChunks, as `model.stream()` brings them. */
+export const readLangChain: ChunkReader = (chunk, message) => {
+  if (!isAi(chunk)) return false;
+  const { content, tool_call_chunks, tool_calls, response_metadata, additional_kwargs, usage_metadata } =
+    chunk;
+  if (typeof content === "string") message.write(content);
+  else if (Array.isArray(content)) {
+    for (const block of content) message.write(block as string | JsonObject);
+  }
+  if (Array.isArray(tool_call_chunks) && tool_call_chunks.length > 0) {
+    for (const call of tool_call_chunks) if (isObject(call)) takeCall(call, message);
+  } else if (Array.isArray(tool_calls)) {
+    for (const call of tool_calls) if (isObject(call)) takeWhole(call, message);
+  }
+  if (isObject(response_metadata)) message.note(response_metadata);
+  if (isObject(additional_kwargs)) {
+    // The calls are in their own field.
+    const { tool_calls: _, ...others } = additional_kwargs;
+    if (Object.keys(others).length > 0) message.add(others);
+  }
+  // Each chunk tells its own share.
+  const usage = usageAt(usage_metadata, "usage_metadata");
+  if (usage !== null) message.addUsage(usage);
+  return true;
+};
+
+function takeCall({ name, args, id, index }: JsonObject, message: Draft): void {
+  message.toolCall({
+    name: textOf(name),
+    args: textOf(args) ?? "",
+    id: textOf(id),
+    index: typeof index === "number" ? index : undefined,
+  });
+}
+
+function takeWhole({ name, args, id }: JsonObject, message: Draft): void {
+  message.toolCall({ name: textOf(name) ?? "", args: isObject(args) ? args : {}, id: textOf(id) });
+}

@@ -1,0 +1,52 @@
+import type { Engine } from "../ports/engine.ts";
+import { chartOf } from "../graph/outline.ts";
+import { subgraphAt } from "../graph/definition.ts";
+import { drawingOf } from "../graph/graph-drawing.ts";
+import type { GraphRegistry } from "../graph/graph-registry.ts";
+import { schemasOf, subgraphsOf } from "../graph/graph-schemas.ts";
+import type { GraphSchemas } from "../model/graph-schemas.ts";
+import { NativeExecution } from "./native-execution.ts";
+import { Frame } from "./superstep-state.ts";
+import { refusalOf } from "./run-validation.ts";
+import { updateState } from "./state-update.ts";
+
+/** Heddle's own engine: graphs made by `graph()`, in supersteps. Pure; every execution stands alone. */
+export function nativeEngine(registry: GraphRegistry): Engine {
+  return {
+    has: (graph) => registry.has(graph),
+    graphs: () => registry.names(),
+    chart: (graph) => (registry.has(graph) ? chartOf(registry.get(graph), graph) : undefined),
+    drawing: (graph, levels) => drawingOf(registry.get(graph), levels),
+    schemas: (graph) => schemasOf(registry.get(graph), graph),
+    subgraphs: (graph) => subgraphSchemas(registry, graph),
+    isSubgraph: (graph, ns, node) => isSubgraph(registry, graph, ns, node),
+    open: (run, position, source) => {
+      const { definition, edition } = registry.current(run.graph_id);
+      return new NativeExecution(new Frame(definition, run, position, source), edition);
+    },
+    update: (asked, position, source) => updateState(registry.get(asked.graph), asked, position, source),
+    output: (graph) => (registry.has(graph) ? registry.get(graph).output : null),
+    refuses: (run, interrupts, blank = false) =>
+      registry.has(run.graph_id) ? refusalOf(registry.get(run.graph_id), run, interrupts, blank) : null,
+  };
+}
+
+function subgraphSchemas(registry: GraphRegistry, graph: string): ReadonlyMap<string, GraphSchemas> {
+  const found = new Map<string, GraphSchemas>();
+  for (const [path, definition] of subgraphsOf(registry.get(graph))) {
+    const served = registry.names().find((name) => registry.get(name) === definition);
+    found.set(path, schemasOf(definition, served ?? definition.name ?? lastOf(path)));
+  }
+  return found;
+}
+
+const lastOf = (path: string) => path.slice(path.lastIndexOf("|") + 1);
+
+function isSubgraph(registry: GraphRegistry, graph: string, ns: string, node: string): boolean {
+  try {
+    return (subgraphAt(registry.get(graph), ns).nodes.get(node)?.graph ?? null) !== null;
+  } catch {
+    // The graphs have changed since.
+    return false;
+  }
+}

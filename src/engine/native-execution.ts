@@ -1,0 +1,277 @@
+import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { PlainError } from "../model/errors.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type {
+  Backoff,
+  Emission,
+  Execution,
+  Inner,
+  NodeCall,
+  Plan,
+  Position,
+  Settled,
+  Step,
+  StreamedFact,
+  TaskOutcome,
+} from "../ports/engine.ts";
+import { subgraphOf } from "../graph/definition.ts";
+import type { RetryRule } from "../graph/node.ts";
+import { readEdge, readReturn, type Reading } from "../graph/node-return.ts";
+import { parse } from "../graph/standard-schema.ts";
+import { applyUpdates, type Move } from "../graph/superstep.ts";
+import { withoutInward } from "./resume-answers.ts";
+import { begin, beginInner } from "./first-step.ts";
+import { commitStep, errorOf } from "./commit-step.ts";
+import { complete } from "./message-events.ts";
+import { cutStep, keeperOf, type Keeper } from "./partial-output.ts";
+import { Frame } from "./superstep-state.ts";
+import { asThrown, outcomeOf, placeWithin, sharedInput } from "./subgraph-task.ts";
+import { messageMeta } from "./checkpoint-metadata.ts";
+import { isRetryable } from "./retryable-errors.ts";
+
+/** How a subgraph was entered. */
+interface Entry {
+  readonly input: unknown;
+  /** The node that it is. */
+  readonly above: string;
+  readonly retry: RetryRule | undefined;
+}
+
+/** The part of a policy that is data: its function stays with the node's body. */
+function backoffOf({ initial, factor, max, jitter }: RetryRule): Backoff {
+  return { initial, factor, max, jitter };
+}
+
+type Returned = Extract<TaskOutcome, { kind: "returned" }>;
+type Interrupted = Extract<TaskOutcome, { kind: "interrupted" }>;
+type Refused = NonNullable<Extract<TaskOutcome, { kind: "failed" }>["refused"]>;
+
+/** One attempt of one run over one native graph. */
+export class NativeExecution implements Execution {
+  readonly #frame: Frame;
+  readonly #edition: number;
+  readonly #keeper: Keeper | undefined;
+  /** Of a subgraph: the task whose node it is, and what that was given. */
+  readonly #entry: Entry | null;
+  #context: JsonObject = {};
+  /** Where the last step has led. */
+  #plan: Plan | null = null;
+  #refusal = false;
+
+  constructor(frame: Frame, edition: number, entry: Entry | null = null) {
+    this.#frame = frame;
+    this.#edition = edition;
+    this.#keeper = frame.place.keeps ? keeperOf(frame.definition) : undefined;
+    this.#entry = entry;
+  }
+
+  begin(): Step {
+    const step = this.#entry === null ? this.#begin(begin) : this.#beginInner(this.#entry);
+    this.#plan = step.plan;
+    return step;
+  }
+
+  #beginInner({ input, above }: Entry): Step {
+    try {
+      const { definition } = this.#frame;
+      return this.#begin((frame) => beginInner(frame, sharedInput(definition, input, frame.place)));
+    } catch (thrown) {
+      return this.#frame.failed(errorOf(thrown, above));
+    }
+  }
+
+  #begin(first: (frame: Frame) => Step): Step {
+    const { definition, run } = this.#frame;
+    const { context } = run.kwargs;
+    const checked =
+      definition.context === undefined ? context : parse(definition.context, context, "context");
+    this.#context = isObject(checked) ? checked : context;
+    return first(this.#frame);
+  }
+
+  call(task: string): NodeCall {
+    const { run, left, step, definition, tries, ns, source } = this.#frame;
+    const planned = this.#task(task);
+    const { name } = planned;
+    const node = definition.nodes.get(name);
+    const input = this.#inputOf(planned);
+    const writes = left.get(task);
+    const next = (tries.get(task) ?? 0) + 1;
+    tries.set(task, next);
+    return {
+      graph: run.graph_id,
+      engine: "native",
+      edition: this.#edition,
+      node: name,
+      task,
+      ns,
+      run: run.run_id,
+      thread: run.thread_id,
+      tenant: source.tenant,
+      assistant: run.assistant_id,
+      attempt: run.attempt,
+      try: next,
+      subgraph: node !== undefined && node.graph !== null,
+      tries: node?.retry.attempts ?? 1,
+      ...(node !== undefined && node.retry.attempts > 1 && { backoff: backoffOf(node.retry) }),
+      timeout: node?.timeout ?? null,
+      step,
+      input,
+      config: run.kwargs.config,
+      context: this.#context,
+      resumes: writes?.resumes ?? [],
+      steps: writes?.steps ?? {},
+      meta: messageMeta(this.#frame, planned),
+      ...(this.#keeper !== undefined && { keepsPartial: true }),
+    };
+  }
+
+  settle(id: string, outcome: TaskOutcome): Settled {
+    const task = this.#task(id);
+    switch (outcome.kind) {
+      case "interrupted":
+        return this.#interrupted(task, outcome);
+      case "failed":
+        return outcome.refused === undefined
+          ? this.#failed(task, outcome.error, outcome.waiting)
+          : this.#refused(task, outcome.error, outcome.refused);
+      case "returned":
+        return this.#returned(task, outcome);
+    }
+  }
+
+  apply(): Step {
+    const step = commitStep(this.#frame);
+    this.#plan = step.plan;
+    return step;
+  }
+
+  cut(streamed: ReadonlyMap<string, readonly StreamedFact[]>): Step | null {
+    if (this.#keeper === undefined) return null;
+    return cutStep(this.#frame, this.#keeper, streamed, (task) => messageMeta(this.#frame, task));
+  }
+
+  enter(id: string): Inner {
+    const task = this.#task(id);
+    const frame = this.#frame;
+    const node = frame.definition.nodes.get(task.name);
+    const definition = subgraphOf(node);
+    if (definition === null) throw new TypeError(`Node "${task.name}" is no graph`);
+    const place = placeWithin(frame, task);
+    const { run, source } = frame;
+    const entry = { input: this.#inputOf(task), above: task.name, retry: node?.retry };
+    const open = (position: Position) =>
+      new NativeExecution(new Frame(definition, run, position, source, place), this.#edition, entry);
+    return { ns: place.ns, from: place.from[0] ?? null, open };
+  }
+
+  outcome(failure: PlainError | null): TaskOutcome {
+    const outcome = outcomeOf(this.#frame, this.#plan, failure, this.#refusal);
+    const retry = this.#entry?.retry;
+    if (outcome.kind !== "failed" || retry === undefined || retry.attempts < 2) return outcome;
+    return isRetryable(retry, asThrown(outcome.error)) ? outcome : { ...outcome, final: true };
+  }
+
+  /** What the node gets: what a `send` brought, or the state. */
+  #inputOf({ name, input }: PlannedTask): unknown {
+    if (input !== undefined) return input.value;
+    const { definition, state } = this.#frame;
+    const schema = definition.nodes.get(name)?.input;
+    return schema === undefined ? state : parse(schema, state, `the input of node "${name}"`);
+  }
+
+  #interrupted(task: PlannedTask, { interrupts, schemas }: Interrupted): Settled {
+    const { held, left } = this.#frame;
+    if (interrupts.length === 0) held.set(task.id, true);
+    const resumes = withoutInward(left.get(task.id)?.resumes ?? [], interrupts);
+    return this.#left(task, "interrupted", { interrupts, resumes, ...(schemas && { schemas }) }, []);
+  }
+
+  /** It goes on in the graph above: what it says to that one is kept in the place of an update. */
+  #leaves(task: PlannedTask, leaves: readonly unknown[]): Settled {
+    if (this.#entry === null) {
+      const message = `Node "${task.name}": to.parent(...) leaves a subgraph; this graph has none above it`;
+      return this.#failed(task, { error: "InvalidUpdateError", message });
+    }
+    const fact = this.#frame.resultFact(task, { update: null, interrupts: [] });
+    return this.#left(task, "done", { result: { value: null, goto: [{ leaves }] } }, [{ fact }]);
+  }
+
+  #returned(task: PlannedTask, { value, cached, streamed: named }: Returned): Settled {
+    const frame = this.#frame;
+    const { definition, values } = frame;
+    const { id, name } = task;
+    const emissions: Emission[] = [];
+    let reading: Reading;
+    let goto: readonly Move[];
+    try {
+      reading = readReturn(definition, value, id);
+      if (reading.leaves !== undefined) return this.#leaves(task, reading.leaves);
+      // Those of a subgraph have been told of by its own tasks.
+      if (definition.nodes.get(name)?.graph === null) complete(frame, task, reading.update, named, emissions);
+      const { update, untracked } = reading;
+      const chosen = readEdge(definition, name, () => {
+        const applied = applyUpdates(definition, values, [update]);
+        frame.fresh = { task: id, applied };
+        return frame.withLoose(applied.values, { ...frame.untracked, ...untracked });
+      });
+      goto = chosen.length === 0 ? reading.goto : [...reading.goto, ...chosen];
+    } catch (thrown) {
+      return this.#failed(task, errorOf(thrown, name));
+    }
+    const { update, untracked } = reading;
+    if (untracked !== null) frame.loose.set(id, untracked);
+    const fact = frame.resultFact(
+      task,
+      cached === true ? { update, cached, interrupts: [] } : { update, interrupts: [] },
+    );
+    emissions.push({ fact });
+    const result = goto.length === 0 ? { value: update } : { value: update, goto };
+    return this.#left(task, "done", { result }, emissions);
+  }
+
+  #failed(task: PlannedTask, error: PlainError, interrupts: readonly Interrupt[] = []): Settled {
+    const resumes = withoutInward(this.#frame.left.get(task.id)?.resumes ?? [], interrupts);
+    const fact = this.#frame.resultFact(task, { error, interrupts });
+    return { error, ...this.#left(task, "failed", { error, interrupts, resumes }, [{ fact }]) };
+  }
+
+  /** Answers were refused by their schemas: the questions wait again, without them. */
+  #refused(task: PlannedTask, error: PlainError, { interrupts, places, schemas }: Refused): Settled {
+    this.#refusal = true;
+    const given = withoutInward(this.#frame.left.get(task.id)?.resumes ?? [], interrupts);
+    const kept: unknown[] = given.map((one, place) => (places.includes(place) ? null : one));
+    while (kept.length > 0 && kept.at(-1) === null) kept.pop();
+    const fact = this.#frame.resultFact(task, { error, interrupts });
+    const leavings = { error, interrupts, resumes: kept, ...(schemas && { schemas }) };
+    return { error, ...this.#left(task, "failed", leavings, [{ fact }]) };
+  }
+
+  #left(
+    task: PlannedTask,
+    kind: Settled["kind"],
+    leavings: Partial<TaskWrites>,
+    emissions: readonly Emission[],
+  ): Settled {
+    const { head, left, ns } = this.#frame;
+    const before = left.get(task.id);
+    const { interrupts = [], resumes = before?.resumes ?? [], error = null, result, schemas } = leavings;
+    const checkpoint = head?.id ?? "";
+    const { id, name } = task;
+    const steps = before?.steps ?? {};
+    const bare = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error };
+    let writes: TaskWrites = bare;
+    if (result !== undefined)
+      writes = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error, result };
+    else if (schemas !== undefined) writes = { ...bare, schemas };
+    left.set(task.id, writes);
+    return { kind, writes, emissions };
+  }
+
+  #task(id: string): PlannedTask {
+    const task = this.#frame.tasks.get(id);
+    if (task === undefined) throw new TypeError(`There is no task ${id} in this step`);
+    return task;
+  }
+}

@@ -1,0 +1,109 @@
+import type { JsonObject } from "../model/json.ts";
+import { toJsonText } from "../model/json-text.ts";
+import type { NodeCall } from "../ports/engine.ts";
+import type { NodeIo } from "../ports/node-host.ts";
+import type { Ctx, Log } from "../graph/node-context.ts";
+import { logOf, type LogDeps } from "./node-log.ts";
+import { messageMaker } from "./message-writer.ts";
+import type { Questions } from "./interrupt-scopes.ts";
+import { asking, sideBySide } from "./parallel-bodies.ts";
+import { AttemptStore } from "./node-store.ts";
+import { Steps, stepper } from "./durable-steps.ts";
+
+/** What a node's body may do. `check` throws once the attempt is over. */
+export function contextOf(
+  call: NodeCall,
+  io: NodeIo,
+  logs: LogDeps,
+  questions: Questions,
+  check: () => void,
+  named: (id: string) => void,
+): Ctx<JsonObject> {
+  const steps = new Steps(call, io, check);
+  const context = new Context(
+    { call, io, logs, log: undefined },
+    {
+      interrupt: asking(questions.ask, check),
+      step: stepper(steps, check, ""),
+      emit(data) {
+        check();
+        io.emit({ t: "custom", ns: call.ns, json: toJsonText(data, "emit") });
+      },
+      message: messageMaker(call, io, check, named),
+      store: new AttemptStore(io, check),
+      "~sides": (sides) => sideBySide(context, "", questions.ask, sides, { questions, steps, check }),
+    },
+  );
+  return context;
+}
+
+const PARTS = Symbol("parts");
+
+interface Parts {
+  readonly call: NodeCall;
+  readonly io: NodeIo;
+  readonly logs: LogDeps;
+  log: Log | undefined;
+}
+
+type Tools = Required<Pick<Ctx, "interrupt" | "step" | "emit" | "message" | "store" | "~sides">>;
+
+class Context implements Ctx<JsonObject> {
+  readonly interrupt: Ctx["interrupt"];
+  readonly step: Ctx["step"];
+  readonly emit: Ctx["emit"];
+  readonly message: Ctx["message"];
+  declare readonly signal: AbortSignal;
+  readonly config: JsonObject;
+  readonly context: JsonObject;
+  readonly runId: string;
+  readonly threadId: string;
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly ns: string;
+  readonly store: Ctx["store"];
+  declare readonly log: Log;
+  readonly "~sides": Tools["~sides"];
+  /** What the lazy members are made of; not private, since an object that has this one as its prototype has them too. */
+  readonly [PARTS]: Parts;
+
+  constructor(parts: Parts, tools: Tools) {
+    const { call } = parts;
+    this[PARTS] = parts;
+    this.interrupt = tools.interrupt;
+    this.step = tools.step;
+    this.emit = tools.emit;
+    this.message = tools.message;
+    this.config = call.config;
+    this.context = call.context;
+    this.runId = call.run;
+    this.threadId = call.thread;
+    this.taskId = call.task;
+    this.attempt = call.attempt;
+    this.ns = call.ns;
+    this.store = tools.store;
+    this["~sides"] = tools["~sides"];
+    Object.defineProperties(this, lazy);
+  }
+}
+
+/**
+ * Made when somebody looks at them, and members of the object itself, so that a copy by spread has them. Their functions are the
+ * same for all contexts: V8 makes pairs of accessors in the old generation, and those of a literal would hold all that they
+ * refer to, a whole run, until a full collection.
+ */
+const lazy: PropertyDescriptorMap & ThisType<Context> = {
+  signal: {
+    get() {
+      return this[PARTS].io.signal;
+    },
+    enumerable: true,
+  },
+  log: {
+    get() {
+      const parts = this[PARTS];
+      return (parts.log ??= logOf(parts.call, parts.io, parts.logs));
+    },
+    enumerable: true,
+  },
+};

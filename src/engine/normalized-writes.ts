@@ -1,0 +1,89 @@
+import { ServiceError } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { StateWrite } from "../ports/state-update.ts";
+import type { Definition } from "../graph/definition.ts";
+import { readEdge, readUpdate } from "../graph/node-return.ts";
+import { applyUpdates, taskId, type Left, type Site } from "../graph/superstep.ts";
+import { isGiven, readTargets } from "./command-input.ts";
+
+/** A write in normal form. */
+export interface ReadWrite {
+  readonly name: string;
+  readonly updates: readonly JsonObject[];
+  /** What its node has left, where its edges see this state and its own updates in it. */
+  leftAt(values: JsonObject): Left;
+}
+
+export function invalid(at: string, message: string): ServiceError {
+  return new ServiceError("validation.failed", `${at} ${message}`, { fields: [{ at, message }] });
+}
+
+/** What a rule or an edge has thrown, as a refusal of what was asked; where it names no field, it is of `at`. */
+export function refusalFrom(thrown: unknown, at: string): unknown {
+  if (!(thrown instanceof Error)) return thrown;
+  // By name: a graph file may have loaded its own copy of the class.
+  const own = thrown.name === "ServiceError" ? (thrown as ServiceError) : undefined;
+  if (thrown instanceof ServiceError && thrown.fields.length > 0) return thrown;
+  return new ServiceError(own?.code ?? "state.invalid", thrown.message, {
+    cause: thrown,
+    fields: own !== undefined && own.fields.length > 0 ? own.fields : [{ at, message: thrown.message }],
+  });
+}
+
+export function writesNothing({ values, command }: StateWrite): boolean {
+  return !isGiven(values) && !isGiven(command);
+}
+
+/** @throws ServiceError `state.invalid`, `value.unstorable`, naming the field */
+export function readWrite(
+  definition: Definition,
+  write: StateWrite,
+  name: string,
+  site: Site,
+  index: number,
+): ReadWrite {
+  const id = taskId(site, name, "update", index);
+  const given = isGiven(write.command) ? write.command?.update : write.values;
+  const at = isGiven(write.command) ? `${write.at}command.update` : `${write.at}values`;
+  const updates = partsOf(given).map((part) => stored(definition, part, at, id));
+  const targets = readTargets(definition, write.command?.goto, `${write.at}command.goto`);
+  return {
+    name,
+    updates,
+    leftAt(values) {
+      const chosen = edgeOf(
+        definition,
+        name,
+        write.at,
+        () => applyUpdates(definition, values, updates).values,
+      );
+      const task = { id, name, path: [], triggers: [] };
+      return { task, update: null, goto: [...targets, ...chosen] };
+    },
+  };
+}
+
+/** An update, several of them, or one as pairs of key and value. */
+function partsOf(values: unknown): readonly unknown[] {
+  if (!isGiven(values)) return [];
+  if (!Array.isArray(values) || values.length === 0) return [values];
+  const list: readonly unknown[] = values;
+  const pairs = list.every((part) => Array.isArray(part) && part.length === 2 && typeof part[0] === "string");
+  return pairs ? [Object.fromEntries(list as readonly (readonly [string, unknown])[])] : list;
+}
+
+function stored(definition: Definition, part: unknown, at: string, namespace: string): JsonObject {
+  const { update, untracked } = readUpdate(definition, part, at, namespace);
+  for (const key in untracked) {
+    throw invalid(`${at}.${key}`, "is never stored: it lives as long as a run, and cannot be updated");
+  }
+  return update ?? {};
+}
+
+function edgeOf(definition: Definition, name: string, at: string, fresh: () => JsonObject) {
+  try {
+    return readEdge(definition, name, fresh);
+  } catch (thrown) {
+    throw refusalFrom(thrown, `${at}as_node`);
+  }
+}

@@ -1,0 +1,57 @@
+import { hex32 } from "../model/ids.ts";
+import type { Ctx, Side } from "../graph/node-context.ts";
+import { isPause } from "../graph/interrupts.ts";
+import type { Questions } from "./interrupt-scopes.ts";
+import { stepper, type Steps } from "./durable-steps.ts";
+
+/** What the bodies of one attempt share. */
+interface Shared {
+  readonly questions: Questions;
+  readonly steps: Steps;
+  readonly check: () => void;
+}
+
+/** `ctx.interrupt` while the attempt lasts. */
+export function asking(ask: Ctx["interrupt"], check: () => void): Ctx["interrupt"] {
+  return (value, options) => {
+    check();
+    return ask(value, options);
+  };
+}
+
+/**
+ * Runs bodies side by side within one attempt. What one of them asks or keeps is told apart from the others by its key and
+ * place, never by who was faster.
+ */
+export async function sideBySide(
+  ctx: Ctx,
+  within: string,
+  ask: Ctx["interrupt"],
+  sides: readonly Side[],
+  shared: Shared,
+): Promise<readonly PromiseSettledResult<unknown>[]> {
+  const { questions, steps, check } = shared;
+  check();
+  const { asks, join } = questions.branch(ask, sides.length);
+  const keys = sides.map(({ key }, i) => `~${hex32(`${within}|${i}|${key}`)}`);
+  const settled = await Promise.allSettled(
+    sides.map(async ({ run }, i) => {
+      const key = keys[i] as string;
+      if (steps.has(key)) return steps.run(key, () => undefined);
+      const own = asks[i] as Ctx["interrupt"];
+      const side: Ctx = Object.create(ctx, {
+        interrupt: { value: asking(own, check) },
+        step: { value: stepper(steps, check, `${key}:`) },
+        "~sides": { value: (more: readonly Side[]) => sideBySide(side, `${key}:`, own, more, shared) },
+      });
+      return run(side);
+    }),
+  );
+  join();
+  if (settled.some((one) => one.status === "rejected" && isPause(one.reason))) {
+    await Promise.all(
+      settled.map((one, i) => one.status === "fulfilled" && steps.run(keys[i] as string, () => one.value)),
+    );
+  }
+  return settled;
+}

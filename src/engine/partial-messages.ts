@@ -1,0 +1,42 @@
+import type { JsonObject } from "../model/json.ts";
+import type { StreamedFact } from "../ports/engine.ts";
+import { Blocks } from "./content-blocks.ts";
+
+interface Growing {
+  readonly id: string;
+  readonly name: string | null;
+  readonly model: unknown;
+  text: string;
+  blocks: Blocks | undefined;
+}
+
+/**
+ * The messages that a task had begun to stream, as far as it got, each marked as interrupted. Its tool calls are left out: nobody
+ * will answer them, and models refuse a conversation with open calls. One that has not said anything is no message.
+ */
+export function partialsOf(streamed: readonly StreamedFact[]): readonly JsonObject[] {
+  const begun = new Map<number, Growing>();
+  for (const { id, fact } of streamed) {
+    if (fact.t === "message") {
+      const { id: message, name, meta } = fact;
+      begun.set(id, { id: message, name, model: meta["ls_model_name"], text: "", blocks: undefined });
+    } else if (fact.t === "token") {
+      const message = begun.get(fact.m);
+      if (message !== undefined) message.text += fact.text;
+    } else if (fact.t === "piece" && Array.isArray(fact.chunk["content"])) {
+      const message = begun.get(fact.m);
+      if (message === undefined) continue;
+      message.blocks ??= new Blocks(message.text);
+      for (const block of fact.chunk["content"] as readonly JsonObject[]) message.blocks.add(block);
+    }
+  }
+  const partials: JsonObject[] = [];
+  for (const { id, name, model, text, blocks } of begun.values()) {
+    // A piece's index is its place, and the list says that already.
+    const content = blocks?.list.map(({ index: _index, ...block }) => block) ?? text;
+    if (content.length === 0) continue;
+    const response_metadata = { ...(typeof model === "string" && { model_name: model }), interrupted: true };
+    partials.push({ type: "ai", id, name, content, response_metadata });
+  }
+  return partials;
+}

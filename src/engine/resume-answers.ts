@@ -1,0 +1,84 @@
+import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import { ServiceError } from "../model/errors.ts";
+import {
+  asAnswer,
+  interruptId,
+  MOST_QUESTIONS,
+  readInward,
+  storeInward,
+  taskNs,
+  type Answer,
+  type Inward,
+} from "../graph/interrupts.ts";
+import type { Frame } from "./superstep-state.ts";
+
+/**
+ * Puts answers, by the questions' ids, where their tasks find them: at a task's own place, or with the task whose subgraph
+ * asks. An id that waits no more is passed over. Comes back with what has changed, and which tasks are to run.
+ */
+export function placeAnswers(
+  frame: Frame,
+  answers: Inward,
+): { readonly stored: TaskWrites[]; readonly rerun: Set<string> } {
+  const stored: TaskWrites[] = [];
+  const rerun = new Set<string>();
+  for (const task of frame.head?.next ?? []) {
+    const writes = frame.left.get(task.id);
+    if (writes === undefined) continue;
+    const { interrupts } = writes;
+    const answered = interrupts.filter(({ id }) => Object.hasOwn(answers, id));
+    if (answered.length === 0) continue;
+    let resumes = [...writes.resumes];
+    const inward: Record<string, Answer> = {};
+    for (const { id, ns } of answered) {
+      const given = answers[id] as Answer;
+      if (ns.length > frame.place.path.length + 1) inward[id] = given;
+      else put(resumes, placeOf(frame, task, id), given);
+    }
+    for (const _ in inward) {
+      resumes = [...storeInward({ ...readInward(resumes), ...inward })];
+      break;
+    }
+    const rest = interrupts.filter(({ id }) => !Object.hasOwn(answers, id));
+    stored.push({ ...writes, interrupts: rest, resumes, error: null });
+    rerun.add(task.id);
+  }
+  return { stored, rerun };
+}
+
+function put(resumes: unknown[], place: number, given: Answer): void {
+  while (resumes.length < place) resumes.push(null);
+  resumes[place] = given;
+}
+
+/** Which of the task's questions has this id. */
+function placeOf(frame: Frame, task: PlannedTask, id: string): number {
+  const ns = taskNs(frame.ns, task.name, task.id);
+  for (let place = 0; place < MOST_QUESTIONS; place++) if (interruptId(ns, place) === id) return place;
+  throw new ServiceError("resume.invalid", `Interrupt ${id} is not one of node "${task.name}"`);
+}
+
+/** Did this run give one of these answers? */
+export function isAnsweredBy(run: string, resumes: readonly unknown[]): boolean {
+  return (
+    resumes.some((one) => asAnswer(one)?.run === run) ||
+    Object.values(readInward(resumes)).some((answer) => answer.run === run)
+  );
+}
+
+/** Tasks that hold answers for their subgraph: whether it has heard them, only it can tell. */
+export function withInward(frame: Frame): ReadonlySet<string> {
+  const tasks = new Set<string>();
+  for (const { task, resumes } of frame.left.values()) {
+    for (const _ in readInward(resumes)) tasks.add(task);
+  }
+  return tasks;
+}
+
+/** The answers without those to questions that wait (again). */
+export function withoutInward(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
+  const inward = readInward(resumes);
+  const ids = new Set(waiting.map(({ id }) => id));
+  if (!Object.keys(inward).some((id) => ids.has(id))) return resumes;
+  return storeInward(Object.fromEntries(Object.entries(inward).filter(([id]) => !ids.has(id))));
+}

@@ -1,0 +1,99 @@
+import type { FieldError, ServiceError } from "../model/errors.ts";
+import type { Interrupts } from "../model/interrupt.ts";
+import type { Breakpoints } from "../model/run.ts";
+import type { RunAsked, PlainRefusal } from "../ports/engine.ts";
+import { subgraphOf, type Definition } from "../graph/definition.ts";
+import { refusal, resumes } from "../graph/interrupts.ts";
+import { parse } from "../graph/standard-schema.ts";
+import { isGiven, readCommandUpdate, readTargets } from "./command-input.ts";
+import { checkRequired, readInput } from "./graph-input.ts";
+
+/** Ids that an input's parts would get, were it applied: here it is only looked at. */
+const NOWHERE = "00000000-0000-0000-0000-000000000000";
+
+/**
+ * What can be told of a run's request before it is admitted: names that the graph lacks, and what its schemas refuse. What
+ * depends on the state of a thread is told by the run.
+ */
+export function refusalOf(
+  definition: Definition,
+  run: RunAsked,
+  interrupts: Interrupts | null,
+  blank: boolean,
+): PlainRefusal | null {
+  const { kwargs } = run;
+  const { command, input } = kwargs;
+  const breakpoints =
+    unknownNode(definition, kwargs.interrupt_before, "interrupt_before") ??
+    unknownNode(definition, kwargs.interrupt_after, "interrupt_after");
+  if (breakpoints !== null) return breakpoints;
+  const { context } = definition;
+  if (context !== undefined) {
+    const refused = tried("context", () => parse(context, kwargs.context, "context"));
+    if (refused !== null) return refused;
+  }
+  if (command !== null && (resumes(command) || isGiven(command.update) || isGiven(command.goto))) {
+    return (
+      tried("command.goto", () => readTargets(definition, command.goto)) ??
+      tried("command.update", () => readCommandUpdate(definition, command.update, NOWHERE)) ??
+      (resumes(command) && interrupts !== null ? resumeRefusal(run, interrupts) : null)
+    );
+  }
+  if (!isGiven(input)) return null;
+  return tried("input", () => {
+    const { update } = readInput(definition, input, NOWHERE);
+    if (blank) checkRequired(definition, {}, update);
+  });
+}
+
+function resumeRefusal({ kwargs }: RunAsked, interrupts: Interrupts): PlainRefusal | null {
+  // It answers an older checkpoint: what waits there is not known here.
+  if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
+  const pending = Object.values(interrupts).flatMap((list) => list.map(({ id }) => id));
+  return refusal(kwargs.command?.resume, pending);
+}
+
+function unknownNode(root: Definition, points: Breakpoints | null, at: string): PlainRefusal | null {
+  if (points === null || points === "*") return null;
+  for (const name of points) {
+    const unknown = missing(root, name);
+    if (unknown === null) continue;
+    const shown = JSON.stringify(name.slice(0, 128));
+    const message = `names ${shown}, which is no node; the nodes are ${[...unknown.nodes.keys()].join(", ")}`;
+    return { code: "validation.failed", message: `${at} ${message}`, fields: [{ at, message }] };
+  }
+  return null;
+}
+
+/** The graph that lacks what a breakpoint names, `node` or `node|node of a subgraph`; null where it is there. */
+function missing(root: Definition, point: string): Definition | null {
+  const [name = "", ...above] = point.split("|").reverse();
+  let graph = root;
+  for (const node of above.reverse()) {
+    const inner = subgraphOf(graph.nodes.get(node));
+    if (inner === null) return graph;
+    graph = inner;
+  }
+  return graph.nodes.has(name) || (name === "*" && graph !== root) ? null : graph;
+}
+
+/** What `read` says against a field of the request. */
+function tried(at: string, read: () => unknown): PlainRefusal | null {
+  try {
+    read();
+    return null;
+  } catch (thrown) {
+    // A schema that throws, or answers later, is the graph's own fault: the run tells it.
+    if (!isRefusal(thrown)) return null;
+    const fields: readonly FieldError[] =
+      thrown.fields.length > 0 ? thrown.fields : [{ at, message: thrown.message }];
+    return { code: "validation.failed", message: thrown.message, fields };
+  }
+}
+
+/** By name: a graph file may have loaded its own copy of the class. */
+function isRefusal(thrown: unknown): thrown is ServiceError {
+  if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return false;
+  const { code } = thrown as ServiceError;
+  return code === "state.invalid" || code === "value.unstorable";
+}

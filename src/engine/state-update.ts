@@ -1,0 +1,258 @@
+import type {
+  CheckpointHead,
+  CheckpointSource,
+  NewCheckpoint,
+  PlannedTask,
+  TaskWrites,
+} from "../model/checkpoint.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Position, Source } from "../ports/engine.ts";
+import type { StateUpdate, StateWrite, Updated } from "../ports/state-update.ts";
+import { START } from "../graph/definition-checks.ts";
+import { subgraphAt, type Definition } from "../graph/definition.ts";
+import { END } from "../graph/commands.ts";
+import {
+  applyUpdates,
+  clearBrief,
+  inOrder,
+  joinChanges,
+  keptOf,
+  planNext,
+  planTasks,
+  readWaiting,
+  startTask,
+  Triggers,
+  type Applied,
+  type Left,
+  type Site,
+  type Waiting,
+} from "../graph/superstep.ts";
+import { misfitsOf } from "./graph-migration.ts";
+import { leftOf, NO_TASK } from "./superstep-state.ts";
+import { readInput, storedInput } from "./graph-input.ts";
+import { lastRan, ranLast } from "./last-nodes.ts";
+import { baseOf, type Ground } from "./base-state.ts";
+import { COPY, inferred, INPUT, known, mustWriteNothing, named } from "./as-node.ts";
+import { invalid, readWrite, refusalFrom, writesNothing, type ReadWrite } from "./normalized-writes.ts";
+
+/** What a way to update makes; the rest of the checkpoint is the same for all. */
+interface Made {
+  readonly source: CheckpointSource;
+  readonly writes: JsonObject | null;
+  readonly next: readonly PlannedTask[];
+  readonly applied: Applied;
+  readonly waiting: Waiting;
+  /** The nodes that are said to have run; null where that cannot be told. */
+  readonly last: readonly string[] | null;
+  /** Of a subgraph: the keys that nodes are said to have written. */
+  readonly wrote?: readonly string[];
+  /** Set where the state was brought into today's form of the graph. */
+  readonly graph?: string;
+}
+
+interface Asked extends StateUpdate, Ground {
+  readonly first: StateWrite;
+  /** Where the checkpoint will stand; its tasks' step is the one after. */
+  readonly site: Site;
+}
+
+/**
+ * One superstep that no run makes: the writes go through the channels' rules, and the edges of the nodes that are said to have
+ * made them say what runs next.
+ * @throws ServiceError `graph.not_found`, `validation.failed`, `state.*`, naming the fields
+ */
+export function updateState(
+  root: Definition,
+  update: StateUpdate,
+  position: Position,
+  source: Source,
+): Updated {
+  const definition = subgraphAt(root, update.ns);
+  const { ns, metadata, writes } = update;
+  const [first] = writes;
+  if (first === undefined) throw new TypeError("An update has at least one write");
+  const { head } = position;
+  const step = head === null ? (first.as_node === INPUT ? -1 : 0) : head.step + 1;
+  const id = source.checkpointId(step);
+  const asked = { ...update, definition, position, first, site: { ns, checkpoint: id, step: step + 1 } };
+  let made: Made;
+  try {
+    made = make(asked);
+  } catch (thrown) {
+    throw refusalFrom(thrown, `${first.at}values`);
+  }
+  const checkpoint: NewCheckpoint = {
+    id,
+    parent: head?.id ?? null,
+    ns,
+    step,
+    source: made.source,
+    created_at: source.now(),
+    run_id: null,
+    metadata: ns === "" ? metadata : { ...metadata, parents: head?.metadata["parents"] ?? {} },
+    writes: made.writes,
+    next: made.next,
+    engine: engineOf(made, head),
+    graph: made.graph ?? head?.graph ?? definition.hash,
+    changes: made.applied.changes,
+  };
+  return { checkpoint, values: made.applied.values };
+}
+
+function make(asked: Asked): Made {
+  const { definition, writes, first } = asked;
+  if (writes.length > 1)
+    return byNodes(
+      asked,
+      writes.map((write) => [write, named(write)] as const),
+    );
+  switch (first.as_node) {
+    case null:
+      return writesNothing(first)
+        ? same(asked, "update")
+        : byNodes(asked, [[first, inferred(definition, asked.position.head, first)]]);
+    case COPY:
+      mustWriteNothing(first, COPY);
+      if (asked.position.head === null) throw invalid(`${first.at}as_node`, "there is no state to copy yet");
+      return same(asked, "fork");
+    case INPUT:
+      return input(asked);
+    case END:
+      mustWriteNothing(first, END);
+      return end(asked);
+    default:
+      return byNodes(asked, [[first, known(definition, first, first.as_node)]]);
+  }
+}
+
+// --- the ways ---
+
+/** The same once more, with what waits to run there, and without what its tasks have left. */
+function same({ position, site }: Asked, source: CheckpointSource): Made {
+  const { head, values } = position;
+  return { source, ...again(head, site), applied: { values, changes: {} }, ...standing(head) };
+}
+
+const standing = (head: CheckpointHead | null) => ({
+  waiting: readWaiting(head?.engine ?? {}),
+  last: lastRan(head),
+});
+
+/** The tasks of a checkpoint, planned once more from another place. */
+export function again(
+  head: CheckpointHead | null,
+  site: Site,
+): { readonly next: readonly PlannedTask[]; readonly writes: JsonObject | null } {
+  const triggers = new Triggers();
+  for (const task of head?.next ?? []) {
+    if (task.input !== undefined) triggers.sends.push({ node: task.name, input: task.input.value });
+    else for (const trigger of task.triggers) triggers.pull(task.name, trigger);
+  }
+  const next = planTasks(site, triggers.pulls, triggers.sends);
+  // The input that waits to be applied is kept with its checkpoint.
+  return { next, writes: head?.next[0]?.name === START ? head.writes : null };
+}
+
+/** An input that the next run applies. */
+function input({ definition, position, first, site }: Asked): Made {
+  const { at, values } = first;
+  if ((first.command ?? null) !== null)
+    throw invalid(`${at}command`, `must be null where as_node is "${INPUT}"`);
+  // Looked at here, so that it need not be refused when it is applied.
+  readInput(definition, values, site.checkpoint, `${at}values`);
+  const kept = isObject(values) ? storedInput(definition, values) : {};
+  return {
+    source: "input",
+    writes: { [START]: kept },
+    next: [startTask(site)],
+    applied: { values: position.values, changes: {} },
+    waiting: readWaiting(position.head?.engine ?? {}),
+    last: null,
+  };
+}
+
+/** Nothing is left to run. What has ended here counts. */
+function end({ definition, position }: Asked): Made {
+  const { head, values } = position;
+  const done = finished(position).map(({ update }) => update);
+  return {
+    source: "update",
+    writes: null,
+    next: [],
+    applied: applyUpdates(definition, values, done),
+    waiting: readWaiting({}),
+    last: lastRan(head),
+  };
+}
+
+function byNodes(asked: Asked, written: readonly (readonly [StateWrite, string])[]): Made {
+  const { definition, position, latest, site } = asked;
+  const read = written.map(([write, name], index) => {
+    known(asked.definition, write, name);
+    return readWrite(definition, write, name, { ...site, step: site.step - 1 }, index);
+  });
+  const base = baseOf(asked, read);
+  const done = latest ? finished(position) : [];
+  const before = applyUpdates(
+    definition,
+    base.values,
+    done.map(({ update }) => update),
+  );
+  const lefts = read.map((one) => one.leftAt(before.values));
+  const after = applyUpdates(
+    definition,
+    before.values,
+    read.flatMap(({ updates }) => updates),
+  );
+  const joined = { values: after.values, changes: joinChanges(before.changes, after.changes) };
+  const cleared = clearBrief(definition, base.values, joined);
+  const applied = { values: cleared.values, changes: joinChanges(base.changes, cleared.changes) };
+  const misfits = base.changed ? misfitsOf({ definition, values: applied.values }) : [];
+  if (misfits.length > 0) {
+    const failed = base.failure === null ? "" : ` (its migrate function failed: ${base.failure})`;
+    throw invalid(
+      `${asked.first.at}values`,
+      `must mend all of the state, which another form of the graph has left${failed}: ${misfits.join("; ")}`,
+    );
+  }
+  const waiting = readWaiting(position.head?.engine ?? {});
+  const planned = planNext(definition, site, [...done, ...lefts], waiting);
+  return {
+    source: "update",
+    writes: writesOf(read),
+    ...planned,
+    applied,
+    last: read.map(({ name }) => name),
+    wrote: read.flatMap(({ name, updates }) => (name === START ? [] : updates.flatMap(Object.keys))),
+    graph: definition.hash,
+  };
+}
+
+/** By node; of one that wrote several times a list. */
+function writesOf(read: readonly ReadWrite[]): JsonObject {
+  const byNode = new Map<string, unknown[]>();
+  for (const { name, updates } of read) {
+    const list = byNode.get(name) ?? [];
+    list.push(...(updates.length === 0 ? [null] : updates));
+    byNode.set(name, list);
+  }
+  return Object.fromEntries([...byNode].map(([name, list]) => [name, list.length === 1 ? list[0] : list]));
+}
+
+/** What tasks of the step that have ended have left, in order. */
+function finished({ head, writes }: Position): readonly Left[] {
+  const left = new Map(writes.map((one) => [one.task, one]));
+  const tasks = (head?.next ?? []).filter(({ id }) => left.get(id)?.result !== undefined);
+  const ended = [...tasks].sort(inOrder).map((task) => leftOf(task, left.get(task.id) as TaskWrites));
+  const given = left.get(NO_TASK);
+  if (given?.result === undefined) return ended;
+  const nobody = { id: NO_TASK, name: NO_TASK, path: [], triggers: [] };
+  return [leftOf(nobody, given), ...ended];
+}
+
+function engineOf({ waiting, last, wrote }: Made, head: CheckpointHead | null): JsonObject {
+  if (head === null || head.ns === "") return { ...keptOf(waiting), ...ranLast(last) };
+  const before = head.engine?.["wrote"];
+  const keys = [...(Array.isArray(before) ? (before as string[]) : []), ...(wrote ?? [])];
+  return { ...keptOf(waiting), ...ranLast(last), ...(keys.length > 0 && { wrote: [...new Set(keys)] }) };
+}

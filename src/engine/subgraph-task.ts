@@ -1,0 +1,97 @@
+import type { PlannedTask } from "../model/checkpoint.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { PlainError } from "../model/errors.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Plan, TaskOutcome } from "../ports/engine.ts";
+import type { Definition } from "../graph/definition.ts";
+import { readInward, taskNs } from "../graph/interrupts.ts";
+import { to, type ToParent } from "../graph/commands.ts";
+import { keeperOf } from "./partial-output.ts";
+import type { Frame } from "./superstep-state.ts";
+import type { Place } from "./graph-position.ts";
+
+/** Where the subgraph of a task stands. */
+export function placeWithin(frame: Frame, task: PlannedTask): Place {
+  const { place, head, left, again } = frame;
+  return {
+    ns: taskNs(place.ns, task.name, task.id),
+    path: [...place.path, task.name],
+    above: frame.definition,
+    parents: { ...place.parents, [place.ns]: head?.id ?? "" },
+    answers: readInward(left.get(task.id)?.resumes ?? []),
+    keeps: place.keeps && keeperOf(frame.definition) !== undefined,
+    again: again || place.again,
+    from: task.from ?? [],
+  };
+}
+
+/**
+ * What a subgraph gets of what its task was given: the keys that its state has, and its `input` names if it names any.
+ * @throws ServiceError `state.invalid`
+ */
+export function sharedInput(
+  { rules, input: taken }: Definition,
+  input: unknown,
+  { path }: Place,
+): JsonObject {
+  if (!isObject(input)) {
+    throw new ServiceError("state.invalid", `the input of "${path.at(-1)}" must be an object of state keys`);
+  }
+  return Object.fromEntries(
+    Object.entries(input).filter(
+      ([key, value]) => rules.has(key) && (taken === null || taken.has(key)) && value !== undefined,
+    ),
+  );
+}
+
+/** What a subgraph's end is to the task whose node it is. */
+export function outcomeOf(
+  frame: Frame,
+  plan: Plan | null,
+  failure: PlainError | null,
+  refused: boolean,
+): TaskOutcome {
+  if (failure !== null) {
+    const waiting = pendingOf(frame);
+    if (refused) return { kind: "failed", error: failure, refused: { interrupts: waiting, places: [] } };
+    return { kind: "failed", error: failure, waiting };
+  }
+  switch (plan?.kind) {
+    case "done":
+      return { kind: "returned", value: writtenBy(frame) };
+    case "paused":
+      return { kind: "interrupted", interrupts: Object.values(plan.interrupts).flat() };
+    case "left":
+      return {
+        kind: "returned",
+        value: (plan.moves as readonly ToParent[]).map(({ parent, write }) => to(parent, write)),
+      };
+    default:
+      throw new TypeError(`The subgraph at ${frame.ns} has not come to an end`);
+  }
+}
+
+/** Questions of the step's tasks that have no answer. */
+function pendingOf({ left, head }: Frame): readonly Interrupt[] {
+  return (head?.next ?? []).flatMap(({ id }) => {
+    const writes = left.get(id);
+    return writes === undefined || writes.result !== undefined ? [] : writes.interrupts;
+  });
+}
+
+/** The keys that nodes have written, that `output` shows, and that the graph above has as well. */
+function writtenBy({ state, wrote, place, definition }: Frame): JsonObject {
+  const shown = definition.output;
+  const update: Record<string, unknown> = {};
+  for (const key of wrote ?? []) {
+    if (shown !== null && !shown.includes(key)) continue;
+    if (place.above?.rules.has(key) && Object.hasOwn(state, key)) update[key] = state[key];
+  }
+  return update;
+}
+
+/** A failure within, as the policy of the node above sees it: its name and message are all that is left of it. */
+export function asThrown({ error, message }: PlainError): Error {
+  return Object.assign(new Error(message), { name: error });
+}

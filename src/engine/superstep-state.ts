@@ -1,0 +1,299 @@
+import type {
+  ChannelChange,
+  CheckpointHead,
+  CheckpointSource,
+  NewCheckpoint,
+  PlannedTask,
+  TaskWrites,
+} from "../model/checkpoint.ts";
+import type { PlainError } from "../model/errors.ts";
+import { Few, fewBy } from "../model/small-map.ts";
+import type { Fact } from "../model/run-event.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
+import type { Breakpoints, RunRecord } from "../model/run.ts";
+import type { Emission, Position, Source, Step } from "../ports/engine.ts";
+import { START } from "../graph/definition-checks.ts";
+import type { Definition } from "../graph/definition.ts";
+import {
+  applyUpdates,
+  clearBrief,
+  initialValues,
+  joinChanges,
+  planNext,
+  keptOf,
+  readWaiting,
+  type Applied,
+  type Left,
+  type Move,
+  type Waiting,
+} from "../graph/superstep.ts";
+import { breakpointsAt } from "../graph/breakpoints.ts";
+import { lastRan, ranLast } from "./last-nodes.ts";
+import { GRAPH_CHANGED, metadataOf } from "./checkpoint-metadata.ts";
+import { ROOT, type Place } from "./graph-position.ts";
+
+/** A task's leavings that are no task's: the update and the targets that came with an answer. */
+export const NO_TASK = "00000000-0000-0000-0000-000000000000";
+
+const RECURSION_LIMIT = 25;
+
+/** No changes. */
+const NONE: Applied["changes"] = Object.freeze({});
+
+/** One run's place in one of its graphs: the latest checkpoint, the state there, and what the tasks of its step have left. */
+export class Frame {
+  readonly definition: Definition;
+  readonly run: RunRecord;
+  readonly source: Source;
+  readonly place: Place;
+  readonly ns: string;
+  readonly stop: number;
+  head: CheckpointHead | null;
+  /** The state as it is stored at the head. */
+  readonly stored: JsonObject;
+  values: JsonObject;
+  /** What is never stored: it lives as long as the attempt. */
+  untracked: JsonObject = {};
+  /** The step's tasks, by id. */
+  tasks = new Few<string, PlannedTask>();
+  left: Few<string, TaskWrites>;
+  /** How often this attempt has called each task of the step. */
+  readonly tries = new Few<string, number>();
+  /** What tasks wrote to keys that are never stored, by task. */
+  readonly loose = new Few<string, JsonObject>();
+  /** The state with the one task's update in it, when an edge has already asked for it. */
+  fresh: { readonly task: string; readonly applied: Applied } | undefined;
+  /** Tasks whose subgraph waits at a breakpoint of its own. */
+  readonly held = new Few<string, true>();
+  /** Does this run take up the step of a checkpoint that it did not make: all of it, also what waits? */
+  again = false;
+  /** In a subgraph: the keys that its nodes have written, to be returned; null in the root. */
+  readonly wrote: Set<string> | null;
+  /** Made since the checkpoint, and to be stored with the next one. */
+  #pending: Applied["changes"] = NONE;
+  /** Who waits for more than the step before. */
+  waiting: Waiting;
+  /** Steps that the run may take here. */
+  readonly limit: number;
+  #metadata: JsonObject;
+  readonly breaks: { readonly before: Breakpoints | null; readonly after: Breakpoints | null };
+
+  constructor(
+    definition: Definition,
+    run: RunRecord,
+    position: Position,
+    source: Source,
+    place: Place = ROOT,
+  ) {
+    this.definition = definition;
+    this.run = run;
+    this.source = source;
+    this.place = place;
+    this.ns = place.ns;
+    this.head = position.head;
+    this.left = fewBy(position.writes, ({ task }) => task);
+    this.stored = position.values;
+    this.values = position.values;
+    this.adopt({ values: position.values, changes: NONE });
+    const engine = position.head?.engine ?? {};
+    this.waiting = readWaiting(engine);
+    this.#metadata = metadataOf(run, place);
+    this.breaks = {
+      before: breakpointsAt(run.kwargs.interrupt_before, place.path),
+      after: breakpointsAt(run.kwargs.interrupt_after, place.path),
+    };
+    this.wrote = place === ROOT ? null : new Set(Array.isArray(engine["wrote"]) ? engine["wrote"] : []);
+    const limit = run.kwargs.config["recursion_limit"];
+    this.limit = typeof limit === "number" && limit >= 1 ? limit : RECURSION_LIMIT;
+    const stop = engine["stop"];
+    // The input takes a step, and the start another; -2 stands for a thread without any.
+    this.stop =
+      this.continued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.limit + 2;
+    if (this.continued && position.head?.metadata[GRAPH_CHANGED] === true) this.markChanged();
+  }
+
+  /** Starts from another state than the stored one, and stores with the next checkpoint what makes the one of the other. */
+  adopt({ values, changes }: Applied): void {
+    const initial = initialValues(this.definition, values);
+    this.values = initial?.values ?? values;
+    this.#pending = initial === undefined ? changes : joinChanges(changes, initial.changes);
+  }
+
+  /** Has another form of the graph, or another graph, made the latest checkpoint? */
+  get changed(): boolean {
+    return this.head !== null && this.head.graph !== this.definition.hash;
+  }
+
+  /** The checkpoints of this run say that it went on with what another form of the graph had begun. */
+  markChanged(): void {
+    this.#metadata = Object.freeze({ ...this.#metadata, [GRAPH_CHANGED]: true });
+  }
+
+  /** Has an earlier attempt of this run got beyond its beginning? */
+  get continued(): boolean {
+    return this.run.attempt > 1 && this.head?.run_id === this.run.run_id;
+  }
+
+  /** Changes the state without a checkpoint: the next one takes it along. */
+  patch(update: JsonObject | null): void {
+    const applied = applyUpdates(this.definition, this.values, [update]);
+    this.values = applied.values;
+    this.#pending = joinChanges(this.#pending, applied.changes);
+  }
+
+  /** The step after the latest checkpoint. */
+  get step(): number {
+    return (this.head?.step ?? -2) + 1;
+  }
+
+  /** What a node reads. */
+  get state(): JsonObject {
+    return this.withLoose(this.values, this.untracked);
+  }
+
+  withLoose(values: JsonObject, untracked: JsonObject): JsonObject {
+    for (const _ in untracked) return Object.freeze({ ...EMPTY, ...values, ...untracked });
+    return values;
+  }
+
+  /** Makes a checkpoint of the state as it is; `plan` says what runs from there. */
+  checkpoint(
+    source: CheckpointSource,
+    writes: JsonObject | null,
+    plan: (id: string, step: number) => readonly PlannedTask[],
+    changes: { readonly [channel: string]: ChannelChange } = {},
+  ): NewCheckpoint {
+    const { step } = this;
+    const id = this.source.checkpointId(step);
+    const next = plan(id, step + 1);
+    const kept = keptOf(this.waiting);
+    let engine: JsonObject = kept === null ? { stop: this.stop } : { stop: this.stop, ...kept };
+    if (this.wrote !== null && this.wrote.size > 0) engine = { ...engine, wrote: [...this.wrote] };
+    if (source === "fork") engine = { ...engine, ...ranLast(lastRan(this.head)) };
+    const { ns } = this;
+    // One of another branch's namespace is no parent: the state is stored anew.
+    const parent = this.head === null || this.head.ns !== ns ? null : this.head.id;
+    const created_at = this.source.now();
+    const { run_id } = this.run;
+    const metadata = this.#metadata;
+    const graph = this.definition.hash;
+    // Written out, twice: a spread of so many members takes as long as all else here.
+    const head: CheckpointHead = {
+      id,
+      parent,
+      ns,
+      step,
+      source,
+      created_at,
+      run_id,
+      metadata,
+      writes,
+      next,
+      engine,
+      graph,
+    };
+    this.head = head;
+    if (this.left.size > 0) this.left = new Few();
+    if (this.tries.size > 0) this.tries.clear();
+    if (this.held.size > 0) this.held.clear();
+    this.fresh = undefined;
+    const all = joinChanges(this.#pending, changes);
+    this.#pending = NONE;
+    return {
+      id,
+      parent,
+      ns,
+      step,
+      source,
+      created_at,
+      run_id,
+      metadata,
+      writes,
+      next,
+      engine,
+      graph,
+      changes: all,
+    };
+  }
+
+  /**
+   * Applies what the step's tasks left, in this order, and makes the checkpoint.
+   * @throws ServiceError `state.concurrent_update`, `state.invalid`, or what a reducer throws
+   */
+  commit(lefts: readonly Left[], writes: JsonObject | null): NewCheckpoint {
+    const only = lefts.length === 1 ? lefts[0] : undefined;
+    const applied =
+      this.fresh !== undefined && this.fresh.task === only?.task.id
+        ? this.fresh.applied
+        : applyUpdates(
+            this.definition,
+            this.values,
+            lefts.map((left) => left.update),
+          );
+    const { values, changes } = clearBrief(this.definition, this.values, applied);
+    if (this.wrote !== null) this.#noteWritten(lefts);
+    if (this.loose.size > 0) {
+      const loose = lefts.map((left) => this.loose.get(left.task.id) ?? null);
+      this.untracked = applyUpdates(this.definition, this.untracked, loose).values;
+      this.loose.clear();
+    }
+    const { waiting } = this;
+    const plan = (checkpoint: string, step: number) => {
+      const planned = planNext(this.definition, { ns: this.ns, checkpoint, step }, lefts, waiting);
+      this.waiting = planned.waiting;
+      return planned.next;
+    };
+    this.values = values;
+    return this.checkpoint("loop", writes, plan, changes);
+  }
+
+  #noteWritten(lefts: readonly Left[]): void {
+    for (const { task, update } of lefts) {
+      if (task.name === START) continue;
+      for (const key in update) this.wrote?.add(key);
+      for (const key in this.loose.get(task.id)) this.wrote?.add(key);
+    }
+  }
+
+  /** The fact of the latest checkpoint. */
+  announce(input: boolean): Emission {
+    const head = this.head as CheckpointHead;
+    const { id, step } = head;
+    const { output } = this.definition;
+    const { ns, values } = this;
+    if (output === null) return { fact: { t: "checkpoint", id, ns, step, input }, values, head };
+    return { fact: { t: "checkpoint", id, ns, step, input, output }, values, head };
+  }
+
+  pauseFact(interrupts: readonly Interrupt[]): Emission {
+    const checkpoint = (this.head as CheckpointHead).id;
+    const { output } = this.definition;
+    const fact = { t: "interrupt", ns: this.ns, checkpoint, interrupts } as const;
+    return { fact: output === null ? fact : { ...fact, output }, values: this.values };
+  }
+
+  /** The fact of a task's end. */
+  resultFact(
+    { id, name }: PlannedTask,
+    outcome: Pick<Extract<Fact, { t: "result" }>, "update" | "error" | "interrupts" | "cached">,
+  ): Fact {
+    const checkpoint = (this.head as CheckpointHead).id;
+    return { t: "result", id, name, ns: this.ns, checkpoint, at: this.source.now(), ...outcome };
+  }
+
+  /** A step that changes nothing. */
+  still(): Omit<Step, "plan"> {
+    return { checkpoints: [], writes: [], emissions: [], values: this.values };
+  }
+
+  failed(error: PlainError): Step {
+    return { plan: { kind: "failed", error }, ...this.still() };
+  }
+}
+
+/** What a finished task left, read back from its stored form. */
+export function leftOf(task: PlannedTask, { result }: TaskWrites): Left {
+  const update = isObject(result?.value) ? result.value : null;
+  return { task, update, goto: (result?.goto ?? []) as readonly Move[] };
+}

@@ -1,0 +1,121 @@
+import { hex32 } from "../model/ids.ts";
+import { toStorable, type JsonObject } from "../model/json.ts";
+import { objectAt } from "../graph/field-access.ts";
+import { parseToolCall, type InvalidToolCall, type ToolCall, type ToolCalls } from "../graph/tool-call.ts";
+
+/** What a writer says of a call: all of it, or the next piece of its arguments. */
+export interface CallPart {
+  readonly name?: string | undefined;
+  readonly args?: JsonObject | string | undefined;
+  readonly id?: string | undefined;
+  readonly index?: number | undefined;
+}
+
+interface Growing {
+  name: string;
+  readonly id: string;
+  /** As it was streamed. */
+  text: string;
+  /** As it was given at once; it outweighs the text. */
+  args: JsonObject | undefined;
+  dropped: boolean;
+}
+
+/** More would be a source that never ends. */
+const MOST = 1_024;
+
+/** The tool calls of a message on its way. */
+export class Calls {
+  readonly #message: string;
+  readonly #list: Growing[] = [];
+  /** Places by the caller's own index. */
+  readonly #places = new Map<number, number>();
+
+  constructor(message: string) {
+    this.#message = message;
+  }
+
+  /** Adds a part; `chunk` is the piece to send. */
+  add({ name, args = {}, id, index }: CallPart): {
+    readonly call: ToolCall | undefined;
+    readonly chunk: JsonObject;
+  } {
+    const place = this.#placeOf(name, id, index);
+    let call = this.#list[place];
+    const isNew = call === undefined;
+    if (call === undefined) {
+      if (place >= MOST) throw new RangeError(`A message holds at most ${MOST} tool calls`);
+      call = {
+        name: "",
+        id: id || `call_${hex32(`${this.#message}|${place}`)}`,
+        text: "",
+        args: undefined,
+        dropped: false,
+      };
+      this.#list.push(call);
+    }
+    if (index !== undefined) this.#places.set(index, place);
+    const named = name !== undefined && call.name === "";
+    if (named) call.name = String(name);
+    let text: string;
+    if (typeof args === "string") text = args;
+    else {
+      call.args = objectAt(args, "toolCall.args");
+      // What has been streamed of it is not sent once more.
+      text = call.text === "" ? JSON.stringify(call.args) : "";
+    }
+    call.text += text;
+    const chunk = {
+      name: named ? call.name : null,
+      args: text,
+      id: isNew ? call.id : null,
+      index: place,
+      type: "tool_call_chunk",
+    };
+    return { call: call.args === undefined ? undefined : wholeOf(call, call.args), chunk };
+  }
+
+  has(id: string): boolean {
+    return this.#list.some((call) => call.id === id);
+  }
+
+  /** Takes a call back: it has been answered already. */
+  drop(id: string): void {
+    const call = this.#list.find((one) => one.id === id);
+    if (call !== undefined) call.dropped = true;
+  }
+
+  #placeOf(name: string | undefined, id: string | undefined, index: number | undefined): number {
+    const next = this.#list.length;
+    if (index !== undefined) {
+      const place = this.#places.get(index) ?? next;
+      const call = this.#list[place];
+      // Some servers number every call 0.
+      const other =
+        call !== undefined && name !== undefined && id !== undefined && id !== "" && id !== call.id;
+      return other ? next : place;
+    }
+    if (id !== undefined && id !== "") {
+      const place = this.#list.findIndex((call) => call.id === id);
+      return place < 0 ? next : place;
+    }
+    return name === undefined ? Math.max(0, next - 1) : next;
+  }
+
+  finish(): ToolCalls {
+    const tool_calls: ToolCall[] = [];
+    const invalid_tool_calls: InvalidToolCall[] = [];
+    for (const call of this.#list) {
+      if (call.dropped) continue;
+      const made =
+        call.args === undefined ? parseToolCall(call.name, call.text, call.id) : wholeOf(call, call.args);
+      if (made.type === "tool_call") tool_calls.push(made);
+      else invalid_tool_calls.push(made);
+    }
+    return { tool_calls, invalid_tool_calls };
+  }
+}
+
+function wholeOf({ name, id }: Growing, args: JsonObject): ToolCall {
+  return { name, args: toStorable(args, "args") as JsonObject, id, type: "tool_call" };
+}

@@ -1,0 +1,37 @@
+import { existsSync } from "node:fs";
+import { dirname, extname } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { GraphFile } from "../config/config.ts";
+import { ServiceError } from "../model/errors.ts";
+import { exported, type LoadOptions, namesOf, settled, TYPESCRIPT } from "./load-graphs.ts";
+import { plainModules, typescriptModules } from "./module-loader.ts";
+
+export type Embed = (texts: string[]) => unknown;
+
+/**
+ * Loads what a configuration names as the store's embedder: a function of texts, or LangChain's `Embeddings`.
+ * @param config the configuration file, absolute
+ * @throws ServiceError `config.invalid`
+ */
+export async function loadEmbedder(
+  config: string,
+  { file, name }: GraphFile,
+  options: LoadOptions,
+): Promise<Embed> {
+  const refuse = (what: string, cause?: unknown): never => {
+    throw new ServiceError("config.invalid", `store.index.embed: ${what}`, { cause });
+  };
+  if (!existsSync(file)) return refuse(`there is no file ${file}`);
+  const modules = TYPESCRIPT.has(extname(file))
+    ? await typescriptModules(dirname(config), options)
+    : await plainModules([file]);
+  const module = await settled(modules.load(pathToFileURL(file).href), options).catch((cause: unknown) =>
+    refuse(`${file} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, cause),
+  );
+  const found = exported(module, name);
+  if (typeof found === "function") return found as Embed;
+  const { embedDocuments } = (found ?? {}) as { readonly embedDocuments?: unknown };
+  if (typeof embedDocuments === "function") return (texts) => embedDocuments.call(found, texts) as unknown;
+  const others = `it exports: ${namesOf(module).join(", ") || "nothing"}`;
+  return refuse(`the export "${name}" of ${file} is no function of texts; ${others}`);
+}

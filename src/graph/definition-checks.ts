@@ -1,0 +1,53 @@
+import { ServiceError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
+import { durationOf } from "../model/time.ts";
+import { END } from "./commands.ts";
+
+/** The pseudo node whose task is the input; its edge is `edges.start`. */
+export const START = "__start__";
+
+const RESERVED: ReadonlySet<string> = new Set([
+  "start",
+  START,
+  END,
+  "__input__",
+  "__copy__",
+  "__interrupt__",
+  "__error__",
+  "__proto__",
+]);
+const MAX_NAME = 128;
+
+/** Says what is wrong with a graph's literal. */
+export function refuse(what: string): never {
+  throw new ServiceError("graph.invalid", what);
+}
+
+export function checkName(name: string, what: string): void {
+  if (RESERVED.has(name)) refuse(`${what} "${name}" has a reserved name; call it something else`);
+  if (name === "") refuse(`${what} has an empty name`);
+  if (name.length > MAX_NAME)
+    refuse(`${what} "${name.slice(0, 32)}..." has a name of over ${MAX_NAME} characters`);
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (/[|:\u0000-\u001f]/.test(name)) {
+    refuse(`${what} ${JSON.stringify(name)}: a name must not contain "|", ":" or control characters`);
+  }
+}
+
+/** A node's name, or (`end`) the end of the graph. */
+export function checkTarget(target: unknown, at: string, names: ReadonlySet<string>, end: boolean): void {
+  if (end && target === END) return;
+  if (typeof target !== "string" || !names.has(target)) {
+    const shown = typeof target === "string" ? JSON.stringify(target) : `a ${typeof target}`;
+    refuse(`${at} names ${shown}, which is no node; the nodes are ${[...names].join(", ")}`);
+  }
+}
+
+export function record(value: unknown, what: string): { readonly [key: string]: unknown } {
+  return isObject(value) ? value : refuse(`${what} must be a plain object`);
+}
+
+/** A length of time above 0, in milliseconds. */
+export function milliseconds(time: unknown, what: string): number {
+  return durationOf(time) ?? refuse(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`);
+}

@@ -1,0 +1,90 @@
+import type { Drawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
+import { START } from "./definition-checks.ts";
+import { type Definition, subgraphOf } from "./definition.ts";
+import { CHOSEN, edgesOf } from "./edges.ts";
+import { END } from "./commands.ts";
+
+/** What stands for a node in the drawing: where edges to it arrive, and where those from it leave. */
+interface Ends {
+  readonly entry: string;
+  /** Undefined: a subgraph of which no single node is the last. Edges that leave it are not drawn. */
+  readonly exit: string | undefined;
+}
+
+/** As LangGraph draws it. `depth`: how many levels of subgraphs are drawn in the place of their nodes. */
+export function drawingOf(definition: Definition, depth: number): Drawing {
+  const nodes: DrawnNode[] = [bare(START)];
+  const edges: DrawnEdge[] = [];
+  const ends = new Map<string, Ends>([[START, { entry: START, exit: START }]]);
+  for (const node of definition.nodes.values()) {
+    const inner = subgraphOf(node);
+    const expanded =
+      inner === null || depth <= 0 ? undefined : expand(drawingOf(inner, depth - 1), node.name);
+    if (expanded === undefined) {
+      nodes.push({ id: node.name, type: "runnable", data: dataOf(node.name, inner !== null) });
+      ends.set(node.name, { entry: node.name, exit: node.name });
+    } else {
+      nodes.push(...expanded.drawing.nodes);
+      edges.push(...expanded.drawing.edges);
+      ends.set(node.name, expanded.ends);
+    }
+  }
+  for (const [from, out] of edgesOf(definition)) {
+    const source = ends.get(from)?.exit;
+    for (const { to, guard } of out) {
+      if (to === END && !ends.has(END)) {
+        nodes.push(bare(END));
+        ends.set(END, { entry: END, exit: END });
+      }
+      const target = ends.get(to)?.entry;
+      if (source === undefined || target === undefined) continue;
+      edges.push({ source, target, conditional: guard === CHOSEN });
+    }
+  }
+  return { nodes, edges };
+}
+
+const bare = (id: string): DrawnNode => ({
+  id,
+  type: "schema",
+  data: { $schema: "https://json-schema.org/draft/2020-12/schema" },
+});
+
+const dataOf = (name: string, isGraph: boolean) => ({ id: ["heddle", isGraph ? "Graph" : "Node"], name });
+
+/**
+ * A subgraph's drawing to stand within another: without its start and end, where a single node can stand for them. One node
+ * is drawn as itself.
+ */
+function expand(drawn: Drawing, name: string): { drawing: Drawing; ends: Ends } | undefined {
+  const inner = trimmed(trimmed(drawn, "target"), "source");
+  const entry = only(inner, "target");
+  if (inner.nodes.length < 2 || entry === undefined) return undefined;
+  const id = (node: string) => `${name}:${node}`;
+  const exit = only(inner, "source");
+  return {
+    drawing: {
+      nodes: inner.nodes.map((node) => ({ ...node, id: id(node.id) })),
+      edges: inner.edges.map((edge) => ({ ...edge, source: id(edge.source), target: id(edge.target) })),
+    },
+    ends: { entry: id(entry), exit: exit === undefined ? undefined : id(exit) },
+  };
+}
+
+/** The only node that no edge has for its target (the first) or for its source (the last), `without` being left out. */
+function only({ nodes, edges }: Drawing, side: "source" | "target", without?: string): string | undefined {
+  const other = side === "target" ? "source" : "target";
+  const met = new Set(edges.filter((edge) => edge[other] !== without).map((edge) => edge[side]));
+  const found = nodes.filter(({ id }) => id !== without && !met.has(id));
+  return found.length === 1 ? found[0]?.id : undefined;
+}
+
+/** Without the first or last node, if another one takes its place. */
+function trimmed(drawing: Drawing, side: "source" | "target"): Drawing {
+  const end = only(drawing, side);
+  if (end === undefined || only(drawing, side, end) === undefined) return drawing;
+  return {
+    nodes: drawing.nodes.filter(({ id }) => id !== end),
+    edges: drawing.edges.filter(({ source, target }) => source !== end && target !== end),
+  };
+}

@@ -1,0 +1,61 @@
+import type { GraphSchemas } from "../model/graph-schemas.ts";
+import type { JsonObject } from "../model/json.ts";
+import { type Definition, subgraphOf } from "./definition.ts";
+import { DIALECT, jsonSchemaOf, moved, type Side } from "./json-schema.ts";
+import type { Schema } from "./standard-schema.ts";
+
+/**
+ * What a graph takes and gives as JSON Schemas. A key that cannot be described may be anything. Nothing of an input is
+ * required, since a thread may have it already; what a run shows has the keys that the graph requires.
+ */
+export function schemasOf(definition: Definition, graph_id: string): GraphSchemas {
+  const { rules, input, output, outputSchemas, required, context, name } = definition;
+  const title = name ?? graph_id;
+  const keys = [...rules].filter(([, { life }]) => life !== "never").map(([key]) => key);
+  const describe = (
+    what: string,
+    side: Side,
+    only?: readonly string[] | null,
+    own?: ReadonlyMap<string, Schema | null> | null,
+    needed: readonly string[] = [],
+  ): JsonObject => {
+    const shown = only ? keys.filter((key) => only.includes(key)) : keys;
+    const properties = shown.map((key) => {
+      const schema = own?.get(key);
+      const described = schema ? jsonSchemaOf(schema, side) : rules.get(key)?.describe?.(side);
+      return [key, moved(described ?? {}, `/properties/${pointed(key)}`)] as const;
+    });
+    const there = needed.filter((key) => shown.includes(key));
+    return {
+      $schema: DIALECT,
+      title: `${title} ${what}`,
+      type: "object",
+      properties: Object.fromEntries(properties),
+      ...(there.length > 0 && { required: there }),
+    };
+  };
+  return {
+    graph_id,
+    input_schema: describe("input", "input", input && [...input.keys()], input),
+    output_schema: describe("output", "output", output, outputSchemas, required),
+    state_schema: describe("state", "output"),
+    // Any key of `config` is passed on; what a graph is set up with stands in its `context`.
+    config_schema: null,
+    context_schema: context === undefined ? null : jsonSchemaOf(context, "input"),
+  };
+}
+
+/** A key in a JSON pointer that is the fragment of an address. */
+const pointed = (key: string) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
+
+/** The subgraphs of a graph at all levels, by the nodes that lead to them, `node|node`. */
+export function subgraphsOf(definition: Definition): ReadonlyMap<string, Definition> {
+  const found = new Map<string, Definition>();
+  for (const node of definition.nodes.values()) {
+    const inner = subgraphOf(node);
+    if (inner === null) continue;
+    found.set(node.name, inner);
+    for (const [path, deeper] of subgraphsOf(inner)) found.set(`${node.name}|${path}`, deeper);
+  }
+  return found;
+}

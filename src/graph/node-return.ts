@@ -1,0 +1,142 @@
+import { ServiceError } from "../model/errors.ts";
+import { uuid5 } from "../model/ids.ts";
+import { isObject, toStorable, type JsonObject } from "../model/json.ts";
+import type { Definition } from "./definition.ts";
+import { END, isSend, isTo, isToParent } from "./commands.ts";
+import { refuse } from "./field-access.ts";
+import { parse } from "./standard-schema.ts";
+import type { Move } from "./superstep.ts";
+
+/** What a node returned, in normal form. */
+export interface Reading {
+  /** Null where it returned none. */
+  readonly update: JsonObject | null;
+  /** What it wrote to keys that are never stored; null where it wrote none. */
+  readonly untracked: JsonObject | null;
+  readonly goto: readonly Move[];
+  /** It leaves its graph for the one above: its `to.parent(...)`s, storable. Whatever else it returned is dropped. */
+  readonly leaves?: readonly unknown[];
+}
+
+/**
+ * An update in normal form: each key validated, copied, storable; messages in full, with ids derived from `namespace`.
+ * @throws ServiceError `state.invalid` naming an unknown key or what a schema refuses, `value.unstorable` naming the path
+ */
+export function readUpdate(
+  { rules }: Definition,
+  update: unknown,
+  at: string,
+  namespace: string,
+): Pick<Reading, "update" | "untracked"> {
+  if (!isObject(update)) {
+    const shown = Array.isArray(update) ? "an array" : update === null ? "null" : typeof update;
+    refuse(at, `must be an object of state keys, not ${shown}`);
+  }
+  const stored: Record<string, unknown> = {};
+  let untracked: Record<string, unknown> | null = null;
+  for (const key of Object.keys(update)) {
+    const write = update[key];
+    if (write === undefined) continue;
+    const rule = rules.get(key);
+    if (rule === undefined) {
+      const message = `the state has no such key; it has ${keysOf(rules)}`;
+      throw new ServiceError("state.invalid", `${at}.${key}: ${message}`, {
+        fields: [{ at: `${at}.${key}`, message }],
+      });
+    }
+    const value = rule.read(write, `${at}.${key}`, (index) => uuid5(`${key}:${index}`, namespace));
+    if (rule.life === "never") (untracked ??= {})[key] = value;
+    else stored[key] = value;
+  }
+  return { update: stored, untracked };
+}
+
+export function keysOf(rules: Definition["rules"]): string {
+  return [...rules.keys()].join(", ") || "none";
+}
+
+/**
+ * A target in normal form.
+ * @throws ServiceError `state.invalid` when it is no node, or the node's `input` refuses what is sent
+ */
+export function readMove(definition: Definition, target: unknown, at: string): Move {
+  const node = isSend(target) ? target.node : target;
+  if (typeof node !== "string") {
+    refuse(at, "must be a node's name, END or send(...)");
+  }
+  const rule = definition.nodes.get(node);
+  if (rule === undefined && (node !== END || isSend(target))) {
+    const nodes = [...definition.nodes.keys()].join(", ");
+    refuse(at, `names "${node}", which is no node; the nodes are ${nodes}`);
+  }
+  if (!isSend(target)) return node;
+  const sent = withoutUntracked(definition, target.input);
+  const input = rule?.input === undefined ? sent : parse(rule.input, sent, `send("${node}")`);
+  return { node, input: toStorable(input, `send("${node}")`) };
+}
+
+/** What is sent is stored: of a state that is sent on as a whole, what never is stored is left out. */
+function withoutUntracked({ rules }: Definition, input: unknown): unknown {
+  if (!isObject(input)) return input;
+  for (const key in input) {
+    if (rules.get(key)?.life !== "never") continue;
+    return Object.fromEntries(Object.entries(input).filter(([name]) => rules.get(name)?.life !== "never"));
+  }
+  return input;
+}
+
+function readMoves(definition: Definition, targets: unknown, at: string): readonly Move[] {
+  return (Array.isArray(targets) ? targets : [targets]).map((target: unknown) =>
+    readMove(definition, target, at),
+  );
+}
+
+/**
+ * What a node's body returned, in normal form.
+ * @throws ServiceError `state.invalid`, `value.unstorable`
+ */
+export function readReturn(definition: Definition, returned: unknown, namespace: string): Reading {
+  if (returned === undefined || returned === null) return { update: null, untracked: null, goto: [] };
+  const goto: Move[] = [];
+  let update: unknown;
+  let leaves: unknown[] | undefined;
+  for (const part of Array.isArray(returned) ? (returned as readonly unknown[]) : [returned]) {
+    if (isSend(part)) {
+      goto.push(readMove(definition, part, "the return"));
+      continue;
+    }
+    if (isToParent(part)) {
+      (leaves ??= []).push(toStorable(part, "to.parent(...)"));
+      continue;
+    }
+    const written = isTo(part) ? part.update : part;
+    if (isTo(part)) goto.push(...readMoves(definition, part.to, "to(...)"));
+    if (written === undefined) continue;
+    if (update !== undefined) {
+      throw new ServiceError("state.invalid", "the return holds two updates; put them in one object");
+    }
+    update = written;
+  }
+  if (leaves !== undefined) return { update: null, untracked: null, goto: [], leaves };
+  if (update === undefined) return { update: null, untracked: null, goto };
+  return { goto, ...readUpdate(definition, update, "update", namespace) };
+}
+
+/**
+ * Where a chosen edge leads, by the state with the task's own update in it.
+ * @throws ServiceError `state.invalid` when it names no node, or what the edge's function throws
+ */
+export function readEdge(definition: Definition, from: string, fresh: () => JsonObject): readonly Move[] {
+  const edge = definition.edges.get(from);
+  if (edge?.kind !== "choice") return [];
+  const at = `edges.${from === "__start__" ? "start" : from}`;
+  const chosen = edge.choose(fresh() as never);
+  const moves = readMoves(definition, chosen, at);
+  for (const move of moves) {
+    const node = typeof move === "string" ? move : move.node;
+    if (edge.targets !== null && !edge.targets.includes(node)) {
+      throw new ServiceError("state.invalid", `${at} chose "${node}", which its branch() does not declare`);
+    }
+  }
+  return moves;
+}

@@ -1,0 +1,58 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+import { objectAt, refuse } from "./field-access.ts";
+
+/** What a model call cost, in tokens. Details are objects of counts, such as `input_token_details: { cache_read }`. */
+export interface Usage {
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly total_tokens: number;
+  readonly [detail: string]: unknown;
+}
+
+/** As it may be written: what is absent is 0, the total the sum of both. */
+export type UsageLike = { readonly [K in keyof Usage]?: Usage[K] | undefined };
+
+function countAt(usage: JsonObject, field: string, at: string): number | undefined {
+  const count = usage[field];
+  if (count === undefined || count === null) return undefined;
+  if (typeof count === "number" && count >= 0) return count;
+  return refuse(`${at}.${field}`, "must be a number of tokens");
+}
+
+/**
+ * A usage with all its counts; null where there is none.
+ * @throws ServiceError `state.invalid`, `value.unstorable`, naming the field by `at`
+ */
+export function usageAt(value: unknown, at: string): Usage | null {
+  if (value === undefined || value === null) return null;
+  const usage = objectAt(value, at);
+  for (const field of ["input_token_details", "output_token_details"]) {
+    const details = usage[field];
+    if (details !== undefined && !isObject(details)) refuse(`${at}.${field}`, "must be an object of counts");
+  }
+  const input_tokens = countAt(usage, "input_tokens", at) ?? 0;
+  const output_tokens = countAt(usage, "output_tokens", at) ?? 0;
+  const total_tokens = countAt(usage, "total_tokens", at) ?? input_tokens + output_tokens;
+  return { ...usage, input_tokens, output_tokens, total_tokens };
+}
+
+/** Two usages as one: counts are added up, details too. */
+export function sum(left: Usage, right: Usage): Usage {
+  return add(left, right) as Usage;
+}
+
+function add(left: JsonObject, right: JsonObject): JsonObject {
+  const total: Record<string, unknown> = { ...left };
+  for (const [key, value] of Object.entries(right)) {
+    const before = total[key];
+    if (typeof before === "number" && typeof value === "number") total[key] = before + value;
+    else total[key] = isObject(before) && isObject(value) ? add(before, value) : value;
+  }
+  return total;
+}
+
+/** The counts that are there, under this name; nothing where there are none. */
+export function details(name: string, counts: JsonObject): JsonObject {
+  const known = Object.entries(counts).filter(([, count]) => typeof count === "number");
+  return known.length === 0 ? {} : { [name]: Object.fromEntries(known) };
+}

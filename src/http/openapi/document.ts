@@ -1,0 +1,131 @@
+import { answers } from "../../schemas/record-schemas.ts";
+import { Type } from "../../schemas/typebox.ts";
+import type { Route } from "../router.ts";
+import { bodies } from "./request-bodies.ts";
+import { keeping } from "./resources.ts";
+import type { Answer, Description, Descriptions, Param } from "./route-description.ts";
+import { runs } from "./runs.ts";
+import { server } from "./server.ts";
+import { threads } from "./threads.ts";
+
+export const descriptions: Descriptions = { ...threads, ...runs, ...keeping, ...server };
+
+export interface Described {
+  readonly version: string;
+  /** What all paths begin with. */
+  readonly mount: string;
+  readonly hasKeys: boolean;
+}
+
+const ABOUT = `Heddle speaks the LangGraph Platform API. Every failure is answered with \`{"detail"}\`, and one of validation also
+with \`errors\`, which name the fields.
+
+WebSockets: \`/threads/{thread_id}/runs/{run_id}/stream\` and \`/threads/{thread_id}/stream\` mirror the streams, one JSON frame
+an event; \`/threads/{thread_id}/stream/events\` speaks protocol v2; \`/inspect\` shows actors.`;
+
+/** What is served, as OpenAPI 3.1 has it: made of the routes themselves, and of the schemas that requests are checked with. */
+export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }: Described): object {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
+    const operations = (paths[path] ??= {});
+    const described = descriptions[`${route.method} ${route.path}`];
+    if (described !== undefined)
+      operations[route.method.toLowerCase()] = operationOf(route, described, hasKeys);
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Heddle", version, description: ABOUT },
+    servers: [{ url: mount === "" ? "/" : mount }],
+    ...(hasKeys && { security: [{ apiKey: [] }, { bearer: [] }] }),
+    tags: [...new Set(Object.values(descriptions).map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { ...bodies, ...answers },
+      ...(hasKeys && {
+        securitySchemes: {
+          apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
+          bearer: { type: "http", scheme: "bearer" },
+        },
+      }),
+    },
+  };
+}
+
+function operationOf(
+  route: Route,
+  { tag, summary, more, query = [], body, many, answer, instead = {} }: Description,
+  hasKeys: boolean,
+) {
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: name.endsWith("_id") && name !== "assistant_id" ? Type.String({ format: "uuid" }) : Type.String(),
+  }));
+  const schema = body && refTo(body);
+  return {
+    tags: [tag],
+    summary,
+    ...(more !== undefined && { description: more }),
+    operationId: `${route.method.toLowerCase()}${route.path.replaceAll(/[\W_]+(\w?)/g, (_, letter: string) => letter.toUpperCase())}`,
+    ...(hasKeys && route.keyless === true && { security: [] }),
+    parameters: [...inPath, ...query.map(paramOf)],
+    ...(schema && {
+      requestBody: {
+        required: true,
+        content: {
+          "application/json": { schema: many === true ? { type: "array", items: schema } : schema },
+        },
+      },
+    }),
+    responses: {
+      ...answered(answer),
+      ...Object.fromEntries(Object.entries(instead).map(([status, when]) => [status, { description: when }])),
+      default: FAILURE,
+    },
+  };
+}
+
+const paramOf = ({ name, about, schema }: Param) => ({
+  name,
+  in: "query",
+  ...(about !== undefined && { description: about }),
+  schema,
+});
+
+const refTo = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+
+const FAILURE = {
+  description: "It was refused, or failed",
+  content: { "application/json": { schema: refTo("Error") } },
+};
+
+function answered(answer: Answer): { readonly [status: string]: unknown } {
+  switch (answer.kind) {
+    case "none":
+      return { [answer.status]: { description: answer.status === 202 ? "It is taken" : "It is done" } };
+    case "stream":
+      return {
+        200: {
+          description: "Server-sent events",
+          content: { "text/event-stream": { schema: { type: "string" } } },
+        },
+      };
+    case "text":
+      return { 200: { description: "As text", content: { [answer.type]: { schema: { type: "string" } } } } };
+    case "json": {
+      const { schema, what } = answer;
+      const shown =
+        typeof schema === "string"
+          ? refTo(schema)
+          : Array.isArray(schema)
+            ? { type: "array", items: refTo(schema[0] as string) }
+            : schema;
+      const described = what === "" ? (typeof schema === "string" ? schema : "What was asked for") : what;
+      return { 200: { description: described, content: { "application/json": { schema: shown } } } };
+    }
+    default:
+      return answer satisfies never;
+  }
+}

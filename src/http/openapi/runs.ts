@@ -1,0 +1,152 @@
+import { cancelActions } from "../../schemas/request-schemas.ts";
+import { Type } from "../../schemas/typebox.ts";
+import { streamModes } from "../../model/run.ts";
+import { choice, flag, limit, list, offset, text } from "./query-params.ts";
+import { type Descriptions, json, none, type Param, record, records, stream } from "./route-description.ts";
+
+const tag = "Runs";
+const alone = "Runs without a thread";
+const outcome = json(
+  Type.Record(Type.String(), Type.Unknown()),
+  "The state at the run's end; __interrupt__ holds what it asks, __error__ why it failed",
+);
+const action = choice("action", cancelActions, "rollback: also take back what the run did");
+const wait = flag("wait", "Answer once it has ended");
+const leaves = flag("cancel_on_disconnect", "Cancel the run when this client goes away");
+const since: readonly Param[] = [
+  text(
+    "last_event_id",
+    "The last event that the client has; -1: from the start. The header Last-Event-ID wins",
+  ),
+  {
+    name: "stream_mode",
+    about: "Only events of these modes; repeated, with commas, or as a JSON array",
+    schema: Type.Array(Type.Enum(streamModes)),
+  },
+  list("namespace", "Only events of these subgraphs"),
+  leaves,
+];
+const again = "The header idempotency-key makes the same request start one run, however often it is sent.";
+const within = [list("namespace", "Only events of these subgraphs")];
+
+export const runs: Descriptions = {
+  "POST /threads/:thread_id/runs": {
+    tag,
+    summary: "Start a run in the background",
+    more: again,
+    body: "RunCreate",
+    answer: record("Run"),
+  },
+  "POST /threads/:thread_id/runs/wait": {
+    tag,
+    summary: "Start a run and wait for its outcome",
+    more: again,
+    body: "RunCreate",
+    answer: outcome,
+  },
+  "POST /threads/:thread_id/runs/stream": {
+    tag,
+    summary: "Start a run and follow its events",
+    more: again,
+    query: within,
+    body: "RunCreate",
+    answer: stream,
+  },
+  "GET /threads/:thread_id/runs": {
+    tag,
+    summary: "List a thread's runs, the newest first",
+    query: [
+      limit,
+      offset,
+      choice("status", ["pending", "running", "success", "error", "timeout", "interrupted"], "Only these"),
+      text("metadata", "A JSON object: only runs with these members"),
+      list("select", "The fields that are wanted"),
+    ],
+    answer: records("SelectedRun"),
+  },
+  "GET /threads/:thread_id/runs/:run_id": { tag, summary: "Get a run", answer: record("Run") },
+  "GET /threads/:thread_id/runs/:run_id/join": {
+    tag,
+    summary: "Wait for a run's outcome",
+    query: [leaves],
+    answer: outcome,
+  },
+  "GET /threads/:thread_id/runs/:run_id/stream": {
+    tag,
+    summary: "Follow a run's events, from the start or after one that the client has",
+    query: since,
+    answer: stream,
+  },
+  "POST /threads/:thread_id/runs/:run_id/cancel": {
+    tag,
+    summary: "Cancel a run",
+    query: [action, wait, text("reason", "Kept with the run")],
+    answer: none(202),
+    instead: { 204: "With wait: it has ended" },
+  },
+  "POST /threads/:thread_id/runs/cancel": {
+    tag,
+    summary: "Cancel the runs of a thread",
+    query: [
+      action,
+      wait,
+      choice("status", ["pending", "running", "all"], "Which of them"),
+      text("reason", "Kept with the runs"),
+    ],
+    answer: none(202),
+    instead: { 204: "With wait: it has ended" },
+  },
+  "POST /runs/cancel": {
+    tag,
+    summary: "Cancel some runs of a thread, or runs of all threads by status",
+    query: [action],
+    body: "RunsCancel",
+    answer: none(),
+  },
+  "DELETE /threads/:thread_id/runs/:run_id": {
+    tag,
+    summary: "Delete a run that has ended, with the checkpoints that it made",
+    answer: none(),
+  },
+  "POST /runs": {
+    tag: alone,
+    summary: "Start a run in the background, whose thread goes with it",
+    more: again,
+    body: "RunCreate",
+    answer: record("Run"),
+  },
+  "POST /runs/wait": {
+    tag: alone,
+    summary: "Start a run without a thread and wait for its outcome",
+    more: again,
+    body: "RunCreate",
+    answer: outcome,
+  },
+  "POST /runs/stream": {
+    tag: alone,
+    summary: "Start a run without a thread and follow its events",
+    more: again,
+    query: within,
+    body: "RunCreate",
+    answer: stream,
+  },
+  "POST /runs/batch": {
+    tag: alone,
+    summary: "Start several runs",
+    body: "RunCreate",
+    many: true,
+    answer: records("Run"),
+  },
+  "GET /runs/:run_id/join": {
+    tag: alone,
+    summary: "Wait for a run's outcome",
+    query: [leaves],
+    answer: outcome,
+  },
+  "GET /runs/:run_id/stream": {
+    tag: alone,
+    summary: "Follow a run's events",
+    query: since,
+    answer: stream,
+  },
+};

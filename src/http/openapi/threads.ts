@@ -1,0 +1,109 @@
+import { Type } from "../../schemas/typebox.ts";
+import { flag, limit, list, text } from "./query-params.ts";
+import { type Descriptions, json, none, record, records, stream } from "./route-description.ts";
+
+const count = json(Type.Integer({ minimum: 0 }), "How many there are");
+const object = Type.Record(Type.String(), Type.Unknown());
+const tag = "Threads";
+const state = "Thread state";
+const fields = list(
+  "select",
+  "The fields that are wanted: the others are left out; values.<key> for one key of the values",
+);
+const subgraphs = flag("subgraphs", "With the states of subgraphs");
+const ns = text("checkpoint_ns", "The subgraph whose state it is");
+
+export const threads: Descriptions = {
+  "POST /threads": { tag, summary: "Create a thread", body: "ThreadCreate", answer: record("Thread") },
+  "POST /threads/search": {
+    tag,
+    summary: "Find threads",
+    more: "x-pagination-next tells where the next page begins, x-pagination-total how many there are: where there are many more than this page, it may say less, but more than this page. POST /threads/count is exact.",
+    body: "ThreadSearch",
+    answer: records("SelectedThread"),
+  },
+  "POST /threads/count": { tag, summary: "Count threads", body: "ThreadCount", answer: count },
+  "POST /threads/prune": {
+    tag,
+    summary: "Delete threads, or all of their history but the latest state",
+    body: "ThreadPrune",
+    answer: json(Type.Object({ pruned_count: Type.Integer({ minimum: 0 }) })),
+  },
+  "GET /threads/:thread_id": {
+    tag,
+    summary: "Get a thread",
+    query: [list("include", "ttl: when it is deleted")],
+    answer: record("Thread"),
+  },
+  "PATCH /threads/:thread_id": {
+    tag,
+    summary: "Change a thread's metadata or time to live",
+    body: "ThreadUpdate",
+    answer: record("Thread"),
+    instead: { 204: "With the header prefer: return=minimal" },
+  },
+  "DELETE /threads/:thread_id": {
+    tag,
+    summary: "Delete a thread with all that belongs to it",
+    answer: none(),
+  },
+  "POST /threads/:thread_id/copy": {
+    tag,
+    summary: "Copy a thread with its history, without its runs",
+    answer: record("Thread"),
+  },
+  "GET /threads/:thread_id/stream": {
+    tag,
+    summary: "Follow the events of all runs of a thread",
+    query: [text("last_event_id", "The last event that the client has; -1: from the start")],
+    answer: stream,
+  },
+  "GET /threads/:thread_id/state": {
+    tag: state,
+    summary: "Get the latest state",
+    query: [subgraphs, fields],
+    answer: record("SelectedThreadState"),
+  },
+  "GET /threads/:thread_id/state/:checkpoint_id": {
+    tag: state,
+    summary: "Get the state at a checkpoint",
+    query: [ns, subgraphs, fields],
+    answer: record("SelectedThreadState"),
+  },
+  "POST /threads/:thread_id/state/checkpoint": {
+    tag: state,
+    summary: "Get the state at a checkpoint, also of a subgraph",
+    body: "StateRead",
+    answer: record("SelectedThreadState"),
+  },
+  "POST /threads/:thread_id/state": {
+    tag: state,
+    summary: "Change the state, as a node would",
+    body: "StateUpdate",
+    answer: json(
+      Type.Object({
+        checkpoint: object,
+        configurable: object,
+        checkpoint_id: Type.String({ format: "uuid" }),
+      }),
+      "The new checkpoint",
+    ),
+  },
+  "GET /threads/:thread_id/interrupts": {
+    tag: state,
+    summary: "List the questions that wait for an answer, with what each takes for one",
+    answer: json(Type.Array(object)),
+  },
+  "GET /threads/:thread_id/history": {
+    tag: state,
+    summary: "List earlier states, the newest first",
+    query: [limit, text("before", "The id of a checkpoint: only older ones"), ns, fields],
+    answer: records("SelectedThreadState"),
+  },
+  "POST /threads/:thread_id/history": {
+    tag: state,
+    summary: "List earlier states, the newest first, by more criteria",
+    body: "HistoryRead",
+    answer: records("SelectedThreadState"),
+  },
+};

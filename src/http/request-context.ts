@@ -1,0 +1,105 @@
+import { parseUuid, twin } from "../model/ids.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
+import { readList, readObject, type RawBody } from "../schemas/body.ts";
+import { invalidField, JSON_HEADERS } from "../schemas/error-responses.ts";
+import { Query } from "../schemas/query.ts";
+import { type Answers, count } from "./response-counts.ts";
+
+/** One request on its way through a route. */
+export class Call {
+  readonly request: HttpRequest;
+  readonly reply: Reply;
+  readonly tenant: string;
+  /** Names the request, in the log and to the client. */
+  readonly id: string;
+  /** What every answer carries. */
+  readonly #extra: Headers;
+  readonly #params: readonly string[];
+  readonly #answers: Answers;
+  #query: Query | undefined;
+  #answered = false;
+
+  constructor(
+    request: HttpRequest,
+    reply: Reply,
+    { tenant, id, headers }: { readonly tenant: string; readonly id: string; readonly headers: Headers },
+    params: readonly string[],
+    answers: Answers,
+  ) {
+    this.request = request;
+    this.reply = reply;
+    this.tenant = tenant;
+    this.id = id;
+    this.#extra = headers;
+    this.#params = params;
+    this.#answers = answers;
+  }
+
+  get answered(): boolean {
+    return this.#answered;
+  }
+
+  get isHead(): boolean {
+    return this.request.method === "HEAD";
+  }
+
+  get query(): Query {
+    return (this.#query ??= new Query(this.request.query));
+  }
+
+  body(): Promise<RawBody> {
+    return readObject(this.request, this.tenant);
+  }
+
+  list(): Promise<readonly RawBody[]> {
+    return readList(this.request, this.tenant);
+  }
+
+  /** The n-th part of the path that stands for any. */
+  param(n: number): string {
+    return this.#params[n] ?? "";
+  }
+
+  /** The thread that the path names. @throws ServiceError `validation.failed` */
+  thread(): ThreadKey {
+    return { tenant: this.tenant, thread: this.uuid(0, "thread_id") };
+  }
+
+  /** The run that the path names. @throws ServiceError `validation.failed` */
+  run(): string {
+    return this.uuid(1, "run_id");
+  }
+
+  /** The run that a path without a thread names, on the thread that was made for it. @throws ServiceError `validation.failed` */
+  alone(): { readonly key: ThreadKey; readonly id: string } {
+    const id = this.uuid(0, "run_id");
+    return { key: { tenant: this.tenant, thread: twin(id) }, id };
+  }
+
+  /** A UUID that stands in the path. @throws ServiceError `validation.failed` */
+  uuid(n: number, name: string): string {
+    const id = parseUuid(this.#params[n]);
+    if (id === undefined) throw invalidField(name, "must be a UUID");
+    return id;
+  }
+
+  json(body: unknown, headers: Headers = JSON_HEADERS): void {
+    this.send(200, headers, JSON.stringify(body));
+  }
+
+  send(status: number, headers: Headers, body?: string): void {
+    this.#answered = true;
+    count(this.#answers, status);
+    this.reply.send(status, merged(headers, this.#extra), body);
+  }
+
+  open(headers: Headers, first: Uint8Array | string): ByteStream {
+    this.#answered = true;
+    count(this.#answers, 200);
+    return this.reply.open(200, merged(headers, this.#extra), first);
+  }
+}
+
+/** By `assign`: two spreads cost ten times as much. */
+const merged = (headers: Headers, extra: Headers): Headers => Object.assign({}, headers, extra);

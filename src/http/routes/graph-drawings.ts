@@ -1,0 +1,59 @@
+import type { SubgraphQuery } from "../../service/graph-drawings.ts";
+import { invalidField } from "../../schemas/error-responses.ts";
+import type { Call } from "../request-context.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+
+/** What an assistant's graph looks like, takes and gives. */
+export function drawingRoutes({ service: { drawings } }: HttpDeps): readonly Route[] {
+  async function subgraphs(call: Call, ns: string | undefined): Promise<void> {
+    const recurse = call.query.flag("recurse") ?? false;
+    const query: SubgraphQuery = ns === undefined ? { recurse } : { ns, recurse };
+    call.json(await drawings.subgraphs(call.tenant, call.param(0), query));
+  }
+
+  return [
+    {
+      method: "GET",
+      path: "/assistants/:assistant_id/graph",
+      async handle(call) {
+        const levels = levelsOf(call.query.text("xray"));
+        call.json(await drawings.drawing(call.tenant, call.param(0), levels));
+      },
+    },
+    {
+      method: "GET",
+      path: "/assistants/:assistant_id/schemas",
+      async handle(call) {
+        call.json(await drawings.schemas(call.tenant, call.param(0)));
+      },
+    },
+    {
+      method: "GET",
+      path: "/assistants/:assistant_id/subgraphs",
+      handle: (call) => subgraphs(call, undefined),
+    },
+    {
+      method: "GET",
+      path: "/assistants/:assistant_id/subgraphs/:namespace",
+      handle: (call) => subgraphs(call, call.param(1)),
+    },
+  ];
+}
+
+/** How many levels of subgraphs are drawn: a number of them, or all, or none. */
+function levelsOf(xray: string | undefined): number {
+  switch (xray?.toLowerCase()) {
+    case undefined:
+    case "":
+    case "false":
+    case "no":
+      return 0;
+    case "true":
+    case "yes":
+      return Number.POSITIVE_INFINITY;
+    default:
+      if (/^\d{1,3}$/.test(xray ?? "")) return Number(xray);
+      throw invalidField("xray", "must be true, false or a whole number from 0 to 999");
+  }
+}

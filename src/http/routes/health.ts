@@ -1,0 +1,56 @@
+import { invalidField } from "../../schemas/error-responses.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+
+export function metaRoutes({ about, ready, metrics }: HttpDeps): readonly Route[] {
+  const { version, transport } = about;
+  const info = {
+    version,
+    context: "js",
+    // What a client may show panels for.
+    flags: {
+      assistants: true,
+      crons: true,
+      stream_namespaces: true,
+      langsmith: false,
+      langsmith_tracing_replicas: false,
+    },
+    host: {
+      kind: "self-hosted",
+      project_id: null,
+      host_revision_id: null,
+      revision_id: null,
+      tenant_id: null,
+    },
+    metadata: {},
+    heddle: { version, transport },
+  };
+  const alive: Route["handle"] = (call) => call.json({ ok: true });
+  const able: Route["handle"] = async (call) => {
+    call.json({ ok: true, ...(await ready()) });
+  };
+  return [
+    {
+      method: "GET",
+      path: "/ok",
+      keyless: true,
+      handle: (call) => (call.query.flag("check_db") === true ? able : alive)(call),
+    },
+    { method: "GET", path: "/live", keyless: true, handle: alive },
+    { method: "GET", path: "/ready", keyless: true, handle: able },
+    // Clients ask for it before they know of a key.
+    { method: "GET", path: "/info", keyless: true, handle: (call) => call.json(info) },
+    {
+      // With a key, where there are keys: it tells what all who have one are at.
+      method: "GET",
+      path: "/metrics",
+      async handle(call) {
+        const format = call.query.text("format") ?? "prometheus";
+        if (format !== "prometheus")
+          throw invalidField("format", "must be prometheus: there is no other yet");
+        const { type, body } = await metrics();
+        call.send(200, { "content-type": type, "cache-control": "no-store" }, body);
+      },
+    },
+  ];
+}

@@ -1,0 +1,92 @@
+import type { CancelAction } from "../../model/run.ts";
+import type { InFlight } from "../../service/run-cancellation.ts";
+import { checkReason } from "../../schemas/cancel-request.ts";
+import { invalidField } from "../../schemas/error-responses.ts";
+import { cancelActions, runsCancel } from "../../schemas/request-schemas.ts";
+import type { Call } from "../request-context.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+
+const IN_FLIGHT = ["pending", "running", "all"] as const satisfies InFlight[];
+
+/** Characters of a reason. */
+const LONGEST = 200;
+
+/** How runs come to an end that is not their own. */
+export function endingRoutes({ service }: HttpDeps): readonly Route[] {
+  const { runs } = service;
+
+  return [
+    {
+      method: "POST",
+      path: "/threads/:thread_id/runs/:run_id/cancel",
+      async handle(call) {
+        const key = call.thread();
+        const id = call.run();
+        const { wait, action, ...options } = cancelOf(call);
+        await runs.cancel(key, id, action, { wait, ...options });
+        if (!wait) return call.send(202, {});
+        call.send(204, { location: `/threads/${key.thread}/runs/${id}/join` });
+      },
+    },
+    {
+      // Whatever runs or waits there: its client need not know a run's id to stop it.
+      method: "POST",
+      path: "/threads/:thread_id/runs/cancel",
+      async handle(call) {
+        const key = call.thread();
+        const { wait, action, ...options } = cancelOf(call);
+        const which = call.query.choice("status", IN_FLIGHT) ?? "all";
+        await runs.cancelAll(key, action, which, { wait, ...options });
+        call.send(wait ? 204 : 202, {});
+      },
+    },
+    {
+      method: "POST",
+      path: "/runs/cancel",
+      async handle(call) {
+        const action = actionOf(call);
+        const { tenant } = call;
+        const { thread_id: thread, run_ids: ids, status } = runsCancel.parse(await call.body());
+        if (status !== undefined && thread === undefined && ids === undefined) {
+          await runs.cancelEverywhere(tenant, action, status);
+        } else if (status === undefined && thread !== undefined && ids !== undefined) {
+          const key = { tenant, thread: thread.toLowerCase() };
+          await runs.cancelSome(
+            key,
+            ids.map((id) => id.toLowerCase()),
+            action,
+          );
+        } else {
+          throw invalidField("body", "must have either status, or thread_id and run_ids");
+        }
+        call.send(204, {});
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/threads/:thread_id/runs/:run_id",
+      async handle(call) {
+        await runs.remove(call.thread(), call.run());
+        call.send(204, {});
+      },
+    },
+  ];
+}
+
+const actionOf = (call: Call): CancelAction => call.query.choice("action", cancelActions) ?? "interrupt";
+
+function cancelOf(call: Call): {
+  readonly action: CancelAction;
+  readonly wait: boolean;
+  readonly reason?: string;
+} {
+  const { query } = call;
+  const action = actionOf(call);
+  const wait = query.flag("wait") ?? false;
+  const reason = query.text("reason");
+  if (reason === undefined || reason === "") return { action, wait };
+  checkReason(action, reason);
+  if (reason.length > LONGEST) throw invalidField("reason", `must have at most ${LONGEST} characters`);
+  return { action, wait, reason };
+}

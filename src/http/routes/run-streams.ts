@@ -1,0 +1,140 @@
+import { HEARTBEAT } from "../../codec/sse.ts";
+import type { ThreadKey } from "../../model/thread.ts";
+import { sse, type View, viewOf } from "../../stream/rendering.ts";
+import { threadEvents } from "../../stream/thread-modes.ts";
+import type { Call } from "../request-context.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+import { pumpRendered, pumpSse, SSE_HEADERS } from "../sse.ts";
+import {
+  alonePath,
+  type Modes,
+  onDisconnect,
+  runPath,
+  startAlone,
+  startRun,
+  type Started,
+} from "../start-run.ts";
+import {
+  afterHeader,
+  afterQuery,
+  checkpointOf,
+  modesOf,
+  namespacesOf,
+  threadModesOf,
+} from "../../schemas/stream-params.ts";
+
+/** What of a run's events a client wants. */
+interface Wanted {
+  readonly modes: Modes;
+  /** Undefined: all that the run shows. */
+  readonly namespaces: readonly string[] | undefined;
+}
+
+export function streamRoutes(deps: HttpDeps): readonly Route[] {
+  const { service, scheduler, logger, traffic } = deps;
+  const views = new Views();
+
+  function answer(call: Call, started: Started, { modes, namespaces }: Wanted, after: number): void {
+    const { key, run, path } = started;
+    const headers = { "content-location": path, location: `${path}/stream`, ...SSE_HEADERS };
+    if (call.isHead) return call.send(200, headers);
+    // Who names a subgraph wants to see it.
+    const subgraphs = run.kwargs.subgraphs || namespaces?.some((ns) => ns !== "") === true;
+    const view =
+      namespaces === undefined ? views.of(modes, subgraphs) : viewOf(modes, subgraphs, sse, namespaces);
+    const reader = service.runs.follow(key, run, after);
+    // A comment, so that the head goes out at once.
+    const stream = call.open(headers, HEARTBEAT);
+    onDisconnect(deps, call, started, pumpSse(reader, stream, { view, scheduler, logger, traffic }));
+  }
+
+  async function join(call: Call, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
+    const { query } = call;
+    const checkpoint = checkpointOf(query);
+    const namespaces = namespacesOf(query);
+    const asked = modesOf(query);
+    const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
+    const run = await service.runs.findToRead(key, id);
+    const started = { key, run, path: pathOf(run), cancelOnDisconnect };
+    let after = afterOf(call) ?? -1;
+    if (after < 0 && checkpoint !== undefined) after = await service.runs.after(key, run, checkpoint);
+    answer(call, started, { modes: asked ?? run.kwargs.stream_mode, namespaces }, after);
+  }
+
+  /** All runs of a thread, those that begin later too; ids are the thread's numbers. It never ends by itself. */
+  async function joinThread(call: Call): Promise<void> {
+    const key = call.thread();
+    const modes = threadModesOf(call.query);
+    const reader = await service.runs.followThread(key, afterOf(call), modes.has("lifecycle"));
+    const headers = { ...SSE_HEADERS, location: `/threads/${key.thread}/stream` };
+    if (call.isHead || call.reply.aborted) {
+      reader.close();
+      return call.send(200, headers);
+    }
+    const options = { scheduler, logger, traffic };
+    const left = pumpRendered(reader, call.open(headers, HEARTBEAT), threadEvents(reader, modes), options);
+    call.reply.onAbort(left);
+  }
+
+  return [
+    {
+      method: "GET",
+      path: "/threads/:thread_id/stream",
+      handle: joinThread,
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/runs/stream",
+      async handle(call) {
+        const namespaces = namespacesOf(call.query);
+        const started = await startRun(deps, call);
+        answer(call, started, { modes: started.run.kwargs.stream_mode, namespaces }, -1);
+      },
+    },
+    {
+      method: "POST",
+      path: "/runs/stream",
+      async handle(call) {
+        const namespaces = namespacesOf(call.query);
+        const started = await startAlone(deps, call, true);
+        answer(call, started, { modes: started.run.kwargs.stream_mode, namespaces }, -1);
+      },
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/runs/:run_id/stream",
+      handle: (call) => join(call, call.thread(), call.run(), runPath),
+    },
+    {
+      method: "GET",
+      path: "/runs/:run_id/stream",
+      handle(call) {
+        const { key, id } = call.alone();
+        return join(call, key, id, alonePath);
+      },
+    },
+  ];
+}
+
+/** Where the reader is: by the header that clients send when they come again, or by the query, as a WebSocket says it. */
+function afterOf({ request, query }: Call): number | undefined {
+  const header = request.header("last-event-id");
+  return header === undefined ? afterQuery(query) : afterHeader(header);
+}
+
+/** Views made so far: few differ, and making one costs more than finding it. */
+class Views {
+  readonly #made = new Map<string, View<Uint8Array>>();
+
+  of(modes: Modes, subgraphs: boolean): View<Uint8Array> {
+    const key = modes.length === 1 && !subgraphs ? (modes[0] as string) : `${modes.join()} ${subgraphs}`;
+    let view = this.#made.get(key);
+    if (view === undefined) {
+      view = viewOf(modes, subgraphs, sse);
+      // Lists may repeat modes without end.
+      if (this.#made.size < 256) this.#made.set(key, view);
+    }
+    return view;
+  }
+}

@@ -1,0 +1,85 @@
+import type { ThreadKey } from "../../model/thread.ts";
+import { plainError, ServiceError, withCauses } from "../../model/errors.ts";
+import type { ByteStream } from "../../ports/transport.ts";
+import type { Call } from "../request-context.ts";
+import type { HttpDeps } from "../deps.ts";
+import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { Keepalive } from "../json-heartbeat.ts";
+import type { Route } from "../router.ts";
+import { alonePath, onDisconnect, runPath, startAlone, startRun, type Started } from "../start-run.ts";
+
+/** Milliseconds before the head goes out alone: it costs a second write, which most runs of a busy server end before. */
+const HEAD = 250;
+
+const INTERNAL = new Error("Internal server error");
+
+export function waitRoutes(deps: HttpDeps): readonly Route[] {
+  const keepalive = new Keepalive(deps.scheduler);
+  const { service, logger } = deps;
+
+  /**
+   * Answers with the run's outcome. The head goes out soon, also before there is one: a client may hold back other requests
+   * until it has it. A run that has ended by then is answered in one piece.
+   */
+  async function answer(call: Call, starting: Promise<Started> | Started): Promise<void> {
+    const started = starting instanceof Promise ? await starting : starting;
+    const { key, run, path } = started;
+    const headers = { "content-location": path, location: `${path}/join`, ...JSON_HEADERS };
+    if (call.isHead) return call.send(200, headers);
+    let stream: ByteStream | undefined;
+    const open = deps.scheduler.after(HEAD, () => {
+      stream = call.open(headers, "\n");
+      keepalive.add(stream);
+    });
+    const leave = () => {
+      open();
+      if (stream !== undefined) keepalive.remove(stream);
+    };
+    onDisconnect(deps, call, started, leave);
+    let text: string;
+    try {
+      text = JSON.stringify(await service.runs.result(key, run));
+    } catch (cause) {
+      if (stream === undefined) throw cause;
+      logger.error("a run's outcome could not be told", { run: run.run_id, error: withCauses(cause) });
+      // What is not ours may name files of this machine.
+      text = JSON.stringify({ __error__: plainError(cause instanceof ServiceError ? cause : INTERNAL) });
+    } finally {
+      leave();
+    }
+    if (stream !== undefined) stream.end(text);
+    else if (!call.reply.aborted) call.send(200, headers, text);
+  }
+
+  async function join(call: Call, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
+    const cancelOnDisconnect = call.query.flag("cancel_on_disconnect") ?? false;
+    const run = await service.runs.findToRead(key, id);
+    await answer(call, { key, run, path: pathOf(run), cancelOnDisconnect });
+  }
+
+  return [
+    {
+      method: "POST",
+      path: "/threads/:thread_id/runs/wait",
+      handle: (call) => answer(call, startRun(deps, call)),
+    },
+    {
+      method: "POST",
+      path: "/runs/wait",
+      handle: (call) => answer(call, startAlone(deps, call, true)),
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/runs/:run_id/join",
+      handle: (call) => join(call, call.thread(), call.run(), runPath),
+    },
+    {
+      method: "GET",
+      path: "/runs/:run_id/join",
+      handle(call) {
+        const { key, id } = call.alone();
+        return join(call, key, id, alonePath);
+      },
+    },
+  ];
+}

@@ -1,0 +1,60 @@
+import { HEARTBEAT } from "../../codec/sse.ts";
+import { ServiceError } from "../../model/errors.ts";
+import { matches } from "../../stream/protocol/event-filter.ts";
+import { protocolSse } from "../../stream/protocol/render-protocol.ts";
+import { toldOf } from "../../schemas/error-responses.ts";
+import { commandOf, obey, refused, succeeded } from "../../schemas/protocol-commands.ts";
+import { filterOf } from "../../schemas/protocol-schemas.ts";
+import type { Call } from "../request-context.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+import { pumpRendered, SSE_HEADERS } from "../sse.ts";
+
+/** The thread-centric protocol (version 2), as far as it is spoken over HTTP. */
+export function protocolRoutes({
+  service: { protocol },
+  scheduler,
+  logger,
+  traffic,
+}: HttpDeps): readonly Route[] {
+  async function command(call: Call): Promise<void> {
+    const key = call.thread();
+    const asked = commandOf(await call.body());
+    try {
+      if (asked.method.startsWith("subscription.")) {
+        throw new ServiceError("unsupported", "Over HTTP a stream is subscribed to by opening it");
+      }
+      const result = await obey(protocol, key, asked);
+      call.json(succeeded(asked.id, result, key.thread, await protocol.position(key)));
+    } catch (cause) {
+      // What passes soon is told by the status, so that clients come again by themselves.
+      if (toldOf(cause).status >= 429) throw cause;
+      call.json(refused(asked.id, cause));
+    }
+  }
+
+  async function stream(call: Call): Promise<void> {
+    const key = call.thread();
+    const { filter, since } = filterOf(await call.body());
+    const reader = await protocol.follow(key, {
+      isNew: since === undefined,
+      after: since === undefined ? [] : [since],
+    });
+    if (call.reply.aborted) return reader.close();
+    const wanted = since ?? reader.cursor;
+    const rendered = protocolSse(reader, (event) => event.seq > wanted && matches(filter, event));
+    const left = pumpRendered(reader, call.open(SSE_HEADERS, HEARTBEAT), rendered, {
+      scheduler,
+      logger,
+      traffic,
+    });
+    call.reply.onAbort(left);
+  }
+
+  return [
+    { method: "POST", path: "/threads/:thread_id/commands", handle: command },
+    { method: "POST", path: "/threads/:thread_id/stream/events", handle: stream },
+    // As the protocol's text has it.
+    { method: "POST", path: "/threads/:thread_id/stream", handle: stream },
+  ];
+}

@@ -1,0 +1,90 @@
+import { parseUuid } from "../../model/ids.ts";
+import type { StateSelection } from "../../service/state-snapshot.ts";
+import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { LIMITS } from "../../schemas/request-schemas.ts";
+import { historyRequest, selectionOf, stateRequest, updateRequest } from "../../schemas/state-request.ts";
+import type { Call } from "../request-context.ts";
+import type { RouteDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+
+export function stateRoutes({ service: { threads, states }, sendList }: RouteDeps): readonly Route[] {
+  return [
+    {
+      method: "GET",
+      path: "/threads/:thread_id/state",
+      async handle(call) {
+        const text = await threads.stateText(call.thread(), selected(call));
+        call.send(200, JSON_HEADERS, text);
+      },
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/state/:checkpoint_id",
+      async handle(call) {
+        const key = call.thread();
+        const place = { ns: call.query.text("checkpoint_ns") ?? "", id: call.uuid(1, "checkpoint_id") };
+        call.json(await states.at(key, place, selected(call)));
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/state/checkpoint",
+      async handle(call) {
+        const key = call.thread();
+        const { place, selection } = stateRequest(await call.body());
+        call.json(await states.at(key, place, selection));
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/state",
+      async handle(call) {
+        const key = call.thread();
+        const { place, update } = updateRequest(await call.body());
+        call.json(await states.update(key, place, update));
+      },
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/interrupts",
+      async handle(call) {
+        call.json(await states.questions(call.thread()));
+      },
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id/history",
+      async handle(call) {
+        const key = call.thread();
+        const limit = call.query.integer("limit", LIMITS);
+        const before = beforeOf(call);
+        const ns = call.query.text("checkpoint_ns") ?? "";
+        const asked = { ns, id: null, limit, ...(before !== undefined && { before }) };
+        await sendList(call, states.history(key, asked, selectionOf(call.query.list("select"))));
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/history",
+      async handle(call) {
+        const key = call.thread();
+        const { asked, selection } = historyRequest(await call.body());
+        await sendList(call, states.history(key, asked, selection));
+      },
+    },
+  ];
+}
+
+function selected({ query }: Call): StateSelection {
+  const subgraphs = query.flag("subgraphs") ?? false;
+  const asked = selectionOf(query.list("select"));
+  return subgraphs ? { ...asked, subgraphs } : asked;
+}
+
+function beforeOf({ query }: Call): string | undefined {
+  const text = query.text("before");
+  if (text === undefined || text === "") return undefined;
+  const id = parseUuid(text);
+  if (id === undefined) throw invalidField("before", "must be a UUID, a checkpoint's id");
+  return id;
+}

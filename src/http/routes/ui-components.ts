@@ -1,0 +1,74 @@
+import { ServiceError } from "../../model/errors.ts";
+import { parseUuid } from "../../model/ids.ts";
+import { componentRequest } from "../../schemas/component-request.ts";
+import type { Call } from "../request-context.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+
+const MAX_NAME = 256;
+
+/** The components that a graph's messages show in a page: a piece of HTML that loads them, and their files. */
+export function componentRoutes({ components, service: { assistants } }: HttpDeps): readonly Route[] {
+  if (components === undefined) return [];
+  const bundleOf = (graph: string) => {
+    const bundle = components(graph);
+    if (bundle !== undefined) return bundle;
+    throw new ServiceError("route.not_found", `UI not found for agent "${graph.slice(0, MAX_NAME)}"`);
+  };
+  return [
+    {
+      method: "POST",
+      path: "/ui/:agent",
+      async handle(call) {
+        const { name } = componentRequest.parse(await call.body());
+        // The graph, or, as LangGraph's own client has it, the assistant.
+        const asked = call.param(0);
+        const graph =
+          parseUuid(asked) === undefined ? asked : (await assistants.resolve(call.tenant, asked)).graph_id;
+        const { global, files } = await bundleOf(graph);
+        const at = escaped(`${addressOf(call)}/${encodeURIComponent(graph)}`);
+        const parts = [...files.keys()]
+          .toSorted()
+          .map((file) =>
+            file.endsWith(".css")
+              ? `<link rel="stylesheet" href="${at}/${file}" />`
+              : `<script src="${at}/${file}" onload='${escaped(`${global}.render(${JSON.stringify(name)}, "{{shadowRootId}}")`)}'></script>`,
+          );
+        call.send(200, { "content-type": "text/html; charset=utf-8" }, parts.join("\n"));
+      },
+    },
+    {
+      method: "GET",
+      path: "/ui/:agent/:file",
+      // A script's tag sends no key.
+      keyless: true,
+      async handle(call) {
+        const { files } = await bundleOf(call.param(0));
+        const file = files.get(call.param(1));
+        if (file === undefined) throw new ServiceError("route.not_found", "File not found");
+        call.send(
+          200,
+          { "content-type": file.type, "cache-control": "no-cache", "x-content-type-options": "nosniff" },
+          file.body,
+        );
+      },
+    },
+  ];
+}
+
+/** Where `/ui` is for who asks, the prefix included: over the page's own scheme, as far as it is not this machine. */
+function addressOf({ request }: Call): string {
+  const host = request.header("host") ?? "";
+  const scheme = /^(localhost|127\.0\.0\.1)(:\d+)?$/.test(host) ? "http:" : "";
+  return `${scheme}//${host}${request.path.replace(/\/ui\/[^/]*\/?$/, "/ui")}`;
+}
+
+const ENTITIES: { readonly [sign: string]: string } = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  "'": "&#39;",
+};
+
+/** For an attribute; double quotes stay in those that stand in single ones, and no address has any. */
+const escaped = (text: string): string => text.replaceAll(/[&<>']/g, (sign) => ENTITIES[sign] ?? "");

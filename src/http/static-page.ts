@@ -1,0 +1,29 @@
+import { ServiceError } from "../model/errors.ts";
+import type { Headers } from "../ports/transport.ts";
+import type { Call } from "./request-context.ts";
+import type { HttpDeps } from "./deps.ts";
+
+/**
+ * A page asks nobody but this server for anything, and nobody may frame it. It may open others that can talk to it: that is how
+ * it hands over.
+ */
+export const PAGE_HEADERS: Headers = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "cross-origin-opener-policy": "same-origin-allow-popups",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "cache-control": "no-cache",
+};
+
+/** Sends a file of a page. */
+export function sendPage({ pages }: Pick<HttpDeps, "pages">, call: Call, name: string): void {
+  const file = pages(name.slice(0, 100));
+  if (file === undefined) {
+    throw new ServiceError(
+      "route.not_found",
+      `There is no ${name.slice(0, 100)} here; pages are made by npm run build`,
+    );
+  }
+  call.send(200, { ...PAGE_HEADERS, "content-type": file.type }, file.body);
+}

@@ -1,0 +1,177 @@
+import type {
+  BaseStore,
+  Item as LangGraphItem,
+  ListNamespacesOperation,
+  Operation,
+  PutOperation,
+  SearchItem,
+  SearchOperation,
+} from "@langchain/langgraph-checkpoint";
+import type {
+  FoundItem,
+  Item,
+  NamespacesOp,
+  PutOp,
+  SearchOp,
+  StoreOp,
+  StoreResult,
+} from "../model/store-item.ts";
+import type { JsonObject } from "../model/json.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { NodeIo } from "../ports/node-host.ts";
+import type { Library } from "./user-library.ts";
+import { revive } from "./deserialisation.ts";
+import { show } from "./serialisation.ts";
+
+/** Items or namespaces that the store gives at once. */
+const PAGE = 1_000;
+/** Pages that one operation may take. */
+const PAGES = 10;
+
+/** Where a run's attempt reaches the store: through the node bodies that it runs. Refused once the attempt is over. */
+export class StoreDoor {
+  readonly #open = new Set<Pick<NodeIo, "store">>();
+
+  /** Goes by `io` while the body runs. */
+  async during<T>(io: Pick<NodeIo, "store">, body: () => Promise<T>): Promise<T> {
+    this.#open.add(io);
+    try {
+      return await body();
+    } finally {
+      this.#open.delete(io);
+    }
+  }
+
+  batch(ops: readonly StoreOp[]): Promise<readonly StoreResult[]> {
+    // LangGraph gathers what all bodies of a run ask; each of them is as good as another.
+    const [io] = this.#open;
+    if (io !== undefined) return io.store(ops);
+    return Promise.reject(
+      new ServiceError("journal.fenced", "No node of this run is at work: the store is closed to it"),
+    );
+  }
+}
+
+/** The store as LangGraph.js knows it. Messages in it come back as messages. */
+export function baseStore(library: Library, store: Pick<StoreDoor, "batch">): BaseStore {
+  const batch = async (operations: readonly Operation[]): Promise<unknown[]> => {
+    const asked = operations.map(opsOf);
+    const results = await store.batch(asked.flat());
+    let from = 0;
+    return asked.map((ops) => {
+      const own = results.slice(from, (from += ops.length));
+      return resultOf(library, ops, own);
+    });
+  };
+  // The class is the library's; all that it has are methods that go through this one.
+  const made = Object.create(library.checkpoint.BaseStore.prototype) as BaseStore;
+  return Object.assign(made, { batch });
+}
+
+/**
+ * LangGraph gives nodes the store in a wrapper that gathers what they ask, and that has no way for a list of namespaces: the call
+ * always fails there. Of this wrapper, it goes to the store within.
+ */
+export function completeStore(wrapped: unknown): void {
+  const { lg_name: name } = (wrapped ?? {}) as { readonly lg_name?: unknown };
+  if (name !== "AsyncBatchedStore" || Object.hasOwn(wrapped as object, "listNamespaces")) return;
+  const { store } = wrapped as { readonly store: BaseStore };
+  const listNamespaces: BaseStore["listNamespaces"] = (options) => store.listNamespaces(options);
+  Object.assign(wrapped as object, { listNamespaces });
+}
+
+/** What is asked of the store for an operation: one thing, or page after page of a long list. Nothing, where nothing can match. */
+function opsOf(operation: Operation): readonly StoreOp[] {
+  if ("namespacePrefix" in operation) return pages(searchOf(operation), operation.limit ?? 10);
+  if (!("key" in operation)) {
+    const op = namespacesOf(operation);
+    return op === undefined ? [] : pages(op, operation.limit);
+  }
+  const { namespace, key } = operation;
+  return ["value" in operation ? writeOf(operation) : { kind: "get", namespace, key }];
+}
+
+function writeOf(operation: PutOperation): StoreOp {
+  const { namespace, key, value, index } = operation;
+  if (value === null) return { kind: "delete", namespace, key };
+  const { ttl } = operation as { readonly ttl?: number | null };
+  const put: PutOp = { kind: "put", namespace, key, value: show(value) as JsonObject, index };
+  return ttl === undefined ? put : { ...put, ttl };
+}
+
+function searchOf({ namespacePrefix, filter, query, offset }: SearchOperation): SearchOp {
+  return { kind: "search", namespace_prefix: namespacePrefix, filter, query, offset };
+}
+
+function namespacesOf({
+  matchConditions = [],
+  maxDepth,
+  offset,
+}: ListNamespacesOperation): NamespacesOp | undefined {
+  const paths = (type: "prefix" | "suffix") =>
+    matchConditions.filter(({ matchType }) => matchType === type).map(({ path }) => path);
+  const prefix = joined(paths("prefix"));
+  const suffix = joined(paths("suffix").map((path) => path.toReversed()))?.toReversed();
+  if (prefix === undefined || suffix === undefined) return undefined;
+  return {
+    kind: "namespaces",
+    offset,
+    ...(prefix.length > 0 && { prefix }),
+    ...(suffix.length > 0 && { suffix }),
+    ...(maxDepth !== undefined && { max_depth: maxDepth }),
+  };
+}
+
+/** Several paths that all have to match, as one; undefined when no namespace can match them all. */
+function joined(paths: readonly (readonly string[])[]): readonly string[] | undefined {
+  const labels: string[] = [];
+  for (const path of paths) {
+    for (const [i, label] of path.entries()) {
+      const known = labels[i] ?? "*";
+      if (label !== "*" && known !== "*" && label !== known) return undefined;
+      labels[i] = label === "*" ? known : label;
+    }
+  }
+  return labels;
+}
+
+/** A list of more than the store gives at once. What is longer than it gives at all is its own to refuse. */
+function pages<Op extends SearchOp | NamespacesOp>(op: Op, limit: number): readonly Op[] {
+  if (!(limit > PAGE && limit <= PAGE * PAGES)) return [{ ...op, limit }];
+  const made: Op[] = [];
+  for (let from = 0; from < limit; from += PAGE) {
+    made.push({ ...op, offset: (op.offset ?? 0) + from, limit: Math.min(PAGE, limit - from) });
+  }
+  return made;
+}
+
+function resultOf(library: Library, ops: readonly StoreOp[], results: readonly StoreResult[]): unknown {
+  const [op] = ops;
+  switch (op?.kind) {
+    case "get":
+      return itemOf(library, results[0] as Item | null);
+    case "search":
+      return (results as readonly (readonly FoundItem[])[]).flat().map((item) => foundOf(library, item));
+    case "put":
+    case "delete":
+      return undefined;
+    default:
+      return results.flat();
+  }
+}
+
+function itemOf(library: Library, item: Item | null): LangGraphItem | null {
+  if (item === null) return null;
+  return {
+    namespace: [...item.namespace],
+    key: item.key,
+    value: revive(library, item.value) as LangGraphItem["value"],
+    createdAt: new Date(item.created_at),
+    updatedAt: new Date(item.updated_at),
+  };
+}
+
+function foundOf(library: Library, item: FoundItem): SearchItem {
+  const found = itemOf(library, item) as SearchItem;
+  return item.score === null ? found : { ...found, score: item.score };
+}

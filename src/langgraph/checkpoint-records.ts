@@ -1,0 +1,241 @@
+import type {
+  ChannelVersions,
+  Checkpoint,
+  CheckpointMetadata,
+  CheckpointPendingWrite,
+  CheckpointTuple,
+} from "@langchain/langgraph-checkpoint";
+import { blank, type ChannelChange, type NewCheckpoint, type TaskWrites } from "../model/checkpoint.ts";
+import { plainError, type PlainError } from "../model/errors.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Position } from "../ports/engine.ts";
+import type { Library } from "./user-library.ts";
+import type { RawCheckpoint } from "./saver-records.ts";
+import { revive, reviveAll } from "./deserialisation.ts";
+import { isSame } from "./serialisation.ts";
+
+/** What LangGraph needs of a checkpoint beside the state: kept in its `engine` under `lg`. */
+export interface LangGraphPart {
+  /** The id that LangGraph has made for it, where it is stored under another. */
+  readonly id?: string;
+  readonly v: number;
+  readonly ts: string;
+  readonly versions: ChannelVersions;
+  readonly seen: Checkpoint["versions_seen"];
+  /** Channels that are no part of the state as it is shown, or stand in it otherwise. */
+  readonly channels: JsonObject;
+}
+
+export type CheckpointRecord = Pick<
+  NewCheckpoint,
+  "id" | "parent" | "ns" | "step" | "source" | "engine" | "changes" | "created_at" | "metadata"
+>;
+
+/** Where the checkpoint's parent stands, as far as it bears on what is stored. */
+export interface Before {
+  /** The state as it is shown. */
+  readonly shown: JsonObject;
+  /** The parent's own {@link LangGraphPart.channels}. */
+  readonly channels?: JsonObject;
+}
+
+/**
+ * A checkpoint as it is stored, against its parent: what is in the state goes by changes, a list by what was appended to it;
+ * LangGraph's own channels go with the record.
+ * @param shown the state after it, each value as `show` gives it
+ */
+export function checkpointRecord(
+  raw: RawCheckpoint,
+  shown: JsonObject,
+  before: Before | null,
+): CheckpointRecord {
+  const { values, newVersions, ts } = raw;
+  const channels: Record<string, unknown> = {};
+  for (const channel of Object.keys(values)) {
+    const now = values[channel];
+    if (Object.hasOwn(shown, channel) && isSame(shown[channel], now)) continue;
+    const isNew = Object.hasOwn(newVersions, channel);
+    if (!isNew && before?.channels !== undefined && !Object.hasOwn(before.channels, channel)) continue;
+    channels[channel] = now;
+  }
+  return {
+    id: raw.id,
+    parent: raw.parent,
+    ns: raw.ns,
+    step: raw.step,
+    source: raw.source,
+    created_at: Date.parse(ts),
+    metadata: raw.metadata,
+    engine: { lg: partOf(raw, channels) },
+    changes: changesOf(shown, before?.shown ?? {}),
+  };
+}
+
+/** What LangGraph needs of a checkpoint beside the state. */
+export function partOf(
+  { id, own, v, ts, versions, seen }: RawCheckpoint,
+  channels: JsonObject,
+): LangGraphPart {
+  return own === id ? { v, ts, versions, seen, channels } : { id: own, v, ts, versions, seen, channels };
+}
+
+function changesOf(now: JsonObject, before: JsonObject): NewCheckpoint["changes"] {
+  const changes: Record<string, ChannelChange> = {};
+  for (const [channel, value] of Object.entries(now)) {
+    const known = Object.hasOwn(before, channel) ? before[channel] : undefined;
+    if (value === known) continue;
+    if (!Array.isArray(value) || !Array.isArray(known)) changes[channel] = { kind: "set", value };
+    else {
+      const keep = samePrefix(known, value);
+      if (keep === value.length && keep === known.length) continue;
+      changes[channel] = { kind: "append", keep, items: value.slice(keep) };
+    }
+  }
+  for (const channel of Object.keys(before)) {
+    if (!Object.hasOwn(now, channel)) changes[channel] = { kind: "clear" };
+  }
+  return changes;
+}
+
+/** How many items both lists begin with. */
+function samePrefix(before: readonly unknown[], now: readonly unknown[]): number {
+  const most = Math.min(before.length, now.length);
+  let keep = 0;
+  while (keep < most && isSame(before[keep], now[keep])) keep++;
+  return keep;
+}
+
+/** The part of a stored checkpoint that is LangGraph's; undefined for one that another engine made. */
+export function langGraphPart(engine: JsonObject | null): LangGraphPart | undefined {
+  const part = engine?.["lg"];
+  return isObject(part) ? (part as unknown as LangGraphPart) : undefined;
+}
+
+/**
+ * A stored checkpoint as LangGraph reads it, made anew: what nodes do to it changes nothing stored. One that another engine
+ * made has its state, each channel in version 1.
+ */
+export function tupleOf(library: Library, thread: string, position: Position): CheckpointTuple {
+  const { head, values, writes } = position;
+  if (head === null) throw new TypeError("There is no checkpoint here");
+  const part = langGraphPart(head.engine);
+  const { id, ns, parent, source, step } = head;
+  const at = (checkpoint: string) => ({
+    configurable: { thread_id: thread, checkpoint_ns: ns, checkpoint_id: checkpoint },
+  });
+  const versions = part?.versions ?? Object.fromEntries(Object.keys(values).map((channel) => [channel, 1]));
+  return {
+    config: at(id),
+    checkpoint: {
+      v: part?.v ?? 4,
+      id: part?.id ?? id,
+      ts: part?.ts ?? new Date(head.created_at).toISOString(),
+      channel_values: { ...reviveAll(library, values), ...reviveAll(library, part?.channels ?? {}) },
+      channel_versions: { ...versions },
+      versions_seen: reviveAll(library, (part?.seen ?? {}) as JsonObject) as Checkpoint["versions_seen"],
+    },
+    metadata: { source, step, ...reviveAll(library, head.metadata) } as CheckpointMetadata,
+    pendingWrites: writes.flatMap((left) => pendingOf(library, left)),
+    ...(parent !== null && { parentConfig: at(parent) }),
+  };
+}
+
+// --- what tasks have left ---
+
+/** Channels of which a task has one write, replaced by the next. */
+const SPECIAL: ReadonlySet<string> = new Set(["__error__", "__scheduled__", "__interrupt__", "__resume__"]);
+
+/** A channel, what was written to it, and the place among its task's writes where that is not the one in the list. */
+type StoredWrite = readonly [channel: string, value: unknown, place?: number];
+
+interface TaskSite {
+  readonly ns: string;
+  readonly checkpoint: string;
+  readonly task: string;
+  readonly name: string;
+}
+
+/**
+ * What a task has left, with what it has written now. Its writes to channels stand in `result.goto`, in order, the first to a
+ * place stays; what is special (questions, answers, an error) in `steps.lg`, the last one stays, and where the wire looks for it.
+ * @param writes each value as `show` gives it
+ */
+export function writesRecord(
+  site: TaskSite,
+  writes: readonly (readonly [channel: string, value: unknown])[],
+  before: TaskWrites = blank(site),
+): TaskWrites {
+  const special: Record<string, unknown> = { ...specialOf(before) };
+  const stored: StoredWrite[] = [...storedOf(before)];
+  const taken = stored.length === 0 ? null : new Set(stored.map(([, , place], i) => place ?? i));
+  let finished = before.result !== undefined;
+  for (const [i, [channel, value]] of writes.entries()) {
+    if (SPECIAL.has(channel)) special[channel] = channel === "__error__" ? asKept(value) : value;
+    else {
+      finished = true;
+      if (taken?.has(i) === true) continue;
+      stored.push(stored.length === i ? [channel, value] : [channel, value, i]);
+    }
+  }
+  const { ns, checkpoint, task, name } = site;
+  const resumes = special["__resume__"];
+  const left = {
+    ns,
+    checkpoint,
+    task,
+    name,
+    interrupts: finished ? [] : interruptsOf(special["__interrupt__"], site),
+    resumes: Array.isArray(resumes) ? resumes : resumes === undefined ? [] : [resumes],
+    steps: Object.keys(special).length === 0 ? before.steps : { ...before.steps, lg: special },
+    error: finished ? null : errorOf(special["__error__"]),
+  };
+  if (!finished) return left;
+  return { result: { value: before.result?.value ?? null, goto: stored }, ...left };
+}
+
+function specialOf({ steps }: TaskWrites): JsonObject {
+  const special = steps["lg"];
+  return isObject(special) ? special : {};
+}
+
+function storedOf({ result }: TaskWrites): readonly StoredWrite[] {
+  return (result?.goto ?? []) as readonly StoredWrite[];
+}
+
+function pendingOf(library: Library, left: TaskWrites): CheckpointPendingWrite[] {
+  const special: StoredWrite[] = Object.entries(specialOf(left));
+  return [...storedOf(left), ...special].map(([channel, value]) => [
+    left.task,
+    channel,
+    revive(library, value),
+  ]);
+}
+
+/** The questions that a task waits at. LangGraph writes one, or (from 1.7 on) a list. */
+function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly Interrupt[] {
+  const all = Array.isArray(written) ? written : written === undefined ? [] : [written];
+  const within = name === "" ? [] : [`${name}:${task}`];
+  return all.filter(isObject).map(({ value, id, ...rest }) => ({
+    ...rest,
+    value: value ?? null,
+    id: typeof id === "string" ? id : "",
+    resumable: true,
+    ns: [...(ns === "" ? [] : ns.split("|")), ...within],
+    when: "during",
+  }));
+}
+
+function errorOf(written: unknown): PlainError | null {
+  if (written === undefined) return null;
+  // Cut to length where it was written; what is older may lack either.
+  const { name = "Error", message = "" } = isObject(written) ? written : { message: String(written) };
+  return { error: String(name), message: String(message) };
+}
+
+/** What a task has thrown, as LangGraph writes it, and no longer than it is told. */
+function asKept(written: unknown): unknown {
+  if (!isObject(written)) return written;
+  const { error: name, message } = plainError(written);
+  return { name, message };
+}

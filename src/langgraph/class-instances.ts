@@ -1,0 +1,136 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Library } from "./user-library.ts";
+
+/** An object of a class as data: under which name, or, with null, as plain data. */
+export interface Members {
+  readonly kind: string | null;
+  /** Its members; something else where it says itself what it is in JSON. */
+  readonly members: unknown;
+}
+
+/** The names of message classes begin with this. */
+const MESSAGE = "message:";
+
+/** The errors that are known by name everywhere. */
+const ERRORS = { EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError } as const;
+
+interface Message {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** LangChain marks its messages with this, in whatever copy of the package they were made. */
+const MESSAGE_SYMBOL = Symbol.for("langchain.message");
+
+function isMessage(value: object): value is Message {
+  return MESSAGE_SYMBOL in value && "type" in value && typeof value.type === "string";
+}
+
+export function membersOf(value: object): Members {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) return { kind: null, members: jsonOf(value) };
+  if (isMessage(value)) return messageOf(value);
+  if (value instanceof Error) {
+    const { name, message, stack: _, ...rest } = value;
+    return { kind: "error", members: { name, message, ...rest } };
+  }
+  switch ((value as { readonly lg_name?: unknown }).lg_name) {
+    case "Send":
+    case "DeltaSnapshot":
+    case "Overwrite": {
+      const { lg_name: kind } = value as { readonly lg_name: string };
+      return { kind, members: { ...value } };
+    }
+  }
+  return { kind: null, members: jsonOf(value) };
+}
+
+/** As `JSON.stringify` sees it. */
+function jsonOf(value: object): unknown {
+  const { toJSON } = value as { readonly toJSON?: unknown };
+  return typeof toJSON === "function" ? (toJSON.call(value, "") as unknown) : asObject(value);
+}
+
+/** The members that an object has itself. */
+function asObject(value: object): JsonObject {
+  return isObject(value) ? value : { ...value };
+}
+
+/** A message in the form of the wire. What begins with `lc_` is LangChain's own affair. */
+function messageOf(message: Message): Members {
+  const members: Record<string, unknown> = {};
+  for (const key of Object.keys(message)) if (!key.startsWith("lc_")) members[key] = message[key];
+  const { type } = message;
+  if (type !== "remove") {
+    members["name"] ??= null;
+    members["example"] ??= false;
+  }
+  if (type === "ai") members["usage_metadata"] ??= null;
+  const { lc_name: named } = message.constructor as { readonly lc_name?: () => string };
+  return { kind: MESSAGE + (named?.call(message.constructor) ?? ""), members };
+}
+
+/**
+ * The object that {@link membersOf} saw, of the library's class, from its members. Undefined for a class that is not known
+ * (any more), or that refuses them: it stays plain data.
+ */
+export function instanceOf(library: Library, kind: string, members: JsonObject): object | undefined {
+  if (kind.startsWith(MESSAGE)) return messageFrom(library, kind.slice(MESSAGE.length), members);
+  switch (kind) {
+    case "error":
+      return errorFrom(members);
+    case "Send": {
+      const { node, args, timeout } = members;
+      const { Send } = library.langgraph;
+      const options = timeout === undefined ? [] : [{ timeout } as ConstructorParameters<typeof Send>[2]];
+      return new Send(String(node), args, ...options);
+    }
+    case "DeltaSnapshot":
+      return new library.checkpoint.DeltaSnapshot(members["value"]);
+    case "Overwrite":
+      return new library.langgraph.Overwrite(members["__overwrite__"]);
+    default:
+      return undefined;
+  }
+}
+
+/** Names of classes that can be made; `BaseMessage` is what those are called that say no name. */
+const CLASS = /^(?!Base)[A-Z][A-Za-z]*Message(Chunk)?$/;
+
+/** By the type, where the class is a user's own. */
+const BY_TYPE: { readonly [type: string]: string } = {
+  ai: "AIMessage",
+  human: "HumanMessage",
+  system: "SystemMessage",
+  tool: "ToolMessage",
+  function: "FunctionMessage",
+  generic: "ChatMessage",
+  remove: "RemoveMessage",
+};
+
+function messageFrom({ messages }: Library, name: string, members: JsonObject): object | undefined {
+  const { type, name: named, example, usage_metadata: usage, ...fields } = members;
+  if (type === "remove") delete (fields as { content?: unknown }).content;
+  const known = CLASS.test(name) && Object.hasOwn(messages, name);
+  const key = known ? name : typeof type === "string" && Object.hasOwn(BY_TYPE, type) ? BY_TYPE[type] : "";
+  const found = (messages as unknown as { readonly [name: string]: unknown })[key ?? ""];
+  if (typeof found !== "function") return undefined;
+  const made = {
+    ...fields,
+    ...((named ?? null) !== null && { name: named }),
+    ...((usage ?? null) !== null && { usage_metadata: usage }),
+    ...(example === true && { example }),
+  };
+  try {
+    return new (found as new (fields: object) => object)(made);
+  } catch {
+    return undefined;
+  }
+}
+
+function errorFrom({ name, message, ...rest }: JsonObject): Error {
+  const known = typeof name === "string" && Object.hasOwn(ERRORS, name);
+  const made = known ? new ERRORS[name as keyof typeof ERRORS](String(message)) : new Error(String(message));
+  if (typeof name === "string" && made.name !== name) made.name = name;
+  return Object.assign(made, isObject(rest) ? rest : {});
+}

@@ -1,0 +1,113 @@
+import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
+import type { Library } from "./user-library.ts";
+import type { Step } from "./runnable.ts";
+
+/** A runnable of several, one after the other. */
+interface Sequence {
+  readonly steps: readonly Runnable[];
+}
+
+export const isSequence = (part: object): part is Runnable & Sequence =>
+  "steps" in part && Array.isArray(part.steps);
+
+/** LangGraph's wrapper of a function that is not to be traced. Its class is not exported. */
+interface Plain {
+  readonly func: Step;
+  /** What it returns is run, if it is a runnable. */
+  readonly recurse: boolean;
+}
+
+/** One that writes to channels; an entry's mapper makes what is written of the value. */
+interface Writer {
+  readonly writes: readonly object[];
+  _write(value: unknown, options: RunnableConfig): Promise<unknown>;
+}
+
+/**
+ * A node, its body and what writes that which the body returns, as one step. LangGraph makes a sequence of them, and gives each
+ * a configuration and a root of tracing of its own and races it against the signal: six times a node what only a user's code
+ * needs. Where callbacks are told of each part, the sequence itself is run.
+ * @param whole what LangGraph runs for the node
+ * @param body the part of it that runs the user's code; the node may have none
+ */
+export function inOneStep(library: Library, whole: Runnable, body: unknown): Runnable {
+  const parts = isSequence(whole) ? whole.steps : [whole];
+  const steps = parts.map((part) => (part === body ? bodyStep(part) : plainStep(library, part)));
+  return library.runnableOf(whole.getName(), async (input, options) => {
+    if (isWatched(options)) return whole.invoke(input, options) as Promise<unknown>;
+    let value = input;
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const step of steps) value = await step(value, options);
+    return value;
+  });
+}
+
+const isWatched = ({ callbacks }: RunnableConfig): boolean =>
+  Array.isArray(callbacks) ? callbacks.length > 0 : callbacks !== undefined;
+
+const bodyStep =
+  (body: Runnable): Step =>
+  (value, options) =>
+    unlessAborted(body.invoke(value, options) as Promise<unknown>, options.signal);
+
+/** LangGraph's own functions without what stands around them; anything else as it is. */
+function plainStep(library: Library, part: Runnable): Step {
+  if (!isPlain(part)) return (value, options) => part.invoke(value, options);
+  const { func, recurse } = part;
+  const run = isWriter(part) ? writing(library, part) : func;
+  if (!recurse) return run;
+  return async (value, options) => {
+    const returned = await run(value, options);
+    return library.runnables.Runnable.isRunnable(returned) ? returned.invoke(value, options) : returned;
+  };
+}
+
+function writing(library: Library, writer: Writer): Step {
+  const bare = (entry: object) =>
+    "mapper" in entry && isPlain(entry.mapper)
+      ? { ...entry, mapper: library.runnableOf("mapper", plainStep(library, entry.mapper)) }
+      : entry;
+  const copy = Object.assign(Object.create(Object.getPrototypeOf(writer) as object) as Writer, writer, {
+    writes: writer.writes.map(bare),
+  });
+  // oxlint-disable-next-line no-underscore-dangle -- so it is called
+  return (value, options) => copy._write(value, options);
+}
+
+const isPlain = (part: unknown): part is Runnable & Plain =>
+  typeof part === "object" &&
+  part !== null &&
+  "func" in part &&
+  typeof part.func === "function" &&
+  "recurse" in part &&
+  "trace" in part &&
+  part.trace === false;
+
+const isWriter = (part: object): part is Runnable & Plain & Writer =>
+  "writes" in part && Array.isArray(part.writes) && "_write" in part;
+
+/** Once it is told to stop, the step has ended, whether or not the body listens. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(reasonOf(signal));
+    const stay = () => signal.removeEventListener("abort", leave);
+    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
+    work.then(
+      (value) => {
+        stay();
+        resolve(value);
+      },
+      (error: unknown) => {
+        stay();
+        reject(error as Error);
+      },
+    );
+  });
+}
+
+function reasonOf({ reason }: AbortSignal): Error {
+  if (reason instanceof Error) return reason;
+  return new Error(typeof reason === "string" ? reason : "Aborted", { cause: reason });
+}

@@ -1,0 +1,74 @@
+import type { Outline } from "../graph/outline.ts";
+import { START } from "../graph/definition-checks.ts";
+import { CHOSEN, type Edge } from "../graph/edges.ts";
+import { END } from "../graph/commands.ts";
+import type { Drawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import { subgraphAt } from "./node-interception.ts";
+import type { CompiledGraph } from "./exported-graph.ts";
+
+interface Drawable {
+  readonly nodes: { readonly [id: string]: { readonly metadata?: unknown } };
+  toJSON(): unknown;
+}
+
+/** As LangGraph draws it; `levels` of subgraphs (all for Infinity) in the place of their nodes. */
+export async function drawingOf(graph: CompiledGraph, levels: number): Promise<Drawing> {
+  const xray = levels <= 0 ? false : Number.isFinite(levels) ? levels : true;
+  const drawn = (await graph.getGraphAsync({ xray } as Parameters<
+    typeof graph.getGraphAsync
+  >[0])) as Drawable;
+  // Through JSON: it may hold what is none.
+  const { nodes, edges } = JSON.parse(JSON.stringify(drawn.toJSON())) as {
+    readonly nodes: readonly DrawnNode[];
+    readonly edges: readonly DrawnEdge[];
+  };
+  return { nodes: nodes.map((node) => withMetadata(node, drawn)), edges: edges.map(edgeOf) };
+}
+
+function withMetadata({ id, type, data }: DrawnNode, drawn: Drawable): DrawnNode {
+  const metadata = Object.hasOwn(drawn.nodes, id) ? drawn.nodes[id]?.metadata : undefined;
+  if (!isObject(metadata) || Object.keys(metadata).length === 0) return { id, type, data };
+  return { id, type, data, metadata: JSON.parse(JSON.stringify(metadata)) as JsonObject };
+}
+
+function edgeOf({ source, target, conditional, data }: DrawnEdge): DrawnEdge {
+  return { source, target, conditional, ...(data !== undefined && { data }) };
+}
+
+/** What the graph's chart is made of. Of one that cannot be drawn (the functional API's), its nodes are known, and no more. */
+export function outlineOf(graph: CompiledGraph): Outline {
+  const names = Object.keys(graph.nodes).filter((name) => name !== START);
+  const edges = new Map<string, Edge[]>([START, ...names, END].map((name) => [name, []]));
+  const forks = new Map<string, string[]>();
+  const lead = (from: string, to: string, isChosen: boolean) => {
+    const out = edges.get(from);
+    if (out === undefined || !edges.has(to) || out.some((edge) => edge.to === to)) return;
+    out.push(isChosen ? { to, guard: CHOSEN } : { to });
+  };
+  for (const { source, target, conditional } of edgesIn(graph)) lead(source, target, conditional);
+  if (edges.get(START)?.length === 0) for (const name of names) lead(START, name, false);
+  for (const name of names) if (edges.get(name)?.length === 0) lead(name, END, false);
+  for (const [from, out] of edges)
+    if (out.every(({ guard }) => guard === undefined))
+      forks.set(
+        from,
+        out.map(({ to }) => to),
+      );
+  const inner = (node: string) => {
+    const found = subgraphAt(graph, node);
+    return found === undefined ? null : outlineOf(found);
+  };
+  return { edges, forks, inner };
+}
+
+function edgesIn(graph: CompiledGraph): readonly DrawnEdge[] {
+  const { getGraph } = graph as { getGraph?(config: object): { readonly edges: readonly DrawnEdge[] } };
+  if (typeof getGraph !== "function") return [];
+  try {
+    return getGraph.call(graph, {}).edges;
+  } catch {
+    // A graph that runs elsewhere is drawn there, and asked for its drawing when that is wanted.
+    return [];
+  }
+}

@@ -1,0 +1,147 @@
+import type { Command as LangGraphCommand, Pregel } from "@langchain/langgraph";
+import { answersById, refusal, resumes } from "../graph/interrupts.ts";
+import { runMetadata } from "../graph/run-metadata.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Command, RunKwargs, RunRecord } from "../model/run.ts";
+import { startOf } from "../model/run-start.ts";
+import type { Position } from "../ports/engine.ts";
+import { leadOf } from "./branch-from-checkpoint.ts";
+import type { Library } from "./user-library.ts";
+import type { Marks } from "./loop-checkpoints.ts";
+
+// oxlint-disable-next-line typescript/no-explicit-any -- of a graph whose state nobody here knows
+type StreamOptions = NonNullable<Parameters<Pregel<any, any>["stream"]>[1]>;
+
+/** Keys of `configurable` that name a checkpoint: where a run starts is said by {@link placeOf}. */
+const PLACES: ReadonlySet<string> = new Set([
+  "checkpoint_id",
+  "checkpoint_ns",
+  "checkpoint_map",
+  "thread_id",
+]);
+
+/** What the graph is run with; null: it goes on from where it stands. */
+export function inputOf(library: Library, run: RunRecord, position: Position): unknown {
+  const { command, input } = run.kwargs;
+  // An earlier attempt has got to a checkpoint of its own: its input or answers are in it.
+  if (run.attempt > 1 && position.head?.run_id === run.run_id) return null;
+  if (command === null) return input ?? null;
+  return commandOf(library, command, pendingIds(position));
+}
+
+/** What the run's checkpoints say of it. */
+export function marksOf(run: RunRecord, graph: string): Marks {
+  const { command, input } = run.kwargs;
+  const goesOn = command === null ? (input ?? null) === null : resumes(command);
+  return { run: run.run_id, metadata: runMetadata(run), graph, goesOn };
+}
+
+/** The ids of the questions that wait at a position. */
+export function pendingIds({ head, writes }: Position): readonly string[] {
+  const left = new Map(writes.map((each) => [each.task, each]));
+  const all = (head?.next ?? []).flatMap(({ id }) => {
+    const task = left.get(id);
+    return task === undefined || task.result !== undefined ? [] : task.interrupts.map((asked) => asked.id);
+  });
+  // Tasks of one step may wait in the same subgraph.
+  return [...new Set(all)];
+}
+
+/** A command as LangGraph has it. */
+export function commandOf(library: Library, command: Command, pending: readonly string[]): LangGraphCommand {
+  const { Command: LangCommand, Send } = library.langgraph;
+  const { update, goto, resume } = command;
+  const asked = goto === undefined || goto === null ? [] : Array.isArray(goto) ? goto : [goto];
+  const targets = asked.map((target: unknown) =>
+    isObject(target) ? new Send(String(target["node"]), target["input"] ?? null) : String(target),
+  );
+  return new LangCommand({
+    ...(update !== undefined && update !== null && { update: update as Record<string, unknown> }),
+    ...(targets.length > 0 && { goto: targets }),
+    ...(resumes(command) && { resume: answersOf(resume, pending) }),
+  });
+}
+
+/**
+ * Why an answer cannot be taken, given the questions that wait; null when it can. Where none waits but nodes are yet to run
+ * (after a change of the state by hand, before a breakpoint), LangGraph gives it to the first that asks, unless the client
+ * wants to be told.
+ */
+export function answerRefusal(
+  { command, strict_resume }: Pick<RunKwargs, "command" | "strict_resume">,
+  pending: readonly string[],
+  unfinished: boolean,
+): ReturnType<typeof refusal> {
+  const resume = command?.resume;
+  const isLeftOpen = unfinished && pending.length === 0 && strict_resume !== true;
+  return isLeftOpen && answersById(resume) === undefined ? null : refusal(resume, pending);
+}
+
+/** LangGraph takes an answer that is null, false, 0 or empty for none, unless it comes by its question's id. */
+function answersOf(resume: unknown, pending: readonly string[]): unknown {
+  if (answersById(resume) !== undefined) return resume;
+  const [only] = pending;
+  if (only === undefined || pending.length > 1) return resume;
+  return isFalsy(resume) ? { [only]: resume } : resume;
+}
+
+const isFalsy = (value: unknown): boolean => value === null || value === false || value === 0 || value === "";
+
+/** The place that the run names to start from, as long as it has made no checkpoint itself. */
+function placeOf(run: RunRecord, position: Position): JsonObject {
+  const { configurable } = run.kwargs.config;
+  const { head } = position;
+  if (head === null || startOf(configurable) !== head.id) return { checkpoint_ns: "" };
+  if (leadOf(run, position) === null) return { checkpoint_ns: "", checkpoint_id: head.id };
+  const { checkpoint_id, checkpoint_ns, checkpoint_map } = configurable;
+  // A graph with a history of its own has one namespace for ever; others are led to where they begin.
+  const places = Object.entries(isObject(checkpoint_map) ? checkpoint_map : {});
+  const lasting = Object.fromEntries(places.filter(([ns]) => !ns.includes(":")));
+  return { checkpoint_id, checkpoint_ns, checkpoint_map: lasting };
+}
+
+const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
+
+/** Tokens cost a handler for every call within the nodes: they are streamed to who has asked for them. */
+export function wantsMessages({ kwargs }: RunRecord): boolean {
+  return kwargs.stream_mode.some(
+    (mode) => mode === "messages" || mode === "messages-tuple" || mode === "events",
+  );
+}
+
+export function optionsOf(run: RunRecord, position: Position, signal: AbortSignal): StreamOptions {
+  const { kwargs, run_id: runId } = run;
+  const { config, context } = kwargs;
+  const { tags, recursion_limit, max_concurrency } = config;
+  const before = breakpoints(kwargs.interrupt_before);
+  const after = breakpoints(kwargs.interrupt_after);
+  const options = {
+    streamMode: wantsMessages(run) ? [...MODES, "messages" as const] : [...MODES],
+    subgraphs: true,
+    signal,
+    runId,
+    // Of a run that stores nothing before its end, too: its actor joins what is told of it step by step.
+    durability: "async" as const,
+    configurable: configurableOf(run, placeOf(run, position)),
+    metadata: { ...runMetadata(run) },
+    ...(Object.keys(context).length > 0 && { context }),
+    ...(Array.isArray(tags) && { tags: tags.map(String) }),
+    ...(typeof recursion_limit === "number" && { recursionLimit: recursion_limit }),
+    ...(typeof max_concurrency === "number" && { maxConcurrency: max_concurrency }),
+    ...(before !== null && { interruptBefore: before }),
+    ...(after !== null && { interruptAfter: after }),
+  };
+  return options as unknown as StreamOptions;
+}
+
+function configurableOf(run: RunRecord, place: JsonObject): JsonObject {
+  const own = Object.entries(run.kwargs.config.configurable).filter(([key]) => !PLACES.has(key));
+  return {
+    ...Object.fromEntries(own),
+    thread_id: run.thread_id,
+    ...place,
+  };
+}
+
+const breakpoints = (asked: readonly string[] | "*" | null) =>
+  asked === null || asked === "*" || asked.length > 0 ? asked : null;

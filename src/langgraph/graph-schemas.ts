@@ -1,0 +1,125 @@
+import type { GraphSchemas } from "../model/graph-schemas.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Library } from "./user-library.ts";
+import type { CompiledGraph } from "./exported-graph.ts";
+
+const DIALECT = "https://json-schema.org/draft/2020-12/schema";
+
+/** What a builder keeps of its definition. Not public: each part may be missing. */
+interface Builder {
+  readonly _schemaDefinition?: unknown;
+  readonly _inputDefinition?: unknown;
+  readonly _outputDefinition?: unknown;
+  readonly _configSchema?: unknown;
+}
+
+/**
+ * What a graph takes and gives as JSON Schemas: where it is defined by schemas (zod, StateSchema) as the library says it; an
+ * annotation has names alone, and a reducer and a default by which the most common kinds are told. Nothing of an input is
+ * required.
+ */
+export function schemasOf(library: Library, graph: CompiledGraph, graph_id: string): GraphSchemas {
+  const { schema } = library;
+  const said = (describe: (graph: CompiledGraph) => unknown): JsonObject | null => {
+    try {
+      const described = describe(graph);
+      return isObject(described) ? (JSON.parse(JSON.stringify(described)) as JsonObject) : null;
+    } catch {
+      // A part that JSON Schema has no word for, such as a date.
+      return null;
+    }
+  };
+  const builder = builderOf(graph);
+  const annotated = (what: string, ...definitions: readonly unknown[]): JsonObject | null => {
+    const spec = definitions.find(isSpec);
+    return spec === undefined ? null : annotation(library, `${graph_id} ${what}`, spec);
+  };
+  const { _schemaDefinition: state, _inputDefinition: input, _outputDefinition: output } = builder;
+  const { _configSchema: setup } = builder;
+  const config = said(schema.getConfigTypeSchema) ?? annotated("config", specOf(setup));
+  return {
+    graph_id,
+    input_schema: said(schema.getInputTypeSchema) ?? annotated("input", input, state),
+    output_schema: said(schema.getOutputTypeSchema) ?? annotated("output", output, state),
+    state_schema:
+      withoutRequired(said(schema.getUpdateTypeSchema)) ?? annotated("state", state, graph.channels),
+    // In LangGraph.js the two are one.
+    config_schema: config,
+    context_schema: config,
+  };
+}
+
+/** The same of all its subgraphs, by the nodes that lead to them, `node|node`; `names`: under which name one is served itself. */
+export async function subgraphSchemas(
+  library: Library,
+  graph: CompiledGraph,
+  names: ReadonlyMap<CompiledGraph, string>,
+): Promise<ReadonlyMap<string, GraphSchemas>> {
+  const found = new Map<string, GraphSchemas>();
+  for await (const [path, inner] of graph.getSubgraphsAsync(undefined, true)) {
+    const own = names.get(inner as CompiledGraph) ?? inner.getName();
+    found.set(path, schemasOf(library, inner as CompiledGraph, own));
+  }
+  return found;
+}
+
+function builderOf(graph: CompiledGraph): Builder {
+  const { builder } = graph as { readonly builder?: unknown };
+  return typeof builder === "object" && builder !== null ? builder : {};
+}
+
+function withoutRequired(schema: JsonObject | null): JsonObject | null {
+  if (schema === null) return null;
+  const { required: _, ...rest } = schema;
+  return rest;
+}
+
+/** Channels by name: what an annotation comes down to. */
+type Spec = { readonly [key: string]: unknown };
+
+function isSpec(value: unknown): value is Spec {
+  return typeof value === "object" && value !== null && Object.keys(value).length > 0;
+}
+
+function specOf(value: unknown): unknown {
+  return typeof value === "object" && value !== null && "spec" in value ? value.spec : undefined;
+}
+
+interface AnyChannel {
+  readonly operator?: unknown;
+  readonly initialValueFactory?: unknown;
+}
+
+function annotation({ langgraph }: Library, title: string, spec: Spec): JsonObject {
+  const keys = Object.keys(spec).filter((key) => !/^(__|branch:|join:)/.test(key));
+  const properties = keys.map((key) => [key, described(langgraph, spec[key])] as const);
+  return { $schema: DIALECT, title, type: "object", properties: Object.fromEntries(properties) };
+}
+
+function described({ messagesStateReducer }: Library["langgraph"], channel: unknown): JsonObject {
+  const { operator, initialValueFactory: initial } = (
+    typeof channel === "object" && channel !== null ? channel : {}
+  ) as AnyChannel;
+  if (operator === messagesStateReducer) {
+    return { type: "array", items: { type: "object" }, langgraph_type: "messages" };
+  }
+  if (typeof initial !== "function") return {};
+  try {
+    return byExample((initial as () => unknown)());
+  } catch {
+    return {};
+  }
+}
+
+/** Of what kind a value is. */
+function byExample(value: unknown): JsonObject {
+  if (Array.isArray(value)) return { type: "array" };
+  switch (typeof value) {
+    case "string":
+    case "number":
+    case "boolean":
+      return { type: typeof value };
+    default:
+      return isObject(value) ? { type: "object" } : {};
+  }
+}

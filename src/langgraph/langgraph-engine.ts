@@ -1,0 +1,179 @@
+import { AsyncResource } from "node:async_hooks";
+import { resumes } from "../graph/interrupts.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { Interrupts } from "../model/interrupt.ts";
+import type { Engine, NodeCall, PlainRefusal, RunAsked } from "../ports/engine.ts";
+import type { Host, NodeIo } from "../ports/node-host.ts";
+import { Scopes } from "./intercepted-call.ts";
+import { outlined } from "../graph/outline.ts";
+import { drawingOf, outlineOf } from "./graph-drawing.ts";
+import { HostedExecution, type Drive } from "./hosted-execution.ts";
+import { copyOf, hostGraph, subgraphAt } from "./node-interception.ts";
+import { answerRefusal, inputOf, optionsOf } from "./graph-input.ts";
+import type { Library } from "./user-library.ts";
+import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
+import { attemptSaver } from "./saver.ts";
+import { baseStore, StoreDoor } from "./base-store.ts";
+import { schemasOf, subgraphSchemas } from "./graph-schemas.ts";
+import { updated } from "./state-update.ts";
+
+/** The graphs that are served now, by name. */
+export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
+
+/** Told of a node's body that threw, with the call that it was run for. */
+export type OnFailure = (call: NodeCall, io: NodeIo, thrown: unknown) => void;
+
+/** Hosts compiled LangGraph.js graphs: an engine, and the host that runs their nodes' bodies. */
+export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
+  const scopes = new Scopes();
+  // Whoever starts a run may do so from within another's node: nothing of that is to be found in it.
+  const outside = new AsyncResource("LangGraphRun");
+  const hosted = new WeakMap<CompiledGraph, CompiledGraph>();
+  /** Attempts under way, by run. */
+  const open = new Map<string, HostedExecution>();
+
+  function hostedOf(library: Library, graph: CompiledGraph): CompiledGraph {
+    const known = hosted.get(graph) ?? hostGraph(library, graph, scopes.intercept);
+    hosted.set(graph, known);
+    return known;
+  }
+
+  const doors = new WeakMap<HostedExecution, StoreDoor>();
+  function doorOf(execution: HostedExecution): StoreDoor {
+    const door = doors.get(execution) ?? new StoreDoor();
+    doors.set(execution, door);
+    return door;
+  }
+
+  function found(name: string): LoadedLangGraph {
+    const loaded = graphs().get(name);
+    if (loaded !== undefined) return loaded;
+    throw new ServiceError("graph.not_found", `There is no graph "${name}"`);
+  }
+
+  const engine: Engine = {
+    has: (graph) => graphs().has(graph),
+    graphs: () => [...graphs().keys()],
+    chart(name) {
+      const loaded = graphs().get(name);
+      return loaded === undefined ? undefined : outlined(outlineOf(loaded.graph), name);
+    },
+    async drawing(name, levels, config) {
+      return drawingOf(await found(name).compiled(config), levels);
+    },
+    async schemas(name, config) {
+      const { library, compiled } = found(name);
+      return schemasOf(library, await compiled(config), name);
+    },
+    async subgraphs(name, config) {
+      const { library, compiled } = found(name);
+      const served = new Map([...graphs()].map(([known, { graph }]) => [graph, known]));
+      return subgraphSchemas(library, await compiled(config), served);
+    },
+    isSubgraph(name, ns, node) {
+      const graph = graphs().get(name)?.graph;
+      return graph !== undefined && subgraphAt(graph, ns === "" ? node : `${ns}|${node}`) !== undefined;
+    },
+    output: () => null,
+    async update(asked, position, source) {
+      const loaded = found(asked.graph);
+      const graph = await loaded.compiled({ configurable: {} });
+      return outside.runInAsyncScope(() =>
+        updated(loaded, hostedOf(loaded.library, graph), asked, position, source),
+      );
+    },
+    refuses: (run, interrupts, _, unfinished = false) => refuses(run, interrupts, unfinished),
+    open(run, position, source, stage) {
+      const loaded = found(run.graph_id);
+      const { library } = loaded;
+      const drive: Drive = async (execution, signal) => {
+        const saver = attemptSaver(library, run.thread_id, execution.ear);
+        const work = async () => {
+          try {
+            const graph = copyOf(hostedOf(library, await loaded.compiled(run.kwargs.config)));
+            graph.checkpointer = saver;
+            graph.store = baseStore(library, doorOf(execution));
+            await follow(graph, execution, signal);
+          } catch (error) {
+            execution.ear.finished({ error });
+          } finally {
+            if (open.get(run.run_id) === execution) open.delete(run.run_id);
+          }
+        };
+        await outside.runInAsyncScope(() => scopes.run(execution.ear, work));
+      };
+      const execution = new HostedExecution(run, position, loaded, { source, stage, drive });
+      open.set(run.run_id, execution);
+      return execution;
+    },
+  };
+
+  const host: Pick<Host, "run"> = {
+    async run(call, io) {
+      const execution = open.get(call.run);
+      if (execution === undefined) throw new TypeError(`Run ${call.run} is not at work`);
+      const tell = (thrown: unknown) => failed(call, io, thrown);
+      return doorOf(execution).during(io, () => execution.runBody(call.task, io, tell));
+    },
+  };
+
+  return { engine, host };
+}
+
+/** Runs the graph to its end, and tells all that happens. */
+async function follow(graph: CompiledGraph, execution: HostedExecution, signal: AbortSignal): Promise<void> {
+  const { run, position, hosted } = execution;
+  let failure: { readonly error: unknown } | null = null;
+  try {
+    const input = inputOf(hosted.library, run, position);
+    const options = optionsOf(run, position, signal);
+    for await (const [ns, mode, payload] of chunksOf(hosted.library, graph, input, options)) {
+      execution.ear.chunk(ns, mode, payload);
+    }
+  } catch (error) {
+    failure = { error };
+  }
+  await execution.ear.takenIn();
+  if (!execution.ear.over) await lookAhead(graph, execution);
+  execution.ear.finished(failure);
+}
+
+type Chunk = readonly [ns: readonly string[], mode: string, payload: unknown];
+
+/**
+ * What a graph streams. Through `stream`, each chunk would pass three streams of the platform, one within the other, and be
+ * raced against the signal. So the method below it is taken, which every runnable has, as `stream` itself takes it.
+ */
+function chunksOf(
+  { runnables }: Library,
+  graph: CompiledGraph,
+  input: unknown,
+  options: ReturnType<typeof optionsOf>,
+): AsyncIterable<Chunk> {
+  // oxlint-disable-next-line no-underscore-dangle -- so it is called
+  return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
+}
+
+/** LangGraph has stopped right after a checkpoint: what would run next is asked for, and stored with it. */
+async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Promise<void> {
+  for (const loop of execution.openEnds) {
+    const place = { thread_id: execution.run.thread_id, checkpoint_ns: loop.ns, checkpoint_id: loop.id };
+    // oxlint-disable-next-line no-await-in-loop -- one, or one for each level of a graph that failed
+    const { tasks } = await graph.getState({ configurable: place });
+    loop.learn(tasks as Parameters<typeof loop.learn>[0]);
+  }
+}
+
+/** What a run is refused for before it is admitted. */
+function refuses(
+  { kwargs }: RunAsked,
+  interrupts: Interrupts | null,
+  unfinished: boolean,
+): PlainRefusal | null {
+  const { command, config } = kwargs;
+  if (command === null || !resumes(command) || interrupts === null) return null;
+  // It answers an older checkpoint: what waits there is not known here.
+  if (typeof config.configurable.checkpoint_id === "string") return null;
+  const pending = [...new Set(Object.values(interrupts).flatMap((all) => all.map(({ id }) => id)))];
+  return answerRefusal(kwargs, pending, unfinished);
+}

@@ -1,0 +1,107 @@
+import type { ChannelVersions, Checkpoint, CheckpointMetadata } from "@langchain/langgraph-checkpoint";
+import type { JsonObject } from "../model/json.ts";
+import { show } from "./serialisation.ts";
+
+/**
+ * A checkpoint as LangGraph hands it over. Its values are looked at once, by whoever asks first: that is in the turn in which
+ * it was put, before any further node runs.
+ */
+export class RawCheckpoint {
+  readonly ns: string;
+  readonly parent: string | null;
+  /** The id that it is stored under. */
+  readonly id: string;
+  /** The id that LangGraph has made for it. */
+  readonly own: string;
+  readonly v: number;
+  readonly ts: string;
+  readonly versions: ChannelVersions;
+  readonly seen: Checkpoint["versions_seen"];
+  /** The channels that have changed since the parent. */
+  readonly newVersions: ChannelVersions;
+  readonly source: CheckpointMetadata["source"];
+  readonly step: number;
+  #rest: object | null;
+  #metadata: JsonObject = {};
+  #live: Checkpoint["channel_values"] | null;
+  #values: JsonObject = {};
+
+  constructor(
+    place: { readonly id: string; readonly ns: string; readonly parent: string | null },
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ) {
+    this.ns = place.ns;
+    this.parent = place.parent;
+    this.id = place.id;
+    this.own = checkpoint.id;
+    this.v = checkpoint.v;
+    this.ts = checkpoint.ts;
+    // LangGraph hands over copies of these, and no objects of a user's.
+    this.versions = checkpoint.channel_versions;
+    this.seen = checkpoint.versions_seen;
+    this.newVersions = newVersions;
+    const { source, step, ...rest } = metadata;
+    this.source = source;
+    this.step = step;
+    this.#rest = rest;
+    this.#live = checkpoint.channel_values;
+  }
+
+  /** All channels that hold something, each as `show` gives it. */
+  get values(): JsonObject {
+    if (this.#live !== null) {
+      this.#values = showMembers(this.#live);
+      this.#live = null;
+    }
+    return this.#values;
+  }
+
+  /** What is said of it beside its source and step. */
+  get metadata(): JsonObject {
+    if (this.#rest !== null) {
+      this.#metadata = show(this.#rest) as JsonObject;
+      this.#rest = null;
+    }
+    return this.#metadata;
+  }
+}
+
+/** What a task has written, as LangGraph hands it over. It is looked at once, as a checkpoint is. */
+export class RawWrites {
+  readonly ns: string;
+  readonly checkpoint: string;
+  readonly task: string;
+  #live: readonly (readonly [channel: string, value: unknown])[] | null;
+  #shown: readonly (readonly [channel: string, value: unknown])[] = [];
+
+  constructor(
+    place: { readonly ns: string; readonly checkpoint: string; readonly task: string },
+    writes: readonly (readonly [channel: string, value: unknown])[],
+  ) {
+    this.ns = place.ns;
+    this.checkpoint = place.checkpoint;
+    this.task = place.task;
+    this.#live = writes;
+  }
+
+  /** By channel, in order, each value as `show` gives it. */
+  get writes(): readonly (readonly [channel: string, value: unknown])[] {
+    if (this.#live !== null) {
+      this.#shown = this.#live.map(([channel, value]) => [channel, show(value)]);
+      this.#live = null;
+    }
+    return this.#shown;
+  }
+
+  get isError(): boolean {
+    return (this.#live ?? this.#shown).some(([channel]) => channel === "__error__");
+  }
+}
+
+function showMembers(live: { readonly [name: string]: unknown }): JsonObject {
+  const shown: Record<string, unknown> = {};
+  for (const name of Object.keys(live)) shown[name] = show(live[name]);
+  return shown;
+}

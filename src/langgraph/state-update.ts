@@ -1,0 +1,100 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { ServiceError } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Position, Source } from "../ports/engine.ts";
+import type { StateUpdate, StateWrite, Updated } from "../ports/state-update.ts";
+import { copyOf } from "./node-interception.ts";
+import { commandOf } from "./graph-input.ts";
+import { type CheckpointPayload, plannedOf, shownState } from "./loop-checkpoints.ts";
+import type { RawCheckpoint } from "./saver-records.ts";
+import { checkpointRecord, langGraphPart } from "./checkpoint-records.ts";
+import { attemptSaver } from "./saver.ts";
+import { StoredIds } from "./stored-ids.ts";
+import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
+
+/** A thread's name in what is computed here: nothing of it is stored under it. */
+const HERE = "thread";
+
+/**
+ * What an update of the state makes of a position, as LangGraph itself computes it: over a saver that knows this position alone,
+ * and keeps what is put to it.
+ */
+export async function updated(
+  loaded: LoadedLangGraph,
+  hosted: CompiledGraph,
+  asked: StateUpdate,
+  position: Position,
+  source: Source,
+): Promise<Updated> {
+  const { library, hash } = loaded;
+  const { ns, latest, writes } = asked;
+  const { head, values } = position;
+  const puts: RawCheckpoint[] = [];
+  const graph = copyOf(hosted);
+  graph.checkpointer = attemptSaver(library, HERE, {
+    ids: new StoredIds(source),
+    read: async (at, id) => (at === ns && head !== null && (id === null || id === head.id) ? position : null),
+    history: async () => [],
+    put: (made) => void puts.push(made),
+    putWrites: () => undefined,
+  });
+  const place = { thread_id: HERE, checkpoint_ns: ns };
+  const start = latest || head === null ? place : { ...place, checkpoint_id: head.id };
+  await refusing(writes, () =>
+    graph.bulkUpdateState({ configurable: start } as RunnableConfig, [
+      { updates: writes.map((write) => updateOf(loaded, write)) as unknown as never[] },
+    ]),
+  );
+  const raw = puts.at(-1);
+  if (raw === undefined) throw new TypeError("LangGraph has made no checkpoint of the update");
+  const made = await graph.getState({ configurable: { ...place, checkpoint_id: raw.id } });
+  const shown = shownState(made.values);
+  const channels = langGraphPart(head?.engine ?? null)?.channels;
+  const before = { shown: values, ...(channels !== undefined && { channels }) };
+  const record = checkpointRecord(raw, shown, before);
+  const checkpoint = {
+    ...record,
+    // Of several updates the last is stored, with what all of them change.
+    parent: head?.id ?? null,
+    run_id: null,
+    metadata: { ...record.metadata, ...asked.metadata },
+    writes: writesOf(writes),
+    next: (made.tasks as CheckpointPayload["tasks"]).map(plannedOf),
+    graph: hash,
+  };
+  return { checkpoint, values: shown };
+}
+
+function updateOf({ library }: LoadedLangGraph, { values, command, as_node }: StateWrite): object {
+  const given = command === undefined || command === null ? values : commandOf(library, command, []);
+  return { values: given, ...(as_node !== null && { asNode: as_node }) };
+}
+
+/** What LangGraph says where it is the node that is wrong: unknown, not told, or one of its own that has no use there. */
+const NAMES_NODE = /^(Node "|No writers found|Ambiguous update|"asNode"|Cannot (copy|apply|create))/;
+
+/** By the node that is said to have made it. */
+function writesOf(writes: readonly StateWrite[]): JsonObject | null {
+  const named = writes.flatMap(({ as_node, values, command }) => {
+    const written = values ?? command?.update;
+    return as_node === null || written === undefined || written === null ? [] : [[as_node, written] as const];
+  });
+  return named.length === 0 ? null : Object.fromEntries(named);
+}
+
+/** @throws ServiceError `validation.failed` where LangGraph refuses the update */
+async function refusing(writes: readonly StateWrite[], update: () => Promise<unknown>): Promise<void> {
+  try {
+    await update();
+  } catch (cause) {
+    if (cause instanceof ServiceError) throw cause;
+    const { message } = cause instanceof Error ? cause : { message: String(cause) };
+    const field = NAMES_NODE.test(message) ? "as_node" : "values";
+    const at = writes[0]?.at ?? "";
+    const told = message.replaceAll("asNode", "as_node");
+    throw new ServiceError("validation.failed", told, {
+      cause,
+      fields: [{ at: `${at}${field}`, message: told }],
+    });
+  }
+}

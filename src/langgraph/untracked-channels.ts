@@ -1,0 +1,49 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+import { subgraphAt } from "./node-interception.ts";
+import type { CompiledGraph } from "./exported-graph.ts";
+
+const NONE: ReadonlySet<string> = new Set();
+
+/**
+ * The keys of a graph's state that are never stored (`UntrackedValue`), by its namespace. Often they hold what could not be
+ * told anyway, such as a connection. Of graphs that a node's body calls none are known.
+ */
+export function untrackedIn(root: CompiledGraph, ns: string): ReadonlySet<string> {
+  const channels = subgraphAt(root, ns)?.channels as
+    | { readonly [key: string]: { readonly lc_graph_name?: unknown } }
+    | undefined;
+  const names = Object.entries(channels ?? {}).flatMap(([key, channel]) =>
+    channel.lc_graph_name === "UntrackedValue" ? [key] : [],
+  );
+  return names.length === 0 ? NONE : new Set(names);
+}
+
+/** What LangGraph streams in a mode, without these keys of the state. */
+export function withoutKeys(mode: string, payload: unknown, keys: ReadonlySet<string>): unknown {
+  if (keys.size === 0 || !isObject(payload)) return payload;
+  switch (mode) {
+    case "values":
+      return without(payload, keys);
+    case "updates":
+      return mapped(payload, (update) =>
+        Array.isArray(update) ? update.map((one) => without(one, keys)) : without(update, keys),
+      );
+    case "checkpoints":
+      return { ...payload, values: without(payload["values"], keys) };
+    case "tasks": {
+      const kept = { ...payload };
+      for (const part of ["input", "result"]) if (part in payload) kept[part] = without(payload[part], keys);
+      return kept;
+    }
+    default:
+      return payload;
+  }
+}
+
+function without(value: unknown, keys: ReadonlySet<string>): unknown {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.has(key)));
+}
+
+const mapped = (value: JsonObject, change: (member: unknown) => unknown): JsonObject =>
+  Object.fromEntries(Object.entries(value).map(([key, member]) => [key, change(member)]));

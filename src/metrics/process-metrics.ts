@@ -1,0 +1,59 @@
+import type { ProcessFigures, ReadProcess } from "../ports/process-metrics.ts";
+import { counter, type Family, gauge } from "./metric-family.ts";
+import type { Lag } from "./event-loop-lag.ts";
+
+/** Seconds. */
+const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** How the process is, and how late its event loop. */
+export function processFamilies(read: ReadProcess, { look }: Pick<Lag, "look">): readonly Family[] {
+  const of = (figure: (figures: ProcessFigures) => number) => () => figure(read());
+  const cpu = of(({ cpu }) => cpu.user + cpu.system);
+  const heap = of(({ memory }) => memory.heapTotal);
+  const used = of(({ memory }) => memory.heapUsed);
+  const external = of(({ memory }) => memory.external);
+  return [
+    // Where clients of Prometheus have a name for it in all languages, it has that name here.
+    counter(
+      "process_cpu_user_seconds_total",
+      "Processor time in user code",
+      of(({ cpu }) => cpu.user),
+    ),
+    counter(
+      "process_cpu_system_seconds_total",
+      "Processor time in the system",
+      of(({ cpu }) => cpu.system),
+    ),
+    counter("process_cpu_seconds_total", "Processor time", cpu),
+    gauge(
+      "process_resident_memory_bytes",
+      "Memory that the process takes",
+      of(({ memory }) => memory.resident),
+    ),
+    gauge(
+      "process_start_time_seconds",
+      "When the process began, since 1970",
+      of(({ started }) => started),
+    ),
+    gauge("nodejs_heap_size_total_bytes", "Memory of the JavaScript heap", heap),
+    gauge("nodejs_heap_size_used_bytes", "Memory of it that is in use", used),
+    gauge("nodejs_external_memory_bytes", "Memory of buffers and the like", external),
+    counter(
+      "heddle_event_loop_active_seconds_total",
+      "Time that the event loop was at work",
+      of(({ loop }) => loop.active),
+    ),
+    counter(
+      "heddle_event_loop_idle_seconds_total",
+      "Time that the event loop had nothing to do",
+      of(({ loop }) => loop.idle),
+    ),
+    {
+      name: "heddle_event_loop_lag_seconds",
+      help: "How late a timer fires; measured ten times a second while somebody asks",
+      type: "histogram",
+      buckets: BUCKETS,
+      look,
+    },
+  ];
+}

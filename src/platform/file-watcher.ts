@@ -1,0 +1,34 @@
+import { type FSWatcher, watch } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Logger } from "../ports/logger.ts";
+import type { Watch } from "../ports/file-watcher.ts";
+
+/** Watches folders by what the system offers: a file's own watch ends when an editor puts another in its place. */
+export function systemWatch(logger: Logger): Watch {
+  return (changed) => {
+    const folders = new Map<string, FSWatcher | undefined>();
+    return {
+      add(path) {
+        const folder = dirname(path);
+        if (folders.has(folder)) return;
+        folders.set(folder, open(folder));
+      },
+      close() {
+        for (const watcher of folders.values()) watcher?.close();
+        folders.clear();
+      },
+    };
+
+    function open(folder: string): FSWatcher | undefined {
+      const failed = (cause: unknown) => logger.warn("changes are not seen here", { folder, cause });
+      try {
+        return watch(folder, { persistent: false }, (_, name) => {
+          if (name !== null) changed(join(folder, name));
+        }).on("error", failed);
+      } catch (cause) {
+        failed(cause);
+        return undefined;
+      }
+    }
+  };
+}

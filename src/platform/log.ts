@@ -1,0 +1,121 @@
+import { readableStack } from "../model/stack-trace.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { LogFields, LogLevel, Logger } from "../ports/logger.ts";
+
+export const LEVELS = ["debug", "info", "warn", "error"] as const satisfies readonly LogLevel[];
+
+export type { LogLevel };
+
+export function isLogLevel(text: string): text is LogLevel {
+  return (LEVELS as readonly string[]).includes(text);
+}
+
+export interface LogOptions {
+  readonly clock: Clock;
+  /** Lines below it are left out. */
+  readonly level?: LogLevel;
+  /** For people instead of machines. */
+  readonly pretty?: boolean;
+  /** Gets each line with its end. */
+  readonly write: (line: string) => void;
+}
+
+type Print = (time: string, level: LogLevel, message: string, fields: LogFields | undefined) => string;
+
+/** One line for each message: JSON, or text for people. */
+export function createLogger({ clock, level = "info", pretty = false, write }: LogOptions): Logger {
+  const print: Print = pretty ? text : json;
+  const least = LEVELS.indexOf(level);
+  const at =
+    (own: LogLevel, rank: number) =>
+    (message: string, fields?: LogFields): void => {
+      if (rank < least) return;
+      try {
+        write(print(new Date(clock.now()).toISOString(), own, message, fields));
+      } catch {
+        // A field that cannot be printed, a log that cannot be written: not worth a run.
+      }
+    };
+  return {
+    isOn: (level) => LEVELS.indexOf(level) >= least,
+    debug: at("debug", 0),
+    info: at("info", 1),
+    warn: at("warn", 2),
+    error: at("error", 3),
+  };
+}
+
+/**
+ * A logger for what serves clients. Once the server `hasStopped`, requests still under way fail, since their connections and the
+ * storage are closed: that is no fault, and logged as information.
+ */
+export function calmOnceStopped(logger: Logger, hasStopped: () => boolean): Logger {
+  const at =
+    (level: "warn" | "error") =>
+    (message: string, fields?: LogFields): void =>
+      logger[hasStopped() ? "info" : level](message, fields);
+  return {
+    isOn: (level) => logger.isOn?.(level) ?? true,
+    debug: (message, fields) => logger.debug(message, fields),
+    info: (message, fields) => logger.info(message, fields),
+    warn: at("warn"),
+    error: at("error"),
+  };
+}
+
+/** Without a reader, e.g. for tests. */
+export const silent: Logger = {
+  isOn: () => false,
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+function json(time: string, level: LogLevel, message: string, fields: LogFields | undefined): string {
+  // First for the eye, and again last: a field cannot overwrite what the line says of itself.
+  const own = { time, level, message };
+  return `${encode({ ...own, ...fields, ...own })}\n`;
+}
+
+const COLOURS: Readonly<Record<LogLevel, string>> = {
+  debug: "\u001b[2m",
+  info: "\u001b[32m",
+  warn: "\u001b[33m",
+  error: "\u001b[31m",
+};
+const DIM = "\u001b[2m";
+const PLAIN = "\u001b[0m";
+
+function text(time: string, level: LogLevel, message: string, fields: LogFields | undefined): string {
+  const rest = Object.entries(fields ?? {}).map(
+    ([name, value]) => ` ${DIM}${line(name)}=${PLAIN}${word(value)}`,
+  );
+  return `${DIM}${time.slice(11, 23)}${PLAIN} ${COLOURS[level]}${level.padEnd(5)}${PLAIN} ${line(message)}${rest.join("")}\n`;
+}
+
+function word(value: unknown): string {
+  return typeof value === "string" && /^[\w./:@-]+$/.test(value) ? value : line(encode(value));
+}
+
+/** Control characters could rewrite what the terminal shows. */
+const line = (message: string): string =>
+  message.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (c) => JSON.stringify(c).slice(1, -1).replace(c, "?"));
+
+function encode(value: unknown): string {
+  const above: unknown[] = [];
+  return (
+    JSON.stringify(value, function (this: unknown, _key, member: unknown) {
+      if (typeof member === "bigint") return member.toString();
+      if (member instanceof Error) {
+        const { name, message, stack, cause } = member;
+        return { name, message, stack: typeof stack === "string" ? readableStack(stack) : stack, cause };
+      }
+      if (typeof member !== "object" || member === null) return member;
+      while (above.length > 0 && above.at(-1) !== this) above.pop();
+      if (above.includes(member)) return "[circular]";
+      above.push(member);
+      return member;
+    }) ?? "undefined"
+  );
+}

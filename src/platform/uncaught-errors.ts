@@ -1,0 +1,12 @@
+import type { Logger } from "../ports/logger.ts";
+
+/**
+ * What a node body leaves behind, a rejected promise or an error in a timer, must not end the runs of all others in its thread,
+ * the server's or a worker's. Going on is safe: everything stored is atomic and fenced, so at worst one thread waits for the
+ * next start.
+ */
+export function keepServing(logger: Logger): void {
+  const log = (message: string) => (cause: unknown) => logger.error(message, { cause });
+  process.on("uncaughtException", log("an error that nobody caught"));
+  process.on("unhandledRejection", log("a rejected promise that nobody handled"));
+}

@@ -1,0 +1,20 @@
+import { isObject } from "../model/json.ts";
+import type { RawBody } from "./body.ts";
+import { invalidField } from "./error-responses.ts";
+
+const PLACES = ["checkpoint_ns", "checkpoint_map"] as const;
+
+/** Refuses settings that would never be looked at. @throws ServiceError `validation.failed` */
+export function refusePlaces({ config }: RawBody): void {
+  const configurable = isObject(config) ? config["configurable"] : undefined;
+  if (!isObject(configurable)) return;
+  for (const name of PLACES) {
+    const value = Object.hasOwn(configurable, name) ? configurable[name] : undefined;
+    if (value === undefined || value === null || value === "") continue;
+    if (isObject(value) && Object.keys(value).length === 0) continue;
+    throw invalidField(
+      `config.configurable.${name}`,
+      "is a place in a thread, and no setting of an assistant",
+    );
+  }
+}

@@ -1,0 +1,133 @@
+import type { JsonObject } from "../model/json.ts";
+import { cronOrders, type CronParts, type CronSearch, type NewCron } from "../service/crons/crons.ts";
+import type { RawBody } from "./body.ts";
+import { invalidField } from "./error-responses.ts";
+import { filter } from "./filter.ts";
+import { runRequest } from "./run-request.ts";
+import { LIMITS, OFFSETS, runCreate } from "./request-schemas.ts";
+import { Type } from "./typebox.ts";
+import { shape } from "./validator.ts";
+
+const object = Type.Free();
+const uuid = Type.String({ format: "uuid" });
+
+const parts = {
+  schedule: Type.Optional(Type.String({ maxLength: 200 })),
+  timezone: Type.Optional(Type.String({ maxLength: 100 })),
+  end_time: Type.Optional(Type.String({ maxLength: 100 })),
+  enabled: Type.Optional(Type.Boolean()),
+  on_run_completed: Type.Optional(Type.Enum(["delete", "keep"])),
+  metadata: Type.Optional(object),
+};
+const cronParts = shape(Type.Object(parts));
+
+const ofNew = { assistant_id: Type.String(), schedule: Type.String() };
+const named = shape(Type.Object(ofNew));
+
+export const cronFields = [
+  "cron_id",
+  "assistant_id",
+  "thread_id",
+  "on_run_completed",
+  "end_time",
+  "schedule",
+  "timezone",
+  "created_at",
+  "updated_at",
+  "user_id",
+  "payload",
+  "next_run_date",
+  "metadata",
+  "enabled",
+] as const;
+
+const asked = {
+  assistant_id: Type.Optional(Type.String()),
+  thread_id: Type.Optional(uuid),
+  enabled: Type.Optional(Type.Boolean()),
+  metadata: Type.Optional(filter),
+};
+
+export const cronCount = shape(Type.Object(asked));
+
+export const cronFind = shape(
+  Type.Object({
+    ...asked,
+    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+    sort_by: Type.Optional(Type.Enum([...cronOrders])),
+    sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
+    // Older clients name a field that there never was.
+    select: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })),
+  }),
+);
+
+/** Fields of a run's request that a cron keeps for its runs. */
+const RUN = [
+  "input",
+  "config",
+  "context",
+  "webhook",
+  "interrupt_before",
+  "interrupt_after",
+  "multitask_strategy",
+  "stream_mode",
+  "stream_subgraphs",
+  "stream_resumable",
+  "durability",
+  "checkpoint_during",
+  "timeout_seconds",
+] as const;
+
+const ofRun = Object.fromEntries(RUN.map((field) => [field, runCreate.schema.properties[field]]));
+/** What the bodies of the two may hold, for people to read: they are checked part by part. */
+export const cronBodies = {
+  create: Type.Object({ ...ofRun, ...parts, ...ofNew }),
+  update: Type.Object({ ...ofRun, ...parts }),
+};
+
+/** @throws ServiceError `validation.failed` */
+export function newCron(body: RawBody): NewCron {
+  const { assistant_id, schedule } = named.parse(body);
+  return { ...cronChange(body), assistant_id, schedule };
+}
+
+/** @throws ServiceError `validation.failed` */
+export function cronChange(body: RawBody): CronParts {
+  const { schedule, timezone, end_time, enabled, on_run_completed, metadata } = cronParts.parse(body);
+  const run: Record<string, unknown> = {};
+  for (const field of RUN) if (body[field] !== undefined) run[field] = body[field];
+  // Checked as the run's request that it is going to be; which assistant runs is checked where it is known.
+  runRequest({ assistant_id: "any", ...run });
+  return {
+    ...(schedule !== undefined && { schedule }),
+    ...(timezone !== undefined && { timezone }),
+    // A null that was given says that there is to be none.
+    ...(Object.hasOwn(body, "end_time") && { end_time: end_time === undefined ? null : timeOf(end_time) }),
+    ...(enabled !== undefined && { enabled }),
+    ...(on_run_completed !== undefined && { on_run_completed }),
+    ...(metadata !== undefined && { metadata: metadata as JsonObject }),
+    run,
+  };
+}
+
+/** What a search asks for, and the fields that it wants. @throws ServiceError `validation.failed` */
+export function cronSearch(body: RawBody): {
+  readonly query: CronSearch;
+  readonly select: readonly string[];
+} {
+  const { select = [], limit = LIMITS.initial, offset = OFFSETS.initial, ...rest } = cronFind.parse(body);
+  return { query: { ...rest, limit, offset } as CronSearch, select };
+}
+
+const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i;
+
+/** A time without an offset is one of UTC. */
+function timeOf(text: string): number {
+  const parts = TIME.exec(text);
+  const hasClock = text.length > 10;
+  const time =
+    parts === null ? Number.NaN : Date.parse(hasClock && parts[1] === undefined ? `${text}Z` : text);
+  if (Number.isFinite(time)) return time;
+  throw invalidField("end_time", "must be a time in ISO 8601");
+}

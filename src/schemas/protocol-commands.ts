@@ -1,0 +1,131 @@
+import { ServiceError } from "../model/errors.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { AnsweringRun, Protocol } from "../service/thread-protocol.ts";
+import type { RunRequest } from "../service/run-draft.ts";
+import { dropNulls, type RawBody } from "./body.ts";
+import { invalidField, toldOf } from "./error-responses.ts";
+import { inputRespond, stateGet, stateList } from "./protocol-schemas.ts";
+import { runRequest } from "./run-request.ts";
+
+/** A command of the thread-centric protocol (version 2), its parameters not looked at yet. */
+export interface Command {
+  readonly id: number;
+  readonly method: string;
+  readonly params: RawBody;
+}
+
+/** @throws ServiceError `validation.failed` where it cannot even be answered */
+export function commandOf({ id, method, params = {} }: RawBody): Command {
+  if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0) {
+    throw invalidField("id", "must be a whole number, at least 0");
+  }
+  if (typeof method !== "string") throw invalidField("method", "must be a string");
+  if (!isObject(params)) throw invalidField("params", "must be an object");
+  dropNulls(params);
+  return { id, method, params: params as RawBody };
+}
+
+/** What a run of the protocol is, whatever its client says of it: its events are read by whoever comes. */
+const SHOWN = {
+  stream_mode: ["values", "updates", "messages-tuple", "custom", "tasks"],
+  stream_subgraphs: true,
+  stream_resumable: true,
+};
+
+/**
+ * Does a command and resolves with its result.
+ * @throws ServiceError `unsupported` for one that is not known, else as the service does
+ */
+export async function obey(
+  protocol: Protocol,
+  key: ThreadKey,
+  { method, params }: Command,
+): Promise<JsonObject> {
+  switch (method) {
+    case "run.start": {
+      const { run_id } = await protocol.start(key, requestOf(params));
+      return { run_id };
+    }
+    case "input.respond": {
+      const { run_id } = await protocol.respond(key, answersOf(params), answering(params));
+      return { run_id };
+    }
+    case "state.fork": {
+      const { checkpoint_id } = params;
+      if (checkpoint_id === undefined) throw invalidField("params.checkpoint_id", "is required");
+      const { run_id, thread_id } = await protocol.fork(key, answering(params));
+      return { run_id, thread_id };
+    }
+    case "state.get": {
+      const { namespace = [], keys } = stateGet.parse(params);
+      return protocol.state(key, namespace.join("|"), keys);
+    }
+    case "state.listCheckpoints": {
+      const { namespace = [], limit = 10, before } = stateList.parse(params);
+      const query = { ns: namespace.join("|"), limit, ...(before !== undefined && { before }) };
+      return { checkpoints: await protocol.checkpoints(key, query) };
+    }
+    case "agent.getTree":
+      return { tree: await protocol.tree(key) };
+    default:
+      throw new ServiceError("unsupported", `There is no command "${method.slice(0, 100)}" here`);
+  }
+}
+
+/** @throws ServiceError `validation.failed` */
+function requestOf({ multitaskStrategy, ...params }: RawBody): RunRequest {
+  const multitask_strategy = params["multitask_strategy"] ?? multitaskStrategy ?? "enqueue";
+  return runRequest({ ...params, ...SHOWN, multitask_strategy });
+}
+
+/** The same without an assistant: the one that ran last goes on. @throws ServiceError `validation.failed` */
+function answering({ input, config, metadata, update, goto, checkpoint_id }: RawBody): AnsweringRun {
+  const command = { ...(update !== undefined && { update }), ...(goto !== undefined && { goto }) };
+  const isMore = Object.keys(command).length > 0;
+  const given = { input, config, metadata, checkpoint_id, ...(isMore && { command }) };
+  const { assistant_id: _, ...request } = requestOf({ ...given, assistant_id: "" });
+  return request;
+}
+
+function answersOf(params: RawBody): readonly { readonly interrupt: string; readonly response: unknown }[] {
+  const { responses, interrupt_id } = inputRespond.parse(params);
+  const entries =
+    responses ?? (interrupt_id === undefined ? [] : [{ interrupt_id, response: params["response"] }]);
+  if (entries.length === 0) throw invalidField("params.interrupt_id", "is required");
+  return entries.map(({ interrupt_id: interrupt, response }) => ({ interrupt, response: response ?? null }));
+}
+
+/** How a command is answered that was done. */
+export const succeeded = (id: number, result: JsonObject, thread: string, position: number): JsonObject => ({
+  type: "success",
+  id,
+  result,
+  meta: { thread_id: thread, applied_through_seq: position },
+});
+
+/** How a command is answered that was refused. */
+export function refused(id: number | null, cause: unknown): JsonObject {
+  const { told } = toldOf(cause);
+  return { type: "error", id, error: codeOf(cause), message: told.detail };
+}
+
+function codeOf(cause: unknown): string {
+  if (!(cause instanceof ServiceError)) return "unknown_error";
+  switch (cause.code) {
+    case "unsupported":
+      return "unknown_command";
+    case "run.not_found":
+      return "no_such_run";
+    case "resume.invalid":
+    case "resume.conflict":
+      return "no_such_interrupt";
+    case "checkpoint.not_found":
+      return "no_such_checkpoint";
+    case "auth.required":
+    case "auth.forbidden":
+      return "permission_denied";
+    default:
+      return toldOf(cause).status < 500 ? "invalid_argument" : "unknown_error";
+  }
+}

@@ -1,0 +1,57 @@
+import { channels, type EventFilter } from "../model/thread-protocol.ts";
+import type { RawBody } from "./body.ts";
+import { invalidField } from "./error-responses.ts";
+import { LIMITS } from "./request-schemas.ts";
+import { Type } from "./typebox.ts";
+import { shape } from "./validator.ts";
+
+const namespace = Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 });
+const answer = { interrupt_id: Type.String(), response: Type.Optional(Type.Unknown()) };
+
+export const inputRespond = shape(
+  Type.Object({
+    interrupt_id: Type.Optional(Type.String()),
+    responses: Type.Optional(Type.Array(Type.Object(answer), { minItems: 1, maxItems: 1000 })),
+  }),
+);
+
+export const stateGet = shape(
+  Type.Object({
+    namespace: Type.Optional(namespace),
+    keys: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),
+  }),
+);
+
+export const stateList = shape(
+  Type.Object({
+    namespace: Type.Optional(namespace),
+    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    before: Type.Optional(Type.String({ format: "uuid" })),
+  }),
+);
+
+export const unsubscribe = shape(Type.Object({ subscription_id: Type.String() }));
+
+export const subscription = shape(
+  Type.Object({
+    channels: Type.Array(Type.String({ maxLength: 200 }), { minItems: 1, maxItems: 100 }),
+    namespaces: Type.Optional(Type.Array(namespace, { maxItems: 1000 })),
+    depth: Type.Optional(Type.Integer({ minimum: 0 })),
+    since: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  }),
+);
+
+const KNOWN: ReadonlySet<string> = new Set(channels);
+
+/** Which events are wanted, and above which number. @throws ServiceError `validation.failed` */
+export function filterOf(body: RawBody): {
+  readonly filter: EventFilter;
+  readonly since: number | undefined;
+} {
+  const { channels: wanted, namespaces = [], depth, since } = subscription.parse(body);
+  for (const [i, channel] of wanted.entries()) {
+    if (KNOWN.has(channel) || channel.startsWith("custom:")) continue;
+    throw invalidField(`channels[${i}]`, `must be one of ${channels.join(", ")}, or custom:<name>`);
+  }
+  return { filter: { channels: new Set(wanted), namespaces, depth }, since };
+}

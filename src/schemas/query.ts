@@ -1,0 +1,103 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+import { invalidField } from "./error-responses.ts";
+
+const NONE: readonly string[] = [];
+
+/** A request's query, read tolerantly: clients spell lists and booleans in several ways. */
+export class Query {
+  readonly #params: URLSearchParams | undefined;
+
+  constructor(query: string) {
+    this.#params = query === "" ? undefined : new URLSearchParams(query);
+  }
+
+  text(name: string): string | undefined {
+    return this.#params?.get(name) ?? undefined;
+  }
+
+  /** A repeated parameter, a list with commas, or a JSON array of strings. */
+  list(name: string): readonly string[] {
+    const given = this.#params?.getAll(name);
+    if (given === undefined || given.length === 0) return NONE;
+    return given
+      .flatMap((text) => (text.startsWith("[") ? jsonList(name, text) : text.split(",")))
+      .filter(Boolean);
+  }
+
+  /** A namespace: labels with periods between them, repeated, or as a JSON array. A comma is a part of its label. */
+  labels(name: string): readonly string[] {
+    const given = (this.#params?.getAll(name) ?? []).filter((text) => text !== "");
+    return given.flatMap((text) => listIn(text) ?? text.split("."));
+  }
+
+  /** A repeated parameter, as it is: an empty text counts. A JSON array of strings is as good. */
+  all(name: string): readonly string[] {
+    const given = this.#params?.getAll(name) ?? NONE;
+    return given.flatMap((text) => (text.startsWith("[") ? jsonList(name, text) : text));
+  }
+
+  /** A parameter that holds a JSON object. */
+  object(name: string): JsonObject | undefined {
+    const text = this.text(name);
+    if (text === undefined || text === "") return undefined;
+    try {
+      const value: unknown = JSON.parse(text);
+      if (isObject(value)) return value;
+    } catch {
+      // Told below.
+    }
+    throw invalidField(name, "must be a JSON object");
+  }
+
+  flag(name: string): boolean | undefined {
+    const text = this.text(name);
+    switch (text?.toLowerCase()) {
+      case undefined:
+        return undefined;
+      case "true":
+      case "1":
+      case "yes":
+        return true;
+      case "false":
+      case "0":
+      case "no":
+      case "":
+        return false;
+      default:
+        throw invalidField(name, "must be true or false");
+    }
+  }
+
+  integer(name: string, { least, most, initial }: { least: number; most: number; initial: number }): number {
+    const text = this.text(name);
+    if (text === undefined || text === "") return initial;
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw invalidField(name, `must be a whole number from ${least} to ${most}`);
+  }
+
+  choice<T extends string>(name: string, choices: readonly T[]): T | undefined {
+    const text = this.text(name);
+    if (text === undefined || text === "") return undefined;
+    const found = choices.find((choice) => choice === text);
+    if (found !== undefined) return found;
+    throw invalidField(name, `must be one of ${choices.join(", ")}`);
+  }
+}
+
+function jsonList(name: string, text: string): readonly string[] {
+  const list = listIn(text);
+  if (list === undefined) throw invalidField(name, "must be a list of strings");
+  return list;
+}
+
+/** The JSON array of strings that a text is; undefined for any other text. */
+function listIn(text: string): readonly string[] | undefined {
+  if (!text.startsWith("[")) return undefined;
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) && list.every((item) => typeof item === "string") ? list : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,286 @@
+import { type CancelAction, streamModes } from "../model/run.ts";
+import { assistantOrders } from "../service/assistant-search.ts";
+import { threadOrders } from "../model/thread-search.ts";
+import { MOST_MINUTES, ttlStrategies } from "../model/thread.ts";
+import { filter } from "./filter.ts";
+import { type TSchema, Type } from "./typebox.ts";
+import { shape } from "./validator.ts";
+
+const ifExists = Type.Enum(["raise", "do_nothing"]);
+/** How a run may be stopped. */
+export const cancelActions = ["interrupt", "rollback"] as const satisfies CancelAction[];
+const object = Type.Free();
+const breakpoints = Type.Union([Type.Literal("*"), Type.Array(Type.String(), { maxItems: 1000 })]);
+const streamMode = Type.Enum(streamModes);
+const send = Type.Object({ node: Type.String(), input: Type.Unknown() });
+const target = Type.Union([Type.String(), send]);
+
+const feedbackKey = Type.String({ maxLength: 1000 });
+const text = Type.Union([Type.String(), Type.Null()]);
+const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
+
+/** Most entries of a list may have, and where pages may begin. */
+export const LIMITS = { least: 1, most: 1000, initial: 10 } as const;
+export const OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
+
+const orNull = <T extends TSchema>(type: T) => Type.Optional(Type.Union([type, Type.Null()]));
+
+/** A place in a thread's history; `thread_id` may stand in it, and is not looked at. */
+const place = {
+  checkpoint_id: Type.Optional(checkpointId),
+  checkpoint_ns: orNull(Type.String({ maxLength: 10_000 })),
+  checkpoint_map: orNull(Type.Map(Type.Union([checkpointId, Type.Literal("")]), 1000)),
+};
+const checkpoint = Type.Object(place);
+
+/** What a run and an assistant may be configured with; other members are kept as they are. */
+const config = Type.Object({
+  tags: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),
+  recursion_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+  configurable: Type.Optional(Type.Object(place)),
+});
+
+const command = Type.Object({
+  resume: Type.Optional(Type.Unknown()),
+  update: Type.Optional(Type.Unknown()),
+  goto: Type.Optional(Type.Union([Type.String(), send, Type.Array(target, { maxItems: 1000 }), Type.Null()])),
+});
+
+/** As which node: names are this long at most. */
+const asNode = Type.String({ maxLength: 128 });
+/** Supersteps that one thread may be made of, and updates that one of them may have. */
+const MOST_STEPS = 1000;
+/** Minutes, alone or with what to do then. */
+const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MOST_MINUTES });
+const ttl = Type.Union([
+  minutes,
+  Type.Object({ ttl: minutes, strategy: Type.Optional(Type.Enum([...ttlStrategies])) }),
+]);
+
+export const threadCreate = shape(
+  Type.Object({
+    thread_id: Type.Optional(Type.String({ format: "uuid" })),
+    metadata: Type.Optional(object),
+    if_exists: Type.Optional(ifExists),
+    ttl: Type.Optional(ttl),
+    supersteps: Type.Optional(
+      Type.Array(
+        Type.Object({
+          updates: Type.Array(
+            Type.Object({
+              values: Type.Optional(Type.Unknown()),
+              command: orNull(command),
+              as_node: orNull(asNode),
+            }),
+            { minItems: 1, maxItems: MOST_STEPS },
+          ),
+        }),
+        { maxItems: MOST_STEPS },
+      ),
+    ),
+  }),
+);
+
+export const stateUpdate = shape(
+  Type.Object({
+    values: Type.Optional(Type.Unknown()),
+    as_node: Type.Optional(asNode),
+    checkpoint: Type.Optional(checkpoint),
+    checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
+  }),
+);
+
+const select = Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 1000 }));
+
+export const stateRead = shape(
+  Type.Object({
+    checkpoint: Type.Optional(checkpoint),
+    checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
+    // Some clients send a text.
+    subgraphs: Type.Optional(Type.Union([Type.Boolean(), Type.Enum(["true", "false", ""])])),
+    select,
+  }),
+);
+
+export const historyRead = shape(
+  Type.Object({
+    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    // An id, a checkpoint, or a config with one.
+    before: Type.Optional(
+      Type.Union([
+        Type.String({ format: "uuid" }),
+        Type.Object({
+          checkpoint_id: Type.Optional(checkpointId),
+          configurable: Type.Optional(Type.Object({ checkpoint_id: Type.Optional(checkpointId) })),
+        }),
+      ]),
+    ),
+    metadata: Type.Optional(filter),
+    checkpoint: Type.Optional(checkpoint),
+    checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
+    select,
+  }),
+);
+
+export const threadUpdate = shape(Type.Object({ metadata: Type.Optional(object), ttl: Type.Optional(ttl) }));
+
+const threadFilter = {
+  metadata: Type.Optional(filter),
+  values: Type.Optional(filter),
+  status: Type.Optional(Type.Enum(["idle", "busy", "interrupted", "error"])),
+};
+
+const threadFields = [
+  "thread_id",
+  "created_at",
+  "updated_at",
+  "state_updated_at",
+  "metadata",
+  "config",
+  "context",
+  "status",
+  "values",
+  "interrupts",
+  "error",
+] as const;
+
+export const threadSearch = shape(
+  Type.Object({
+    ...threadFilter,
+    ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { maxItems: LIMITS.most })),
+    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+    sort_by: Type.Optional(Type.Enum([...threadOrders])),
+    sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
+    select: Type.Optional(Type.Array(Type.Enum(threadFields), { maxItems: 100 })),
+    extract: Type.Optional(Type.Map(Type.String({ maxLength: 1000 }), 1000)),
+  }),
+);
+
+export const threadCount = shape(Type.Object(threadFilter));
+
+export const threadPrune = shape(
+  Type.Object({
+    thread_ids: Type.Array(Type.String({ format: "uuid" }), { maxItems: LIMITS.most }),
+    strategy: Type.Optional(Type.Enum([...ttlStrategies])),
+  }),
+);
+
+export const runCreate = shape(
+  Type.Object({
+    assistant_id: Type.String(),
+    input: Type.Optional(Type.Unknown()),
+    command: Type.Optional(command),
+    metadata: Type.Optional(object),
+    config: Type.Optional(config),
+    context: Type.Optional(object),
+    checkpoint: Type.Optional(checkpoint),
+    checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
+    stream_mode: Type.Optional(Type.Union([streamMode, Type.Array(streamMode, { maxItems: 100 })])),
+    stream_subgraphs: Type.Optional(Type.Boolean()),
+    stream_resumable: Type.Optional(Type.Boolean()),
+    interrupt_before: Type.Optional(breakpoints),
+    interrupt_after: Type.Optional(breakpoints),
+    multitask_strategy: Type.Optional(Type.Enum(["reject", "enqueue", "interrupt", "rollback"])),
+    on_disconnect: Type.Optional(Type.Enum(["cancel", "continue"])),
+    on_completion: Type.Optional(Type.Enum(["delete", "keep", "complete", "continue"])),
+    if_not_exists: Type.Optional(Type.Enum(["reject", "create"])),
+    feedback_keys: Type.Optional(Type.Union([feedbackKey, Type.Array(feedbackKey, { maxItems: 100 })])),
+    durability: Type.Optional(Type.Enum(["sync", "async", "exit"])),
+    checkpoint_during: Type.Optional(Type.Boolean()),
+    webhook: Type.Optional(Type.String()),
+    langsmith_tracer: Type.Optional(
+      Type.Object({ project_name: Type.Optional(text), example_id: Type.Optional(text) }),
+    ),
+    // A year and a day: a wait that is longer is a slip of the pen.
+    after_seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 31_708_800 })),
+    timeout_seconds: Type.Optional(Type.Number({ minimum: 0.001, maximum: 31_708_800 })),
+    // An answer that nobody waits for is refused with and without it.
+    strict_resume: Type.Optional(Type.Boolean()),
+  }),
+);
+
+export const runCancel = shape(
+  Type.Object({
+    run_id: Type.Optional(Type.String({ format: "uuid" })),
+    action: Type.Optional(Type.Enum(cancelActions)),
+    reason: Type.Optional(Type.String({ maxLength: 200 })),
+    wait: Type.Optional(Type.Boolean()),
+  }),
+);
+
+export const runsCancel = shape(
+  Type.Object({
+    thread_id: Type.Optional(Type.String({ format: "uuid" })),
+    run_ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { minItems: 1, maxItems: 1000 })),
+    status: Type.Optional(Type.Enum(["pending", "running", "all"])),
+  }),
+);
+
+export const assistantCreate = shape(
+  Type.Object({
+    graph_id: Type.String(),
+    assistant_id: Type.Optional(Type.String({ format: "uuid" })),
+    name: Type.Optional(Type.String({ maxLength: 1000 })),
+    description: Type.Optional(Type.String({ maxLength: 100_000 })),
+    config: Type.Optional(config),
+    context: Type.Optional(object),
+    metadata: Type.Optional(object),
+    if_exists: Type.Optional(ifExists),
+  }),
+);
+
+export const assistantUpdate = shape(
+  Type.Object({
+    graph_id: Type.Optional(Type.String()),
+    name: Type.Optional(Type.String({ maxLength: 1000 })),
+    description: Type.Optional(Type.String({ maxLength: 100_000 })),
+    config: Type.Optional(config),
+    context: Type.Optional(object),
+    metadata: Type.Optional(object),
+  }),
+);
+
+export const assistantVersions = shape(
+  Type.Object({
+    metadata: Type.Optional(filter),
+    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+  }),
+);
+
+export const assistantLatest = shape(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
+
+export const assistantCount = shape(
+  Type.Object({
+    graph_id: Type.Optional(Type.String()),
+    metadata: Type.Optional(filter),
+    name: Type.Optional(Type.String({ maxLength: 1000 })),
+  }),
+);
+
+const assistantFields = [
+  "assistant_id",
+  "graph_id",
+  "name",
+  "description",
+  "config",
+  "context",
+  "created_at",
+  "updated_at",
+  "metadata",
+  "version",
+] as const;
+
+export const assistantSearch = shape(
+  Type.Object({
+    graph_id: Type.Optional(Type.String()),
+    metadata: Type.Optional(filter),
+    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+    name: Type.Optional(Type.String({ maxLength: 1000 })),
+    sort_by: Type.Optional(Type.Enum([...assistantOrders])),
+    sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
+    select: Type.Optional(Type.Array(Type.Enum(assistantFields), { maxItems: 100 })),
+  }),
+);

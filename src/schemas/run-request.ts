@@ -1,0 +1,50 @@
+import type { RunRequest } from "../service/run-draft.ts";
+import { ServiceError } from "../model/errors.ts";
+import { dropNulls, type RawBody } from "./body.ts";
+import { invalid } from "./error-responses.ts";
+import { runCreate } from "./request-schemas.ts";
+
+/** What a body asks for that is to start a run. @throws ServiceError `validation.failed` */
+export function runRequest(body: RawBody): ReturnType<typeof runCreate.parse> & RunRequest {
+  dropNulls(body["config"]);
+  return runCreate.parse(body) as ReturnType<typeof runCreate.parse> & RunRequest;
+}
+
+/** Names of fields as one line of the official client sends them in a batch, and as they are. */
+const ALIASES = new Map(
+  [
+    "assistant_id",
+    "stream_mode",
+    "stream_subgraphs",
+    "stream_resumable",
+    "feedback_keys",
+    "interrupt_before",
+    "interrupt_after",
+    "checkpoint_id",
+    "checkpoint_during",
+    "multitask_strategy",
+    "on_completion",
+    "on_disconnect",
+    "after_seconds",
+    "timeout_seconds",
+    "if_not_exists",
+    "strict_resume",
+    "langsmith_tracer",
+  ].map((name) => [name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()), name] as const),
+);
+
+/** What a batch asks for. @throws ServiceError `validation.failed`, naming the place */
+export function batchOf(bodies: readonly RawBody[]): readonly RunRequest[] {
+  return bodies.map((body, i) => {
+    const named: RawBody = { ...body };
+    for (const [alias, name] of ALIASES) {
+      if (Object.hasOwn(body, alias) && !Object.hasOwn(body, name)) named[name] = body[alias];
+    }
+    try {
+      return runRequest(named);
+    } catch (cause) {
+      if (!(cause instanceof ServiceError)) throw cause;
+      throw invalid(cause.fields.map(({ at, message }) => ({ at: `[${i}].${at}`, message })));
+    }
+  });
+}

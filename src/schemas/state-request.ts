@@ -1,0 +1,100 @@
+import { parseUuid } from "../model/ids.ts";
+import type { StateSelection } from "../service/state-snapshot.ts";
+import type { HistoryRequest, StatePlace } from "../service/thread-states.ts";
+import type { UpdateRequest } from "../service/bulk-updates.ts";
+import type { RawBody } from "./body.ts";
+import { invalidField } from "./error-responses.ts";
+import { historyRead, LIMITS, stateRead, stateUpdate } from "./request-schemas.ts";
+
+type Checkpoint = NonNullable<ReturnType<typeof stateRead.parse>["checkpoint"]>;
+
+/** The place that a checkpoint names: by its id, by its map's entry for its namespace, or, with neither, the latest. */
+function placeOf(checkpoint: Checkpoint | undefined, checkpoint_id: string | undefined): StatePlace {
+  const ns = checkpoint?.checkpoint_ns ?? "";
+  const { checkpoint_map: map } = checkpoint ?? {};
+  const mapped = map && Object.hasOwn(map, ns) ? map[ns] : undefined;
+  return { ns, id: parseUuid(checkpoint?.checkpoint_id ?? checkpoint_id ?? mapped) ?? null };
+}
+
+/** @throws ServiceError `validation.failed` */
+export function stateRequest(body: RawBody): {
+  readonly place: StatePlace;
+  readonly selection: StateSelection;
+} {
+  const { checkpoint, checkpoint_id, subgraphs, select = [] } = stateRead.parse(body);
+  const whole = subgraphs === true || subgraphs === "true";
+  return {
+    place: placeOf(checkpoint, checkpoint_id),
+    selection: { ...selectionOf(select), ...(whole && { subgraphs: true }) },
+  };
+}
+
+/** @throws ServiceError `validation.failed` */
+export function updateRequest(body: RawBody): {
+  readonly place: StatePlace;
+  readonly update: UpdateRequest;
+} {
+  const { checkpoint, checkpoint_id, ...update } = stateUpdate.parse(body);
+  return { place: placeOf(checkpoint, checkpoint_id), update };
+}
+
+/** @throws ServiceError `validation.failed` */
+export function historyRequest(body: RawBody): {
+  readonly asked: HistoryRequest;
+  readonly selection: StateSelection;
+} {
+  const {
+    limit = LIMITS.initial,
+    before,
+    metadata,
+    checkpoint,
+    checkpoint_id,
+    select = [],
+  } = historyRead.parse(body);
+  const named =
+    typeof before === "object" ? (before.checkpoint_id ?? before.configurable?.checkpoint_id) : before;
+  const older = parseUuid(named);
+  return {
+    asked: {
+      ...placeOf(checkpoint, checkpoint_id),
+      limit,
+      ...(older !== undefined && { before: older }),
+      ...(metadata && { metadata }),
+    },
+    selection: selectionOf(select),
+  };
+}
+
+const STATE_FIELDS: ReadonlySet<string> = new Set([
+  "values",
+  "next",
+  "tasks",
+  "metadata",
+  "created_at",
+  "checkpoint",
+  "parent_checkpoint",
+  "checkpoint_id",
+  "parent_checkpoint_id",
+  "interrupts",
+]);
+
+/** Keys of the state that one request may name. */
+const MOST = 1000;
+
+/**
+ * What to show for `select`: the fields that it names, and no others; of the values, where it names keys of theirs as
+ * `values.<key>`, those alone.
+ */
+export function selectionOf(select: readonly string[]): StateSelection {
+  if (select.length === 0) return {};
+  if (select.length > MOST) throw invalidField("select", `must not have more than ${MOST} entries`);
+  const fields = new Set<string>();
+  const keys: string[] = [];
+  for (const name of select) {
+    if (name.startsWith("values.")) keys.push(name.slice("values.".length));
+    else if (STATE_FIELDS.has(name)) fields.add(name);
+    else throw invalidField("select", `"${name.slice(0, 100)}" is no field of a state`);
+  }
+  if (fields.has("values") || keys.length === 0) return { fields };
+  return { fields: fields.add("values"), keys };
+}

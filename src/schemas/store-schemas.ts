@@ -1,0 +1,46 @@
+import { ITEM_LIMITS, MAX_TTL } from "../service/store/item-limits.ts";
+import { LIMITS, OFFSETS } from "./request-schemas.ts";
+import { Type } from "./typebox.ts";
+import { shape } from "./validator.ts";
+
+const object = Type.Free();
+const namespace = Type.Array(Type.String({ maxLength: ITEM_LIMITS.label }), { maxItems: ITEM_LIMITS.labels });
+const key = Type.String({ minLength: 1, maxLength: ITEM_LIMITS.key });
+const limit = Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most });
+const offset = Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most });
+const paths = Type.Array(Type.String({ minLength: 1, maxLength: ITEM_LIMITS.path }), {
+  maxItems: ITEM_LIMITS.paths,
+});
+
+export const itemPut = shape(
+  Type.Object({
+    namespace,
+    key,
+    value: object,
+    index: Type.Optional(Type.Union([Type.Literal(false), paths])),
+    ttl: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: MAX_TTL })),
+  }),
+);
+
+export const itemDelete = shape(Type.Object({ namespace: Type.Optional(namespace), key }));
+
+export const itemSearch = shape(
+  Type.Object({
+    namespace_prefix: Type.Optional(namespace),
+    filter: Type.Optional(object),
+    query: Type.Optional(Type.String({ maxLength: 100_000 })),
+    limit: Type.Optional(limit),
+    offset: Type.Optional(offset),
+    refresh_ttl: Type.Optional(Type.Boolean()),
+  }),
+);
+
+export const namespaceList = shape(
+  Type.Object({
+    prefix: Type.Optional(namespace),
+    suffix: Type.Optional(namespace),
+    max_depth: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+    limit: Type.Optional(limit),
+    offset: Type.Optional(offset),
+  }),
+);

@@ -1,0 +1,72 @@
+import { parseUuid } from "../model/ids.ts";
+import { type StreamMode, streamModes, type ThreadMode, threadModes } from "../model/run.ts";
+import { invalidField } from "./error-responses.ts";
+import type { Query } from "./query.ts";
+
+const EVENT_ID = /^\d{1,15}$/;
+
+/** The header's id to go on after. Anything that is no id means from the start: better twice than a silent gap. */
+export function afterHeader(header: string | undefined): number {
+  return header !== undefined && EVENT_ID.test(header) ? Number(header) : -1;
+}
+
+/**
+ * The query's `last_event_id`; `-1` and `-`: from the start. Undefined where there is none.
+ * @throws ServiceError `validation.failed`
+ */
+export function afterQuery(query: Query): number | undefined {
+  const text = query.text("last_event_id");
+  if (text === undefined || text === "") return undefined;
+  if (text === "-1" || text === "-") return -1;
+  if (!EVENT_ID.test(text)) throw invalidField("last_event_id", "must be -1 or the id of an event");
+  return Number(text);
+}
+
+/** What of a thread's stream is asked for: by default its runs. @throws ServiceError `validation.failed` */
+export function threadModesOf(query: Query): ReadonlySet<ThreadMode> {
+  const asked = new Set<ThreadMode>();
+  for (const field of ["stream_mode", "stream_modes"]) {
+    for (const name of query.list(field)) {
+      const mode = threadModes.find((known) => known === name);
+      if (mode === undefined)
+        throw invalidField(field, `"${name.slice(0, 40)}" must be one of ${threadModes.join(", ")}`);
+      asked.add(mode);
+    }
+  }
+  return asked.size === 0 ? new Set(["run_modes"]) : asked;
+}
+
+/** The query's filter `stream_mode`; undefined where there is none. @throws ServiceError `validation.failed` */
+export function modesOf(query: Query): readonly StreamMode[] | undefined {
+  const names = query.list("stream_mode");
+  if (names.length === 0) return undefined;
+  return names.map((name): StreamMode => {
+    const found = streamModes.find((mode) => mode === name);
+    if (found !== undefined) return found;
+    throw invalidField("stream_mode", `"${name.slice(0, 40)}" must be one of ${streamModes.join(", ")}`);
+  });
+}
+
+/** Namespaces that a query may name, and characters of one. */
+const MOST_NAMESPACES = 100;
+const LONGEST_NAMESPACE = 2_000;
+
+/** The query's filter `namespace`, repeated; undefined where there is none. @throws ServiceError `validation.failed` */
+export function namespacesOf(query: Query): readonly string[] | undefined {
+  const names = query.all("namespace");
+  if (names.length === 0) return undefined;
+  if (names.length > MOST_NAMESPACES || names.some(({ length }) => length > LONGEST_NAMESPACE)) {
+    const most = `${MOST_NAMESPACES} names of up to ${LONGEST_NAMESPACE} characters`;
+    throw invalidField("namespace", `must be at most ${most}`);
+  }
+  return names;
+}
+
+/** The query's `checkpoint_id`: the state that the client has. @throws ServiceError `validation.failed` */
+export function checkpointOf(query: Query): string | undefined {
+  const text = query.text("checkpoint_id");
+  if (text === undefined || text === "") return undefined;
+  const id = parseUuid(text);
+  if (id === undefined) throw invalidField("checkpoint_id", "must be a UUID");
+  return id;
+}

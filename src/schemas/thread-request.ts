@@ -1,0 +1,54 @@
+import { parseUuid } from "../model/ids.ts";
+import type { ThreadLifetime, TtlStrategy } from "../model/thread.ts";
+import { parsePath, type Path } from "../service/record-paths.ts";
+import type { ThreadsQuery } from "../service/thread-search.ts";
+import type { RawBody } from "./body.ts";
+import { invalidField } from "./error-responses.ts";
+import { LIMITS, OFFSETS, threadSearch } from "./request-schemas.ts";
+
+/** What a body's `ttl` says. */
+export function lifetimeOf(
+  ttl: number | { readonly ttl: number; readonly strategy?: TtlStrategy },
+): ThreadLifetime {
+  if (typeof ttl === "number") return { strategy: "delete", minutes: ttl };
+  return { strategy: ttl.strategy ?? "delete", minutes: ttl.ttl };
+}
+
+/** Paths that one search may extract. */
+const MOST_PATHS = 10;
+/** What a path may begin with. */
+const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts", "status", "error"];
+
+/** What a body asks for that searches threads. @throws ServiceError `validation.failed` */
+export function threadsQuery(body: RawBody): ThreadsQuery {
+  const {
+    limit = LIMITS.initial,
+    offset = OFFSETS.initial,
+    ids,
+    extract,
+    ...rest
+  } = threadSearch.parse(body);
+  return {
+    ...rest,
+    limit,
+    offset,
+    ...(ids && { ids: ids.map((id) => parseUuid(id) ?? id) }),
+    ...(extract && { extract: pathsOf(extract) }),
+  };
+}
+
+function pathsOf(extract: { readonly [name: string]: string }): ReadonlyMap<string, Path> {
+  const entries = Object.entries(extract);
+  if (entries.length > MOST_PATHS)
+    throw invalidField("extract", `must not have more than ${MOST_PATHS} paths`);
+  return new Map(
+    entries.map(([name, text]) => {
+      const path = parsePath(text);
+      if (path !== undefined && ROOTS.includes(path[0])) return [name, path];
+      throw invalidField(
+        `extract.${name}`,
+        `must be a path such as values.messages[-1].content, and begin with one of ${ROOTS.join(", ")}`,
+      );
+    }),
+  );
+}

@@ -1,0 +1,223 @@
+import { START } from "../graph/definition-checks.ts";
+import type { AssistantRecord, AssistantVersion } from "../model/assistant.ts";
+import type { Checkpoint, CheckpointHead, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { CronRecord } from "../model/cron.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import { mapOf } from "../model/run-start.ts";
+import { type ThreadRecord, threadStatus, ttlFrom } from "../model/thread.ts";
+import { toIso } from "../model/time.ts";
+
+/** Stored records as the wire shows them. */
+
+export function versionOf(version: AssistantVersion): JsonObject {
+  return {
+    assistant_id: version.assistant_id,
+    graph_id: version.graph_id,
+    version: version.version,
+    name: version.name,
+    description: version.description,
+    config: version.config,
+    context: version.context,
+    metadata: version.metadata,
+    created_at: toIso(version.created_at),
+  };
+}
+
+export function assistantOf(assistant: AssistantRecord): JsonObject {
+  return { ...versionOf(assistant), updated_at: toIso(assistant.updated_at) };
+}
+
+/** When a thread goes, and what of it; null: it stays. */
+export function ttlOf({ ttl, rested_at }: ThreadRecord): JsonObject | null {
+  if (ttl === null) return null;
+  const { strategy, minutes } = ttl;
+  return {
+    strategy,
+    ttl: minutes,
+    ttl_minutes: minutes,
+    expires_at: toIso(Math.max(ttl.due, ttlFrom(ttl, rested_at).due)),
+  };
+}
+
+/** `values`: the state, null for a thread that has none yet. */
+export function threadOf(thread: ThreadRecord, values: JsonObject | null): JsonObject {
+  const status = threadStatus(thread);
+  return {
+    thread_id: thread.thread_id,
+    created_at: toIso(thread.created_at),
+    updated_at: toIso(thread.updated_at),
+    state_updated_at: toIso(thread.state_updated_at),
+    metadata: thread.metadata,
+    status,
+    config: thread.config,
+    values,
+    interrupts: thread.interrupts,
+    ...(status === "error" && thread.error !== null && { error: thread.error }),
+  };
+}
+
+/** How a run stands beside its record. */
+export interface Standing {
+  readonly isRunning: boolean;
+  /** Which run to start it is, from 1; undefined when it does not wait. */
+  readonly position: number | undefined;
+}
+
+export function runOf(run: RunRecord, { isRunning, position }: Standing): JsonObject {
+  return {
+    run_id: run.run_id,
+    thread_id: run.thread_id,
+    assistant_id: run.assistant_id,
+    created_at: toIso(run.created_at),
+    updated_at: toIso(run.updated_at),
+    metadata: run.metadata,
+    status: isRunning && run.status === "pending" ? "running" : run.status,
+    kwargs: run.kwargs,
+    multitask_strategy: run.multitask_strategy,
+    ...(position !== undefined && { queue_position: position }),
+    ...(run.due !== null && { scheduled_for: toIso(run.due) }),
+    ...(run.cancel_reason !== null && { cancel_reason: run.cancel_reason }),
+  };
+}
+
+export function cronOf(cron: CronRecord): JsonObject {
+  return {
+    cron_id: cron.cron_id,
+    assistant_id: cron.assistant_id,
+    thread_id: cron.thread_id,
+    on_run_completed: cron.on_run_completed,
+    schedule: cron.schedule,
+    timezone: cron.timezone,
+    end_time: cron.end_time === null ? null : toIso(cron.end_time),
+    next_run_date: cron.next === null ? null : toIso(cron.next),
+    enabled: cron.enabled,
+    payload: cron.payload,
+    metadata: cron.metadata,
+    user_id: null,
+    created_at: toIso(cron.created_at),
+    updated_at: toIso(cron.updated_at),
+  };
+}
+
+/** The state of a thread that has not run yet: clients take the missing checkpoint for "no history". */
+export const emptyState: JsonObject = {
+  values: {},
+  next: [],
+  tasks: [],
+  metadata: {},
+  created_at: null,
+  checkpoint: null,
+  parent_checkpoint: null,
+  interrupts: [],
+  checkpoint_id: null,
+  parent_checkpoint_id: null,
+};
+
+export interface StateParts {
+  readonly thread: string;
+  readonly checkpoint: Checkpoint;
+  readonly values: JsonObject;
+  readonly writes: readonly TaskWrites[];
+  /** Show what the nodes wrote in the metadata: it may be as large as the state. */
+  readonly withWrites: boolean;
+  /** The next newer checkpoint of its namespace, where the state is not the latest. */
+  readonly later?: CheckpointHead;
+  /** Subgraphs of its tasks, by task. */
+  readonly within?: ReadonlyMap<string, Within>;
+}
+
+/** A subgraph in a task: its state where that was asked for, else its namespace alone. */
+export type Within =
+  | { readonly ns: string; readonly state?: undefined }
+  | { readonly ns: string; readonly state: JsonObject };
+
+export function stateOf(parts: StateParts): JsonObject {
+  const { thread, checkpoint, values, writes, withWrites, later, within } = parts;
+  const { id, ns, parent, metadata } = checkpoint;
+  const left = new Map(writes.map((task) => [task.task, task]));
+  return {
+    values,
+    // At the latest one a task that has finished waits for its siblings: it does not run again.
+    next: checkpoint.next
+      .filter((task) => later !== undefined || left.get(task.id)?.result === undefined)
+      .map(({ name }) => name),
+    tasks: checkpoint.next.map((task) => {
+      const shown = taskOf(thread, task, left.get(task.id), within?.get(task.id));
+      return shown["result"] === null ? { ...shown, result: resultOf(task, checkpoint, later) } : shown;
+    }),
+    metadata: metadataOf(thread, checkpoint, withWrites),
+    created_at: toIso(checkpoint.created_at),
+    checkpoint: checkpointOf(thread, ns, id, metadata),
+    parent_checkpoint: parent === null ? null : checkpointOf(thread, ns, parent, metadata),
+    interrupts: pendingInterrupts(checkpoint, writes),
+    checkpoint_id: id,
+    parent_checkpoint_id: parent,
+  };
+}
+
+/** A place to go on from. One in a subgraph has a map of the checkpoints above it too, which its metadata knows. */
+export function checkpointOf(thread: string, ns: string, id: string, metadata: JsonObject = {}): JsonObject {
+  return { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: mapOf(ns, id, metadata) };
+}
+
+export function metadataOf(thread: string, checkpoint: Checkpoint, withWrites: boolean): JsonObject {
+  return {
+    user_id: "",
+    ...checkpoint.metadata,
+    source: checkpoint.source,
+    step: checkpoint.step,
+    parents: checkpoint.metadata["parents"] ?? {},
+    ...(withWrites && { writes: checkpoint.writes }),
+    run_id: checkpoint.run_id,
+    thread_id: thread,
+  };
+}
+
+function taskOf(
+  thread: string,
+  task: PlannedTask,
+  left: TaskWrites | undefined,
+  within: Within | undefined,
+): JsonObject {
+  const { error } = left ?? { error: null };
+  return {
+    id: task.id,
+    name: task.name,
+    path: task.path,
+    // JSON text: clients parse it to an error of that name.
+    error: (error ?? null) === null ? null : JSON.stringify({ name: error?.error, message: error?.message }),
+    interrupts: left === undefined || left.result !== undefined ? [] : left.interrupts,
+    checkpoint:
+      within === undefined || within.state !== undefined
+        ? null
+        : { thread_id: thread, checkpoint_ns: within.ns },
+    state: within?.state ?? null,
+    // What it has written, while it waits for its siblings.
+    result: left?.result?.value ?? null,
+  };
+}
+
+/** What a task wrote, as the checkpoint to which it led says; null where there is none. */
+function resultOf(task: PlannedTask, { id, next, writes }: CheckpointHead, later?: CheckpointHead): unknown {
+  if (task.name === START) return writes?.[START] ?? null;
+  if (later === undefined || later.parent !== id || later.source !== "loop") return null;
+  const written =
+    later.writes !== null && Object.hasOwn(later.writes, task.name) ? later.writes[task.name] : null;
+  // A node that ran several times has a list of updates, in the order of its tasks.
+  const same = next.filter(({ name }) => name === task.name);
+  return same.length > 1 && Array.isArray(written) ? (written[same.indexOf(task)] ?? null) : written;
+}
+
+/** The interrupts that wait for an answer at a checkpoint, in the order of its tasks. */
+export function pendingInterrupts(
+  checkpoint: Checkpoint,
+  writes: readonly TaskWrites[],
+): readonly Interrupt[] {
+  const left = new Map(writes.map((task) => [task.task, task]));
+  return checkpoint.next.flatMap(({ id }) => {
+    const task = left.get(id);
+    return task === undefined || task.result !== undefined ? [] : task.interrupts;
+  });
+}

@@ -1,0 +1,31 @@
+import type { Command } from "../model/run.ts";
+import type { StateWrite } from "../ports/state-update.ts";
+import { storable } from "./storable-values.ts";
+
+/** A write to the state as clients ask for it. */
+export interface UpdateRequest {
+  readonly values?: unknown;
+  readonly command?: Command;
+  readonly as_node?: string;
+}
+
+/** Writes side by side. */
+export interface Superstep {
+  readonly updates: readonly UpdateRequest[];
+}
+
+/** @throws ServiceError `validation.failed` naming what cannot be stored */
+export function writeOf({ values, command, as_node }: UpdateRequest, at: string): StateWrite {
+  return {
+    values: storable(values ?? null, `${at}values`),
+    command: storable(command ?? null, `${at}command`) as Command | null,
+    as_node: as_node ?? null,
+    at,
+  };
+}
+
+export function writesOf(supersteps: readonly Superstep[]): readonly (readonly StateWrite[])[] {
+  return supersteps.map(({ updates }, n) =>
+    updates.map((update, i) => writeOf(update, `supersteps[${n}].updates[${i}].`)),
+  );
+}

@@ -1,0 +1,54 @@
+import { twin } from "../../model/ids.ts";
+import type { AssistantRecord } from "../../model/assistant.ts";
+import type { CronRecord } from "../../model/cron.ts";
+import { ServiceError } from "../../model/errors.ts";
+import type { Engine } from "../../ports/engine.ts";
+import type { Journal } from "../../ports/journal.ts";
+import { draftOf, type RunRequest } from "../run-draft.ts";
+import { startOf } from "../start-checkpoint.ts";
+
+/** What a cron asks for at each of its slots. */
+export function requestOf(cron: CronRecord): RunRequest {
+  const { cron_id, thread_id, assistant_id, payload, metadata, on_run_completed } = cron;
+  return {
+    multitask_strategy: "enqueue",
+    ...payload,
+    assistant_id,
+    metadata: { ...metadata, cron_id },
+    ...(thread_id === null && on_run_completed === "keep" && { on_completion: "keep" }),
+  };
+}
+
+interface Deps {
+  readonly engine: Engine;
+  readonly journal: Journal;
+}
+
+/**
+ * Tells at once what the runs of a cron would be refused for, as far as it does not depend on what the thread will be like.
+ * @throws ServiceError `validation.failed` with the fields that are wrong
+ */
+export async function checkRun(
+  { engine, journal }: Deps,
+  tenant: string,
+  cron: CronRecord,
+  assistant: AssistantRecord,
+): Promise<void> {
+  const request = requestOf(cron);
+  const thread_id = cron.thread_id ?? twin(cron.cron_id);
+  let from;
+  try {
+    from = await startOf(journal, { tenant, thread: thread_id }, request);
+  } catch (cause) {
+    if (!(cause instanceof ServiceError) || cause.code !== "checkpoint.not_found") throw cause;
+    throw refused([{ at: "config.configurable.checkpoint_id", message: cause.message }], cause);
+  }
+  const draft = draftOf(cron.cron_id, request, assistant, { thread_id, metadata: {} }, from);
+  const refusal = engine.refuses(draft, null, cron.thread_id === null);
+  if (refusal !== null) throw refused(refusal.fields ?? [], undefined, refusal.message);
+}
+
+function refused(fields: ServiceError["fields"], cause: unknown, message?: string): ServiceError {
+  const text = message ?? fields.map((field) => `${field.at}: ${field.message}`).join("; ");
+  return new ServiceError("validation.failed", text, { fields, cause });
+}

@@ -1,0 +1,151 @@
+import type { CronRecord } from "../../model/cron.ts";
+import { type ErrorCode, ServiceError } from "../../model/errors.ts";
+import type { RunRecord } from "../../model/run.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { CronBook, CronSlot } from "../../ports/cron-book.ts";
+import type { Logger } from "../../ports/logger.ts";
+import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
+import type { RequestKey } from "../idempotency.ts";
+import type { Runs } from "../runs.ts";
+import { advanced, type Crons } from "./crons.ts";
+import { requestOf } from "./cron-run.ts";
+
+interface Deps {
+  readonly book: CronBook;
+  readonly crons: Pick<Crons, "watch">;
+  readonly runs: Pick<Runs, "start" | "startAlone">;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+}
+
+/** Slots that are looked up at a time. */
+const PAGE = 64;
+/** Milliseconds before what failed is tried again. */
+const PAUSE = 1_000;
+/** Milliseconds after which the clock on the wall is looked at again: it may have been set. */
+const LONGEST = 30_000;
+
+/** What makes a cron useless for good. */
+const OVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["thread.not_found", "assistant.not_found"]);
+/** What passes: the slot is tried again. */
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "server.busy",
+  "server.draining",
+  "storage.unavailable",
+  "journal.fenced",
+  "journal.conflict",
+]);
+
+/**
+ * Fires crons at their slots, each slot once: the run is stored together with the slot's name, and only then the cron moves
+ * on; after a crash between the two the run is found by that name. Of the slots that were missed while the server was down
+ * one is made up for.
+ */
+export class CronWorker {
+  readonly #deps: Deps;
+  #timer: Cancel | null = null;
+  #working: Promise<void> = Promise.resolve();
+  #isWorking = false;
+  #again = false;
+  #stopped = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#deps.crons.watch(() => this.#look());
+    this.#look();
+  }
+
+  /** Resolves once nothing of it is under way. */
+  stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.();
+    return this.#working;
+  }
+
+  #look(): void {
+    if (this.#stopped) return;
+    this.#timer?.();
+    this.#timer = null;
+    this.#again = this.#isWorking;
+    if (!this.#isWorking) this.#working = this.#work();
+  }
+
+  async #work(): Promise<void> {
+    this.#isWorking = true;
+    let wait: number | null = PAUSE;
+    try {
+      wait = await this.#fireAll();
+    } catch (cause) {
+      this.#deps.logger.warn("crons could not be read; it is tried again", { error: String(cause) });
+    }
+    this.#isWorking = false;
+    if (this.#again) this.#look();
+    else if (wait !== null && !this.#stopped) {
+      this.#timer = this.#deps.scheduler.after(wait, () => this.#look());
+    }
+  }
+
+  /** Sees to all that is due; milliseconds until there may be more, null: nothing is to come. */
+  async #fireAll(): Promise<number | null> {
+    const { book, clock } = this.#deps;
+    const found = await book.next(PAGE);
+    const due = found.filter(({ slot }) => slot <= clock.now());
+    const done = await Promise.all(due.map((slot) => this.#see(slot)));
+    if (done.includes(false)) return PAUSE;
+    if (due.length > 0) return 0;
+    const [first] = found;
+    return first === undefined ? null : Math.min(LONGEST, Math.max(0, first.slot - clock.now()));
+  }
+
+  /** False: it is to be tried again. */
+  async #see(at: CronSlot): Promise<boolean> {
+    const { book, clock, logger } = this.#deps;
+    if (this.#stopped) return true;
+    try {
+      const cron = await book.find(at);
+      // Changed since it was looked up.
+      if (cron === undefined || cron.next !== at.slot) return true;
+      const isOver = await this.#fire(at, cron);
+      await book.change(at, (now) => {
+        if (now === undefined || isOver) return now === undefined ? undefined : null;
+        return now.next === at.slot ? advanced(now, at.slot, clock.now()) : undefined;
+      });
+      return true;
+    } catch (cause) {
+      logger.warn("a cron could not be fired; it is tried again", { cron: at.cron, error: String(cause) });
+      return false;
+    }
+  }
+
+  /** True: the cron is of no use any more. */
+  async #fire(at: CronSlot, cron: CronRecord): Promise<boolean> {
+    const { clock, logger } = this.#deps;
+    // The slot was missed, and by now it is too late.
+    if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - PAUSE) return false;
+    try {
+      await this.#start(at, cron);
+      return false;
+    } catch (cause) {
+      if (!(cause instanceof ServiceError) || PASSING.has(cause.code)) throw cause;
+      const { code, message } = cause;
+      // The run of this slot has been, and left nothing.
+      if (code === "request.gone") return false;
+      logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
+      return OVER.has(code);
+    }
+  }
+
+  #start({ tenant, slot }: CronSlot, cron: CronRecord): Promise<RunRecord> {
+    const { runs } = this.#deps;
+    const { cron_id, thread_id: thread } = cron;
+    const request = requestOf(cron);
+    // Another cron under this name there cannot be, so it says nothing more; it is known however late it comes again.
+    const again: RequestKey = { key: `cron ${cron_id} ${slot}`, says: "", lasting: true };
+    if (thread !== null) return runs.start({ tenant, thread }, request, again);
+    return runs.startAlone(tenant, request, "background", again);
+  }
+}

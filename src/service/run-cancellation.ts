@@ -1,0 +1,124 @@
+import type { ThreadSystem } from "../../actors/thread-system.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { CancelAction, RunRecord } from "../model/run.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { Journal } from "../ports/journal.ts";
+import { threadAt } from "./threads.ts";
+
+/** Which of the runs in flight are meant: those that have not started, those that run, or both. */
+export type InFlight = "pending" | "running" | "all";
+
+export interface CancelOptions {
+  /** Resolves once the run has ended, not once its end is asked for. */
+  readonly wait?: boolean;
+  /** Kept with the run as `cancel_reason`. */
+  readonly reason?: string;
+}
+
+export interface Ending {
+  /**
+   * Asks for the run's end. A run that has ended already is left as it is.
+   * @throws ServiceError `run.not_found`, `thread.not_found`
+   */
+  cancel(key: ThreadKey, run: string, action: CancelAction, options?: CancelOptions): Promise<void>;
+  /** The run is to end with the connection of the client who waits for it, also where a stop of the server closes that. */
+  cancelOnDisconnect(key: ThreadKey, run: string): void;
+  /** Asks for the end of a thread's runs in flight, queued and delayed ones too. @throws ServiceError `thread.not_found` */
+  cancelAll(key: ThreadKey, action: CancelAction, which: InFlight, options?: CancelOptions): Promise<void>;
+  /** Asks for the end of these runs. @throws ServiceError `run.not_found` (then nothing has been asked for), `thread.not_found` */
+  cancelSome(key: ThreadKey, runs: readonly string[], action: CancelAction): Promise<void>;
+  /** Asks for the end of all runs of a tenant that are in flight. */
+  cancelEverywhere(tenant: string, action: CancelAction, which: InFlight): Promise<void>;
+  /**
+   * Deletes a run that has ended, with its events and checkpoints.
+   * @throws ServiceError `run.not_found`, `thread.not_found`, `run.conflict`, `thread.busy`
+   */
+  remove(key: ThreadKey, run: string): Promise<void>;
+}
+
+interface Deps {
+  readonly system: ThreadSystem;
+  readonly journal: Journal;
+  readonly find: (key: ThreadKey, run: string) => Promise<RunRecord>;
+}
+
+/** What clients say of a run whose input another has taken up, and look for afterwards. */
+const TAKEN = "taken";
+const reasonOf = (reason: string | undefined) =>
+  reason === TAKEN ? `${TAKEN}: another run has taken up its input` : reason;
+
+/** Delayed runs that are looked at, to find those of a tenant. */
+const MOST = 100_000;
+/** Runs whose end is asked for at a time. */
+const AT_ONCE = 32;
+
+export function createEnding({ system, journal, find }: Deps): Ending {
+  /** A thread's runs in flight, the last to start first: none of them may come to be the next meanwhile. */
+  function inFlight(key: ThreadKey, thread: ThreadRecord, which: InFlight): readonly string[] {
+    const { active, queue, delayed } = thread;
+    const isRunning = active !== null && system.isRunning(key, active);
+    const waiting = [...(delayed ?? []).map(({ run }) => run), ...queue.toReversed()];
+    const pending = active !== null && !isRunning ? [...waiting, active] : waiting;
+    const running = isRunning ? [active] : [];
+    return which === "pending" ? pending : which === "running" ? running : [...pending, ...running];
+  }
+
+  async function end(
+    key: ThreadKey,
+    runs: readonly string[],
+    action: CancelAction,
+    { wait = false, reason }: CancelOptions = {},
+  ): Promise<void> {
+    for (let from = 0; from < runs.length; from += AT_ONCE) {
+      const some = runs.slice(from, from + AT_ONCE);
+      await Promise.all(
+        some.map((run) => system.cancel(key, run, action, reasonOf(reason)).catch(ignoreMissing)),
+      );
+    }
+    if (wait) await Promise.all(runs.map((run) => system.settled(key, run)));
+  }
+
+  return {
+    async cancel(key, id, action, { wait = false, reason } = {}) {
+      await find(key, id);
+      await system.cancel(key, id, action, reasonOf(reason));
+      if (wait) await system.settled(key, id);
+    },
+
+    cancelOnDisconnect(key, id) {
+      system.cancelOnDisconnect(key, id);
+    },
+
+    async cancelAll(key, action, which, options) {
+      await end(key, inFlight(key, await threadAt(journal, key), which), action, options);
+    },
+
+    async cancelSome(key, runs, action) {
+      for (const run of runs) await find(key, run);
+      await end(key, runs, action);
+    },
+
+    async cancelEverywhere(tenant, action, which) {
+      const threads = new Set<string>();
+      for await (const key of journal.unsettled()) if (key.tenant === tenant) threads.add(key.thread);
+      for (const { key } of await journal.delayed(MOST)) if (key.tenant === tenant) threads.add(key.thread);
+      for (const thread of threads) {
+        const key = { tenant, thread };
+        const record = await journal.thread(key);
+        if (record !== undefined) await end(key, inFlight(key, record, which), action);
+      }
+    },
+
+    async remove(key, run) {
+      await find(key, run);
+      await system.forget(key, run);
+    },
+  };
+}
+
+/** It has ended, or was taken back, since it was looked up. */
+function ignoreMissing(cause: unknown): void {
+  if (cause instanceof ServiceError && (cause.code === "run.not_found" || cause.code === "thread.not_found"))
+    return;
+  throw cause;
+}

@@ -1,0 +1,189 @@
+import type { AssistantRecord } from "../model/assistant.ts";
+import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
+import type {
+  Breakpoints,
+  Command,
+  Durability,
+  MultitaskStrategy,
+  RunKwargs,
+  StreamMode,
+} from "../model/run.ts";
+import { LATEST, type RunStart } from "../model/run-start.ts";
+import type { RunDraft } from "../../actors/thread-system.ts";
+import type { ThreadStart } from "../model/thread.ts";
+import { storable, storableObject } from "./storable-values.ts";
+
+/** What a client asks for when it starts a run: the fields of the wire that are served, checked for their types. */
+export interface RunRequest {
+  /** An assistant's id, or the name of a graph. */
+  readonly assistant_id: string;
+  readonly input?: unknown;
+  readonly command?: Command;
+  readonly metadata?: JsonObject;
+  readonly config?: JsonObject;
+  readonly context?: JsonObject;
+  /** Where to start instead of at the latest state; `checkpoint` wins over `checkpoint_id`, and that over `config`'s. */
+  readonly checkpoint?: {
+    readonly checkpoint_id?: string | null;
+    /** A subgraph's; with its map, which names the checkpoints above it, or without: then they are looked up. */
+    readonly checkpoint_ns?: string | null;
+    readonly checkpoint_map?: JsonObject | null;
+  };
+  readonly checkpoint_id?: string;
+  readonly stream_mode?: StreamMode | readonly StreamMode[];
+  readonly stream_subgraphs?: boolean;
+  readonly stream_resumable?: boolean;
+  readonly interrupt_before?: Breakpoints;
+  readonly interrupt_after?: Breakpoints;
+  readonly multitask_strategy?: MultitaskStrategy;
+  readonly durability?: Durability;
+  /** The older name of a choice of durability: false is `exit`. */
+  readonly checkpoint_during?: boolean;
+  /** A URL, or a path on this server, that is told of the run's end. Checked by the caller. */
+  readonly webhook?: string;
+  /** Kept with the run. */
+  readonly feedback_keys?: string | readonly string[];
+  /** What to do when the thread is not there: `reject` (default) throws `thread.not_found`, `create` makes it with the run. */
+  readonly if_not_exists?: "reject" | "create";
+  /**
+   * Of a run without a thread of its own: is what was made for it deleted at its end (default), or kept as a thread? The
+   * SDK's types call it `complete` and `continue`.
+   */
+  readonly on_completion?: "delete" | "keep" | "complete" | "continue";
+  /** Seconds that the run waits before it asks to start. */
+  readonly after_seconds?: number;
+  /** Seconds that it may take from its first start: then it ends with the status `timeout`. */
+  readonly timeout_seconds?: number;
+  /** Is an answer refused where nothing waits for one? Graphs of our own always refuse it. */
+  readonly strict_resume?: boolean;
+  /** Where the client's own tracing is to find the run; kept with its config. */
+  readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
+}
+
+/** The thread that a run is for. */
+export interface Place {
+  readonly thread_id: string;
+  readonly metadata: JsonObject;
+  /** How to make it, where it is not there. */
+  readonly create?: ThreadStart;
+}
+
+const VALUES: readonly StreamMode[] = ["values"];
+
+/** All that is stored of a request. The thread's own config is left out: a second assistant must not inherit the first one's. */
+export function draftOf(
+  run_id: string,
+  request: RunRequest,
+  assistant: AssistantRecord,
+  place: Place,
+  start: RunStart = LATEST,
+): RunDraft {
+  const { assistant_id, graph_id } = assistant;
+  const metadata = {
+    ...EMPTY,
+    ...assistant.metadata,
+    ...place.metadata,
+    graph_id,
+    assistant_id,
+    ...storableObject(request.metadata, "metadata"),
+  };
+  const config = unplaced(storableObject(request.config, "config"));
+  const kwargs: RunKwargs = {
+    input: storable(request.input ?? null, "input"),
+    command: (storable(request.command ?? null, "command") as Command | null) ?? null,
+    config: {
+      ...EMPTY,
+      ...assistant.config,
+      ...config,
+      configurable: {
+        user_id: "",
+        ...member(assistant.config, "configurable"),
+        ...member(config, "configurable"),
+        ...(request.langsmith_tracer && traced(request.langsmith_tracer)),
+        ...start,
+        run_id,
+        thread_id: place.thread_id,
+        graph_id,
+        assistant_id,
+      },
+      metadata: {
+        created_by: "user",
+        ...member(assistant.config, "metadata"),
+        ...member(config, "metadata"),
+        ...metadata,
+      },
+    },
+    context: { ...EMPTY, ...assistant.context, ...storableObject(request.context, "context") },
+    webhook: request.webhook ?? null,
+    temporary: place.create?.temporary !== undefined,
+    stream_mode: modesOf(request.stream_mode),
+    feedback_keys: keysOf(request.feedback_keys),
+    interrupt_before: request.interrupt_before ?? null,
+    interrupt_after: request.interrupt_after ?? null,
+    subgraphs: request.stream_subgraphs ?? false,
+    resumable: request.stream_resumable ?? false,
+    durability: request.durability ?? (request.checkpoint_during === false ? "exit" : "async"),
+    ...(request.timeout_seconds !== undefined && { timeout_seconds: request.timeout_seconds }),
+    ...(request.strict_resume === true && { strict_resume: true as const }),
+  };
+  const multitask_strategy = request.multitask_strategy ?? "reject";
+  const shared = sharedConfig(assistant.config, config);
+  return {
+    run_id,
+    assistant_id,
+    graph_id,
+    metadata,
+    kwargs,
+    multitask_strategy,
+    ...(shared && { config: shared }),
+    ...(place.create && { create: place.create }),
+    ...(request.after_seconds && { delay: Math.ceil(request.after_seconds * 1_000) }),
+  };
+}
+
+/** What the thread's record shows of the configuration that it was run with last. Most runs have none. */
+function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | undefined {
+  if (isEmpty(assistant) && isEmpty(run)) return undefined;
+  const config = { ...assistant, ...run };
+  const configurable = { ...member(assistant, "configurable"), ...member(run, "configurable") };
+  return Object.hasOwn(config, "configurable") ? { ...config, configurable } : config;
+}
+
+function isEmpty(object: JsonObject): boolean {
+  for (const _ in object) return false;
+  return true;
+}
+
+const PLACE = ["checkpoint_id", "checkpoint_ns", "checkpoint_map"];
+
+/** The config without the place to start from, which is no setting, and goes into this run's alone. */
+function unplaced(config: JsonObject): JsonObject {
+  const { configurable } = config;
+  if (!isObject(configurable) || !PLACE.some((name) => Object.hasOwn(configurable, name))) return config;
+  const { checkpoint_id: _id, checkpoint_ns: _ns, checkpoint_map: _map, ...rest } = configurable;
+  return { ...config, configurable: rest };
+}
+
+function traced({ project_name, example_id }: NonNullable<RunRequest["langsmith_tracer"]>): JsonObject {
+  return {
+    ...(isGiven(project_name) && { langsmith_project: project_name }),
+    ...(isGiven(example_id) && { langsmith_example_id: example_id }),
+  };
+}
+
+const isGiven = (value: unknown) => value !== undefined && value !== null;
+
+function keysOf(keys: RunRequest["feedback_keys"]): readonly string[] | null {
+  if (keys === undefined || keys.length === 0) return null;
+  return typeof keys === "string" ? [keys] : keys;
+}
+
+function modesOf(modes: RunRequest["stream_mode"]): readonly StreamMode[] {
+  if (modes === undefined || modes.length === 0) return VALUES;
+  return typeof modes === "string" ? [modes] : modes;
+}
+
+function member(object: JsonObject, name: string): JsonObject {
+  const value = object[name];
+  return isObject(value) ? value : EMPTY;
+}

@@ -1,0 +1,85 @@
+import type { RunEnd } from "../../actors/thread-system.ts";
+import type { Checkpoint } from "../model/checkpoint.ts";
+import { threadNotFound } from "../model/errors.ts";
+import { pick, type JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import { startOf } from "../model/run-start.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Engine } from "../ports/engine.ts";
+import type { Eventually } from "../ports/eventually.ts";
+import type { Journal } from "../ports/journal.ts";
+import { pendingInterrupts } from "./api-records.ts";
+
+/** Checkpoints looked through at a time, when later runs have gone on. */
+const PAGE = 100;
+
+interface Deps {
+  readonly journal: Journal;
+  readonly engine: Pick<Engine, "output">;
+}
+
+/**
+ * What a run that has ended has to show: its last state, as much of it as its graph gives out; with `__interrupt__` where it paused, an empty list at a
+ * breakpoint; `__error__` where it failed. Never null: clients look for these keys without asking what it is.
+ * `run`: undefined for one that was rolled back, of which the thread's state is all that is left.
+ */
+export function resultOf(deps: Deps, key: ThreadKey, { run, left }: RunEnd): Eventually<JsonObject> {
+  if (run?.status === "error" || run?.status === "timeout") {
+    const { error, message } = run.error ?? { error: "Error", message: `The run ended with ${run.status}` };
+    return { __error__: { error, message } };
+  }
+  const output = run === undefined ? null : deps.engine.output(run.graph_id);
+  if (left !== undefined) {
+    const values = output === null ? left.values : pick(left.values, output);
+    return left.waiting === null ? values : { ...values, __interrupt__: left.waiting };
+  }
+  return read(deps, key, run, output);
+}
+
+/** The same of what is stored. */
+async function read(
+  { journal }: Deps,
+  key: ThreadKey,
+  run: RunRecord | undefined,
+  output: readonly string[] | null,
+): Promise<JsonObject> {
+  const checkpoint = await lastOf(journal, key, run);
+  if (checkpoint === undefined) {
+    // Deleted while it was being read: an empty state would be one that it never had.
+    if (run !== undefined && (await journal.thread(key)) === undefined) throw threadNotFound(key.thread);
+    return {};
+  }
+  const state = await journal.values(key, checkpoint);
+  const values = output === null ? state : pick(state, output);
+  if (run?.status !== "success" || checkpoint.next.length === 0) return values;
+  const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
+  return { ...values, __interrupt__: pendingInterrupts(checkpoint, writes) };
+}
+
+/** The checkpoint that the run started from. */
+function baseOf({ kwargs, base_checkpoint }: RunRecord): string | null {
+  return startOf(kwargs.config.configurable) ?? base_checkpoint;
+}
+
+/** The run's last checkpoint; where it made none, the one that it started from. */
+async function lastOf(
+  journal: Journal,
+  key: ThreadKey,
+  run: RunRecord | undefined,
+): Promise<Checkpoint | undefined> {
+  const thread = await journal.thread(key);
+  if (thread?.checkpoint === undefined || thread.checkpoint === null) return undefined;
+  const latest = await journal.checkpoint(key, "", thread.checkpoint);
+  if (run === undefined || latest === undefined || latest.run_id === run.run_id) return latest;
+  const base = baseOf(run);
+  if (base === latest.id) return latest;
+  let before: string | undefined;
+  for (;;) {
+    const page = await journal.history(key, { ns: "", limit: PAGE, ...(before !== undefined && { before }) });
+    for (const checkpoint of page) {
+      if (checkpoint.run_id === run.run_id || checkpoint.id === base) return checkpoint;
+    }
+    before = page.at(-1)?.id;
+    if (before === undefined || (base !== null && before < base)) return undefined;
+  }
+}

@@ -1,0 +1,89 @@
+import { ServiceError } from "../model/errors.ts";
+import { parseUuid } from "../model/ids.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import { above, LATEST, type RunStart } from "../model/run-start.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import { resumes } from "../graph/interrupts.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { RunRequest } from "./run-draft.ts";
+
+/** A place in a thread's history, as a request names it. */
+interface NamedPlace {
+  readonly checkpoint_id?: unknown;
+  readonly checkpoint_ns?: unknown;
+  readonly checkpoint_map?: unknown;
+}
+
+type Asked = Pick<RunRequest, "checkpoint" | "checkpoint_id" | "config" | "command">;
+
+/**
+ * Finds the place that a run is to start from: `checkpoint` wins over `checkpoint_id`, and that over what `config` says.
+ * @throws ServiceError `checkpoint.not_found`, `validation.failed`
+ */
+export function startOf(journal: Journal, key: ThreadKey, asked: Asked): RunStart | Promise<RunStart> {
+  const { checkpoint, checkpoint_id } = asked;
+  const configurable = asked.config?.["configurable"];
+  const configured: NamedPlace = isObject(configurable) ? configurable : {};
+  const ns = checkpoint?.checkpoint_ns ?? configured.checkpoint_ns ?? "";
+  const given = checkpoint?.checkpoint_map ?? configured.checkpoint_map ?? {};
+  const map: JsonObject = isObject(given) ? given : {};
+  const named = checkpoint?.checkpoint_id ?? checkpoint_id ?? configured.checkpoint_id;
+  const id = parseUuid(named) ?? mapped(map, String(ns)) ?? null;
+  if (typeof ns === "string" && ns !== "") return within(journal, key, asked, { ns, id, map });
+  return id === null ? LATEST : atRoot(journal, key, id);
+}
+
+async function atRoot(journal: Journal, key: ThreadKey, id: string): Promise<RunStart> {
+  if ((await journal.checkpoint(key, "", id)) === undefined) throw unknown(id, "");
+  return { checkpoint_id: id };
+}
+
+/** One in a subgraph: it is gone on from there, on a branch of all graphs above. */
+async function within(
+  journal: Journal,
+  key: ThreadKey,
+  { command }: Asked,
+  { ns, id, map }: { readonly ns: string; readonly id: string | null; readonly map: JsonObject },
+): Promise<RunStart> {
+  const [latest] = await journal.history(key, { ns, limit: 1 });
+  const found = id === null ? latest : await journal.checkpoint(key, ns, id);
+  if (latest === undefined || found === undefined) throw unknown(id, ns);
+  if (found.id !== latest.id && command !== undefined && resumes(command)) {
+    throw wrong("command.resume", `goes to where the subgraph waits, which is its checkpoint ${latest.id}`);
+  }
+  const known = found.metadata["parents"];
+  const places: Record<string, string> = {};
+  const segments = ns.split("|");
+  for (const [depth, over] of above(ns).entries()) {
+    const own = mapped(map, over) ?? mapped(isObject(known) ? known : {}, over);
+    // A graph that is called in a node's body has no checkpoints in between.
+    if (own === undefined && over !== "") continue;
+    // oxlint-disable-next-line no-await-in-loop -- from the root down, and graphs are not nested deep
+    const checkpoint = own === undefined ? undefined : await journal.checkpoint(key, over, own);
+    if (checkpoint === undefined) throw unknown(own ?? null, over);
+    const [name, task] = (segments[depth] ?? "").split(":");
+    if (!checkpoint.next.some((next) => next.name === name && (task === undefined || next.id === task))) {
+      throw wrong(
+        "checkpoint.checkpoint_map",
+        `leads to no such subgraph: "${segments[depth]}" does not run from checkpoint ${checkpoint.id}`,
+      );
+    }
+    places[over] = checkpoint.id;
+  }
+  places[ns] = found.id;
+  return { checkpoint_id: found.id, checkpoint_ns: ns, checkpoint_map: places };
+}
+
+function mapped(map: JsonObject, ns: string): string | undefined {
+  return Object.hasOwn(map, ns) ? (parseUuid(map[ns]) ?? undefined) : undefined;
+}
+
+function unknown(id: string | null, ns: string): ServiceError {
+  const what = id === null ? "No checkpoint" : `Checkpoint ${id} not found`;
+  const where = ns === "" ? "" : ` in namespace "${ns.slice(0, 200)}"`;
+  return new ServiceError("checkpoint.not_found", `${what}${where}`);
+}
+
+function wrong(at: string, message: string): ServiceError {
+  return new ServiceError("validation.failed", `${at} ${message}`, { fields: [{ at, message }] });
+}

@@ -1,0 +1,109 @@
+import { isObject, type JsonObject } from "../../model/json.ts";
+import { refuse } from "./item-limits.ts";
+
+export type Test = (value: unknown) => boolean;
+
+/** Conditions that a filter may have in all, entries of a list of them, and levels below one another. */
+const MOST = 1_000;
+const DEEPEST = 32;
+
+/** What orders two values: numbers and texts, each among themselves. Values of other types are in no order. */
+function compare(a: unknown, b: unknown): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
+  return Number.NaN;
+}
+
+/** Of JSON data. A member that is missing is as good as null. */
+function isEqual(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]));
+  }
+  if (!isObject(a)) return (a ?? null) === (b ?? null);
+  if (!isObject(b)) return false;
+  const names = Object.keys(a);
+  if (names.length !== Object.keys(b).length) return false;
+  return names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]));
+}
+
+/** The same for data that are equal: members stand in the order of their names. */
+const textOf = (data: unknown): string =>
+  JSON.stringify(data, (_, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(byName)) : value,
+  );
+
+const byName = ([one]: [string, unknown], [other]: [string, unknown]): number => (one < other ? -1 : 1);
+
+const operators = new Map<string, (operand: unknown, at: string) => Test>([
+  ["$eq", (operand) => (value) => isEqual(value, operand)],
+  ["$ne", (operand) => (value) => !isEqual(value, operand)],
+  ["$gt", ordered((order) => order > 0)],
+  ["$gte", ordered((order) => order >= 0)],
+  ["$lt", ordered((order) => order < 0)],
+  ["$lte", ordered((order) => order <= 0)],
+  ["$in", oneOf(true)],
+  ["$nin", oneOf(false)],
+]);
+
+function ordered(holds: (order: number) => boolean) {
+  return (operand: unknown, at: string): Test => {
+    if (typeof operand !== "number" && typeof operand !== "string")
+      refuse(at, "must be a number or a string");
+    return (value) => holds(compare(value, operand));
+  };
+}
+
+function oneOf(wanted: boolean) {
+  return (operand: unknown, at: string): Test => {
+    if (!Array.isArray(operand)) refuse(at, "must be a list");
+    if (operand.length > MOST) refuse(at, `has more than ${MOST} entries`);
+    const plain = new Set<unknown>();
+    const nested = new Set<string>();
+    for (const one of operand as readonly unknown[]) {
+      if (typeof one === "object" && one !== null) nested.add(textOf(one));
+      else plain.add(one ?? null);
+    }
+    return (value) => {
+      if (typeof value !== "object" || value === null) return plain.has(value ?? null) === wanted;
+      return (nested.size > 0 && nested.has(textOf(value))) === wanted;
+    };
+  };
+}
+
+/**
+ * A filter as a function over an item's value.
+ * @throws ServiceError `validation.failed` naming the condition that is none
+ */
+export function testOf(filter: JsonObject, at: string): Test {
+  let count = 0;
+  const members = (object: JsonObject, path: string, depth: number): Test => {
+    if (depth > DEEPEST) refuse(path, `is nested deeper than ${DEEPEST} levels`);
+    const tests = Object.entries(object).map(([name, wanted]): Test => {
+      if (++count > MOST) refuse(at, `has more than ${MOST} conditions`);
+      const test = condition(wanted, `${path}.${name}`, depth);
+      return (value) => test(isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined);
+    });
+    return (value) => tests.every((test) => test(value));
+  };
+  const condition = (wanted: unknown, path: string, depth: number): Test => {
+    if (!isObject(wanted)) return (value) => isEqual(value, wanted);
+    const names = Object.keys(wanted);
+    if (names.length === 0) return (value) => isEqual(value, wanted);
+    if (!names.some((name) => name.startsWith("$"))) {
+      const test = members(wanted, path, depth + 1);
+      return (value) => isObject(value) && test(value);
+    }
+    const tests = names.map((name) => {
+      const operand = wanted[name];
+      count += Array.isArray(operand) ? Math.max(1, operand.length) : 1;
+      if (count > MOST) refuse(at, `has more than ${MOST} conditions`);
+      const operator = operators.get(name);
+      if (operator === undefined)
+        return refuse(`${path}.${name}`, `is no operator; there is ${[...operators.keys()].join(", ")}`);
+      return operator(operand, `${path}.${name}`);
+    });
+    return (value) => tests.every((test) => test(value));
+  };
+  if (!isObject(filter)) refuse(at, "must be an object");
+  return members(filter, at, 0);
+}

@@ -1,0 +1,96 @@
+import { ServiceError } from "../../model/errors.ts";
+import type { ItemPlace, Namespace, PutOp } from "../../model/store-item.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { storableObject } from "../storable-values.ts";
+
+/** What an item may be at most. Characters, labels, and bytes of JSON. */
+export const ITEM_LIMITS = {
+  labels: 32,
+  label: 256,
+  key: 1_024,
+  value: 1024 * 1024,
+  paths: 32,
+  path: 256,
+} as const;
+/** Operations of one batch. */
+export const MAX_OPS = 1_000;
+/** Minutes: a hundred years. */
+export const MAX_TTL = 52_560_000;
+const MAX_OFFSET = 1_000_000_000;
+/** Where the platform keeps what is its own. */
+const RESERVED = "langgraph";
+
+export function refuse(at: string, message: string): never {
+  throw new ServiceError("validation.failed", `${at} ${message}`, { fields: [{ at, message }] });
+}
+
+/** @throws ServiceError `validation.failed` naming the label */
+export function checkLabels(namespace: unknown, at: string): asserts namespace is Namespace {
+  if (!Array.isArray(namespace)) refuse(at, "must be a list of strings");
+  const { labels, label: longest } = ITEM_LIMITS;
+  if (namespace.length > labels) refuse(at, `has more than ${labels} labels`);
+  for (const [i, label] of namespace.entries()) {
+    const which = `${at}[${i}]`;
+    if (typeof label !== "string") refuse(which, "must be a string");
+    if (label === "" || label.includes("."))
+      refuse(which, `cannot be empty or contain periods. Received: ${label.slice(0, 100)}`);
+    if (label.length > longest) refuse(which, `is longer than ${longest} characters`);
+  }
+}
+
+/** The place of an item that is to be put or deleted. */
+export function checkPlace({ namespace, key }: ItemPlace, at: string): void {
+  checkLabels(namespace, `${at}namespace`);
+  if (namespace.length === 0) {
+    const message = "Namespace is required";
+    throw new ServiceError("store.namespace", message, { fields: [{ at: `${at}namespace`, message }] });
+  }
+  if (namespace[0] === RESERVED)
+    refuse(`${at}namespace[0]`, `cannot be "${RESERVED}": it is kept for the platform`);
+  checkKey(key, `${at}key`);
+}
+
+export function checkKey(key: unknown, at: string): void {
+  if (typeof key !== "string") refuse(at, "must be a string");
+  if (key === "") refuse(at, "cannot be empty");
+  if (key.length > ITEM_LIMITS.key) refuse(at, `is longer than ${ITEM_LIMITS.key} characters`);
+}
+
+/** The value as it can be stored. */
+export function checkValue(value: unknown, at: string): JsonObject {
+  if (value === undefined || value === null) refuse(at, "is required");
+  const stored = storableObject(value, at);
+  const bytes = Buffer.byteLength(JSON.stringify(stored));
+  if (bytes > ITEM_LIMITS.value) refuse(at, `has ${bytes} bytes, and may have ${ITEM_LIMITS.value}`);
+  return stored;
+}
+
+export function checkTtl(ttl: PutOp["ttl"], at: string): void {
+  if (ttl === undefined || ttl === null) return;
+  if (typeof ttl !== "number" || !(ttl > 0 && ttl <= MAX_TTL))
+    refuse(at, `must be a number of minutes above 0 and up to ${MAX_TTL}, or null`);
+}
+
+export function checkIndex(index: PutOp["index"], at: string): void {
+  if (index === undefined || index === null || index === false) return;
+  if (!Array.isArray(index)) refuse(at, "must be false or a list of paths");
+  if (index.length > ITEM_LIMITS.paths) refuse(at, `has more than ${ITEM_LIMITS.paths} paths`);
+  for (const [i, path] of (index as readonly unknown[]).entries()) {
+    if (typeof path !== "string" || path === "" || path.length > ITEM_LIMITS.path)
+      refuse(`${at}[${i}]`, `must be a path of 1 to ${ITEM_LIMITS.path} characters`);
+  }
+}
+
+export function checkPage(
+  { limit, offset }: { readonly limit?: number | undefined; readonly offset?: number | undefined },
+  at: string,
+): void {
+  checkCount(limit, `${at}limit`, 1, 1_000);
+  checkCount(offset, `${at}offset`, 0, MAX_OFFSET);
+}
+
+export function checkCount(value: number | undefined, at: string, least: number, most: number): void {
+  if (value === undefined) return;
+  if (!Number.isInteger(value) || value < least || value > most)
+    refuse(at, `must be a whole number from ${least} to ${most}`);
+}

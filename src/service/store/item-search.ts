@@ -1,0 +1,106 @@
+import type { ItemPlace, SearchOp } from "../../model/store-item.ts";
+import type { Share } from "../../ports/time-budget.ts";
+import type { ItemHead, ItemRecord, Items } from "../../ports/store-items.ts";
+import { refuse } from "./item-limits.ts";
+import { Ordered } from "../sorted-page.ts";
+import { cosine } from "./embedding.ts";
+import type { Test } from "./item-filter.ts";
+
+/** Bytes of values that one answer may hold. */
+const MOST = 64 * 1024 * 1024;
+
+export interface Search {
+  readonly tenant: string;
+  readonly op: SearchOp;
+  readonly now: number;
+  /** What the value has to pass. */
+  readonly test: Test | undefined;
+  /** The query's. */
+  readonly vector: Float32Array | undefined;
+  /** Names the operation in an error. */
+  readonly at: string;
+  /** What it goes on by. */
+  readonly share: Share;
+}
+
+export interface Found {
+  readonly record: ItemRecord;
+  readonly score: number | null;
+}
+
+interface Candidate {
+  readonly head: ItemHead;
+  readonly score: number | null;
+}
+
+/**
+ * A page of the items under a prefix: the nearest to the query first, then what is not indexed; else the last updated first.
+ * Heads alone are looked through, and few of them held; values are read in the order of the answer, as far as the page (and a filter) needs. With a
+ * query every vector under the prefix is read and compared.
+ */
+export async function searchItems(items: Items, search: Search): Promise<readonly Found[]> {
+  const { tenant, op, now, test, at, share } = search;
+  const { limit = 10, offset = 0 } = op;
+  const page: Found[] = [];
+  if (limit < 1) return page;
+  let bytes = 0;
+  const candidates = await candidatesOf(items, search);
+  // Without a filter it is known how many are read: all those of the page.
+  let skip = test === undefined ? 0 : offset;
+  const found = test === undefined ? candidates.from(offset, limit) : candidates.from(0);
+  for await (const { head, score } of found) {
+    if (share.isSpent(head.bytes)) await share.next();
+    const record = await items.find(tenant, head);
+    // It may have been deleted since.
+    if (record === undefined || !isAlive(record, now) || test?.(record.value) === false) continue;
+    if (skip-- > 0) continue;
+    bytes += record.bytes;
+    if (bytes > MOST) refuse(`${at}limit`, `is too many: their values have more than ${MOST} bytes`);
+    page.push({ record, score });
+    if (page.length === limit) break;
+  }
+  return page;
+}
+
+async function candidatesOf(items: Items, { tenant, op, now, vector }: Search): Promise<Ordered<Candidate>> {
+  const { namespace_prefix: prefix } = op;
+  const scores = vector === undefined ? undefined : await scoresOf(items, tenant, prefix, vector);
+  return new Ordered(async function* scan() {
+    for await (const head of items.heads(tenant, prefix)) {
+      if (isAlive(head, now)) yield { head, score: scores?.get(nameOf(head)) ?? null };
+    }
+  }, compare);
+}
+
+function compare({ head: a, score: of }: Candidate, { head: b, score: than }: Candidate): number {
+  const first = descending(of ?? -2, than ?? -2) || descending(a.updated_at, b.updated_at);
+  if (first !== 0) return first;
+  const [one, other] = [nameOf(a), nameOf(b)];
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** The best of each item's vectors. */
+async function scoresOf(
+  items: Items,
+  tenant: string,
+  prefix: ItemPlace["namespace"],
+  query: Float32Array,
+): Promise<ReadonlyMap<string, number>> {
+  const scores = new Map<string, number>();
+  for await (const { vectors, ...place } of items.vectors(tenant, prefix)) {
+    for (const vector of vectors) {
+      const score = cosine(query, vector);
+      if (score === undefined) continue;
+      const name = nameOf(place);
+      scores.set(name, Math.max(score, scores.get(name) ?? -1));
+    }
+  }
+  return scores;
+}
+
+const descending = (a: number, b: number): number => b - a;
+
+const nameOf = ({ namespace, key }: ItemPlace): string => JSON.stringify([...namespace, key]);
+
+export const isAlive = ({ expires_at }: ItemHead, now: number): boolean =>
+  expires_at === null || expires_at > now;

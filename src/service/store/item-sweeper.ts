@@ -1,0 +1,65 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { Items } from "../../ports/store-items.ts";
+import type { Logger } from "../../ports/logger.ts";
+import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
+
+export interface ItemSweeperDeps {
+  readonly items: Items;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+  /** Milliseconds between passes. */
+  readonly interval: number;
+}
+
+/** Items deleted at a time. */
+const PIECE = 200;
+
+/** Deletes items of the store that have expired. Nobody sees them meanwhile: it is for the room that they take. */
+export class ItemSweeper {
+  readonly #deps: ItemSweeperDeps;
+  #cancel: Cancel = () => undefined;
+  #working: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(deps: ItemSweeperDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    if (this.#stopped) return;
+    this.#cancel = this.#deps.scheduler.after(this.#deps.interval, () => {
+      this.#working = this.#pass();
+    });
+  }
+
+  /** Resolves once nothing of it is under way. */
+  stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancel();
+    return this.#working;
+  }
+
+  async #pass(): Promise<void> {
+    try {
+      while (!this.#stopped && (await this.#piece()) === PIECE);
+    } catch (cause) {
+      this.#deps.logger.warn("expired items could not be deleted; it is tried again later", {
+        error: String(cause),
+      });
+    }
+    this.start();
+  }
+
+  async #piece(): Promise<number> {
+    const { items, clock } = this.#deps;
+    const now = clock.now();
+    const due = (await items.expiring(PIECE)).filter(({ expires_at }) => expires_at <= now);
+    await Promise.all(
+      due.map(({ tenant, namespace, key, expires_at }) =>
+        items.change(tenant, [{ kind: "expire", namespace, key, expires_at }], { now, durable: false }),
+      ),
+    );
+    return due.length;
+  }
+}

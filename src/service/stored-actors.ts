@@ -1,0 +1,76 @@
+import { valueAt } from "../graph/xstate-value.ts";
+import { START } from "../graph/definition-checks.ts";
+import { END } from "../graph/commands.ts";
+import type { CheckpointHead } from "../model/checkpoint.ts";
+import { isTerminal, type RunRecord } from "../model/run.ts";
+import type { Statechart } from "../model/statechart.ts";
+import { hasWork, type ThreadRecord } from "../model/thread.ts";
+import type { Shown, ShownActor, ShownState } from "../ports/inspector.ts";
+
+const ACTIVE: Pick<ShownState, "status" | "children" | "tags"> = { status: "active", children: [], tags: [] };
+
+/** A thread as its actor would stand if it were awake. */
+export function recordedThread(record: ThreadRecord): Shown {
+  const { thread_id: thread, rest, active, queue } = record;
+  const actor: ShownActor = {
+    id: thread,
+    kind: "thread",
+    name: "thread",
+    parent: null,
+    thread,
+    run: null,
+    machine: "thread",
+  };
+  const value = hasWork(record) ? "pending" : rest;
+  return {
+    actor,
+    state: { ...ACTIVE, value, context: { thread, active, queue: queue.slice(0, 20), stop: null, rest } },
+  };
+}
+
+/** A run, and the graph that it followed, as they were left. `head`: the thread's latest checkpoint. */
+export function recordedRun(
+  run: RunRecord,
+  head: CheckpointHead | undefined,
+  chart: Statechart | undefined,
+): readonly Shown[] {
+  const { run_id: id, thread_id: thread, graph_id: graph } = run;
+  const base = { thread, run: id } as const;
+  const status = isTerminal(run.status) ? "done" : "active";
+  const shown: Shown = {
+    actor: { ...base, id, kind: "run", name: "run", parent: thread, machine: "run" },
+    state: { ...ACTIVE, status, value: run.status, context: { ...base, attempt: run.attempt } },
+  };
+  if (chart === undefined) return [shown];
+  const actor: ShownActor = {
+    ...base,
+    id: `graph:${id}`,
+    kind: "graph",
+    name: graph,
+    parent: id,
+    machine: `graph:${graph}`,
+  };
+  return [shown, { actor, state: { ...ACTIVE, context: base, ...left(run, head, chart) } }];
+}
+
+/** Where the graph was left: at its end, or at what the latest checkpoint says is next, if that is this run's. */
+function left(
+  run: RunRecord,
+  head: CheckpointHead | undefined,
+  chart: Statechart,
+): Pick<ShownState, "status" | "value" | "tags"> {
+  const next = head?.run_id === run.run_id ? head.next.map(({ name }) => [name]) : [];
+  const value = next.length > 0 ? valueAt(chart, next) : run.status === "success" ? END : START;
+  switch (run.status) {
+    case "success":
+      return next.length > 0
+        ? { status: "stopped", value, tags: ["interrupted"] }
+        : { status: "done", value, tags: [] };
+    case "interrupted":
+      return { status: "stopped", value, tags: ["cancelled"] };
+    case "pending":
+      return { status: "active", value: START, tags: [] };
+    default:
+      return { status: "error", value, tags: ["failed"] };
+  }
+}

@@ -1,0 +1,171 @@
+import { ServiceError, threadNotFound } from "../model/errors.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import { type ThreadKey, type ThreadRecord, threadStatus } from "../model/thread.ts";
+import { toIso } from "../model/time.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Hub } from "../stream/hub.ts";
+import type { ThreadReader } from "../stream/thread-reader.ts";
+import type { RunRequest } from "./run-draft.ts";
+import type { Runs } from "./runs.ts";
+import type { States } from "./thread-states.ts";
+import { threadAt, type Threads } from "./threads.ts";
+
+export interface Answer {
+  readonly interrupt: string;
+  readonly response: unknown;
+}
+
+/** A run that does not say by which assistant: by the one that ran last. */
+export type AnsweringRun = Omit<RunRequest, "assistant_id">;
+
+export interface CheckpointQuery {
+  readonly ns: string;
+  readonly limit: number;
+  /** Only those older than this one. */
+  readonly before?: string;
+}
+
+/** Where to read a thread from: so that all of these get what they want. */
+export interface Start {
+  /** Someone who has seen nothing, and is told the last few runs from their start. */
+  readonly isNew: boolean;
+  /** Those who have seen what has these numbers of the thread, and all before. */
+  readonly after: readonly number[];
+}
+
+/** What the thread-centric protocol (version 2) asks for beside what runs and threads are asked for. */
+export interface Protocol {
+  /**
+   * Starts a run, also on a thread that is not there yet. While the thread waits for an answer, an input is that answer.
+   * Throws as {@link Runs.start} does.
+   */
+  start(key: ThreadKey, request: RunRequest): Promise<RunRecord>;
+  /**
+   * Answers what the thread waits for, all in one run.
+   * @throws ServiceError `run.not_found` on a thread that never ran, `resume.invalid` when it does not wait, or not for that,
+   *   `resume.conflict` when another run answers it; and as {@link Runs.start} does
+   */
+  respond(key: ThreadKey, answers: readonly Answer[], request: AnsweringRun): Promise<RunRecord>;
+  /** Starts a run from an earlier checkpoint, by the assistant that ran last. Throws as {@link respond} does. */
+  fork(key: ThreadKey, request: AnsweringRun): Promise<RunRecord>;
+  /** `ns`: a subgraph's namespace. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
+  state(key: ThreadKey, ns: string, keys: readonly string[] | undefined): Promise<JsonObject>;
+  /** Newest first. @throws ServiceError `thread.not_found` */
+  checkpoints(key: ThreadKey, query: CheckpointQuery): Promise<readonly JsonObject[]>;
+  /** What the thread does or did last. @throws ServiceError `thread.not_found`, `run.not_found` */
+  tree(key: ThreadKey): Promise<JsonObject>;
+  /** The thread's number of the last event that it has told; 0 for none. */
+  position(key: ThreadKey): Promise<number>;
+  /**
+   * Reads the thread's runs whole, those that are to come too. The thread need not be there yet. The reader MUST be
+   * closed. @throws ServiceError `thread.not_found` of one that nobody is shown
+   */
+  follow(key: ThreadKey, start: Start): Promise<ThreadReader>;
+}
+
+interface Deps {
+  readonly journal: Journal;
+  readonly hub: Hub;
+  readonly runs: Pick<Runs, "start">;
+  readonly threads: Pick<Threads, "state">;
+  readonly states: Pick<States, "at">;
+}
+
+/** Runs that who says nothing is told of from their start: a run that asked, and those that went on with it. */
+const TOLD_AGAIN = 4;
+
+export function createProtocol({ journal, hub, runs, threads, states }: Deps): Protocol {
+  /** The assistant that ran last. @throws ServiceError `run.not_found` */
+  function lastAssistant({ metadata }: ThreadRecord): string {
+    const { assistant_id } = metadata;
+    if (typeof assistant_id === "string") return assistant_id;
+    throw new ServiceError("run.not_found", "No run has been started on this thread");
+  }
+
+  return {
+    async start(key, request) {
+      const thread = request.input == null ? undefined : await journal.thread(key);
+      const waits = thread !== undefined && thread.active === null && waitingOf(thread).length > 0;
+      if (!waits) return runs.start(key, { ...request, if_not_exists: "create" });
+      const { input, ...rest } = request;
+      try {
+        return await runs.start(key, { ...rest, command: { resume: input } });
+      } catch (cause) {
+        // Somebody else has answered meanwhile: then it is an input like any other.
+        if (!isAnswered(cause)) throw cause;
+        return runs.start(key, request);
+      }
+    },
+
+    async respond(key, answers, request) {
+      const thread = await threadAt(journal, key);
+      const assistant_id = lastAssistant(thread);
+      const waiting = new Set(waitingOf(thread).map(({ id }) => id));
+      if (waiting.size === 0) {
+        throw new ServiceError("resume.invalid", "The thread does not wait for an answer");
+      }
+      const unknown = answers.find(({ interrupt }) => !waiting.has(interrupt));
+      if (unknown !== undefined) {
+        const shown = unknown.interrupt.slice(0, 100);
+        throw new ServiceError("resume.invalid", `No interrupt ${shown} waits for an answer`);
+      }
+      const resume = Object.fromEntries(answers.map(({ interrupt, response }) => [interrupt, response]));
+      return runs.start(key, { ...request, assistant_id, command: { ...request.command, resume } });
+    },
+
+    async fork(key, request) {
+      return runs.start(key, { ...request, assistant_id: lastAssistant(await threadAt(journal, key)) });
+    },
+
+    async state(key, ns, keys) {
+      const fields = new Set(["values", "checkpoint_id"]);
+      const asked = keys === undefined ? { fields } : { fields, keys };
+      const found = ns === "" ? threads.state(key, asked) : states.at(key, { ns, id: null }, asked);
+      const { values, checkpoint_id } = await found;
+      return { values, ...(checkpoint_id !== null && { checkpoint: { id: checkpoint_id, ns } }) };
+    },
+
+    async checkpoints(key, query) {
+      await threadAt(journal, key);
+      return (await journal.history(key, query)).map(({ id, created_at, step, source, metadata }) => ({
+        id,
+        timestamp: toIso(created_at),
+        step,
+        metadata: { ...metadata, source, step },
+      }));
+    },
+
+    async tree(key) {
+      const thread = await threadAt(journal, key);
+      const { graph_id } = thread.metadata;
+      if (typeof graph_id !== "string") lastAssistant(thread);
+      return { namespace: [], status: STATUS[threadStatus(thread)], graph_name: graph_id };
+    },
+
+    async position(key) {
+      const thread = await journal.thread(key);
+      return thread === undefined ? 0 : thread.next_event - 1;
+    },
+
+    async follow(key, { isNew, after }) {
+      if ((await journal.thread(key))?.temporary) throw threadNotFound(key.thread);
+      const from = [...after];
+      if (isNew) {
+        const last = await journal.runs(key, { limit: TOLD_AGAIN, offset: 0 });
+        const begun = last.filter(({ started_at }) => started_at !== null).map(({ seq_base }) => seq_base);
+        // The first number of a run says nothing here: it is that of the end of the run before.
+        from.push(begun.length === 0 ? 0 : Math.min(...begun));
+      }
+      return hub.followWhole(key, Math.min(...from));
+    },
+  };
+}
+
+const isAnswered = (cause: unknown): boolean =>
+  cause instanceof ServiceError && (cause.code === "resume.conflict" || cause.code === "resume.invalid");
+
+const STATUS = { idle: "completed", busy: "running", interrupted: "interrupted", error: "failed" } as const;
+
+const waitingOf = ({ interrupts }: ThreadRecord): readonly Interrupt[] => Object.values(interrupts).flat();

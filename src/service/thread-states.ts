@@ -1,0 +1,183 @@
+import type { ThreadSystem } from "../../actors/thread-system.ts";
+import type { Checkpoint } from "../model/checkpoint.ts";
+import { ServiceError } from "../model/errors.ts";
+import { contains, type JsonObject } from "../model/json.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { Engine } from "../ports/engine.ts";
+import type { Journal } from "../ports/journal.ts";
+import { type Question, questionsOf } from "./pending-interrupts.ts";
+import { checkpointOf, metadataOf } from "./api-records.ts";
+import { latestAt, snapshot, type Asked, type StateSelection } from "./state-snapshot.ts";
+import { writeOf, type UpdateRequest } from "./bulk-updates.ts";
+import { threadAt, whole } from "./threads.ts";
+
+/** A place in a thread's history. */
+export interface StatePlace {
+  /** `""`: the root graph; else a subgraph's namespace. */
+  readonly ns: string;
+  /** A checkpoint's id in lower case; null: the latest one. */
+  readonly id: string | null;
+}
+
+export interface HistoryRequest extends StatePlace {
+  readonly limit: number;
+  /** Only states older than this checkpoint. */
+  readonly before?: string;
+  /** Only states whose metadata has all this. */
+  readonly metadata?: JsonObject;
+}
+
+/** A thread's states over time. */
+export interface States {
+  /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
+  at(key: ThreadKey, place: StatePlace, selection: StateSelection): Promise<JsonObject>;
+  /**
+   * The newest first, those of all branches; the thread's own state is the first of all. Each is read when it is asked for: together
+   * they may be larger than memory. @throws ServiceError `thread.not_found`, `checkpoint.not_found`
+   */
+  history(key: ThreadKey, asked: HistoryRequest, selection: StateSelection): AsyncIterable<JsonObject>;
+  /**
+   * Changes the state at a place, on a branch of its own where that is not the latest one. Resolves, once stored, with what
+   * the wire tells of the checkpoint that was made.
+   * @throws ServiceError as {@link ThreadSystem.update} does, and `validation.failed`
+   */
+  update(key: ThreadKey, place: StatePlace, update: UpdateRequest): Promise<JsonObject>;
+  /**
+   * The questions that wait, each with what it takes for an answer: states have the interrupts alone.
+   * @throws ServiceError `thread.not_found`
+   */
+  questions(key: ThreadKey): Promise<readonly Question[]>;
+}
+
+interface Deps {
+  readonly system: ThreadSystem;
+  readonly journal: Journal;
+  readonly engine: Engine;
+}
+
+/** Checkpoints that are read together, and bytes of them as stored: each may hold what nodes wrote. */
+const PAGE = 50;
+const PAGE_BYTES = 256 * 1024;
+
+export function createStates({ system, journal, engine }: Deps): States {
+  async function checkpointOfPlace(key: ThreadKey, ns: string, id: string): Promise<Checkpoint> {
+    const found = await journal.checkpoint(key, ns, id);
+    if (found !== undefined) return found;
+    throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} not found`);
+  }
+
+  async function laterOf(key: ThreadKey, { ns, id }: Checkpoint): Promise<Checkpoint | undefined> {
+    const [later] = await journal.history(key, { ns, limit: 1, after: id });
+    return later;
+  }
+
+  async function one(asked: Asked, record: ThreadRecord, { ns, id }: StatePlace & { id: string }) {
+    const checkpoint = await checkpointOfPlace(asked.key, ns, id);
+    const latest = ns === "" && record.checkpoint === id;
+    return snapshot(asked, checkpoint, latest ? undefined : await laterOf(asked.key, checkpoint));
+  }
+
+  /** Checkpoints that fit, newest first, each with the next newer one. */
+  async function* checkpoints(key: ThreadKey, { ns, limit, before, metadata }: HistoryRequest) {
+    let older = before;
+    let later = before === undefined ? undefined : await journal.checkpoint(key, ns, before);
+    let left = limit;
+    for (;;) {
+      const count = metadata === undefined ? Math.min(left, PAGE) : PAGE;
+      const page = await journal.history(key, {
+        ns,
+        limit: count,
+        bytes: PAGE_BYTES,
+        ...(older !== undefined && { before: older }),
+      });
+      for (const checkpoint of page) {
+        if (metadata === undefined || contains(metadataOf(key.thread, checkpoint, true), metadata)) {
+          yield { checkpoint, later };
+          if (--left === 0) return;
+        }
+        later = checkpoint;
+      }
+      older = page.at(-1)?.id;
+      if (older === undefined) return;
+    }
+  }
+
+  /** The same; the thread's own state first, should it stand at an older one: it went back there and has not gone on. */
+  async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, asked: HistoryRequest) {
+    const { metadata } = asked;
+    let left = asked.limit;
+    let moved: Checkpoint | undefined;
+    let isFirst = own !== null && asked.ns === "" && asked.before === undefined;
+    for await (const found of checkpoints(key, asked)) {
+      if (isFirst && own !== null && found.checkpoint.id !== own) {
+        // Otherwise the thread has moved on since its record was read.
+        if ((await threadAt(journal, key)).seq === seq) moved = await checkpointOfPlace(key, "", own);
+        if (moved && (metadata === undefined || contains(metadataOf(key.thread, moved, true), metadata))) {
+          yield { checkpoint: moved, later: undefined };
+          left--;
+        }
+      }
+      isFirst = false;
+      if (left === 0) return;
+      if (found.checkpoint.id === moved?.id) continue;
+      yield found;
+      left--;
+    }
+  }
+
+  /** A state of a list. Undefined: a rollback has taken it away since the list was begun. @throws ServiceError */
+  async function listed(
+    asked: Asked,
+    record: ThreadRecord,
+    { checkpoint, later }: { readonly checkpoint: Checkpoint; readonly later: Checkpoint | undefined },
+  ): Promise<JsonObject | undefined> {
+    const { key } = asked;
+    const { ns, id } = checkpoint;
+    const isLatest = ns === "" && id === record.checkpoint;
+    for (let { seq } = record; ;) {
+      try {
+        return await snapshot(asked, checkpoint, isLatest ? undefined : later);
+      } catch (cause) {
+        const now = await threadAt(journal, key);
+        // What is missing while the thread stands still is damage.
+        if (now.seq === seq) throw cause;
+        if ((await journal.checkpoint(key, ns, id)) === undefined) return undefined;
+        ({ seq } = now);
+      }
+    }
+  }
+
+  return {
+    at: (key, place, selection) =>
+      whole(journal, key, async (record) => {
+        const asked = { engine, journal, key, selection };
+        const id = place.id ?? (place.ns === "" ? record.checkpoint : null);
+        if (id === null) return latestAt(asked, place.ns);
+        return one(asked, record, { ns: place.ns, id });
+      }),
+
+    async *history(key, request, selection) {
+      const asked = { engine, journal, key, selection };
+      const { id, ns } = request;
+      if (id !== null) {
+        yield await whole(journal, key, (record) => one(asked, record, { ns, id }));
+        return;
+      }
+      const record = await threadAt(journal, key);
+      for await (const found of ownFirst(key, record, request)) {
+        const state = await listed(asked, record, found);
+        if (state !== undefined) yield state;
+      }
+    },
+
+    questions: questionsOf(journal),
+
+    async update(key, { ns, id }, update) {
+      const supersteps = [[writeOf(update, "")]];
+      const made = await system.update(key, { from: id, ns, supersteps });
+      const checkpoint = checkpointOf(key.thread, made.ns, made.id);
+      const { checkpoint_map: _, ...configurable } = checkpoint;
+      return { checkpoint, configurable, checkpoint_id: made.id };
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import type { DeliveryContent } from "../../model/webhook-delivery.ts";
+import { toIso } from "../../model/time.ts";
+import { runOf } from "../api-records.ts";
+
+/** What a receiver is told: the run's record as the API shows it, and what came of it. */
+export function payloadOf({ run, values, waiting }: DeliveryContent, now: number): string {
+  return JSON.stringify({
+    ...runOf(run, { isRunning: false, position: undefined }),
+    run_started_at: run.started_at === null ? null : toIso(run.started_at),
+    run_ended_at: run.ended_at === null ? null : toIso(run.ended_at),
+    webhook_sent_at: toIso(now),
+    values,
+    // What a run that paused waits for: its status alone does not tell it from one that is through.
+    ...(waiting !== null && { interrupts: waiting }),
+    ...(run.error !== null && { error: run.error.message }),
+  });
+}

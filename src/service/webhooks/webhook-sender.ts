@@ -1,0 +1,113 @@
+import { ServiceError } from "../../model/errors.ts";
+import type { DeliveryContent } from "../../model/webhook-delivery.ts";
+import type { WebhookPolicy } from "../../model/webhook-policy.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HttpClient } from "../../ports/http-client.ts";
+import type { Owed } from "../../ports/outbox.ts";
+import type { Headers } from "../../ports/transport.ts";
+import { isAddress, mayReach } from "./addresses.ts";
+import { retryAfter, verdictOf } from "./backoff.ts";
+import { payloadOf } from "./webhook-payload.ts";
+import { sign } from "./signature.ts";
+import { nameOf, NOT_PUBLIC, refusal } from "./target-check.ts";
+
+/** What became of one try. */
+export type Outcome =
+  | { readonly kind: "delivered" }
+  | {
+      readonly kind: "again" | "never";
+      /** Null: there was no answer. */
+      readonly status: number | null;
+      readonly error: string;
+      /** Milliseconds that the receiver asks to be left alone. */
+      readonly asked: number;
+    };
+
+export interface SenderDeps {
+  readonly client: HttpClient;
+  readonly clock: Clock;
+  readonly policy: WebhookPolicy;
+  /** Heddle's own version. */
+  readonly version: string;
+}
+
+/** What is left of an error's text: it is stored, and shown. */
+const MOST = 300;
+
+/**
+ * Makes one try. The policy is held against the URL again, and against what its name resolves to now; the connection goes to
+ * the very address that was looked at. `self`: where this server is reached.
+ */
+export async function send(
+  { client, clock, policy, version }: SenderDeps,
+  { id, delivery }: Owed,
+  content: DeliveryContent,
+  self: URL,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const wrong = refusal(policy, delivery.url);
+  if (wrong !== undefined) return never(null, `The URL ${wrong}`);
+  const own = delivery.url.startsWith("/");
+  const url = own ? new URL(delivery.url, self) : new URL(delivery.url);
+  url.hash = "";
+  try {
+    const addresses = await addressesOf(client, nameOf(url), signal);
+    if (!own && !addresses.every((address) => mayReach(address, policy.allowInternal))) {
+      return never(null, `The URL ${NOT_PUBLIC}`);
+    }
+    // Another one each time: one of them may be out of order.
+    const address = addresses[delivery.attempts % addresses.length];
+    if (address === undefined) throw new Error("its name has no address");
+    const body = payloadOf(content, clock.now());
+    const headers = headersOf(policy, version, id, delivery.attempts + 1, body, clock.now());
+    const answer = await client.post({ url, address, headers, body, signal });
+    const verdict = verdictOf(answer.status);
+    if (verdict === "delivered") return { kind: "delivered" };
+    const error = `The receiver answered ${answer.status}`;
+    if (verdict === "never") return never(answer.status, error);
+    const asked = retryAfter(answer.retryAfter, clock.now());
+    return { kind: "again", status: answer.status, error, asked };
+  } catch (thrown) {
+    // What cannot be read from the storage is not the receiver's failure.
+    if (thrown instanceof ServiceError) throw thrown;
+    return { kind: "again", status: null, error: textOf(signal.aborted ? signal.reason : thrown), asked: 0 };
+  }
+}
+
+const never = (status: number | null, error: string): Outcome => ({ kind: "never", status, error, asked: 0 });
+
+/** Those that fit this machine's network best first: nearly all have the older protocol. */
+async function addressesOf(
+  client: HttpClient,
+  name: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (isAddress(name)) return [name];
+  const found = await client.resolve(name, signal);
+  return found.toSorted((a, b) => Number(a.includes(":")) - Number(b.includes(":")));
+}
+
+function headersOf(
+  { headers, secret }: WebhookPolicy,
+  version: string,
+  id: string,
+  attempt: number,
+  body: string,
+  now: number,
+): Headers {
+  const timestamp = Math.floor(now / 1000);
+  return {
+    "user-agent": `heddle/${version}`,
+    ...headers,
+    "content-type": "application/json",
+    "x-webhook-id": id,
+    "x-webhook-attempt": String(attempt),
+    "x-webhook-timestamp": String(timestamp),
+    ...(secret !== null && { "x-webhook-signature": sign(secret, timestamp, body) }),
+  };
+}
+
+function textOf(thrown: unknown): string {
+  const text = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+  return text.slice(0, MOST);
+}

@@ -1,0 +1,216 @@
+import type { NewCheckpoint } from "../model/checkpoint.ts";
+import { ServiceError } from "../model/errors.ts";
+import { endOf, type EventChunk } from "../model/run-event.ts";
+import { isTerminal, type RunRecord } from "../model/run.ts";
+import type { Append, Done, Once } from "../ports/journal.ts";
+import { derive } from "./channel-values.ts";
+import { markDelayed } from "./delayed-runs.ts";
+import type { Draft } from "./append-draft.ts";
+import { sealFacts } from "./fact-codec.ts";
+import { forgetRuns } from "./run-removal.ts";
+import { type Head, isUnsettled } from "./thread-heads.ts";
+import {
+  activeKey,
+  checkpointKey,
+  entryKey,
+  eventsPrefix,
+  headKey,
+  kwargsKey,
+  lateKey,
+  onceKey,
+  onceMark,
+  orderKey,
+  runKey,
+  segment,
+  sweepKey,
+  writesMark,
+  writesPrefix,
+} from "./keys.ts";
+import { ordinal } from "./sortable-numbers.ts";
+import type { Op } from "./kv.ts";
+import type { Members } from "./metadata-keys.ts";
+import { owe } from "./outbox.ts";
+import { indexOf, moveIndex } from "./thread-index.ts";
+import {
+  HIDDEN,
+  MARK,
+  PER_APPEND,
+  checkpointRow,
+  checkpointRows,
+  runRows,
+  sealNumber,
+  threadRows,
+  type JournalEntry,
+} from "./records.ts";
+import { unpackRefs, type Refs } from "./value-refs.ts";
+
+/** Namespaces of which the latest checkpoint is remembered; another one's is read. */
+const NAMESPACES = 256;
+
+/**
+ * Lays down an append as operations, and returns what the head takes over once it is on its way. Throws when something
+ * in it cannot be stored; then nothing has changed.
+ */
+export function write(draft: Draft, append: Append, known: Members): () => void {
+  const { head } = draft;
+  const { key, thread, runs = [], checkpoints = [], writes = [], events, forget = [], outbox = [] } = append;
+  // First, so that what the same append puts anew stays.
+  if (forget.length > 0) forgetRuns(draft, forget);
+  draft.size = draft.put(headKey(head.prefix), threadRows.row(thread));
+  draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
+  moveIndex(draft.ops, key, head.thread, thread, known);
+  const active = isUnsettled(thread);
+  if (active !== head.active) {
+    if (active) draft.mark(activeKey(key), thread.temporary === null ? MARK : HIDDEN);
+    else draft.del(activeKey(key));
+  }
+  const delayed = head.thread?.delayed ?? null;
+  if (thread.delayed !== delayed) draft.ops.push(...markDelayed(key, delayed, thread.delayed));
+  for (const run of runs) writeRun(draft, run, thread.seq);
+  const latest = writeCheckpoints(draft, checkpoints, thread.seq);
+  for (const left of writes) {
+    draft.mark(writesMark(head.prefix, left.ns, left.checkpoint), MARK);
+    draft.put(writesPrefix(head.prefix, left.ns, left.checkpoint) + segment(left.task), left);
+  }
+  if (events !== undefined) writeEvents(draft, events);
+  for (const item of outbox) owe(draft.ops, key.tenant, item);
+  if (append.once !== undefined) markOnce(draft, append.once);
+
+  return () => {
+    head.epoch = thread.epoch;
+    head.seq = thread.seq;
+    head.next_run = thread.next_run;
+    head.active = active;
+    head.thread = thread;
+    for (const run of runs) {
+      if (isTerminal(run.status)) head.kwargs.delete(run.run_id);
+      else head.kwargs.set(run.run_id, run.kwargs);
+    }
+    if (forget.length > 0) {
+      head.latest.clear();
+      head.tips.clear();
+      for (const run of forget) {
+        head.kwargs.delete(run);
+        head.ends.delete(run);
+      }
+    }
+    // Every task of a subgraph has a namespace of its own.
+    if (head.latest.size > NAMESPACES) head.latest.clear();
+    for (const [ns, made] of latest ?? []) head.latest.set(ns, made);
+    for (const [span, end] of draft.tips ?? []) head.tips.set(span, end);
+    if (events !== undefined) head.ends.set(events.run_id, endOf(events));
+    for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
+  };
+}
+
+/** What the batch holds that removes a thread: nobody finds it any more, and what is left of it is to be swept. */
+export function removalOf({ key, prefix, thread }: Head): readonly Op[] {
+  const gone = [headKey(prefix), activeKey(key), ...(thread === undefined ? [] : indexOf(key, thread))];
+  return [
+    ...gone.map((at) => ({ key: at, value: null })),
+    ...markDelayed(key, thread?.delayed ?? null, null),
+    { key: sweepKey(key, null), value: MARK },
+  ];
+}
+
+function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): JournalEntry {
+  const entry: { -readonly [K in keyof JournalEntry]: JournalEntry[K] } = { kind, epoch: thread.epoch };
+  if (runs !== undefined && runs.length > 0) entry.runs = runs.map((run) => run.run_id);
+  if (checkpoints !== undefined && checkpoints.length > 0)
+    entry.checkpoints = checkpoints.map(({ ns, id }) => [ns, id] as const);
+  if (writes !== undefined && writes.length > 0)
+    entry.writes = writes.map((left) => [left.ns, left.checkpoint, left.task] as const);
+  if (forget !== undefined && forget.length > 0) entry.forgot = forget;
+  return entry;
+}
+
+function writeRun(draft: Draft, run: RunRecord, seq: number): void {
+  const { prefix, kwargs, next_run } = draft.head;
+  const known = kwargs.get(run.run_id);
+  if (known === undefined) {
+    const order = orderKey(prefix, run.order, run.run_id);
+    // One in work is known: its kwargs are remembered until its end.
+    if (run.order < next_run) refuseEnded(draft, run.run_id);
+    // The first append that names it: a rollback reads the journal from here on.
+    if (run.order >= next_run || draft.get(order) === undefined) draft.mark(order, sealNumber(seq));
+  }
+  // An input may be large, and a run is stored several times: what has not changed stays where it is.
+  if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
+  draft.put(runKey(prefix, run.run_id), runRows.row(run, "kwargs", null));
+  if (run.due !== null && run.seq_base > 0) writeLate(draft, run, seq);
+}
+
+/** The record of a run that has ended is final. @throws ServiceError `journal.conflict` */
+function refuseEnded(draft: Draft, run: string): void {
+  const row = draft.read(runKey(draft.head.prefix, run), `run ${run}`);
+  if (row === undefined || !isTerminal(runRows.record(row).status)) return;
+  throw new ServiceError("journal.conflict", `Run ${run} has ended: its record is not written again`);
+}
+
+/** A run that was delayed has begun: not where its admission stands among the others. */
+function writeLate(draft: Draft, run: RunRecord, seq: number): void {
+  const { prefix } = draft.head;
+  const late = lateKey(prefix, run.seq_base, run.run_id);
+  if (draft.get(late) !== undefined) return;
+  draft.mark(late, MARK);
+  // Before, it has changed nothing: a rollback need not read what was appended while it waited.
+  draft.put(orderKey(prefix, run.order, run.run_id), seq);
+}
+
+function markOnce(draft: Draft, once: Once): void {
+  const { tenant, thread } = draft.head.key;
+  const done: Done = { ...once, thread };
+  draft.put(onceKey(tenant, once.name), done);
+  draft.mark(onceMark(once.at, tenant, once.name), MARK);
+}
+
+type Made = { readonly id: string; readonly refs: Refs };
+
+function writeCheckpoints(
+  draft: Draft,
+  made: readonly NewCheckpoint[],
+  seq: number,
+): ReadonlyMap<string, Made> | undefined {
+  if (made.length === 0) return undefined;
+  const latest = new Map<string, Made>();
+  if (made.length > PER_APPEND) {
+    throw new ServiceError("journal.conflict", `An append holds at most ${PER_APPEND} checkpoints`);
+  }
+  for (const [i, checkpoint] of made.entries()) {
+    const { ns, id, parent, changes } = checkpoint;
+    const at = seq * PER_APPEND + i;
+    const refs = derive(draft, ns, at, parent === null ? {} : parentRefs(draft, latest, ns, parent), changes);
+    draft.put(checkpointKey(draft.head.prefix, ns, id), checkpointRow(checkpoint, at, refs));
+    latest.set(ns, { id, refs });
+  }
+  return latest;
+}
+
+/** What the parent holds: nearly always it is the one before. */
+function parentRefs(draft: Draft, made: ReadonlyMap<string, Made>, ns: string, id: string): Refs {
+  const own = made.get(ns);
+  if (own?.id === id) return own.refs;
+  const latest = draft.head.latest.get(ns);
+  if (latest?.id === id) return latest.refs;
+  const stored = draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`);
+  if (stored === undefined) {
+    throw new ServiceError(
+      "journal.conflict",
+      `The parent ${id} of a new checkpoint is not stored in namespace "${ns}"`,
+    );
+  }
+  return unpackRefs(checkpointRows.record(stored).changes.channels);
+}
+
+/** A chunk is named by its first id: the reader finds the next one by where this one ends. */
+export function writeEvents(draft: Draft, chunk: EventChunk): void {
+  const { head } = draft;
+  const end = head.ends.get(chunk.run_id);
+  if (!Number.isSafeInteger(chunk.first) || chunk.first < (end ?? 0)) {
+    throw new ServiceError(
+      "journal.conflict",
+      `Events of run ${chunk.run_id} begin at ${chunk.first}, and those up to ${(end ?? 0) - 1} are stored`,
+    );
+  }
+  draft.mark(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), sealFacts(chunk.facts));
+}

@@ -1,0 +1,187 @@
+import type { ChannelChange, ChannelRef } from "../model/checkpoint.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Draft } from "./append-draft.ts";
+import { damaged, unseal } from "./envelope.ts";
+
+import { spanPrefix, wholeKey } from "./keys.ts";
+import { ordinal } from "./sortable-numbers.ts";
+import type { Refs } from "./value-refs.ts";
+
+/** Begins every copy, see `EMPTY` in `model/json.ts`. */
+const EMPTY_REFS: Refs = Object.freeze({});
+
+type List = Extract<ChannelRef, { kind: "list" }>;
+type Spans = List["spans"];
+
+/** A list in more pieces than this is written anew as a whole: each edit costs a piece, each piece a read. */
+const MAX_SPANS = 64;
+
+/**
+ * The channels of a checkpoint from those of its parent. Lists grow by segments that are never rewritten: an append goes
+ * on with the parent's last span, so that a checkpoint names one span however many runs have appended. Where another
+ * branch has gone on with that span already, and where the list was cut, a span of its own begins.
+ * `at` names what this checkpoint writes; no other one of the thread has the same.
+ */
+export function derive(
+  draft: Draft,
+  ns: string,
+  at: number,
+  parent: Refs,
+  changes: { readonly [channel: string]: ChannelChange },
+): Refs {
+  const refs: Record<string, ChannelRef> = { ...EMPTY_REFS, ...parent };
+  for (const channel of Object.keys(changes)) {
+    const change = changes[channel] as ChannelChange;
+    if (channel === "__proto__") {
+      throw new ServiceError("value.unstorable", "A channel cannot be named __proto__: the name is reserved");
+    }
+    switch (change.kind) {
+      case "clear":
+        delete refs[channel];
+        break;
+      case "set":
+        // An array is stored as a list, whoever set it: so an append can go on with it.
+        if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, [], 0, change.value);
+        else if (isSmall(change.value)) refs[channel] = { kind: "small", value: change.value };
+        else {
+          draft.put(wholeKey(draft.head.prefix, ns, channel, at), change.value);
+          refs[channel] = { kind: "whole", at };
+        }
+        break;
+      case "append":
+        refs[channel] = append(draft, ns, channel, at, refs[channel], change.keep, change.items);
+        break;
+      default:
+        change satisfies never;
+    }
+  }
+  return refs;
+}
+
+/** Longest text that every later checkpoint carries along, rather than a key of its own. */
+const SMALL = 48;
+
+function isSmall(value: unknown): boolean {
+  return typeof value === "string" ? value.length <= SMALL : typeof value !== "object" || value === null;
+}
+
+function append(
+  draft: Draft,
+  ns: string,
+  channel: string,
+  at: number,
+  ref: ChannelRef | undefined,
+  keep: number,
+  items: readonly unknown[],
+): ChannelRef {
+  const spans = ref?.kind === "list" ? ref.spans : [];
+  const last = spans.at(-1);
+  const length = last?.end ?? 0;
+  if (!Number.isSafeInteger(keep) || keep < 0 || keep > length) {
+    throw new ServiceError(
+      "journal.conflict",
+      `An append to channel ${channel} keeps ${keep} items of a list that has ${length}`,
+    );
+  }
+  if (last !== undefined && keep === length) {
+    if (items.length === 0) return { kind: "list", spans };
+    const prefix = spanPrefix(draft.head.prefix, ns, channel, last.at);
+    if (isTip(draft, prefix, length)) {
+      draft.put(prefix + ordinal(length), items);
+      (draft.tips ??= new Map()).set(prefix, length + items.length);
+      return { kind: "list", spans: [...spans.slice(0, -1), { at: last.at, end: length + items.length }] };
+    }
+  }
+  return begin(draft, ns, channel, at, spans, keep, items);
+}
+
+/** Has nothing gone on with this span from `end` on? */
+function isTip(draft: Draft, prefix: string, end: number): boolean {
+  const tip = draft.tips?.get(prefix) ?? draft.head.tips.get(prefix);
+  return tip === undefined ? draft.get(prefix + ordinal(end)) === undefined : tip === end;
+}
+
+/** A span that begins here, after the first `keep` items of `spans`. It may be empty: then the next append fills it. */
+function begin(
+  draft: Draft,
+  ns: string,
+  channel: string,
+  at: number,
+  spans: Spans,
+  keep: number,
+  items: readonly unknown[],
+): List {
+  const { prefix } = draft.head;
+  const kept = cut(spans, keep);
+  let start = keep;
+  let written = items;
+  if (kept.length >= MAX_SPANS) {
+    const before: unknown[] = [];
+    const source = { prefix, key: draft.head.key, ns, get: (key: string) => draft.get(key) };
+    for (const _ of readList(source, channel, kept, before));
+    kept.length = 0;
+    start = 0;
+    written = [...before, ...items];
+  }
+  const own = spanPrefix(prefix, ns, channel, at);
+  if (written.length > 0) draft.put(own + ordinal(start), written);
+  const end = start + written.length;
+  (draft.tips ??= new Map()).set(own, end);
+  return { kind: "list", spans: [...kept, { at, end }] };
+}
+
+/** The spans of the first `keep` items. */
+function cut(spans: Spans, keep: number): { at: number; end: number }[] {
+  const kept: { at: number; end: number }[] = [];
+  let start = 0;
+  for (const { at, end } of spans) {
+    if (start >= keep) break;
+    // An empty span names nothing once another one follows it.
+    if (end > start) kept.push({ at, end: Math.min(end, keep) });
+    start = end;
+  }
+  return kept;
+}
+
+/** Where the values of a checkpoint are read from. */
+export interface ValueSource {
+  readonly prefix: string;
+  readonly key: ThreadKey;
+  readonly ns: string;
+  get(key: string): Buffer | undefined;
+}
+
+/**
+ * Adds a list's items to `out`. A segment says by its length where the next one begins, so no range is read. Pauses
+ * after each segment: a long list need not be read in one turn.
+ */
+export function* readList(
+  source: ValueSource,
+  channel: string,
+  spans: Spans,
+  out: unknown[],
+): Generator<void> {
+  let next = 0;
+  for (const { at, end } of spans) {
+    const prefix = spanPrefix(source.prefix, source.ns, channel, at);
+    while (next < end) {
+      const what = `items from ${next} on of channel ${channel}`;
+      const bytes = source.get(prefix + ordinal(next));
+      if (bytes === undefined) throw damaged(source.key, `${what} are missing`);
+      const items = unseal(bytes, source.key, what);
+      if (!Array.isArray(items) || items.length === 0) throw damaged(source.key, `${what} are no list`);
+      const count = Math.min(items.length, end - next);
+      for (let i = 0; i < count; i++) out.push(items[i]);
+      next += count;
+      yield;
+    }
+  }
+}
+
+export function readWhole(source: ValueSource, channel: string, at: number): unknown {
+  const bytes = source.get(wholeKey(source.prefix, source.ns, channel, at));
+  const what = `the value of channel ${channel}`;
+  if (bytes === undefined) throw damaged(source.key, `${what} is missing`);
+  return unseal(bytes, source.key, what);
+}

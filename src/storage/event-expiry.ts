@@ -1,0 +1,88 @@
+import { ServiceError } from "../model/errors.ts";
+import { isTerminal } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import { allEventsPrefix, eventsPrefix, splitThread, threadPrefix, unsegment, within } from "./keys.ts";
+import type { Kv } from "./kv.ts";
+import { readStoredRun } from "./records.ts";
+import type { Sweeper } from "./deletion-sweeper.ts";
+
+/** The end of all keys that begin with a tenant. */
+const END = "~";
+/** After all keys of the server's own. */
+const TENANTS = '"';
+
+interface Expiring {
+  readonly before: number;
+  readonly from: ThreadKey | null;
+  readonly most: number;
+  readonly isRead: (key: ThreadKey, run: string) => boolean;
+}
+
+/**
+ * Looks through threads for runs that ended before `before` and still have events, and deletes those. It leaps from thread
+ * to thread: what a thread holds beside events is not read, so that a pass costs one look a thread.
+ */
+export async function expireEvents(
+  kv: Kv,
+  sweeper: Sweeper,
+  { before, from, most, isRead }: Expiring,
+): Promise<ThreadKey | null> {
+  let at = from === null ? TENANTS : within(threadPrefix(from)).lt;
+  let last: ThreadKey | null = null;
+  for (let seen = 0; seen < most; seen++) {
+    const next = await nextThread(kv, at);
+    if (next === null) return null;
+    if (!sweeper.has(next)) await expireThread(kv, sweeper, next, { before, isRead });
+    last = next;
+    at = within(threadPrefix(next)).lt;
+  }
+  return last;
+}
+
+/** The first thread with a key from `at` on. */
+export async function nextThread(kv: Kv, at: string): Promise<ThreadKey | null> {
+  for (let from = at; ;) {
+    const found = await firstKey(kv, from, END);
+    if (found === undefined) return null;
+    const thread = splitThread(found);
+    if (thread !== undefined) return thread.key;
+    // Another room of the tenant: over it.
+    const [tenant = "", room = ""] = found.split("/", 2);
+    from = within(`${tenant}/${room}/`).lt;
+  }
+}
+
+async function expireThread(
+  kv: Kv,
+  sweeper: Sweeper,
+  key: ThreadKey,
+  { before, isRead }: Pick<Expiring, "before" | "isRead">,
+): Promise<void> {
+  const prefix = threadPrefix(key);
+  const events = allEventsPrefix(prefix);
+  const { gte, lt } = within(events);
+  for (let from = gte; ;) {
+    const found = await firstKey(kv, from, lt);
+    if (found === undefined) return;
+    const run = unsegment(found.slice(events.length).split("/", 1)[0] ?? "");
+    const ended = endOf(kv, key, run);
+    if (ended !== null && ended < before && !isRead(key, run)) await sweeper.expire(key, run);
+    from = within(eventsPrefix(prefix, run)).lt;
+  }
+}
+
+/** When the run ended; null when it has not, or its record is damaged: then its events stay for who repairs it. */
+function endOf(kv: Kv, key: ThreadKey, run: string): number | null {
+  try {
+    const stored = readStoredRun((at) => kv.getSync(at), key, threadPrefix(key), run);
+    return stored !== undefined && isTerminal(stored.status) ? stored.ended_at : null;
+  } catch (cause) {
+    if (cause instanceof ServiceError && cause.code === "journal.damaged") return null;
+    throw cause;
+  }
+}
+
+async function firstKey(kv: Kv, gte: string, lt: string): Promise<string | undefined> {
+  for await (const [key] of kv.entries({ gte, lt, limit: 1 })) return key;
+  return undefined;
+}

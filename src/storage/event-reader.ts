@@ -1,0 +1,142 @@
+import type { Checkpoint } from "../model/checkpoint.ts";
+import { endOf, type EventChunk } from "../model/run-event.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Budget, Share } from "../ports/time-budget.ts";
+import type { Eventually } from "../ports/eventually.ts";
+import { readList, readWhole, type ValueSource } from "./channel-values.ts";
+import { unseal } from "./envelope.ts";
+import { factsOf } from "./fact-codec.ts";
+import { eventsPrefix, within } from "./keys.ts";
+import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
+import type { Kv } from "./kv.ts";
+
+/** Segments, and bytes of them, read in one turn: some milliseconds at most. */
+const SEGMENTS = 256;
+const BYTES = 256 * 1024;
+
+/** The state at a checkpoint: in the same turn while it is small, else in pieces that let others pass. */
+export function readValues(
+  source: ValueSource,
+  checkpoint: Checkpoint,
+  channels: readonly string[] | undefined,
+  budget: Budget,
+): Eventually<JsonObject> {
+  const reading = new Reading(source, checkpoint, channels);
+  return reading.advance() ? reading.values : reading.rest(budget.share(source.key.tenant));
+}
+
+class Reading {
+  readonly values: Record<string, unknown> = {};
+  readonly #source: ValueSource;
+  readonly #segments: Generator<void>;
+  /** Read since the turn began. */
+  #bytes = 0;
+
+  constructor(source: ValueSource, checkpoint: Checkpoint, channels: readonly string[] | undefined) {
+    const get = (key: string): Buffer | undefined => {
+      const bytes = source.get(key);
+      this.#bytes += bytes?.length ?? 0;
+      return bytes;
+    };
+    this.#source = { ...source, get };
+    this.#segments = this.#fill(checkpoint, channels ?? Object.keys(checkpoint.channels));
+  }
+
+  *#fill(checkpoint: Checkpoint, channels: readonly string[]): Generator<void> {
+    const { values } = this;
+    for (const channel of channels) {
+      if (!Object.hasOwn(checkpoint.channels, channel)) continue;
+      const ref = checkpoint.channels[channel];
+      if (ref === undefined) continue;
+      if (ref.kind === "small") values[channel] = ref.value;
+      else if (ref.kind === "whole") {
+        values[channel] = readWhole(this.#source, channel, ref.at);
+        yield;
+      } else {
+        const items: unknown[] = [];
+        yield* readList(this.#source, channel, ref.spans, items);
+        values[channel] = items;
+      }
+    }
+  }
+
+  /** Goes on for one turn; true at the end. */
+  advance(): boolean {
+    this.#bytes = 0;
+    for (let i = 0; i < SEGMENTS && this.#bytes <= BYTES; i++) if (this.#segments.next().done) return true;
+    return false;
+  }
+
+  async rest(share: Share): Promise<JsonObject> {
+    do await share.next();
+    while (!this.advance());
+    return this.values;
+  }
+}
+
+/** The stored chunks of one run. */
+export class EventReader {
+  readonly #kv: Kv;
+  readonly #key: ThreadKey;
+  readonly #run: string;
+  readonly #prefix: string;
+
+  constructor(kv: Kv, key: ThreadKey, prefix: string, run: string) {
+    this.#kv = kv;
+    this.#key = key;
+    this.#run = run;
+    this.#prefix = eventsPrefix(prefix, run);
+  }
+
+  /** From the chunk that holds event `id` on: where it is a chunk's first, which is usual, without a search. */
+  from(id: number, limit: number): Eventually<readonly EventChunk[]> {
+    const chunks = this.#chain(id, limit);
+    return chunks.length > 0 ? chunks : this.#search(id, limit);
+  }
+
+  /** Chunks that follow one another without a gap. */
+  #chain(first: number, limit: number): EventChunk[] {
+    const chunks: EventChunk[] = [];
+    let id = first;
+    do {
+      const bytes = this.#kv.getSync(this.#prefix + ordinal(id));
+      if (bytes === undefined) break;
+      const chunk = this.#decode(id, bytes);
+      chunks.push(chunk);
+      id = endOf(chunk);
+    } while (chunks.length < limit);
+    return chunks;
+  }
+
+  async #search(id: number, limit: number): Promise<readonly EventChunk[]> {
+    const before = await this.#last(this.#prefix + ordinal(id));
+    if (before !== undefined && endOf(before) > id) return this.#chain(before.first, limit);
+    // Nothing holds it. A later attempt may have begun above.
+    const range = { gte: this.#prefix + ordinal(id), lt: within(this.#prefix).lt, limit: 1 };
+    for await (const [key] of this.#kv.entries(range)) return this.#chain(this.#first(key), limit);
+    return [];
+  }
+
+  /** The id that follows the last stored event. */
+  async next(): Promise<number> {
+    const last = await this.#last(within(this.#prefix).lt);
+    return last === undefined ? 0 : endOf(last);
+  }
+
+  async #last(lt: string): Promise<EventChunk | undefined> {
+    for await (const [key, bytes] of this.#kv.entries({ gte: this.#prefix, lt, reverse: true, limit: 1 })) {
+      return this.#decode(this.#first(key), bytes);
+    }
+    return undefined;
+  }
+
+  #first(key: string): number {
+    return parseOrdinal(key.slice(this.#prefix.length));
+  }
+
+  #decode(first: number, bytes: Buffer): EventChunk {
+    const stored = unseal(bytes, this.#key, `events from ${first} on of run ${this.#run}`);
+    return { run_id: this.#run, first, facts: factsOf(stored) };
+  }
+}

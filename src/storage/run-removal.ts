@@ -1,0 +1,176 @@
+import type { ChannelRef } from "../model/checkpoint.ts";
+import type { Draft } from "./append-draft.ts";
+import { damaged } from "./envelope.ts";
+import {
+  checkpointKey,
+  entryKey,
+  kwargsKey,
+  lateKey,
+  orderKey,
+  runKey,
+  segment,
+  spanPrefix,
+  sweepKey,
+  wholeKey,
+  writesMark,
+  writesPrefix,
+} from "./keys.ts";
+import { ordinal } from "./sortable-numbers.ts";
+import { checkpointRows, MARK, runRows, type JournalEntry, type StoredCheckpoint } from "./records.ts";
+import { unpackRefs } from "./value-refs.ts";
+
+/**
+ * Takes runs back: their records, the checkpoints that they made and the values that only those hold. The journal says
+ * what was written since they came, so that the cost is theirs, not the thread's. Their events, which nobody has
+ * counted, are marked to be swept.
+ */
+export function forgetRuns(draft: Draft, runs: readonly string[]): void {
+  const { prefix, key } = draft.head;
+  const gone = new Set<string>();
+  let from = Number.POSITIVE_INFINITY;
+  for (const run of runs) {
+    const row = draft.read(runKey(prefix, run), `run ${run}`);
+    if (row === undefined) continue;
+    const stored = runRows.record(row);
+    const order = orderKey(prefix, stored.order, run);
+    const first = draft.read(order, `the place of run ${run}`);
+    if (typeof first !== "number") throw damaged(key, `the place of run ${run} is missing`);
+    from = Math.min(from, first);
+    gone.add(run);
+    draft.del(order);
+    draft.del(runKey(prefix, run));
+    draft.del(kwargsKey(prefix, run));
+    if (stored.due !== null && stored.seq_base > 0) draft.del(lateKey(prefix, stored.seq_base, run));
+    draft.mark(sweepKey(key, run), MARK);
+  }
+  if (gone.size > 0) forgetCheckpoints(draft, gone, from);
+}
+
+function forgetCheckpoints(draft: Draft, runs: ReadonlySet<string>, from: number): void {
+  const { prefix } = draft.head;
+  const { checkpoints, tasks } = readJournal(draft, from);
+  const gone: StoredCheckpoint[] = [];
+  const kept: StoredCheckpoint[] = [];
+  for (const made of checkpoints) (made.run_id !== null && runs.has(made.run_id) ? gone : kept).push(made);
+  // Found before anything is deleted: a parent may go too.
+  const written = gone.flatMap((made) => writtenBy(draft, made));
+  for (const value of written) {
+    if (!kept.some((made) => holds(made, value))) draft.del(value.key);
+  }
+  reparent(draft, gone, kept);
+  for (const { ns, id } of gone) {
+    draft.del(checkpointKey(prefix, ns, id));
+    draft.del(writesMark(prefix, ns, id));
+    for (const task of tasks.get(place(ns, id)) ?? []) {
+      draft.del(writesPrefix(prefix, ns, id) + segment(task));
+    }
+  }
+}
+
+/** What was built on one that goes follows on what that followed on. */
+function reparent(draft: Draft, gone: readonly StoredCheckpoint[], kept: readonly StoredCheckpoint[]): void {
+  const parents = new Map(gone.map(({ ns, id, parent }) => [place(ns, id), parent]));
+  for (const made of kept) {
+    let { parent } = made;
+    while (parent !== null) {
+      const above = parents.get(place(made.ns, parent));
+      if (above === undefined) break;
+      parent = above;
+    }
+    if (parent === made.parent) continue;
+    const { prefix } = draft.head;
+    draft.put(checkpointKey(prefix, made.ns, made.id), checkpointRows.row({ ...made, parent }));
+  }
+}
+
+const place = (ns: string, checkpoint: string): string => `${checkpoint} ${ns}`;
+
+interface Since {
+  /** Made since, and still there. */
+  readonly checkpoints: readonly StoredCheckpoint[];
+  /** Tasks that have left something, by checkpoint. */
+  readonly tasks: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+function readJournal(draft: Draft, from: number): Since {
+  const { head } = draft;
+  const checkpoints: StoredCheckpoint[] = [];
+  const tasks = new Map<string, Set<string>>();
+  for (let seq = from; seq <= head.seq; seq++) {
+    const entry = draft.read(entryKey(head.prefix, seq), `append ${seq}`) as JournalEntry | undefined;
+    if (entry === undefined) throw damaged(head.key, `append ${seq} is missing`);
+    for (const [ns, id] of entry.checkpoints ?? []) {
+      const made = readStored(draft, ns, id);
+      if (made !== undefined) checkpoints.push(made);
+    }
+    for (const [ns, checkpoint, task] of entry.writes ?? []) {
+      const at = place(ns, checkpoint);
+      const known = tasks.get(at);
+      if (known === undefined) tasks.set(at, new Set([task]));
+      else known.add(task);
+    }
+  }
+  return { checkpoints, tasks };
+}
+
+function readStored(draft: Draft, ns: string, id: string): StoredCheckpoint | undefined {
+  const row = draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`);
+  return row === undefined ? undefined : checkpointRows.record(row);
+}
+
+/** A stored value: a whole one, or the segment of a list that begins at `start`. */
+interface Value {
+  readonly key: string;
+  readonly ns: string;
+  readonly channel: string;
+  readonly at: number;
+  readonly start: number | null;
+}
+
+/** The values that a checkpoint wrote: those that its parent does not hold. */
+function writtenBy(draft: Draft, made: StoredCheckpoint): Value[] {
+  const { prefix } = draft.head;
+  const { ns } = made;
+  const own = made.changes.at;
+  const parent = made.parent === null ? undefined : readStored(draft, ns, made.parent);
+  const before = unpackRefs(parent?.changes.channels ?? {});
+  const values: Value[] = [];
+  for (const [channel, ref] of Object.entries(unpackRefs(made.changes.channels))) {
+    if (ref.kind === "small") continue;
+    if (ref.kind === "whole") {
+      if (ref.at !== own) continue;
+      values.push({ key: wholeKey(prefix, ns, channel, own), ns, channel, at: own, start: null });
+    } else {
+      const start = writtenFrom(ref, before[channel], own);
+      const last = ref.spans.at(-1);
+      if (start === undefined || last === undefined) continue;
+      const key = spanPrefix(prefix, ns, channel, last.at) + ordinal(start);
+      values.push({ key, ns, channel, at: last.at, start });
+    }
+  }
+  return values;
+}
+
+/** Where the segment begins that a checkpoint added to a list, if it did: in a span of its own, or in its parent's. */
+function writtenFrom(
+  { spans }: Extract<ChannelRef, { kind: "list" }>,
+  before: ChannelRef | undefined,
+  own: number,
+): number | undefined {
+  const last = spans.at(-1);
+  if (last === undefined) return undefined;
+  const begin = spans.at(-2)?.end ?? 0;
+  if (last.at === own) return last.end > begin ? begin : undefined;
+  const end = before?.kind === "list" ? before.spans.at(-1)?.end : undefined;
+  return end !== undefined && last.end > end ? end : undefined;
+}
+
+function holds(checkpoint: StoredCheckpoint, { ns, channel, at, start }: Value): boolean {
+  if (checkpoint.ns !== ns) return false;
+  const ref = unpackRefs(checkpoint.changes.channels)[channel];
+  if (ref === undefined || ref.kind === "small") return false;
+  if (ref.kind === "whole") return start === null && ref.at === at;
+  if (start === null) return false;
+  const span = ref.spans.find((candidate) => candidate.at === at);
+  return span !== undefined && span.end > start;
+}

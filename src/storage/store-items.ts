@@ -1,0 +1,227 @@
+import type { ItemPlace, Namespace } from "../model/store-item.ts";
+import type { JsonObject } from "../model/json.ts";
+import type {
+  Expiring,
+  ItemChange,
+  ItemHead,
+  ItemRecord,
+  Items,
+  ItemVectors,
+  ItemWrite,
+  ThreadFence,
+} from "../ports/store-items.ts";
+import type { Committer } from "./committer.ts";
+import { damaged, seal, unseal } from "./envelope.ts";
+import { fenced } from "./fence.ts";
+import type { Heads } from "./thread-heads.ts";
+import {
+  EXPIRING,
+  expireKey,
+  itemKey,
+  type ItemRoom,
+  itemsBelow,
+  itemsIn,
+  parseExpire,
+  parseItem,
+} from "./keys.ts";
+import type { Kv, Op, Range } from "./kv.ts";
+import { MARK } from "./records.ts";
+import { columns } from "./row-codec.ts";
+
+type Stored = Omit<ItemHead, "namespace" | "key">;
+const rows = columns<Stored>()(["created_at", "updated_at", "ttl", "expires_at", "bytes"]);
+
+/**
+ * The items over a store of keys and values. What searches look through is apart from the values, so that only those are read
+ * that are shown or filtered by, and the vectors apart from both.
+ */
+export class KvItems implements Items {
+  readonly #kv: Kv;
+  readonly #committer: Committer;
+  readonly #heads: Heads;
+  /** What changes on their way to storage make of items; null: deleted. */
+  readonly #changing = new Map<string, { readonly head: Stored | null }>();
+
+  constructor(kv: Kv, committer: Committer, heads: Heads) {
+    this.#kv = kv;
+    this.#committer = committer;
+    this.#heads = heads;
+  }
+
+  find(tenant: string, place: ItemPlace): ItemRecord | undefined {
+    const head = this.#stored(tenant, place);
+    if (head === undefined) return undefined;
+    const { namespace, key } = place;
+    const bytes = this.#kv.getSync(itemKey(tenant, "sv", place));
+    if (bytes === undefined) throw damaged({ tenant, thread: "" }, `${nameOf(place)} has no value`);
+    const value = unseal(bytes, { tenant, thread: "" }, `the value of ${nameOf(place)}`) as JsonObject;
+    return { namespace, key, ...head, value };
+  }
+
+  #stored(tenant: string, place: ItemPlace): Stored | undefined {
+    const bytes = this.#kv.getSync(itemKey(tenant, "s", place));
+    return bytes && readHead(bytes, tenant, place);
+  }
+
+  async *heads(tenant: string, prefix: Namespace): AsyncGenerator<ItemHead> {
+    for await (const [at, bytes] of this.#kv.entries(itemsBelow(tenant, "s", prefix))) {
+      const { namespace, key } = placeIn(at);
+      yield { namespace, key, ...readHead(bytes, tenant, { namespace, key }) };
+    }
+  }
+
+  async *vectors(tenant: string, prefix: Namespace): AsyncGenerator<ItemVectors> {
+    for await (const [at, bytes] of this.#kv.entries(itemsBelow(tenant, "sx", prefix))) {
+      const { namespace, key } = placeIn(at);
+      const what = `the vectors of ${nameOf({ namespace, key })}`;
+      const packed = unseal(bytes, { tenant, thread: "" }, what) as readonly Uint8Array[];
+      yield { namespace, key, vectors: packed.map(floats) };
+    }
+  }
+
+  async *namespaces(
+    tenant: string,
+    { prefix, depth, now }: { readonly prefix: Namespace; readonly depth: number; readonly now: number },
+  ): AsyncGenerator<Namespace> {
+    let told: Namespace | undefined;
+    const { lt } = itemsBelow(tenant, "s", prefix);
+    for (let { gte } = itemsBelow(tenant, "s", prefix); ;) {
+      const found = await this.#firstAlive(tenant, { gte, lt }, now);
+      if (found === undefined) return;
+      const namespace = found.slice(0, depth);
+      // The one above, which was cut to the same, has been told.
+      if (told === undefined || !isSame(told, namespace)) yield namespace;
+      told = namespace;
+      // Over the rest of it; and over what lies below, where that would only be cut to the same.
+      gte = (found.length > depth ? itemsBelow(tenant, "s", namespace) : itemsIn(tenant, "s", found)).lt;
+    }
+  }
+
+  /** The namespace of the first item that has not expired. */
+  async #firstAlive(tenant: string, range: Range, now: number): Promise<Namespace | undefined> {
+    // Mostly the first one is alive; where it is not, many may have expired beside it.
+    for (const limit of [1, undefined]) {
+      let seen = 0;
+      for await (const [at, bytes] of this.#kv.entries({ ...range, ...(limit && { limit }) })) {
+        seen++;
+        const place = placeIn(at);
+        if (isAlive(readHead(bytes, tenant, place), now)) return place.namespace;
+      }
+      if (seen === 0) return undefined;
+    }
+    return undefined;
+  }
+
+  async expiring(limit: number): Promise<readonly Expiring[]> {
+    const found: Expiring[] = [];
+    if (limit < 1) return found;
+    for await (const [at] of this.#kv.entries({ ...EXPIRING, limit })) {
+      const { tenant, due, namespace, key } = parseExpire(at);
+      found.push({ tenant, namespace, key, expires_at: due });
+    }
+    return found;
+  }
+
+  async change(tenant: string, changes: readonly ItemChange[], write: ItemWrite): Promise<void> {
+    const { refusal } = this.#committer;
+    if (refusal !== undefined) throw refusal;
+    if (write.fence !== undefined) this.#judge(write.fence);
+    const ops: Op[] = [];
+    const mine = new Map<string, { readonly head: Stored | null }>();
+    for (const change of changes) this.#apply(tenant, change, write.now, ops, mine);
+    if (ops.length === 0) return;
+    for (const [at, one] of mine) this.#changing.set(at, one);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#committer.submit({ ops, durable: write.durable, stored: resolve, failed: reject });
+      });
+    } finally {
+      for (const [at, one] of mine) if (this.#changing.get(at) === one) this.#changing.delete(at);
+    }
+  }
+
+  /** Reads the thread where it is not held: a writer that was replaced must not keep it in memory. */
+  #judge({ thread, epoch }: ThreadFence): void {
+    const { epoch: now, seq } = this.#heads.peek(thread) ?? this.#heads.thread(thread) ?? NOTHING;
+    if (seq === 0 || now !== epoch) throw fenced({ key: thread, epoch: now }, epoch);
+  }
+
+  #apply(
+    tenant: string,
+    change: ItemChange,
+    now: number,
+    ops: Op[],
+    mine: Map<string, { readonly head: Stored | null }>,
+  ): void {
+    const at = itemKey(tenant, "s", change);
+    const changing = mine.get(at) ?? this.#changing.get(at);
+    const before = changing === undefined ? this.#stored(tenant, change) : (changing.head ?? undefined);
+    const head = after(change, before, now);
+    if (change.kind === "expire")
+      ops.push({ key: expireKey(change.expires_at, tenant, change), value: null });
+    if (head === undefined) return;
+    const put = (room: ItemRoom, value: Buffer | null) =>
+      ops.push({ key: itemKey(tenant, room, change), value });
+    const { kind } = change;
+    if (head === null) {
+      for (const room of ["s", "sv", "sx"] as const) put(room, null);
+    } else if (kind === "put") {
+      const value = seal(change.value);
+      const stored = { ...head, bytes: value.length };
+      put("s", seal(rows.row(stored)));
+      put("sv", value);
+      put("sx", change.vectors.length === 0 ? null : seal(change.vectors.map(bytesOf)));
+      mine.set(at, { head: stored });
+    } else put("s", seal(rows.row(head)));
+    if (kind !== "put") mine.set(at, { head });
+    const [was, is] = [before?.expires_at ?? null, head?.expires_at ?? null];
+    if (was === is) return;
+    if (was !== null) ops.push({ key: expireKey(was, tenant, change), value: null });
+    if (is !== null) ops.push({ key: expireKey(is, tenant, change), value: MARK });
+  }
+}
+
+const NOTHING = { epoch: 0, seq: 0 };
+
+/** What a change makes of an item: null, it is deleted; undefined, nothing. */
+function after(change: ItemChange, before: Stored | undefined, now: number): Stored | null | undefined {
+  switch (change.kind) {
+    case "put": {
+      const { ttl } = change;
+      const created_at = before !== undefined && isAlive(before, now) ? before.created_at : now;
+      return { created_at, updated_at: now, ttl, expires_at: ttl === null ? null : now + ttl, bytes: 0 };
+    }
+    case "delete":
+      return before === undefined ? undefined : null;
+    case "refresh":
+      if (before === undefined || before.ttl === null || !isAlive(before, now)) return undefined;
+      return { ...before, expires_at: now + before.ttl };
+    case "expire":
+      return before === undefined || isAlive(before, now) ? undefined : null;
+  }
+}
+
+const isAlive = ({ expires_at }: Stored, now: number): boolean => expires_at === null || expires_at > now;
+
+export function readHead(bytes: Buffer, tenant: string, place: ItemPlace): Stored {
+  return rows.record(unseal(bytes, { tenant, thread: "" }, nameOf(place)));
+}
+
+function placeIn(at: string): ItemPlace {
+  const place = parseItem(at);
+  if (place === undefined) throw new TypeError(`${at} is no item`);
+  return place;
+}
+
+export function nameOf({ namespace, key }: ItemPlace): string {
+  return `item ${JSON.stringify(key)} of ${JSON.stringify(namespace)}`;
+}
+
+const isSame = (a: Namespace, b: Namespace): boolean =>
+  a.length === b.length && a.every((label, i) => label === b[i]);
+
+const bytesOf = (vector: Float32Array): Uint8Array =>
+  new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
+
+/** Copied: numbers stand at multiples of their size in memory, and these bytes anywhere. */
+const floats = (bytes: Uint8Array): Float32Array => new Float32Array(new Uint8Array(bytes).buffer);

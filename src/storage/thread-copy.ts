@@ -1,0 +1,72 @@
+import { ServiceError, threadNotFound } from "../model/errors.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import { seal, unseal } from "./envelope.ts";
+import { entryKey, headKey, threadPrefix, within } from "./keys.ts";
+import type { Kv, Op } from "./kv.ts";
+import { type JournalEntry, threadRows } from "./records.ts";
+import type { Sweeper } from "./deletion-sweeper.ts";
+import { Members } from "./metadata-keys.ts";
+import { moveIndex } from "./thread-index.ts";
+
+/** What a copy takes along of a thread: what its appends wrote, its checkpoints, their values, what tasks have left. */
+const ROOMS: ReadonlySet<string> = new Set(["j", "c", "b", "l", "w"]);
+
+/** What is written at a time. */
+const PIECE = 256;
+const BYTES = 256 * 1024;
+
+/**
+ * Copies a thread as it stood at one moment. It may be more than one batch can hold, so it is written beside everything in pieces,
+ * under the mark of a thread that is to be swept: until the last piece, which takes the mark away and puts the record in its
+ * place, nobody sees any of it, and a crash before that leaves it to the sweep.
+ */
+export async function copyThread(
+  { kv, sweeper }: { readonly kv: Kv; readonly sweeper: Sweeper },
+  from: ThreadKey,
+  to: ThreadKey,
+  make: (thread: ThreadRecord) => ThreadRecord,
+): Promise<ThreadRecord> {
+  if (kv.getSync(headKey(threadPrefix(to))) !== undefined || sweeper.refuses(to)) {
+    throw new ServiceError("journal.conflict", `There is a thread ${to.thread} already`);
+  }
+  await sweeper.reserve(to);
+  try {
+    const origin = await copyRooms(kv, sweeper, from, to);
+    const thread = make(origin);
+    const { seq, epoch } = thread;
+    const entry: JournalEntry = { kind: "copied", epoch };
+    const prefix = threadPrefix(to);
+    const ops: Op[] = [
+      { key: headKey(prefix), value: seal(threadRows.row(thread)) },
+      { key: entryKey(prefix, seq), value: seal(entry) },
+    ];
+    moveIndex(ops, to, undefined, thread, new Members());
+    await sweeper.publish(to, ops);
+    return thread;
+  } catch (cause) {
+    // What cannot be swept now is swept with the next start.
+    await sweeper.sweep(to, null).catch(() => undefined);
+    throw cause;
+  }
+}
+
+/** One look at the whole thread: its record fits what is copied. */
+async function copyRooms(kv: Kv, sweeper: Sweeper, from: ThreadKey, to: ThreadKey): Promise<ThreadRecord> {
+  const [source, target] = [threadPrefix(from), threadPrefix(to)];
+  let origin: ThreadRecord | undefined;
+  let ops: Op[] = [];
+  let bytes = 0;
+  for await (const [key, value] of kv.entries(within(source))) {
+    const rest = key.slice(source.length);
+    if (key === headKey(source)) origin = threadRows.record(unseal(value, from, "its record"));
+    if (!ROOMS.has(rest.split("/", 1)[0] ?? "")) continue;
+    ops.push({ key: target + rest, value });
+    bytes += value.length;
+    if (ops.length < PIECE && bytes < BYTES) continue;
+    await sweeper.fill(to, ops);
+    [ops, bytes] = [[], 0];
+  }
+  if (origin === undefined || origin.temporary !== null) throw threadNotFound(from.thread);
+  await sweeper.fill(to, ops);
+  return origin;
+}

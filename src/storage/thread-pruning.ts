@@ -1,0 +1,108 @@
+import type { ThreadKey } from "../model/thread.ts";
+import { seal, unseal } from "./envelope.ts";
+import {
+  CHECK_KEY,
+  checkpointKey,
+  segment,
+  spanPrefix,
+  threadPrefix,
+  unsegment,
+  wholeKey,
+  within,
+} from "./keys.ts";
+import { parseOrdinal } from "./sortable-numbers.ts";
+import type { Head } from "./thread-heads.ts";
+import type { Kv, Op } from "./kv.ts";
+import { checkpointRows, type StoredCheckpoint } from "./records.ts";
+import { unpackRefs } from "./value-refs.ts";
+
+/** Keys deleted at a time. */
+const PIECE = 200;
+
+type Write = (ops: readonly Op[], durable: boolean) => Promise<void>;
+
+/**
+ * Deletes what only older checkpoints hold. In pieces, in an order that leaves every checkpoint whole wherever it stops: those that
+ * stay forget their parents, then the others go, the newest first and each after what tasks left at it, then the values.
+ */
+export async function pruneThread(kv: Kv, { key, prefix, thread, tail }: Head, write: Write): Promise<void> {
+  if (thread === undefined) return;
+  // What is on its way belongs to what is kept.
+  await tail;
+  const { kept, gone } = await sort(kv, key, thread.checkpoint);
+  const cut = kept.filter(({ parent }) => parent !== null);
+  const orphans = cut.map((made): Op => ({
+    key: checkpointKey(prefix, made.ns, made.id),
+    value: seal(checkpointRows.row({ ...made, parent: null })),
+  }));
+  if (orphans.length > 0) await write(orphans, true);
+  const places = new Set(kept.map(({ ns, id }) => `${segment(ns)}/${segment(id)}`));
+  await drop(kv, `${prefix}w/`, write, (rest) => places.has(rest.split("/", 2).join("/")));
+  for (let i = 0; i < gone.length; i += PIECE) {
+    const piece = gone.slice(i, i + PIECE);
+    await write(
+      piece.map((at) => ({ key: at, value: null })),
+      false,
+    );
+  }
+  const { wholes, spans } = valuesOf(prefix, kept);
+  await drop(kv, `${prefix}b/`, write, (_, at) => wholes.has(at));
+  await drop(kv, `${prefix}l/`, write, (_, at) => {
+    const end = at.lastIndexOf("/") + 1;
+    return parseOrdinal(at.slice(end)) < (spans.get(at.slice(0, end)) ?? 0);
+  });
+  // What went before is on its way to the disk with it.
+  await write([{ key: CHECK_KEY, value: null }], true);
+}
+
+/** The latest checkpoint of each namespace, and the keys of the others, the newest first. */
+async function sort(kv: Kv, key: ThreadKey, root: string | null) {
+  const prefix = threadPrefix(key);
+  const kept = new Map<string, StoredCheckpoint>();
+  const gone: string[] = [];
+  for await (const [at, bytes] of kv.entries({ ...within(`${prefix}c/`), reverse: true })) {
+    const [ns = "", id = ""] = at
+      .slice(prefix.length + 2)
+      .split("/")
+      .map(unsegment);
+    const isLatest = ns === "" ? id === root : !kept.has(ns);
+    if (isLatest) kept.set(ns, checkpointRows.record(unseal(bytes, key, `checkpoint ${id}`)));
+    else gone.push(at);
+  }
+  return { kept: [...kept.values()], gone };
+}
+
+/** Where the values stand that these checkpoints hold: keys of whole ones, and how far each span is needed. */
+function valuesOf(prefix: string, kept: readonly StoredCheckpoint[]) {
+  const wholes = new Set<string>();
+  const spans = new Map<string, number>();
+  for (const { ns, changes } of kept) {
+    for (const [channel, ref] of Object.entries(unpackRefs(changes.channels))) {
+      if (ref.kind === "whole") wholes.add(wholeKey(prefix, ns, channel, ref.at));
+      if (ref.kind !== "list") continue;
+      for (const { at, end } of ref.spans) {
+        const span = spanPrefix(prefix, ns, channel, at);
+        spans.set(span, Math.max(end, spans.get(span) ?? 0));
+      }
+    }
+  }
+  return { wholes, spans };
+}
+
+/** Deletes all keys under a prefix but those that are needed. */
+async function drop(
+  kv: Kv,
+  under: string,
+  write: Write,
+  isNeeded: (rest: string, key: string) => boolean,
+): Promise<void> {
+  let ops: Op[] = [];
+  for await (const [at] of kv.entries(within(under))) {
+    if (isNeeded(at.slice(under.length), at)) continue;
+    ops.push({ key: at, value: null });
+    if (ops.length < PIECE) continue;
+    await write(ops, false);
+    ops = [];
+  }
+  if (ops.length > 0) await write(ops, false);
+}

@@ -1,0 +1,195 @@
+import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
+import type { PlainError } from "../model/errors.ts";
+import { uuid6Time } from "../model/ids.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import { mapOf } from "../model/run-start.ts";
+import { toIso } from "../model/time.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
+import { type FactOf, json, named, type Page, shows, type SlotRenderer, taskNs } from "./render-context.ts";
+import { messageMeta } from "./fact-context.ts";
+
+/** The modes `checkpoints`, `tasks` and `debug`: what a checkpoint is, and how its tasks begin and end. */
+
+type CheckpointFact = FactOf<"checkpoint">;
+type TaskFact = FactOf<"task">;
+type ResultFact = FactOf<"result">;
+
+// --- checkpoints ---
+
+const placeOf = (run: RunRecord, ns: string, id: string, head: CheckpointHead | null): JsonObject => ({
+  thread_id: run.thread_id,
+  checkpoint_ns: ns,
+  checkpoint_id: id,
+  checkpoint_map: mapOf(ns, id, head?.metadata ?? {}),
+});
+
+/** The configuration with which a run would go on from there. */
+function configAt(run: RunRecord, ns: string, id: string): JsonObject {
+  const { config } = run.kwargs;
+  const place = { thread_id: run.thread_id, checkpoint_ns: ns, checkpoint_id: id };
+  return { ...config, configurable: { ...config.configurable, ...place } };
+}
+
+function metadataOf(run: RunRecord, fact: CheckpointFact, head: CheckpointHead | null): JsonObject {
+  const metadata = head?.metadata ?? {};
+  return {
+    ...metadata,
+    source: head?.source ?? (fact.input ? "input" : "loop"),
+    step: fact.step,
+    parents: metadata["parents"] ?? {},
+    run_id: head === null ? run.run_id : head.run_id,
+    thread_id: run.thread_id,
+  };
+}
+
+const plannedOf = ({ id, name, path }: PlannedTask): JsonObject => ({
+  id,
+  name,
+  path,
+  interrupts: [],
+  state: null,
+});
+
+/** A checkpoint in full; undefined where its state is not stored any more. */
+function withCheckpoint(
+  fact: CheckpointFact,
+  page: Page,
+  put: (payload: JsonObject, head: CheckpointHead | null) => void,
+): Eventually<void> {
+  const { ns, id } = fact;
+  const { run } = page.source;
+  if (!shows(ns, page) || fact.shows === "values") return;
+  return andThen(page.state(ns, id), (values) => {
+    if (values === null) return undefined;
+    return andThen(page.checkpoint(ns, id), (head) => {
+      const parent = head?.parent ?? null;
+      const payload = {
+        config: configAt(run, ns, id),
+        parent_config: parent === null ? null : configAt(run, ns, parent),
+        values,
+        metadata: metadataOf(run, fact, head),
+        next: (head?.next ?? []).map(({ name }) => name),
+        tasks: (head?.next ?? []).map(plannedOf),
+        checkpoint: placeOf(run, ns, id, head),
+        parent_checkpoint: parent === null ? null : placeOf(run, ns, parent, head),
+      };
+      put(payload, head);
+    });
+  });
+}
+
+export const checkpointShown: SlotRenderer<"checkpoint"> = {
+  put: (fact, id, page) =>
+    withCheckpoint(fact, page, (payload) => page.put(id, named("checkpoints", fact.ns), json(payload))),
+};
+
+export const checkpointDebugged: SlotRenderer<"checkpoint"> = {
+  put: (fact, id, page) =>
+    withCheckpoint(fact, page, (payload, head) => {
+      const at = head?.created_at ?? timeOf(fact.id) ?? page.source.run.created_at;
+      page.put(id, named("debug", fact.ns), envelope("checkpoint", fact.step, at, payload));
+    }),
+};
+
+/** A checkpoint's id tells when it was made. */
+function timeOf(id: string): number | undefined {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-/.test(id) ? uuid6Time(id).ms : undefined;
+}
+
+function envelope(type: string, step: number | null, at: number, payload: JsonObject): string {
+  return json({ step, type, timestamp: toIso(at), payload });
+}
+
+// --- tasks ---
+
+/** A task as its checkpoint planned it, and its place in the run. */
+export interface TaskPlace {
+  /** Null where the checkpoint is not stored any more. */
+  readonly step: number | null;
+  readonly planned: PlannedTask | undefined;
+}
+
+export function taskPlace(page: Page, fact: TaskFact | ResultFact): Eventually<TaskPlace> {
+  return andThen(page.checkpoint(fact.ns, fact.checkpoint), (head) => ({
+    step: head === null ? null : head.step + 1,
+    planned: head?.next.find(({ id }) => id === fact.id),
+  }));
+}
+
+/** What is said of a task beside its events, as beside its messages. */
+export function taskMeta(
+  run: RunRecord,
+  fact: TaskFact | ResultFact,
+  { step, planned }: TaskPlace,
+): JsonObject {
+  const ns = taskNs(fact.ns, fact.name, fact.id);
+  return messageMeta(run, {
+    langgraph_step: step,
+    langgraph_node: fact.name,
+    langgraph_triggers: planned?.triggers ?? (fact.t === "task" ? fact.triggers : []),
+    langgraph_path: planned?.path ?? ["__pregel_pull", fact.name],
+    langgraph_checkpoint_ns: ns,
+    checkpoint_ns: ns,
+  });
+}
+
+/** What a task was given: the input that was sent to it, or the state of its checkpoint. */
+export function taskInput(
+  page: Page,
+  { ns, checkpoint }: TaskFact | ResultFact,
+  sent: PlannedTask["input"],
+): Eventually<unknown> {
+  return sent === undefined ? page.state(ns, checkpoint) : sent.value;
+}
+
+function withStart(
+  fact: TaskFact,
+  page: Page,
+  put: (payload: JsonObject, step: number | null) => void,
+): Eventually<void> {
+  if (!shows(fact.ns, page)) return;
+  const { id, name, triggers } = fact;
+  return andThen(taskPlace(page, fact), (place) =>
+    andThen(taskInput(page, fact, fact.input), (input) => {
+      const metadata = taskMeta(page.source.run, fact, place);
+      put({ id, name, input, triggers, interrupts: [], metadata }, place.step);
+    }),
+  );
+}
+
+/** JSON text, as a state's tasks carry it: clients parse it to an error of that name. */
+const errorText = ({ error, message }: PlainError) => JSON.stringify({ name: error, message });
+
+function resultOf({ id, name, update, written, error, interrupts }: ResultFact): JsonObject {
+  if (error !== undefined) return { id, name, error: errorText(error), interrupts };
+  return { id, name, result: written ?? update ?? null, interrupts };
+}
+
+export const taskShown: SlotRenderer<"task"> = {
+  put: (fact, id, page) =>
+    withStart(fact, page, (payload) => page.put(id, named("tasks", fact.ns), json(payload))),
+};
+
+export const taskDebugged: SlotRenderer<"task"> = {
+  put: (fact, id, page) =>
+    withStart(fact, page, (payload, step) =>
+      page.put(id, named("debug", fact.ns), envelope("task", step, fact.at, payload)),
+    ),
+};
+
+export const resultShown: SlotRenderer<"result"> = {
+  put(fact, id, page) {
+    if (shows(fact.ns, page) && fact.again === undefined)
+      page.put(id, named("tasks", fact.ns), json(resultOf(fact)));
+  },
+};
+
+export const resultDebugged: SlotRenderer<"result"> = {
+  put(fact, id, page) {
+    if (!shows(fact.ns, page) || fact.again !== undefined) return;
+    return andThen(taskPlace(page, fact), ({ step }) =>
+      page.put(id, named("debug", fact.ns), envelope("task_result", step, fact.at, resultOf(fact))),
+    );
+  },
+};

@@ -1,0 +1,27 @@
+import { width } from "../model/run-event.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Journal } from "../ports/journal.ts";
+
+/** Chunks read at a time. */
+const PAGE = 64;
+
+/** The id of the last event that tells of one of a run's root checkpoints; -1 where none does. */
+export async function eventAt(
+  journal: Journal,
+  key: ThreadKey,
+  run: string,
+  checkpoint: string,
+): Promise<number> {
+  for (let after = -1; ;) {
+    const chunks = await journal.events(key, run, after, PAGE);
+    if (chunks.length === 0) return -1;
+    for (const { first, facts } of chunks) {
+      let id = first;
+      for (const fact of facts) {
+        id += width(fact);
+        if (fact.t === "checkpoint" && fact.ns === "" && fact.id === checkpoint) return id - 1;
+      }
+      after = id - 1;
+    }
+  }
+}

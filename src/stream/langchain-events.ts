@@ -1,0 +1,219 @@
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord } from "../model/run.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
+import { pieceOf } from "./message-modes.ts";
+import { type FactOf, json, outputOf, type Page, type SlotRenderer } from "./render-context.ts";
+import { taskInput, taskMeta, taskPlace } from "./checkpoint-modes.ts";
+import { type MessageHead, messageMeta } from "./fact-context.ts";
+
+/**
+ * The mode `events`: a run as LangChain's event objects (version 2). The graph is a chain, each node a chain within it, a
+ * streamed message a call of a chat model within its node. Subgraphs' nodes are told of too; `parent_ids` says where.
+ */
+
+/** What the outermost chain is called: clients look for it by this name. */
+const ROOT = "LangGraph";
+const MODEL = "ChatModel";
+
+interface LangEvent {
+  readonly event: string;
+  readonly name: string;
+  readonly run_id: string;
+  readonly tags: unknown;
+  readonly metadata: JsonObject;
+  readonly data: JsonObject;
+  readonly parent_ids: readonly string[];
+}
+
+const put = (page: Page, id: number, event: LangEvent): void => page.put(id, "events", json(event));
+
+// --- the graph ---
+
+function ofRun(run: RunRecord, event: string, data: JsonObject): LangEvent {
+  const { config } = run.kwargs;
+  const { run_id, thread_id, graph_id, assistant_id } = run;
+  const metadata = { ...config.metadata, run_id, thread_id, graph_id, assistant_id };
+  return { event, name: ROOT, run_id, tags: config["tags"] ?? [], metadata, data, parent_ids: [] };
+}
+
+/** A chunk of the graph's output is the mode that shows it, and what it shows. */
+const chunkOf = (page: Page, mode: string, shown: unknown): LangEvent =>
+  ofRun(page.source.run, "on_chain_stream", { chunk: [mode, shown] });
+
+export const runStarted: SlotRenderer<"start"> = {
+  put(_, id, page) {
+    const { run } = page.source;
+    put(page, id, ofRun(run, "on_chain_start", { input: run.kwargs.input }));
+  },
+};
+
+/** Root checkpoints after the one before the input: the state that the graph gives out. */
+function withState(
+  { ns, id, input, output, shows: part }: FactOf<"checkpoint">,
+  page: Page,
+  then: (state: JsonObject) => Eventually<void>,
+): Eventually<void> {
+  if (ns !== "" || input || part === "values") return;
+  return andThen(page.state(ns, id), (found) => {
+    const state = outputOf(found, output);
+    return state === null ? undefined : then(state);
+  });
+}
+
+const stateStreamed: SlotRenderer<"checkpoint"> = {
+  put: (fact, id, page) => withState(fact, page, (state) => put(page, id, chunkOf(page, "values", state))),
+};
+
+const runEnded: SlotRenderer<"checkpoint"> = {
+  put: (fact, id, page) =>
+    withState(fact, page, (output) =>
+      andThen(page.checkpoint(fact.ns, fact.id), (head) => {
+        if (head === null || head.next.length > 0) return;
+        put(page, id, ofRun(page.source.run, "on_chain_end", { output }));
+      }),
+    ),
+};
+
+export const checkpointEvents = [stateStreamed, runEnded] as const;
+
+/** The state as it is where a run pauses, with what it asks. */
+function paused(
+  { ns, checkpoint, interrupts, output }: FactOf<"interrupt">,
+  page: Page,
+  then: (state: JsonObject) => void,
+): Eventually<void> {
+  if (ns !== "") return;
+  return andThen(page.state(ns, checkpoint), (state) =>
+    then({ ...outputOf(state, output), __interrupt__: interrupts }),
+  );
+}
+
+export const interruptEvents: readonly SlotRenderer<"interrupt">[] = [
+  {
+    put({ ns, interrupts }, id, page) {
+      if (ns === "") put(page, id, chunkOf(page, "updates", { __interrupt__: interrupts }));
+    },
+  },
+  { put: (fact, id, page) => paused(fact, page, (state) => put(page, id, chunkOf(page, "values", state))) },
+  {
+    put: (fact, id, page) =>
+      paused(fact, page, (output) => put(page, id, ofRun(page.source.run, "on_chain_end", { output }))),
+  },
+];
+
+// --- nodes ---
+
+/** The chains around what has this namespace: the graph, and the tasks whose subgraphs lead there. */
+function parentsOf(run: RunRecord, ns: string): readonly string[] {
+  const tasks = ns === "" ? [] : ns.split("|").map((part) => part.slice(part.lastIndexOf(":") + 1));
+  return [run.run_id, ...tasks];
+}
+
+function ofTask(
+  page: Page,
+  fact: FactOf<"task"> | FactOf<"result">,
+  event: string,
+  data: (input: unknown) => JsonObject,
+): Eventually<LangEvent> {
+  const { run } = page.source;
+  return andThen(taskPlace(page, fact), (place) => {
+    const sent = fact.t === "task" ? fact.input : place.planned?.input;
+    return andThen(taskInput(page, fact, sent), (input) => ({
+      event,
+      name: fact.name,
+      run_id: fact.id,
+      tags: place.step === null ? [] : [`graph:step:${place.step}`],
+      metadata: taskMeta(run, fact, place),
+      data: data(input),
+      parent_ids: parentsOf(run, fact.ns),
+    }));
+  });
+}
+
+export const taskStarted: SlotRenderer<"task"> = {
+  put: (fact, id, page) =>
+    andThen(
+      ofTask(page, fact, "on_chain_start", (input) => ({ input })),
+      (event) => put(page, id, event),
+    ),
+};
+
+/** Has the node returned? One that failed, or waits at an interrupt, has not. */
+const returned = ({ error, update, interrupts, again }: FactOf<"result">): boolean =>
+  error === undefined && again === undefined && (update !== undefined || interrupts.length === 0);
+
+export const resultEvents: readonly SlotRenderer<"result">[] = [
+  {
+    put(fact, id, page) {
+      if (!returned(fact)) return;
+      const { update: chunk = null } = fact;
+      return andThen(
+        ofTask(page, fact, "on_chain_stream", () => ({ chunk })),
+        (event) => put(page, id, event),
+      );
+    },
+  },
+  {
+    put(fact, id, page) {
+      if (!returned(fact)) return;
+      const { update: output = null } = fact;
+      return andThen(
+        ofTask(page, fact, "on_chain_end", (input) => ({ output, input })),
+        (event) => put(page, id, event),
+      );
+    },
+  },
+  {
+    put(fact, id, page) {
+      if (fact.ns !== "" || !returned(fact)) return;
+      put(page, id, chunkOf(page, "updates", { [fact.name]: fact.update ?? null }));
+    },
+  },
+];
+
+// --- messages ---
+
+interface Call {
+  readonly id: string;
+  readonly name: string | null;
+  readonly ns: string;
+  readonly meta: JsonObject;
+}
+
+function ofModel(run: RunRecord, { id, name, ns, meta }: Call, event: string, data: JsonObject): LangEvent {
+  const own = meta["langgraph_checkpoint_ns"];
+  return {
+    event,
+    name: name ?? MODEL,
+    run_id: id,
+    tags: [],
+    metadata: messageMeta(run, meta),
+    data,
+    parent_ids: parentsOf(run, typeof own === "string" ? own : ns),
+  };
+}
+
+export const modelStarted: SlotRenderer<"message"> = {
+  put: (fact, id, page) => put(page, id, ofModel(page.source.run, fact, "on_chat_model_start", {})),
+};
+
+const streamed = (page: Page, id: number, head: MessageHead, chunk: JsonObject): void =>
+  put(page, id, ofModel(page.source.run, head.fact, "on_chat_model_stream", { chunk: pieceOf(head, chunk) }));
+
+export const tokenStreamed: SlotRenderer<"token"> = {
+  put: ({ m, text }, id, page) =>
+    andThen(page.head(m), (head) => streamed(page, id, head, { content: text })),
+};
+
+export const pieceStreamed: SlotRenderer<"piece"> = {
+  put: ({ m, chunk }, id, page) => andThen(page.head(m), (head) => streamed(page, id, head, chunk)),
+};
+
+export const modelEnded: SlotRenderer<"complete"> = {
+  put({ message, streamed: wasStreamed, ns, meta }, id, page) {
+    if (!wasStreamed) return;
+    const { id: own, name } = message;
+    const call = { id: String(own), name: typeof name === "string" ? name : null, ns, meta };
+    put(page, id, ofModel(page.source.run, call, "on_chat_model_end", { output: message }));
+  },
+};

@@ -1,0 +1,123 @@
+import { endOf, type EventChunk } from "../model/run-event.ts";
+import type { CheckpointHead } from "../model/checkpoint.ts";
+import type { JsonObject } from "../model/json.ts";
+
+/** What a fact refers to, as long as it is in memory: the state, and the checkpoint itself where that is new. */
+export interface LiveState {
+  readonly values: JsonObject;
+  readonly head: CheckpointHead | undefined;
+}
+
+/** A chunk in memory, with what only memory has: live states, and what has been rendered of it. */
+export class Entry {
+  readonly chunk: EventChunk;
+  /** The id that follows its last event. */
+  readonly end: number;
+  readonly weight: number;
+  /** The states that its facts refer to, by the fact's place in the chunk. */
+  readonly states: ReadonlyMap<number, LiveState> | undefined;
+  stored = false;
+  /** The whole chunk as rendered, by the view's key: what many readers of one run share. */
+  rendered: Map<string, unknown> | undefined;
+
+  constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, LiveState>) {
+    this.chunk = chunk;
+    this.end = end ?? endOf(chunk);
+    this.weight = weight;
+    this.states = states;
+  }
+}
+
+/** The states that a stored chunk brings along. */
+export function inlineStates({ facts }: EventChunk): ReadonlyMap<number, LiveState> | undefined {
+  let states: Map<number, LiveState> | undefined;
+  for (const [i, fact] of facts.entries()) {
+    if ((fact.t !== "checkpoint" && fact.t !== "interrupt") || fact.inline === undefined) continue;
+    const { values, head } = fact.inline;
+    (states ??= new Map()).set(i, { values, head });
+  }
+  return states;
+}
+
+export interface TailLimits {
+  /** Estimated bytes. */
+  readonly weight: number;
+  readonly facts: number;
+}
+
+/** Newest chunks whose rendering is kept: readers that keep up ask for no others. */
+const RENDERED = 8;
+
+/**
+ * The newest chunks of one run, without a gap. It is bounded, but always holds the newest, and every one that is not
+ * stored yet: nobody else has those.
+ */
+export class Tail {
+  readonly #limits: TailLimits;
+  #entries: Entry[] = [];
+  /** Entries before this place have been let go; the array is cut from time to time, not at each one. */
+  #head = 0;
+  #weight = 0;
+  #facts = 0;
+
+  constructor(limits: TailLimits) {
+    this.#limits = limits;
+  }
+
+  get length(): number {
+    return this.#entries.length - this.#head;
+  }
+
+  /** The first id it holds, or undefined when it is empty. */
+  get first(): number | undefined {
+    return this.#entries[this.#head]?.chunk.first;
+  }
+
+  push(entry: Entry): void {
+    this.#entries.push(entry);
+    this.#weight += entry.weight;
+    this.#facts += entry.chunk.facts.length;
+    const older = this.#entries.length - 1 - RENDERED;
+    if (older >= this.#head) (this.#entries[older] as Entry).rendered = undefined;
+    this.trim();
+  }
+
+  /** Lets go of what is over the limits. Called again when entries that had to be kept have been stored. */
+  trim(): void {
+    while (this.length > 1) {
+      if (this.#weight <= this.#limits.weight && this.#facts <= this.#limits.facts) break;
+      const oldest = this.#entries[this.#head] as Entry;
+      if (!oldest.stored) break;
+      this.#head++;
+      this.#weight -= oldest.weight;
+      this.#facts -= oldest.chunk.facts.length;
+    }
+    if (this.#head >= 32 && this.#head * 2 >= this.#entries.length) {
+      this.#entries = this.#entries.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  clear(): void {
+    this.#entries = [];
+    this.#head = 0;
+    this.#weight = 0;
+    this.#facts = 0;
+  }
+
+  /** The first entry that ends above `id`: the one that holds it, where there is one. */
+  find(id: number): Entry | undefined {
+    const entries = this.#entries;
+    // Readers that keep up want the newest.
+    const newest = entries[entries.length - 1];
+    if (newest === undefined || newest.end <= id) return undefined;
+    let low = this.#head;
+    let high = entries.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((entries[middle] as Entry).end > id) high = middle;
+      else low = middle + 1;
+    }
+    return entries[low];
+  }
+}

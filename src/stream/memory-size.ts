@@ -1,0 +1,63 @@
+import type { Fact } from "../model/run-event.ts";
+import type { JsonObject } from "../model/json.ts";
+
+/** What an object costs before its members are counted. */
+const BASE = 48;
+/** Items of a list, or members of an object, that are looked at; the rest is taken to be like them. */
+const SAMPLE = 16;
+const DEPTH = 4;
+
+/**
+ * About how many bytes a fact holds in memory. An estimate that costs less than what it guards: long lists are sampled.
+ * A state weighs in full although steps share most of it, which errs on the side of letting go.
+ */
+export function weigh(fact: Fact, values: JsonObject | undefined): number {
+  const state = values === undefined ? 0 : size(values, DEPTH);
+  switch (fact.t) {
+    case "token":
+      return BASE + fact.text.length;
+    case "custom":
+      return BASE + fact.json.length;
+    case "log":
+      return 2 * BASE + fact.message.length + (fact.stack?.length ?? 0) + size(fact.fields, DEPTH);
+    case "piece":
+      return BASE + size(fact.chunk, DEPTH);
+    case "result":
+      return 4 * BASE + size(fact.update, DEPTH) + size(fact.interrupts, DEPTH);
+    case "task":
+      return 4 * BASE + (fact.input === undefined ? 0 : size(fact.input.value, DEPTH));
+    case "interrupt":
+      return 2 * BASE + size(fact.interrupts, DEPTH) + state;
+    case "message":
+      return 2 * BASE + size(fact.meta, DEPTH);
+    case "complete":
+      return 2 * BASE + size(fact.message, DEPTH) + size(fact.meta, DEPTH);
+    case "checkpoint":
+      return 2 * BASE + state;
+    case "start":
+      return BASE;
+    case "error":
+      return 2 * BASE + fact.error.message.length;
+    default:
+      return fact satisfies never;
+  }
+}
+
+function size(value: unknown, depth: number): number {
+  if (typeof value === "string") return value.length + 16;
+  if (typeof value !== "object" || value === null) return 8;
+  if (depth === 0) return 4 * BASE;
+  let seen = 0;
+  let sum = 0;
+  if (Array.isArray(value)) {
+    for (; seen < value.length && seen < SAMPLE; seen++) sum += size(value[seen], depth - 1);
+    return BASE + (seen < value.length ? Math.ceil((sum / seen) * value.length) : sum);
+  }
+  const object = value as JsonObject;
+  const keys = Object.keys(object);
+  for (; seen < keys.length && seen < SAMPLE; seen++) {
+    const key = keys[seen] as string;
+    sum += key.length + size(object[key], depth - 1);
+  }
+  return BASE + (seen < keys.length ? Math.ceil((sum / seen) * keys.length) : sum);
+}

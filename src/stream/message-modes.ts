@@ -1,0 +1,119 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
+import { type FactOf, json, named, type Page, shows, type SlotRenderer } from "./render-context.ts";
+import { blankMessage, type MessageHead, messageMeta } from "./fact-context.ts";
+
+/** The modes `messages-tuple` (named `messages` on the wire: what is new) and `messages` (what has come so far). */
+
+// --- messages-tuple ---
+
+/** Tokens are shown whether or not subgraphs were asked for; the name says where from only to those who did. */
+function nameOf(ns: string, meta: JsonObject, subgraphs: boolean): string {
+  if (ns === "" || !subgraphs) return "messages";
+  const leaf = meta["langgraph_checkpoint_ns"];
+  return named("messages", typeof leaf === "string" && leaf !== "" ? leaf : ns);
+}
+
+function putToken({ fact, before, after }: MessageHead, text: string, id: number, page: Page): void {
+  const event = fact.ns === "" ? "messages" : nameOf(fact.ns, fact.meta, page.subgraphs);
+  page.put(id, event, before + JSON.stringify(text) + after);
+}
+
+export const tokenTuple: SlotRenderer<"token"> = {
+  put({ m, text }, id, page) {
+    const head = page.head(m);
+    // The one that there are many of: no closure is made for it.
+    if (head instanceof Promise) return head.then((found) => putToken(found, text, id, page));
+    putToken(head, text, id, page);
+  },
+};
+
+/** A piece as the message that it is one of. */
+export function pieceOf({ fact }: MessageHead, chunk: JsonObject): JsonObject {
+  const own = { id: fact.id, type: "ai", example: false, name: fact.name };
+  return { content: "", ...blankMessage, ...chunk, ...own };
+}
+
+export const pieceTuple: SlotRenderer<"piece"> = {
+  put: ({ m, chunk }, id, page) =>
+    andThen(page.head(m), (head) => {
+      const { ns, meta } = head.fact;
+      const pair = [pieceOf(head, chunk), messageMeta(page.source.run, meta)];
+      page.put(id, nameOf(ns, meta, page.subgraphs), json(pair));
+    }),
+};
+
+export const completeTuple: SlotRenderer<"complete"> = {
+  put(fact, id, page) {
+    // Its tokens have been shown already.
+    if (fact.streamed) return;
+    const event = nameOf(fact.ns, fact.meta, page.subgraphs);
+    page.put(id, event, json([fact.message, messageMeta(page.source.run, fact.meta)]));
+  },
+};
+
+// --- messages ---
+
+export const messageBegun: SlotRenderer<"message"> = {
+  put(fact, id, page) {
+    const metadata = messageMeta(page.source.run, fact.meta);
+    page.put(id, "messages/metadata", json({ [fact.id]: { metadata } }));
+  },
+};
+
+const partial = ({ m }: FactOf<"token"> | FactOf<"piece">, id: number, page: Page): void =>
+  page.put(id, "messages/partial", json([page.partial(m)]));
+
+export const tokenPartial: SlotRenderer<"token"> = { put: partial };
+export const piecePartial: SlotRenderer<"piece"> = { put: partial };
+
+export const messageComplete: SlotRenderer<"complete"> = {
+  put(fact, id, page) {
+    // A subgraph's message is the root's once the subgraph has returned it.
+    if (!shows(fact.ns, page) || fact.message["type"] === "remove") return;
+    page.put(id, "messages/complete", json([fact.message]));
+  },
+};
+
+/** The messages that the run's input brought: no task tells of them. */
+export const inputComplete: SlotRenderer<"checkpoint"> = {
+  put(fact, id, page) {
+    if (fact.input || fact.shows !== undefined || fact.ns !== "") return;
+    return andThen(beforeInput(page, fact), (before) => {
+      if (before === undefined) return;
+      return andThen(page.state("", fact.id), (now) => {
+        const known = new Set(messagesIn(before).map((message) => message["id"]));
+        const brought = messagesIn(now ?? {}).filter((message) => !known.has(message["id"]));
+        if (brought.length > 0) page.put(id, "messages/complete", json(brought));
+      });
+    });
+  },
+};
+
+/** The state to which the input was applied to give this checkpoint; undefined where it was not an input that gave it. */
+function beforeInput(page: Page, { id }: FactOf<"checkpoint">): Eventually<JsonObject | undefined> {
+  const stateAt = (at: string | null): Eventually<JsonObject | undefined> =>
+    at === null ? {} : andThen(page.state("", at), (state) => state ?? undefined);
+  return andThen(page.checkpoint("", id), (head) => {
+    // One that the run has only started from tells of an earlier run's input.
+    if (head === null || head.run_id !== page.source.run.run_id) return undefined;
+    const { parent, source } = head;
+    if (source === "input") return stateAt(parent);
+    if (parent === null) return undefined;
+    return andThen(page.checkpoint("", parent), (above) =>
+      above?.source === "input" && above.next[0]?.name === "__start__" ? stateAt(parent) : undefined,
+    );
+  });
+}
+
+const TYPES: ReadonlySet<unknown> = new Set(["human", "ai", "system", "tool", "function"]);
+
+function messagesIn(state: JsonObject): readonly JsonObject[] {
+  return Object.values(state).flatMap((value) => (Array.isArray(value) ? value.filter(isMessage) : []));
+}
+
+const isMessage = (value: unknown): value is JsonObject =>
+  isObject(value) &&
+  TYPES.has(value["type"]) &&
+  typeof value["id"] === "string" &&
+  Object.hasOwn(value, "content");

@@ -1,0 +1,112 @@
+import type { Fact } from "../model/run-event.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import { blankMessage } from "./fact-context.ts";
+
+type MessageFact = Extract<Fact, { t: "message" }>;
+export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
+
+/**
+ * Messages that are streaming at one place of a run's log, by their fact's id, each as far as it has come. Text is added
+ * to text, so that it is held once however many places are known. Never changed.
+ */
+export type Partials = ReadonlyMap<number, JsonObject>;
+
+/** A message of which nothing has come yet. */
+export function begun({ id, name }: MessageFact): JsonObject {
+  return { content: "", ...blankMessage, id, type: "ai", example: false, name };
+}
+
+/** The message with one more piece, joined as clients join pieces. */
+export function grown(message: JsonObject, fact: PieceFact): JsonObject {
+  if (fact.t === "token") return { ...message, content: joinContent(message["content"], fact.text) };
+  const {
+    content,
+    tool_calls,
+    tool_call_chunks,
+    usage_metadata,
+    additional_kwargs,
+    response_metadata,
+    ...rest
+  } = fact.chunk;
+  return {
+    ...message,
+    ...rest,
+    content: content === undefined ? message["content"] : joinContent(message["content"], content),
+    tool_calls: joinCalls(message["tool_calls"], tool_calls),
+    tool_call_chunks: joinByIndex(message["tool_call_chunks"], tool_call_chunks),
+    additional_kwargs: { ...asObject(message["additional_kwargs"]), ...asObject(additional_kwargs) },
+    response_metadata: { ...asObject(message["response_metadata"]), ...asObject(response_metadata) },
+    ...(usage_metadata !== undefined && {
+      usage_metadata: isObject(usage_metadata)
+        ? addUp(asObject(message["usage_metadata"]), usage_metadata)
+        : (message["usage_metadata"] ?? usage_metadata),
+    }),
+    // A piece cannot change whose it is.
+    id: message["id"],
+    type: message["type"],
+    example: message["example"],
+    name: message["name"],
+  };
+}
+
+const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
+const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
+
+/** Text to text; as soon as one of them is blocks, all of it is. */
+function joinContent(before: unknown, more: unknown): unknown {
+  if (typeof before === "string" && typeof more === "string") return before + more;
+  return joinByIndex(blocksOf(before), blocksOf(more));
+}
+
+function blocksOf(content: unknown): readonly unknown[] {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  return asList(content);
+}
+
+/** Whole calls: one that comes again replaces itself. */
+function joinCalls(before: unknown, more: unknown): readonly unknown[] {
+  const calls = [...asList(before)];
+  for (const call of asList(more)) {
+    const id = asObject(call)["id"];
+    const at = typeof id === "string" ? calls.findIndex((known) => asObject(known)["id"] === id) : -1;
+    if (at < 0) calls.push(call);
+    else calls[at] = call;
+  }
+  return calls;
+}
+
+/** Parts that carry an `index` grow where they stand: their texts are added up. */
+function joinByIndex(before: unknown, more: unknown): readonly unknown[] {
+  const parts = [...asList(before)];
+  for (const part of asList(more)) {
+    const { index } = asObject(part);
+    const at = index === undefined ? -1 : parts.findIndex((known) => asObject(known)["index"] === index);
+    if (at < 0) parts.push(part);
+    else parts[at] = joinPart(asObject(parts[at]), asObject(part));
+  }
+  return parts;
+}
+
+/** Of a part's members only those that come bit by bit are added up: its name and its kind are said once, or again. */
+const BIT_BY_BIT: ReadonlySet<string> = new Set(["args", "text", "thinking", "reasoning", "input"]);
+
+function joinPart(before: JsonObject, more: JsonObject): JsonObject {
+  const joined = new Map(Object.entries(before));
+  for (const [key, value] of Object.entries(more)) {
+    const known = joined.get(key);
+    if (typeof known === "string" && typeof value === "string" && BIT_BY_BIT.has(key)) {
+      joined.set(key, known + value);
+    } else if (value !== null && value !== undefined) joined.set(key, value);
+  }
+  return Object.fromEntries(joined);
+}
+
+function addUp(before: JsonObject, more: JsonObject): JsonObject {
+  const sums = new Map(Object.entries(before));
+  for (const [key, value] of Object.entries(more)) {
+    const known = sums.get(key);
+    if (typeof known === "number" && typeof value === "number") sums.set(key, known + value);
+    else sums.set(key, isObject(known) && isObject(value) ? addUp(known, value) : value);
+  }
+  return Object.fromEntries(sums);
+}

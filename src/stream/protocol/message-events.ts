@@ -1,0 +1,111 @@
+import type { Fact } from "../../model/run-event.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
+import { Blocks, type Told } from "./message-blocks.ts";
+
+type FactOf<T extends Fact["t"]> = Extract<Fact, { t: T }>;
+
+/** Tells of one message; `node` and the like are its own. */
+export type Teller = (ns: string, node: unknown, data: JsonObject) => void;
+
+interface Streaming {
+  readonly id: string;
+  readonly tell: Told;
+  readonly blocks: Blocks;
+  usage: unknown;
+  metadata: JsonObject;
+}
+
+const ROLES: ReadonlyMap<unknown, string> = new Map([
+  ["ai", "ai"],
+  ["human", "human"],
+  ["system", "system"],
+]);
+
+/** Messages that are taken to be streaming at once. */
+const STREAMING = 256;
+
+/** The messages of one run, as they are streamed, and those that nodes return as they are. */
+export class Messages {
+  readonly #tell: Teller;
+  readonly #streaming = new Map<number, Streaming>();
+
+  constructor(tell: Teller) {
+    this.#tell = tell;
+  }
+
+  begin(m: number, { id, ns, meta }: FactOf<"message">): void {
+    if (this.#streaming.size >= STREAMING) {
+      for (const [oldest] of this.#streaming) {
+        this.#streaming.delete(oldest);
+        break;
+      }
+    }
+    this.#streaming.set(m, this.#start("ai", id, ns, meta));
+  }
+
+  token({ m, text }: FactOf<"token">): void {
+    this.#streaming.get(m)?.blocks.text(text);
+  }
+
+  piece({ m, chunk }: FactOf<"piece">): void {
+    const message = this.#streaming.get(m);
+    if (message === undefined) return;
+    const { content, tool_call_chunks, usage_metadata, response_metadata } = chunk;
+    if (typeof content === "string") message.blocks.text(content);
+    else for (const block of objectsIn(content)) message.blocks.content(block);
+    for (const call of objectsIn(tool_call_chunks)) message.blocks.call(call);
+    if (isObject(usage_metadata)) message.usage = usage_metadata;
+    if (isObject(response_metadata)) message.metadata = { ...message.metadata, ...response_metadata };
+  }
+
+  complete({ message, streamed, ns, meta }: FactOf<"complete">): void {
+    const { id, content } = message;
+    const known = streamed ? this.#take(id) : undefined;
+    if (known !== undefined) return this.#finish(known, message);
+    const role = ROLES.get(message["type"]);
+    if (role === undefined || typeof id !== "string") return;
+    const whole = this.#start(role, id, ns, meta);
+    if (typeof content === "string") whole.blocks.text(content);
+    else for (const block of objectsIn(content)) whole.blocks.content(block);
+    for (const { id: call, name, args } of objectsIn(message["tool_calls"])) {
+      whole.blocks.call({ id: call, name, args: JSON.stringify(args ?? {}) });
+    }
+    this.#finish(whole, message);
+  }
+
+  #start(role: string, id: string, ns: string, meta: JsonObject): Streaming {
+    const node = meta["langgraph_node"];
+    // With an id in each, messages that one node streams side by side are told apart.
+    const tell: Told = (data) => this.#tell(ns, node, { ...data, run_id: id });
+    const { ls_model_name: model, ls_provider: provider } = meta;
+    const metadata = {
+      ...(typeof model === "string" && { model }),
+      ...(typeof provider === "string" && { provider }),
+    };
+    tell({ event: "message-start", role, id, metadata });
+    return { id, tell, blocks: new Blocks(tell), usage: null, metadata: {} };
+  }
+
+  #take(id: unknown): Streaming | undefined {
+    for (const [m, message] of this.#streaming) {
+      if (message.id !== id) continue;
+      this.#streaming.delete(m);
+      return message;
+    }
+    return undefined;
+  }
+
+  #finish({ tell, blocks, usage, metadata }: Streaming, message: JsonObject): void {
+    blocks.end();
+    const spent = isObject(message["usage_metadata"]) ? message["usage_metadata"] : usage;
+    tell({
+      event: "message-finish",
+      reason: objectsIn(message["tool_calls"]).length > 0 ? "tool_use" : "stop",
+      ...(isObject(spent) && { usage: spent }),
+      ...(Object.keys(metadata).length > 0 && { metadata }),
+    });
+  }
+}
+
+export const objectsIn = (list: unknown): readonly JsonObject[] =>
+  Array.isArray(list) ? list.filter((item): item is JsonObject => isObject(item)) : [];

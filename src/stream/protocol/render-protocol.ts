@@ -1,0 +1,37 @@
+import { frame } from "../../codec/sse.ts";
+import type { RunRecord } from "../../model/run.ts";
+import { andThen, type Eventually } from "../../ports/eventually.ts";
+import type { ThreadReader } from "../thread-reader.ts";
+import type { Segment } from "../rendering.ts";
+import type { ProtocolEvent } from "./protocol-event.ts";
+import { Translator } from "./translator.ts";
+
+/** What the segments of a thread's runs are in the protocol, for a pump that reads `reader`, which gives runs whole. */
+export function protocolOf(reader: ThreadReader): (segment: Segment) => Eventually<readonly ProtocolEvent[]> {
+  let of: RunRecord | undefined;
+  let translator: Translator | undefined;
+  return (segment) => {
+    const { run } = reader;
+    if (run === undefined) throw new TypeError("no run is being read");
+    if (translator === undefined || run !== of) translator = new Translator(run);
+    of = run;
+    if (segment.ended === undefined) return translator.read(segment);
+    return translator.end(segment.ended.record, run.seq_base + segment.entry.chunk.first);
+  };
+}
+
+/** The same as server-sent events, of those that are `wanted`. */
+export function protocolSse(
+  reader: ThreadReader,
+  wanted: (event: ProtocolEvent) => boolean,
+): (segment: Segment) => Eventually<Uint8Array> {
+  const read = protocolOf(reader);
+  return (segment) =>
+    andThen(read(segment), (events) => {
+      let text = "";
+      for (const event of events) if (wanted(event)) text += sent(event);
+      return Buffer.from(text);
+    });
+}
+
+const sent = ({ id, method, text }: ProtocolEvent): string => frame(method, text, id);

@@ -1,0 +1,277 @@
+import { FrameText } from "../codec/sse.ts";
+import { type Fact, width } from "../model/run-event.ts";
+import type { CheckpointHead } from "../model/checkpoint.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RunRecord, StreamMode } from "../model/run.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
+import { namesMessage, type Row, rowsOf } from "./stream-modes.ts";
+import type { Page } from "./render-context.ts";
+import { begun, grown, type Partials, type PieceFact } from "./partial-messages.ts";
+import type { MessageHead, RunSource } from "./fact-context.ts";
+import type { Entry, LiveState } from "./log-tail.ts";
+
+/** What a reader takes from one chunk to the next: the messages that are streaming at its place. */
+export interface Memo {
+  partials: Partials | undefined;
+  /** The id that follows the last event that they hold. */
+  at: number;
+}
+
+/** The events of one chunk with an id above `after`. */
+export interface Segment {
+  readonly entry: Entry;
+  readonly after: number;
+  readonly source: RunSource;
+  /** Several readers follow this run: what one has rendered is kept for the others. */
+  readonly shared: boolean;
+  /** Of the reader that took it. */
+  readonly memo: Memo;
+  /** It holds no events: the run has ended, as its record says; without one, it was taken back. */
+  readonly ended?: { readonly record: RunRecord | undefined };
+}
+
+/** What a reader wants to see, and as what. Two views with the same key render the same. */
+export interface View<Out> {
+  readonly key: string;
+  readonly subgraphs: boolean;
+  readonly rows: Readonly<Record<Fact["t"], Row | undefined>>;
+  /** Only what happens in these namespaces; null: in all. */
+  readonly only: ReadonlySet<string> | null;
+  /** It shows messages as far as they have come: each piece needs those before it. */
+  readonly accumulates: boolean;
+  /** It shows more of a checkpoint than its own state: what tasks run from is kept for them. */
+  readonly remembers: boolean;
+  readonly format: Format<Out>;
+}
+
+const REMEMBERS: readonly StreamMode[] = ["messages", "debug", "tasks", "events"];
+
+/** Gathers events into one piece of output. */
+export interface Format<Out> {
+  readonly name: string;
+  begin(): { put(id: number, event: string, data: string): void; done(): Out };
+}
+
+/** The bytes of a server-sent event stream; no bytes where the view shows nothing. */
+export const sse: Format<Uint8Array> = {
+  name: "sse",
+  begin() {
+    const text = new FrameText();
+    return {
+      put: (id, event, data) => text.put(event, data, id),
+      done: () => text.bytes(),
+    };
+  },
+};
+
+/** `namespaces`: what happens elsewhere is left out; `""` is the run's own graph. `modes` that are unknown to the table show nothing; control events are in every view. */
+export function viewOf<Out>(
+  modes: readonly StreamMode[],
+  subgraphs: boolean,
+  format: Format<Out>,
+  namespaces?: readonly string[],
+): View<Out> {
+  const wanted = [...new Set(modes)].sort();
+  const only = namespaces === undefined ? null : new Set([...namespaces].sort());
+  const place = only === null ? "" : ` ${JSON.stringify([...only])}`;
+  const key = `${format.name}${subgraphs ? "+" : "-"}${wanted.join()}${place}`;
+  return {
+    key,
+    subgraphs,
+    only,
+    rows: rowsOf(wanted),
+    accumulates: wanted.includes("messages"),
+    remembers: REMEMBERS.some((mode) => wanted.includes(mode)),
+    format,
+  };
+}
+
+/** A segment as rendered, and the messages that are streaming at its end where the view needs to know them. */
+interface Rendered<Out> {
+  readonly out: Out;
+  readonly partials: Partials | undefined;
+}
+
+/** Renders a segment for a view; at once when all that its facts refer to is in memory. */
+export function render<Out>(segment: Segment, view: View<Out>): Eventually<Out> {
+  const { entry, memo } = segment;
+  return andThen(rendered(segment, view), ({ out, partials }) => {
+    memo.partials = partials;
+    memo.at = entry.end;
+    return out;
+  });
+}
+
+function rendered<Out>(segment: Segment, view: View<Out>): Eventually<Rendered<Out>> {
+  const { entry } = segment;
+  if (!segment.shared || segment.after >= entry.chunk.first) return new Rendering(segment, view).run();
+  entry.rendered ??= new Map();
+  // The key names the format, so that what is found under it is of that type.
+  const found = entry.rendered.get(view.key) as Eventually<Rendered<Out>> | undefined;
+  if (found !== undefined) return found;
+  const made = new Rendering(segment, view).run();
+  const { rendered: kept } = entry;
+  kept.set(view.key, made);
+  if (made instanceof Promise) {
+    made.then(
+      (out) => kept.set(view.key, out),
+      // The next reader tries anew; this one is told by its own promise.
+      () => kept.delete(view.key),
+    );
+  }
+  return made;
+}
+
+/** One pass over the facts of a segment, which waits where something has to be read. */
+class Rendering<Out> implements Page {
+  readonly source: RunSource;
+  readonly subgraphs: boolean;
+  readonly #segment: Segment;
+  readonly #view: View<Out>;
+  readonly #partials: Map<number, JsonObject> | undefined;
+  readonly #out: { put(id: number, event: string, data: string): void; done(): Out };
+  /** The fact at hand, by its place in the chunk, and the id of its first event. */
+  #place = 0;
+  #id: number;
+  #slot = 0;
+
+  constructor(segment: Segment, view: View<Out>) {
+    const { entry, memo, source } = segment;
+    this.#segment = segment;
+    this.#view = view;
+    this.source = source;
+    this.subgraphs = view.subgraphs;
+    this.#id = entry.chunk.first;
+    this.#out = view.format.begin();
+    if (view.accumulates) this.#partials = new Map(memo.at === this.#id ? memo.partials : undefined);
+  }
+
+  run(): Eventually<Rendered<Out>> {
+    const { entry, after } = this.#segment;
+    const { facts } = entry.chunk;
+    const { rows, only } = this.#view;
+    for (; this.#place < facts.length; this.#place++) {
+      const fact = facts[this.#place] as Fact;
+      if (this.#slot === 0) {
+        // Where a message is, its beginning tells.
+        if (only !== null && namesMessage(fact) && this.source.head(fact.m) === undefined) {
+          const wait = this.source.seek(fact.m);
+          if (wait instanceof Promise) return wait.then(() => this.run());
+        }
+        const wait = this.#meet(fact);
+        if (wait !== undefined) return wait.then(() => this.run());
+      }
+      const row = rows[fact.t];
+      if (row !== undefined && (only === null || this.#isIn(fact, only))) {
+        while (this.#slot < row.length) {
+          const id = this.#id + this.#slot;
+          const renderer = row[this.#slot++];
+          if (renderer === undefined || id <= after) continue;
+          const wait = renderer.put(fact, id, this);
+          if (wait instanceof Promise) return wait.then(() => this.run());
+        }
+      }
+      this.#slot = 0;
+      this.#id += width(fact);
+    }
+    return { out: this.#out.done(), partials: this.#partials };
+  }
+
+  /** What is of no namespace is in every one. */
+  #isIn(fact: Fact, only: ReadonlySet<string>): boolean {
+    if (namesMessage(fact)) return only.has(this.source.head(fact.m)?.fact.ns ?? "");
+    return !("ns" in fact) || only.has(fact.ns);
+  }
+
+  put(id: number, event: string, data: string): void {
+    this.#out.put(id, event, data);
+  }
+
+  head(m: number): Eventually<MessageHead> {
+    const head = this.source.head(m);
+    if (head !== undefined) return head;
+    // Looks again: another reader may meanwhile have displaced it.
+    return andThen(this.source.seek(m), () => this.head(m));
+  }
+
+  partial(m: number): JsonObject {
+    return this.#partials?.get(m) ?? {};
+  }
+
+  state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
+    const known = this.#live(checkpoint)?.values ?? this.source.snapshot(checkpoint)?.state;
+    if (known !== undefined) return known;
+    return andThen(this.source.state(ns, checkpoint), (state) => {
+      if (this.#view.remembers && state !== null) this.source.remember(checkpoint, { state });
+      return state;
+    });
+  }
+
+  checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
+    const known = this.#live(id)?.head ?? this.source.snapshot(id)?.head;
+    if (known !== undefined) return known;
+    return andThen(this.source.checkpoint(ns, id), (head) => {
+      if (this.#view.remembers && head !== null) this.source.remember(id, { head });
+      return head;
+    });
+  }
+
+  /** What memory has for the fact at hand, if that is the checkpoint it refers to. */
+  #live(checkpoint: string): LiveState | undefined {
+    const { entry } = this.#segment;
+    const live = entry.states?.get(this.#place);
+    if (live === undefined) return undefined;
+    const fact = entry.chunk.facts[this.#place] as Fact;
+    const own = fact.t === "checkpoint" ? fact.id : fact.t === "interrupt" ? fact.checkpoint : undefined;
+    return own === checkpoint ? live : undefined;
+  }
+
+  /** Takes in what later facts refer to, whether this one is shown or not. A promise: it is to be met once more. */
+  #meet(fact: Fact): Promise<unknown> | undefined {
+    if (fact.t === "message") {
+      this.source.learn(this.#id, fact);
+      this.#partials?.set(this.#id, begun(fact));
+    } else if (fact.t === "checkpoint" && this.#view.remembers) {
+      const live = this.#live(fact.id);
+      if (live !== undefined) this.source.remember(fact.id, { state: live.values, head: live.head });
+    } else if (this.#partials !== undefined) {
+      if (namesMessage(fact)) return this.#grow(this.#partials, fact);
+      if (fact.t === "complete" && fact.streamed) forget(this.#partials, fact.message["id"]);
+    }
+    return undefined;
+  }
+
+  #grow(partials: Map<number, JsonObject>, fact: PieceFact): Promise<unknown> | undefined {
+    const { m } = fact;
+    const known = partials.get(m);
+    if (known !== undefined) {
+      partials.set(m, grown(known, fact));
+      return undefined;
+    }
+    return this.#rebuild(m).then((message) => {
+      if (partials.size >= STREAMING) forgetOldest(partials);
+      partials.set(m, message);
+    });
+  }
+
+  /** A message of which this reader has not seen the beginning, as far as it had come before the fact at hand. */
+  async #rebuild(m: number): Promise<JsonObject> {
+    let message = begun((await this.head(m)).fact);
+    for await (const fact of this.source.facts(m, this.#id)) {
+      if (namesMessage(fact) && fact.m === m) message = grown(message, fact);
+    }
+    return message;
+  }
+}
+
+/** Messages that are taken to be streaming at once; more than that, and the oldest is rebuilt when it goes on. */
+const STREAMING = 256;
+
+function forget(partials: Map<number, JsonObject>, id: unknown): void {
+  for (const [m, message] of partials) if (message["id"] === id) partials.delete(m);
+}
+
+function forgetOldest(partials: Map<number, JsonObject>): void {
+  const oldest = partials.keys().next();
+  if (!oldest.done) partials.delete(oldest.value);
+}

@@ -1,0 +1,79 @@
+import { isTerminal, type RunRecord } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Pause, Reader } from "./run-reader.ts";
+import { RunSource } from "./fact-context.ts";
+import { Entry } from "./log-tail.ts";
+import type { Segment } from "./rendering.ts";
+
+interface Deps {
+  readonly journal: Journal;
+  readonly key: ThreadKey;
+  readonly run: RunRecord;
+}
+
+/** Reads one run, and once that has ended, its end: a segment without events that takes one number. */
+export class WholeReader implements Reader {
+  readonly #inner: Reader;
+  readonly #deps: Deps;
+  /** The number of the end, once it has been told. */
+  #end: number | undefined;
+  #closed = false;
+
+  constructor(inner: Reader, deps: Deps) {
+    this.#inner = inner;
+    this.#deps = deps;
+  }
+
+  get isCut(): boolean {
+    return this.#inner.isCut;
+  }
+
+  get cursor(): number {
+    return this.#end ?? this.#inner.cursor;
+  }
+
+  onReady(listener: () => void): void {
+    this.#inner.onReady(listener);
+  }
+
+  rest(): void {
+    this.#inner.rest();
+  }
+
+  rewind(id: number): void {
+    this.#end = undefined;
+    this.#inner.rewind(id);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#inner.close();
+  }
+
+  next(): Eventually<Segment | Pause> {
+    if (this.#end !== undefined) return "end";
+    return andThen(this.#inner.next(), (got) => (got === "end" && !this.#closed ? this.#ended() : got));
+  }
+
+  #ended(): Eventually<Segment | Pause> {
+    const { journal, key, run } = this.#deps;
+    return andThen(journal.run(key, run.run_id), (record) => {
+      // Its log was let go before its end: there is nothing more to read, and nothing to tell.
+      if (this.#closed || (record !== undefined && !isTerminal(record.status))) return "end";
+      const first = Math.max(this.#inner.cursor + 1, record?.next_event ?? 0);
+      this.#end = first;
+      const entry = new Entry({ run_id: run.run_id, first, facts: [] }, first + 1);
+      const memo = { partials: undefined, at: -1 };
+      return {
+        entry,
+        after: first - 1,
+        source: new RunSource(journal, key, run),
+        shared: false,
+        memo,
+        ended: { record },
+      };
+    });
+  }
+}

@@ -1,0 +1,199 @@
+import { type EventChunk, endOf } from "../model/run-event.ts";
+import type { Eventually } from "../ports/eventually.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Log } from "./run-log.ts";
+import type { RunSource } from "./fact-context.ts";
+import type { Memo, Segment } from "./rendering.ts";
+import { Entry, inlineStates } from "./log-tail.ts";
+
+/**
+ * `wait`: nothing more yet, `onReady` will tell. `end`: the run has ended and all of it has been read. `cut`: the log was
+ * broken off; come again with the last id.
+ */
+export type Pause = "wait" | "end" | "cut";
+
+/** One reader of one run's events: a cursor that moves at the reader's own pace and costs the writer nothing. */
+export interface Reader {
+  /**
+   * The next events, in order, each exactly once; the cursor moves past them. MUST NOT be called again before a promise
+   * that it returned has settled.
+   * @throws ServiceError `journal.damaged` rather than leave a gap
+   */
+  next(): Eventually<Segment | Pause>;
+  /** Registers the one listener that is told, after a `wait`, that `next` is worth another try. */
+  onReady(listener: () => void): void;
+  /** The log was broken off, as by a stop of the server: a read that fails now is no fault. */
+  readonly isCut: boolean;
+  /** The id of the last event that was read; -1 before the first. */
+  readonly cursor: number;
+  /** Forgets what was read ahead: a reader that has to stop holds a cursor, not a buffer. */
+  rest(): void;
+  /** Goes back to after event `id` of the run whose events it gave last: those after it were not sent. */
+  rewind(id: number): void;
+  /** Lets go. Afterwards `next` says `end`. */
+  close(): void;
+}
+
+const FEWEST = 4;
+const MOST = 256;
+/** Facts that are read ahead at most, about. */
+const AHEAD = 1024;
+
+/** Reads from storage until it meets what the log has in memory, then from there. */
+export class RunReader implements Reader {
+  readonly #journal: Journal;
+  readonly #source: RunSource;
+  /** Undefined: the run has ended, and storage has all of it. */
+  readonly #log: Log | undefined;
+  #cursor: number;
+  #ahead: readonly EventChunk[] = [];
+  #place = 0;
+  #limit = FEWEST;
+  /** Storage has been read to its end since the log last changed. */
+  #dry = false;
+  #closed = false;
+  readonly #memo: Memo = { partials: undefined, at: -1 };
+  /** The log will tell. */
+  #armed = false;
+  #listener: () => void = () => undefined;
+
+  readonly #closes: () => void;
+  readonly #isStopping: () => boolean;
+
+  /** `isStopping`: the server stops, and cuts all its readers. */
+  constructor(
+    journal: Journal,
+    source: RunSource,
+    log: Log | undefined,
+    after: number,
+    isStopping: () => boolean,
+    closes: () => void,
+  ) {
+    this.#isStopping = isStopping;
+    this.#closes = closes;
+    this.#journal = journal;
+    this.#source = source;
+    this.#log = log;
+    this.#cursor = after;
+    log?.join();
+  }
+
+  get isCut(): boolean {
+    return this.#isStopping() || this.#log?.state === "broken";
+  }
+
+  get cursor(): number {
+    return this.#cursor;
+  }
+
+  onReady(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  ready(): void {
+    this.#dry = false;
+    this.#armed = false;
+    this.#listener();
+  }
+
+  rest(): void {
+    this.#ahead = [];
+    this.#place = 0;
+  }
+
+  rewind(id: number): void {
+    this.rest();
+    this.#cursor = id;
+    this.#dry = false;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.rest();
+    this.#log?.leave(this);
+    this.#closes();
+  }
+
+  /** Closes it from outside. */
+  stop(): void {
+    if (this.#closed) return;
+    this.close();
+    this.#listener();
+  }
+
+  next(): Eventually<Segment | Pause> {
+    const log = this.#log;
+    for (;;) {
+      if (this.#closed) return "end";
+      if (this.isCut) return "cut";
+      const segment = this.#fromAhead();
+      if (segment !== undefined) return segment;
+      if (log !== undefined && this.#cursor + 1 >= log.from) {
+        const entry = log.find(this.#cursor + 1);
+        if (entry !== undefined) return this.#pass(entry);
+        return log.state === "ended" ? "end" : this.#wait(log);
+      }
+      if (this.#dry) return log === undefined || log.state === "ended" ? "end" : this.#wait(log);
+      const from = log?.from ?? Number.POSITIVE_INFINITY;
+      const version = log?.version;
+      const answer = this.#journal.events(
+        this.#source.key,
+        this.#source.run.run_id,
+        this.#cursor,
+        this.#limit,
+      );
+      if (answer instanceof Promise) {
+        return answer.then((chunks) => {
+          this.#took(chunks, from, version);
+          return this.next();
+        });
+      }
+      this.#took(answer, from, version);
+    }
+  }
+
+  #wait(log: Log): "wait" {
+    // Asked again without news, it still is told but once.
+    if (!this.#armed) log.wait(this);
+    this.#armed = true;
+    return "wait";
+  }
+
+  /** `from`: where memory began when storage was asked; `version`: the log's, then. */
+  #took(chunks: readonly EventChunk[], from: number, version: number | undefined): void {
+    // Storage may answer with what is in flight; that is not for readers yet.
+    const visible = this.#log?.visible ?? Number.POSITIVE_INFINITY;
+    const seen = chunks.length > 0 && (chunks.at(-1) as EventChunk).first >= visible;
+    const shown = seen ? chunks.filter((chunk) => chunk.first < visible) : chunks;
+    if (shown.length === 0) {
+      // No event lies between here and there; a short answer, by contrast, says nothing.
+      if (from < Number.POSITIVE_INFINITY) this.#cursor = Math.max(this.#cursor, from - 1);
+      else this.#dry = this.#log?.version === version;
+      return;
+    }
+    let facts = 0;
+    for (const chunk of shown) facts += chunk.facts.length;
+    if (facts * 2 <= AHEAD) this.#limit = Math.min(MOST, this.#limit * 2);
+    else if (facts > AHEAD) this.#limit = Math.max(FEWEST, this.#limit >> 1);
+    this.#ahead = shown;
+    this.#place = 0;
+  }
+
+  #fromAhead(): Segment | undefined {
+    while (this.#place < this.#ahead.length) {
+      const chunk = this.#ahead[this.#place++] as EventChunk;
+      const end = endOf(chunk);
+      if (end > this.#cursor + 1) return this.#pass(new Entry(chunk, end, 0, inlineStates(chunk)));
+    }
+    if (this.#place > 0) this.rest();
+    return undefined;
+  }
+
+  #pass(entry: Entry): Segment {
+    const after = this.#cursor;
+    this.#cursor = entry.end - 1;
+    const shared = this.#log !== undefined && this.#log.readers > 1;
+    return { entry, after, source: this.#source, shared, memo: this.#memo };
+  }
+}

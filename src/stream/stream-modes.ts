@@ -1,0 +1,170 @@
+import { type Fact, slots } from "../model/run-event.ts";
+import type { StreamMode } from "../model/run.ts";
+import { toIso } from "../model/time.ts";
+import { andThen } from "../ports/eventually.ts";
+import {
+  checkpointEvents,
+  interruptEvents,
+  modelEnded,
+  modelStarted,
+  pieceStreamed,
+  resultEvents,
+  runStarted,
+  taskStarted,
+  tokenStreamed,
+} from "./langchain-events.ts";
+import {
+  completeTuple,
+  inputComplete,
+  messageBegun,
+  messageComplete,
+  piecePartial,
+  pieceTuple,
+  tokenPartial,
+  tokenTuple,
+} from "./message-modes.ts";
+import {
+  type FactOf,
+  json,
+  type Kind,
+  type ModeTable,
+  named,
+  outputOf,
+  shows,
+  type SlotRenderer,
+} from "./render-context.ts";
+import {
+  checkpointDebugged,
+  checkpointShown,
+  resultDebugged,
+  resultShown,
+  taskDebugged,
+  taskShown,
+} from "./checkpoint-modes.ts";
+
+/** How clients are told, beside an update, that the node did not run for it. */
+const CACHED = ',"__metadata__":{"cached":true}';
+
+/**
+ * Every event of every stream mode, by the kind of fact and its slot. `messages-tuple` is what clients ask for; the events
+ * are named `messages`.
+ */
+const table: ModeTable = {
+  start: {
+    metadata: {
+      put({ attempt }, id, page) {
+        const { run_id, thread_id } = page.source.run;
+        page.put(id, "metadata", json({ run_id, attempt, thread_id }));
+      },
+    },
+    events: runStarted,
+  },
+  checkpoint: {
+    values: {
+      put(fact, id, page) {
+        if (fact.input || fact.shows === "rest" || !shows(fact.ns, page)) return;
+        const between = fact.shows === undefined ? undefined : fact.inline?.values;
+        return andThen(between ?? page.state(fact.ns, fact.id), (state) => {
+          if (state !== null) page.put(id, named("values", fact.ns), json(outputOf(state, fact.output)));
+        });
+      },
+    },
+    checkpoints: checkpointShown,
+    debug: checkpointDebugged,
+    messages: inputComplete,
+    events: checkpointEvents,
+  },
+  task: { tasks: taskShown, debug: taskDebugged, events: taskStarted },
+  result: {
+    updates: {
+      put(fact, id, page) {
+        if (!shows(fact.ns, page) || fact.error !== undefined) return;
+        // A node that waits at an interrupt has not returned anything.
+        if (fact.update === undefined && fact.interrupts.length > 0) return;
+        page.put(
+          id,
+          named("updates", fact.ns),
+          `{${json(fact.name)}:${json(fact.update)}${fact.cached ? CACHED : ""}}`,
+        );
+      },
+    },
+    tasks: resultShown,
+    debug: resultDebugged,
+    events: resultEvents,
+  },
+  interrupt: {
+    updates: {
+      put(fact, id, page) {
+        if (!shows(fact.ns, page)) return;
+        page.put(id, named("updates", fact.ns), json({ __interrupt__: fact.interrupts }));
+      },
+    },
+    values: {
+      put(fact, id, page) {
+        if (!shows(fact.ns, page)) return;
+        const { ns, checkpoint, interrupts, output } = fact;
+        return andThen(page.state(ns, checkpoint), (state) =>
+          page.put(id, named("values", ns), json({ ...outputOf(state, output), __interrupt__: interrupts })),
+        );
+      },
+    },
+    events: interruptEvents,
+  },
+  custom: {
+    custom: {
+      put(fact, id, page) {
+        if (shows(fact.ns, page)) page.put(id, named("custom", fact.ns), fact.json);
+      },
+    },
+  },
+  log: {
+    logs: {
+      put({ ns, at, task, node, level, message, fields, stack }, id, page) {
+        if (!shows(ns, page)) return;
+        const line = { timestamp: toIso(at), task, node, level, message, fields, stack };
+        page.put(id, named("logs", ns), json(line));
+      },
+    },
+  },
+  message: { messages: messageBegun, events: modelStarted },
+  token: { "messages-tuple": tokenTuple, messages: tokenPartial, events: tokenStreamed },
+  piece: { "messages-tuple": pieceTuple, messages: piecePartial, events: pieceStreamed },
+  complete: { "messages-tuple": completeTuple, messages: messageComplete, events: modelEnded },
+  error: {
+    error: {
+      put: ({ error }, id, page) =>
+        page.put(id, "error", json({ error: error.error, message: error.message })),
+    },
+  },
+};
+
+/** Events that every reader gets, whatever modes it asked for. */
+const control: ReadonlySet<string> = new Set(["metadata", "error"]);
+
+/** The renderers that a view needs of one kind of fact, by slot. */
+export type Row = readonly (SlotRenderer<Kind> | undefined)[];
+
+/** The part of the table that these modes show. A kind of which they show nothing has no row. */
+export function rowsOf(modes: readonly StreamMode[]): Readonly<Record<Kind, Row | undefined>> {
+  const wanted = new Set<string>(modes);
+  const rows: Partial<Record<Kind, Row>> = {};
+  for (const kind of Object.keys(slots) as Kind[]) {
+    const renderers = table[kind] as Readonly<
+      Record<string, SlotRenderer<Kind> | readonly SlotRenderer<Kind>[]>
+    >;
+    const names: readonly string[] = slots[kind];
+    const row = names.map((slot, place) => {
+      if (!wanted.has(slot) && !control.has(slot)) return undefined;
+      const found = renderers[slot];
+      return Array.isArray(found)
+        ? (found as readonly SlotRenderer<Kind>[])[place - names.indexOf(slot)]
+        : (found as SlotRenderer<Kind> | undefined);
+    });
+    if (row.some((renderer) => renderer !== undefined)) rows[kind] = row;
+  }
+  return rows as Record<Kind, Row | undefined>;
+}
+
+/** Kinds that name a streamed message. */
+export const namesMessage = (fact: Fact): fact is FactOf<"token"> | FactOf<"piece"> =>
+  fact.t === "token" || fact.t === "piece";

@@ -1,0 +1,206 @@
+import { andThen, type Eventually } from "../ports/eventually.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import type { Pause, Reader } from "./run-reader.ts";
+import type { Segment } from "./rendering.ts";
+
+/** Where a pump writes. It never holds more than what it was given last. */
+export interface Outlet<Out> {
+  /** Takes a piece. False: the peer does not keep up; nothing more comes until it has drained. */
+  put(piece: Out): boolean;
+  /** Sends what it has gathered or could not send before. False: the peer does not keep up. */
+  flush(): boolean;
+  /**
+   * The peer does not keep up. Where much is held for it, lets go of that and tells the id of the last event that was sent:
+   * what follows is read again.
+   */
+  shed?(): number | undefined;
+  /** It is over: in good order, or (`cut`, `stalled`, `failed`) so that the peer comes again with its last id. */
+  finish(outcome: Exclude<Outcome, "left">): void;
+}
+
+/**
+ * `ended`: all events were sent. `cut`: the log was broken off. `stalled`: the peer took nothing for too long. `failed`:
+ * the events could not be read. `left`: the peer went away.
+ */
+export type Outcome = "ended" | "cut" | "stalled" | "failed" | "left";
+
+export interface PumpOptions {
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+  /** Milliseconds that a peer may take nothing while data waits. */
+  readonly stall?: number;
+  /** Told once how it ended. */
+  readonly onDone?: (outcome: Outcome) => void;
+}
+
+/** `stop`: there is nothing to go on with for now. */
+type Step = "on" | "stop";
+
+const STALL = 10_000;
+/** Segments pumped before other work gets its turn. */
+const BURST = 32;
+
+/** Moves a run's events from its log to one peer, at the peer's pace: what the peer does not take stays in the log. */
+export class Pump<Out> {
+  readonly #reader: Reader;
+  readonly #render: (segment: Segment) => Eventually<Out>;
+  readonly #outlet: Outlet<Out>;
+  readonly #options: PumpOptions;
+  #done = false;
+  /** The peer does not keep up. */
+  #blocked = false;
+  /** In `#turn`, or waiting for a read: it goes on by itself. */
+  #busy = false;
+  /** Busy with a read that has yet to answer: nothing of the outlet is in use meanwhile. */
+  #isReading = false;
+  /** A signal came while it was busy. */
+  #missed = false;
+  #cancelStall: Cancel = () => undefined;
+
+  /** `render` is asked for each segment, in order, and not again before it has answered. */
+  constructor(
+    reader: Reader,
+    render: (segment: Segment) => Eventually<Out>,
+    outlet: Outlet<Out>,
+    options: PumpOptions,
+  ) {
+    this.#reader = reader;
+    this.#render = render;
+    this.#outlet = outlet;
+    this.#options = options;
+    reader.onReady(this.#turn);
+  }
+
+  start(): void {
+    this.#turn();
+  }
+
+  /**
+   * Sends what the outlet has gathered: now, or once the pump is no longer busy, or the peer keeps up again. A read from disk is not waited
+   * for: the answer to a command would come only after the node that the command has started.
+   */
+  nudge(): void {
+    if (this.#blocked || this.#done) return;
+    if (!this.#busy) {
+      if (!this.#outlet.flush()) this.#block();
+      return;
+    }
+    // It may have flushed what there was, and be just about to rest. What the peer does not take shows when the read has answered.
+    this.#missed = true;
+    if (this.#isReading) this.#outlet.flush();
+  }
+
+  /** The peer went away: nothing is written any more. */
+  left(): void {
+    this.#close("left");
+  }
+
+  /** The peer has caught up. */
+  readonly drained = (): void => {
+    if (this.#done || !this.#blocked) return;
+    this.#unblock();
+    if (!this.#outlet.flush()) this.#block();
+    else this.#turn();
+  };
+
+  /** The cursor stays where it is until the peer has drained. */
+  #block(): void {
+    if (this.#done) return;
+    const sent = this.#outlet.shed?.();
+    if (sent === undefined) this.#reader.rest();
+    else this.#reader.rewind(sent);
+    this.#blocked = true;
+    const { scheduler, stall = STALL } = this.#options;
+    this.#cancelStall = scheduler.after(stall, () => this.#finish("stalled"));
+  }
+
+  #unblock(): void {
+    this.#blocked = false;
+    this.#cancelStall();
+  }
+
+  readonly #turn = (): void => {
+    if (this.#busy) {
+      this.#missed = true;
+      return;
+    }
+    this.#busy = true;
+    this.#missed = false;
+    try {
+      this.#run();
+    } catch (cause) {
+      this.#fail(cause);
+    }
+  };
+
+  /** Stays busy when something is under way that will call back. */
+  #run(): void {
+    for (let burst = 0; !this.#done && !this.#blocked; burst++) {
+      if (burst === BURST) return this.#options.scheduler.soon(this.#again);
+      const got = this.#reader.next();
+      const step = got instanceof Promise ? got.then((now) => this.#step(now)) : this.#step(got);
+      if (step instanceof Promise) {
+        this.#isReading = true;
+        step.then(this.#after, this.#fail);
+        return;
+      }
+      if (step === "stop") break;
+    }
+    this.#idle();
+  }
+
+  readonly #after = (step: Step): void => {
+    this.#isReading = false;
+    if (step === "stop") this.#idle();
+    else this.#again();
+  };
+
+  readonly #again = (): void => {
+    this.#busy = false;
+    this.#turn();
+  };
+
+  #idle(): void {
+    this.#busy = false;
+    if (this.#missed && !this.#done) this.#turn();
+  }
+
+  #step(got: Segment | Pause): Eventually<Step> {
+    if (this.#done) return "stop";
+    if (typeof got === "string") {
+      // A peer that is slow to take the last events shall have them before the end.
+      if (!this.#outlet.flush()) this.#block();
+      else if (got !== "wait") this.#finish(got === "end" ? "ended" : "cut");
+      return "stop";
+    }
+    return andThen(this.#render(got), (piece) => this.#put(piece));
+  }
+
+  #put(piece: Out): Step {
+    if (this.#done) return "stop";
+    if (!this.#outlet.put(piece)) this.#block();
+    return "on";
+  }
+
+  readonly #fail = (cause: unknown): void => {
+    if (this.#done) return;
+    if (this.#reader.isCut) return this.#finish("cut");
+    this.#options.logger.warn("a run's events could not be read", { error: String(cause) });
+    this.#finish("failed");
+  };
+
+  #finish(outcome: Exclude<Outcome, "left">): void {
+    if (this.#done) return;
+    this.#close(outcome, () => this.#outlet.finish(outcome));
+  }
+
+  #close(outcome: Outcome, finish?: () => void): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.#cancelStall();
+    this.#reader.close();
+    finish?.();
+    this.#options.onDone?.(outcome);
+  }
+}

@@ -1,0 +1,39 @@
+import { packMessage } from "../codec/msgpack.ts";
+import type { RunRecord } from "../model/run.ts";
+import type { Format } from "./rendering.ts";
+
+/** Events as messages of a WebSocket, one for each, in order. */
+export interface Frames {
+  readonly messages: readonly (string | Uint8Array)[];
+  /** The id that each has in its run. */
+  readonly ids: readonly number[];
+}
+
+/**
+ * `{"id","event","data"}`, as JSON text or, `packed`, as MessagePack. Of a thread's `run` they also carry `run_id`, and their
+ * ids are the thread's numbers.
+ */
+export function frames(packed: boolean, run?: RunRecord): Format<Frames> {
+  const base = run?.seq_base ?? 0;
+  const beside = run === undefined ? {} : { run_id: run.run_id };
+  // What follows the data.
+  const end = run === undefined ? "}" : `,"run_id":"${run.run_id}"}`;
+  const message = (id: number, event: string, data: string): string | Uint8Array =>
+    packed
+      ? packMessage({ id: String(base + id), event, data: JSON.parse(data) as unknown, ...beside })
+      : `{"id":"${base + id}","event":${JSON.stringify(event)},"data":${data}${end}`;
+  return {
+    name: `${packed ? "msgpack" : "json"}${run === undefined ? "" : " of the thread"}`,
+    begin() {
+      const messages: (string | Uint8Array)[] = [];
+      const ids: number[] = [];
+      return {
+        put(id, event, data) {
+          messages.push(message(id, event, data));
+          ids.push(id);
+        },
+        done: () => ({ messages, ids }),
+      };
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import type { Body } from "./request-body.ts";
+import { MIN_UPLOAD } from "./limits.ts";
+
+interface Upload {
+  readonly body: Body;
+  cut(): void;
+  /** Bytes that had come when it was last looked at; -1 before. */
+  seen: number;
+}
+
+const EVERY = 5_000;
+
+/** Cuts off bodies that come more slowly than is reasonable. Looks only while one is under way. */
+export class Uploads {
+  readonly #scheduler: Scheduler;
+  readonly #under = new Set<Upload>();
+  #cancel: Cancel | undefined;
+
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
+  }
+
+  add(body: Body, cut: () => void): void {
+    this.#under.add({ body, cut, seen: -1 });
+    this.#cancel ??= this.#scheduler.after(EVERY, this.#look);
+  }
+
+  stop(): void {
+    this.#cancel?.();
+    this.#under.clear();
+  }
+
+  readonly #look = (): void => {
+    this.#cancel = undefined;
+    for (const upload of this.#under) {
+      const { body, seen } = upload;
+      if (body.complete) this.#under.delete(upload);
+      else if (seen >= 0 && body.size - seen < (MIN_UPLOAD * EVERY) / 1000) {
+        this.#under.delete(upload);
+        upload.cut();
+      } else upload.seen = body.size;
+    }
+    if (this.#under.size > 0) this.#cancel = this.#scheduler.after(EVERY, this.#look);
+  };
+}

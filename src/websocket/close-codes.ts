@@ -1,0 +1,33 @@
+import type { Socket } from "../ports/transport.ts";
+import type { Outcome } from "../stream/stream-pump.ts";
+import { toldOf } from "../schemas/error-responses.ts";
+
+type Closing = readonly [code: number, reason: string];
+
+/** How the peer is told why its events end: RFC 6455 §7.4, and the codes that IANA has added. */
+export const closing: Readonly<Record<Exclude<Outcome, "left">, Closing>> = {
+  ended: [1000, "The run has ended"],
+  cut: [1012, "The stream was broken off; connect again with last_event_id"],
+  stalled: [1013, "Events were not taken for too long; connect again with last_event_id"],
+  failed: [1011, "The events could not be read"],
+};
+
+/** It sent more commands than it took answers. */
+export const FLOOD: Closing = [1008, "Too many commands whose answers were not taken"];
+
+/** Close codes are 4000 + the status that the same request would get over HTTP. */
+export const UNAUTHORIZED: Closing = [4401, "A valid key or token is needed"];
+
+/** Bytes that a close frame's reason may have. */
+const REASON = 123;
+
+/** Closes a socket that cannot be served, for what was thrown. */
+export function refuseSocket(socket: Socket, cause: unknown): void {
+  const { status, told } = toldOf(cause);
+  if (status >= 500) return socket.close(status === 503 ? 1013 : 1011, told.detail.slice(0, REASON));
+  socket.close(4000 + status, short(told.detail));
+}
+
+function short(text: string): string {
+  return Buffer.byteLength(text) <= REASON ? text : text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, REASON);
+}

@@ -1,0 +1,74 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import { threadAt } from "../service/threads.ts";
+import type { RawBody } from "../schemas/body.ts";
+import { invalidField } from "../schemas/error-responses.ts";
+import { runRequest } from "../schemas/run-request.ts";
+import { runCancel } from "../schemas/request-schemas.ts";
+import { checkReason } from "../schemas/cancel-request.ts";
+import type { LiveDeps } from "./deps.ts";
+
+/** Does one command, and resolves with what its acknowledgement says once that is stored. */
+type Command = (body: RawBody) => Promise<JsonObject>;
+
+/** What may be asked of a thread over its socket: the fields of the same requests over HTTP, checked like them. */
+export function commander(deps: LiveDeps, key: ThreadKey): Command {
+  const { journal, runs, logger, requestLog } = deps;
+
+  async function start(body: RawBody): Promise<JsonObject> {
+    const { on_disconnect, ...request } = runRequest(body);
+    if (on_disconnect === "cancel") {
+      throw invalidField(
+        "on_disconnect",
+        "must be continue: a run that is asked for here outlives the socket",
+      );
+    }
+    const { run_id } = await runs.start(key, request);
+    return { run_id };
+  }
+
+  /** With no `assistant_id`, the one that ran last: it has asked. */
+  async function resume({ resume: answer, ...body }: RawBody, isGiven: boolean): Promise<JsonObject> {
+    const command = isObject(body["command"]) ? body["command"] : {};
+    if (!isGiven && !Object.hasOwn(command, "resume")) throw invalidField("resume", "is required");
+    const { metadata } = await threadAt(journal, key);
+    const assistant = body["assistant_id"] ?? metadata["assistant_id"];
+    if (assistant === undefined) {
+      throw invalidField("assistant_id", "is required: no run was made here, so nothing waits for an answer");
+    }
+    return start({
+      ...body,
+      assistant_id: assistant,
+      command: isGiven ? { ...command, resume: answer ?? null } : command,
+    });
+  }
+
+  async function cancel(body: RawBody): Promise<JsonObject> {
+    const { run_id, action = "interrupt", reason, wait = false } = runCancel.parse(body);
+    checkReason(action, reason);
+    const id = run_id?.toLowerCase() ?? (await inProgress());
+    if (id !== null) await runs.cancel(key, id, action, { wait, ...(reason !== undefined && { reason }) });
+    return { run_id: id };
+  }
+
+  /** The run that is executed, or the first to be; null: the thread rests. */
+  async function inProgress(): Promise<string | null> {
+    const { active, queue } = await threadAt(journal, key);
+    return active ?? queue[0] ?? null;
+  }
+
+  return async (body) => {
+    const { type } = body;
+    logger[requestLog]("command", { thread: key.thread, type: String(type).slice(0, 40) });
+    switch (type) {
+      case "run":
+        return start(body);
+      case "resume":
+        return resume(body, Object.hasOwn(body, "resume"));
+      case "cancel":
+        return cancel(body);
+      default:
+        throw invalidField("type", "must be one of run, resume, cancel");
+    }
+  };
+}

@@ -1,0 +1,38 @@
+import type { Socket } from "../ports/transport.ts";
+import type { Frames } from "../stream/websocket-frames.ts";
+import { Pump, type PumpOptions } from "../stream/stream-pump.ts";
+import type { Reader } from "../stream/run-reader.ts";
+import { render, type View } from "../stream/rendering.ts";
+import { SocketOutlet } from "./socket-writer.ts";
+
+/** What a mirror is told while it runs. */
+export interface Mirror {
+  /** Sends an answer, as soon as the peer takes it. Returns how many it has not taken. */
+  say(answer: string | Uint8Array): number;
+}
+
+/** Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer takes no more. */
+export function mirror(
+  reader: Reader,
+  socket: Socket,
+  view: () => View<Frames>,
+  options: PumpOptions,
+): Mirror {
+  const outlet = new SocketOutlet(socket);
+  const pump = new Pump(reader, (segment) => render(segment, view()), outlet, options);
+  socket.onDrain(pump.drained);
+  let gone = false;
+  socket.onClose(() => {
+    gone = true;
+    pump.left();
+  });
+  pump.start();
+  return {
+    say(answer) {
+      if (gone) return 0;
+      outlet.say(answer);
+      pump.nudge();
+      return outlet.backlog;
+    },
+  };
+}

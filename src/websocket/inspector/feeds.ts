@@ -1,0 +1,130 @@
+import type { Clock } from "../../ports/clock.ts";
+import { ServiceError } from "../../model/errors.ts";
+import { parseUuid } from "../../model/ids.ts";
+import type { Logger } from "../../ports/logger.ts";
+import type { Scheduler } from "../../ports/scheduler.ts";
+import type { Socket } from "../../ports/transport.ts";
+import type { InspectScope } from "../../ports/inspector.ts";
+import type { Inspection } from "../../service/actor-inspection.ts";
+import { Feed, type FeedDeps } from "./thread-feed.ts";
+import { Watcher } from "./watcher.ts";
+
+/** Peers of one tenant that may watch at once, and those of all: with room for many tenants that each use their share. */
+const TENANT_MOST = 256;
+const MOST = 4_096;
+const LONGEST = 1024;
+
+export interface FeedsDeps {
+  readonly inspection: Inspection;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+  /** May the states of graphs be shown? */
+  readonly values: boolean;
+}
+
+interface Asked {
+  readonly scope: InspectScope;
+  readonly run: string | null;
+}
+
+/** Close codes are 4000 + the status that the same request would get over HTTP. */
+const FORBIDDEN = 4403;
+const UNKNOWN = 4404;
+const INVALID = 4422;
+
+/** The WebSocket `/inspect`: the message format of `@statelyai/inspect`, one text frame a message. */
+export class Feeds {
+  readonly #deps: FeedsDeps;
+  readonly #feed: FeedDeps;
+  readonly #feeds = new Map<string, Feed>();
+  /** How many watch, by tenant. */
+  readonly #tenants = new Map<string, number>();
+  #watching = 0;
+
+  constructor(deps: FeedsDeps) {
+    this.#deps = deps;
+    let seq = 0;
+    this.#feed = { ...deps, nextSeq: () => ++seq };
+  }
+
+  /** How many watch. */
+  get watching(): number {
+    return this.#watching;
+  }
+
+  open(socket: Socket, tenant: string, query: string): void {
+    let gone = false;
+    let left: () => void = () => undefined;
+    socket.onClose(() => {
+      gone = true;
+      left();
+    });
+    const refuse = (code: number, reason: string) => socket.close(code, reason);
+    const values = new URLSearchParams(query.slice(0, LONGEST)).get("values");
+    if (isYes(values) && !this.#deps.values) {
+      return refuse(FORBIDDEN, "Values are not shown here; inspect.values in the configuration allows it");
+    }
+    const watching = this.#tenants.get(tenant) ?? 0;
+    if (watching >= TENANT_MOST) return refuse(1013, `${TENANT_MOST} watch already; try again later`);
+    if (this.#watching >= MOST) return refuse(1013, "Too many watch already; try again later");
+    this.#count(tenant, 1);
+    left = () => this.#count(tenant, -1);
+    this.#ask(tenant, query)
+      .then(async ({ scope, run }) => {
+        const { thread } = scope;
+        const recorded = thread === null ? [] : await this.#deps.inspection.recorded({ tenant, thread }, run);
+        if (gone) return;
+        const watcher = new Watcher(socket, this.#deps.scheduler);
+        const viewer = { watcher, run };
+        const name = JSON.stringify(scope);
+        const feed = this.#feeds.get(name) ?? new Feed(scope, this.#feed);
+        this.#feeds.set(name, feed);
+        left = () => {
+          this.#count(tenant, -1);
+          watcher.gone();
+          if (feed.leave(viewer) && this.#feeds.get(name) === feed) this.#feeds.delete(name);
+        };
+        feed.join(viewer, recorded);
+      })
+      .catch((cause: unknown) => {
+        if (gone) return;
+        if (cause instanceof ServiceError) return refuse(codeOf(cause), cause.message.slice(0, 100));
+        this.#deps.logger.error("a thread to be inspected could not be read", { error: String(cause) });
+        refuse(1011, "The thread could not be read");
+      });
+  }
+
+  #count(tenant: string, by: 1 | -1): void {
+    this.#watching += by;
+    const watching = (this.#tenants.get(tenant) ?? 0) + by;
+    if (watching > 0) this.#tenants.set(tenant, watching);
+    else this.#tenants.delete(tenant);
+  }
+
+  /** @throws ServiceError `validation.failed`, `run.not_found` */
+  async #ask(tenant: string, query: string): Promise<Asked> {
+    if (query.length > LONGEST) throw invalid(`query is longer than ${LONGEST} characters`);
+    const params = new URLSearchParams(query);
+    const id = (name: string): string | null => {
+      const text = params.get(name);
+      if (text === null || text === "") return null;
+      const uuid = parseUuid(text);
+      if (uuid === undefined) throw invalid(`${name} must be a UUID`);
+      return uuid;
+    };
+    const values = params.get("values");
+    if (values !== null && !/^(1|0|true|false)$/.test(values)) throw invalid("values must be 1 or 0");
+    const [given, run] = [id("thread_id"), id("run_id")];
+    const thread = given ?? (run === null ? null : await this.#deps.inspection.threadOf(tenant, run));
+    return { scope: { tenant, thread, values: isYes(values) }, run };
+  }
+}
+
+const isYes = (text: string | null): boolean => text === "1" || text === "true";
+
+const invalid = (message: string) => new ServiceError("validation.failed", message);
+
+function codeOf({ code }: ServiceError): number {
+  return code === "validation.failed" ? INVALID : code.endsWith(".not_found") ? UNKNOWN : 1011;
+}

@@ -1,0 +1,111 @@
+import type { Clock } from "../../ports/clock.ts";
+import type {
+  Inspector,
+  InspectScope,
+  Shown,
+  ShownActor,
+  ShownEvent,
+  ShownState,
+} from "../../ports/inspector.ts";
+import type { Inspection } from "../../service/actor-inspection.ts";
+import { actorMessage, eventMessage, snapshotMessage, type Stamp } from "./messages.ts";
+import type { Watcher } from "./watcher.ts";
+
+/** Events that are kept for late joiners, at most. Snapshots are not: the actors are shown to them as they stand. */
+const RECENT = 200;
+
+export interface FeedDeps {
+  readonly inspection: Inspection;
+  readonly clock: Clock;
+  /** Numbers every message of a server. */
+  readonly nextSeq: () => number;
+}
+
+/** A peer, and the run that it wants to see alone. */
+export interface Viewer {
+  readonly watcher: Watcher;
+  readonly run: string | null;
+}
+
+/** What all who watch the same are sent: each message is made once. It ends with the last of them. */
+export class Feed implements Inspector {
+  readonly #deps: FeedDeps;
+  readonly #scope: InspectScope;
+  readonly #viewers = new Set<Viewer>();
+  readonly #recent: { readonly text: string; readonly actor: ShownActor }[] = [];
+  #stop: (() => void) | null = null;
+
+  constructor(scope: InspectScope, deps: FeedDeps) {
+    this.#scope = scope;
+    this.#deps = deps;
+  }
+
+  /** `recorded` are shown where they do not live. */
+  join(viewer: Viewer, recorded: readonly Shown[]): void {
+    const found = new Map(recorded.map((one) => [one.actor.id, one]));
+    const add = (actor: ShownActor, state: ShownState) => void found.set(actor.id, { actor, state });
+    // Asked anew for each: nothing has to be kept for those who may come.
+    this.#deps.inspection.watch(this.#scope, { actor: add, event: () => undefined, snapshot: add })();
+    for (const { actor, state } of found.values()) {
+      if (!wants(viewer, actor.run)) continue;
+      const stamp = this.#stamp();
+      viewer.watcher.send(() => this.#actorMessage(actor, state, stamp));
+    }
+    for (const { text, actor } of this.#recent) {
+      // Of those who are gone it could make nothing.
+      if (found.has(actor.id) && wants(viewer, actor.run)) viewer.watcher.send(text);
+    }
+    this.#viewers.add(viewer);
+    // It shows what lives first, which has been told already: only what comes after that is news.
+    if (this.#stop === null) {
+      let telling = false;
+      const news: Inspector = {
+        actor: (actor, state) => telling && this.actor(actor, state),
+        event: (actor, event, source) => this.event(actor, event, source),
+        snapshot: (actor, state, event) => this.snapshot(actor, state, event),
+      };
+      this.#stop = this.#deps.inspection.watch(this.#scope, news);
+      telling = true;
+    }
+  }
+
+  /** True: nobody is left. */
+  leave(viewer: Viewer): boolean {
+    this.#viewers.delete(viewer);
+    if (this.#viewers.size > 0) return false;
+    this.#stop?.();
+    this.#stop = null;
+    return true;
+  }
+
+  actor(actor: ShownActor, state: ShownState): void {
+    this.#tell(this.#actorMessage(actor, state, this.#stamp()), actor.run);
+  }
+
+  event(actor: ShownActor, event: ShownEvent, source: string | null): void {
+    const text = eventMessage(actor, event, source, this.#stamp());
+    this.#recent.push({ text, actor });
+    if (this.#recent.length > RECENT) this.#recent.shift();
+    this.#tell(text, actor.run);
+  }
+
+  snapshot(actor: ShownActor, state: ShownState, event: ShownEvent): void {
+    this.#tell(snapshotMessage(actor, state, event, this.#stamp()), actor.run);
+  }
+
+  #actorMessage(actor: ShownActor, state: ShownState, stamp: Stamp): string {
+    const definition = this.#deps.inspection.machine(actor.machine)?.text ?? `{"id":"${actor.kind}"}`;
+    return actorMessage(actor, state, definition, stamp);
+  }
+
+  #tell(text: string, run: string | null): void {
+    for (const viewer of this.#viewers) if (wants(viewer, run)) viewer.watcher.send(text);
+  }
+
+  #stamp(): Stamp {
+    return { seq: this.#deps.nextSeq(), at: this.#deps.clock.now() };
+  }
+}
+
+const wants = (viewer: Viewer, run: string | null): boolean =>
+  viewer.run === null || run === null || run === viewer.run;

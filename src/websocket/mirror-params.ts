@@ -1,0 +1,34 @@
+import { parseUuid } from "../model/ids.ts";
+import type { StreamMode } from "../model/run.ts";
+import { invalidField } from "../schemas/error-responses.ts";
+import { Query } from "../schemas/query.ts";
+import { afterHeader, afterQuery, modesOf } from "../schemas/stream-params.ts";
+
+export interface MirrorParams {
+  /** Undefined: nothing was said. */
+  readonly after: number | undefined;
+  /** Undefined: the run's own. */
+  readonly modes: readonly StreamMode[] | undefined;
+}
+
+/** Longest query that is looked at. */
+const LONGEST = 4096;
+
+/**
+ * Reads `last_event_id` (absent: as the header of that name says; `-1` and `-`: from the start) and `stream_mode` (repeated,
+ * a comma list or a JSON array; absent: the run's own).
+ * @throws ServiceError `validation.failed`
+ */
+export function mirrorParams(text: string, lastEventId: string | undefined): MirrorParams {
+  if (text.length > LONGEST) throw invalidField("query", `is longer than ${LONGEST} characters`);
+  const query = new Query(text);
+  const header = lastEventId === undefined ? undefined : afterHeader(lastEventId);
+  return { after: afterQuery(query) ?? header, modes: modesOf(query) };
+}
+
+/** A UUID that stands in the path. @throws ServiceError `validation.failed` */
+export function uuidOf(text: string | undefined, name: string): string {
+  const id = parseUuid(text);
+  if (id === undefined) throw invalidField(name, "is not a UUID");
+  return id;
+}

@@ -1,0 +1,87 @@
+import type { JsonObject } from "../model/json.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Cancel } from "../ports/scheduler.ts";
+import type { Socket } from "../ports/transport.ts";
+import type { Frames } from "../stream/websocket-frames.ts";
+import { type Outlet, Pump } from "../stream/stream-pump.ts";
+import { commandOf, obey, refused, succeeded } from "../schemas/protocol-commands.ts";
+import type { RawBody } from "../schemas/body.ts";
+import { Feed } from "./subscriptions.ts";
+import { FLOOD, refuseSocket } from "./close-codes.ts";
+import { Commands } from "./pending-commands.ts";
+import type { Asked, LiveDeps } from "./deps.ts";
+import { SocketOutlet } from "./socket-writer.ts";
+import { uuidOf } from "./mirror-params.ts";
+
+/** Milliseconds within which subscriptions are taken to be made together: a client that comes back makes all of its own anew. */
+const TOGETHER = 5;
+/** Answers that a peer may leave untaken. */
+const UNTAKEN = 128;
+/** The thread-centric protocol (version 2): commands in, answers and events out. */
+export async function openProtocolSocket(deps: LiveDeps, socket: Socket, asked: Asked): Promise<void> {
+  const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
+  const { protocol, scheduler, logger, requestLog } = deps;
+  const feed = new Feed(protocol, key);
+  const outlet = new SocketOutlet(socket);
+  // What waits for the peer is kept: events that depend on those before are not read again from the middle.
+  const kept: Outlet<Frames> = {
+    put: (frames) => outlet.put(frames),
+    flush: () => outlet.flush(),
+    finish: (outcome) => outlet.finish(outcome),
+  };
+  const pump = new Pump(feed.reader, feed.render, kept, { scheduler, logger });
+  let gone = false;
+  let cancelStart: Cancel = () => undefined;
+  socket.onDrain(pump.drained);
+  socket.onClose(() => {
+    gone = true;
+    cancelStart();
+    pump.left();
+  });
+
+  const say = (answer: JsonObject): void => {
+    if (gone) return;
+    outlet.say(JSON.stringify(answer));
+    pump.nudge();
+    if (outlet.backlog > UNTAKEN) socket.close(...FLOOD);
+  };
+
+  async function done(body: RawBody): Promise<void> {
+    const command = commandOf(body);
+    const { id, method, params } = command;
+    logger[requestLog]("command", { thread: key.thread, type: method.slice(0, 40) });
+    const answer = async (result: JsonObject) =>
+      say(succeeded(id, result, key.thread, await protocol.position(key)));
+    switch (method) {
+      case "subscription.subscribe":
+        return answer({ subscription_id: feed.subscribe(params) });
+      case "subscription.unsubscribe":
+        if (feed.unsubscribe(params)) return answer({});
+        return say(error(id, "no_such_subscription", "There is no such subscription on this socket"));
+      case "subscription.reconnect":
+        return say(error(id, "not_supported", "Subscribe anew, with `since`: the last event that was seen"));
+      default:
+        return answer(await obey(protocol, key, command));
+    }
+  }
+
+  const commands = new Commands(
+    (_, body) => done(body),
+    (id, cause) => say(refused(typeof id === "number" ? id : null, cause)),
+    () => {
+      cancelStart();
+      cancelStart = scheduler.after(TOGETHER, () => {
+        feed.start().catch((cause: unknown) => refuseSocket(socket, cause));
+      });
+    },
+  );
+  socket.onMessage((message) => commands.take(message, Promise.resolve()));
+  pump.start();
+}
+
+const error = (id: number, error: string, message: string): JsonObject => ({
+  type: "error",
+  id,
+  error,
+  message,
+});

@@ -1,0 +1,32 @@
+import { ServiceError, threadNotFound } from "../model/errors.ts";
+import type { RunRecord } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Socket } from "../ports/transport.ts";
+import { frames } from "../stream/websocket-frames.ts";
+import { viewOf } from "../stream/rendering.ts";
+import type { Asked, LiveDeps } from "./deps.ts";
+import { mirror } from "./event-mirror.ts";
+import { mirrorParams, uuidOf } from "./mirror-params.ts";
+
+/** Mirrors one run's events until it ends. */
+export async function openRunSocket(deps: LiveDeps, socket: Socket, asked: Asked): Promise<void> {
+  let gone = false;
+  socket.onClose(() => (gone = true));
+  const [thread, id] = asked.parts;
+  const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(thread, "thread_id") };
+  const runId = uuidOf(id, "run_id");
+  const { after = -1, modes } = mirrorParams(asked.query, asked.lastEventId);
+  const run = await find(deps.journal, key, runId);
+  if (gone) return;
+  const view = viewOf(modes ?? run.kwargs.stream_mode, run.kwargs.subgraphs, frames(asked.packed));
+  const { scheduler, logger } = deps;
+  mirror(deps.hub.follow(key, run, { after }), socket, () => view, { scheduler, logger });
+}
+
+async function find(journal: Journal, key: ThreadKey, run: string): Promise<RunRecord> {
+  const found = await journal.run(key, run);
+  if (found !== undefined) return found;
+  if ((await journal.thread(key)) === undefined) throw threadNotFound(key.thread);
+  throw new ServiceError("run.not_found", `Run ${run} not found`);
+}

@@ -1,0 +1,79 @@
+import type { Socket } from "../ports/transport.ts";
+import type { Frames } from "../stream/websocket-frames.ts";
+import type { Outcome, Outlet } from "../stream/stream-pump.ts";
+import { closing } from "./close-codes.ts";
+
+/** Bytes of events that are held for a peer which does not keep up; more than that, and they are read again. */
+const HELD = 128 * 1024;
+
+const NONE: Frames = { messages: [], ids: [] };
+
+/** Sends events over a WebSocket, and between them what else there is to say. */
+export class SocketOutlet implements Outlet<Frames> {
+  readonly #socket: Socket;
+  /** The chunk at hand, shared with other readers, and how far it has been sent. */
+  #frames = NONE;
+  #place = 0;
+  #said: (string | Uint8Array)[] = [];
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  /** Answers that the peer has not taken. */
+  get backlog(): number {
+    return this.#said.length;
+  }
+
+  /** Goes with the next flush. */
+  say(answer: string | Uint8Array): void {
+    this.#said.push(answer);
+  }
+
+  put(frames: Frames): boolean {
+    this.#frames = frames;
+    this.#place = 0;
+    return this.flush();
+  }
+
+  flush(): boolean {
+    const waiting = this.#said.length + this.#frames.messages.length - this.#place;
+    if (waiting < 2) return this.#flush();
+    let all = false;
+    const free = this.#socket.together(() => {
+      all = this.#flush();
+    });
+    return all && free;
+  }
+
+  #flush(): boolean {
+    for (const [i, answer] of this.#said.entries()) {
+      if (this.#socket.send(answer)) continue;
+      this.#said.splice(0, i + 1);
+      return false;
+    }
+    this.#said = [];
+    const { messages } = this.#frames;
+    while (this.#place < messages.length) {
+      if (!this.#socket.send(messages[this.#place++] as string | Uint8Array)) return false;
+    }
+    this.#frames = NONE;
+    this.#place = 0;
+    return true;
+  }
+
+  shed(): number | undefined {
+    const { messages, ids } = this.#frames;
+    let left = 0;
+    for (let i = this.#place; i < messages.length; i++) left += (messages[i] as string | Uint8Array).length;
+    if (left <= HELD) return undefined;
+    const sent = this.#place === 0 ? (ids[0] as number) - 1 : (ids[this.#place - 1] as number);
+    this.#frames = NONE;
+    this.#place = 0;
+    return sent;
+  }
+
+  finish(outcome: Exclude<Outcome, "left">): void {
+    this.#socket.close(...closing[outcome]);
+  }
+}

@@ -1,0 +1,51 @@
+import type { JsonObject } from "../model/json.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { Socket } from "../ports/transport.ts";
+import { packMessage } from "../codec/msgpack.ts";
+import { frames } from "../stream/websocket-frames.ts";
+import { threadView } from "../stream/thread-view.ts";
+import { toldOf } from "../schemas/error-responses.ts";
+import { FLOOD } from "./close-codes.ts";
+import { commander } from "./command-handler.ts";
+import { Commands } from "./pending-commands.ts";
+import type { Asked, LiveDeps } from "./deps.ts";
+import { type Mirror, mirror } from "./event-mirror.ts";
+import { mirrorParams, uuidOf } from "./mirror-params.ts";
+
+/** Answers that a peer may leave untaken. */
+const UNTAKEN = 128;
+
+/** Mirrors the events of all runs of a thread, and takes commands. */
+export async function openThreadSocket(deps: LiveDeps, socket: Socket, asked: Asked): Promise<void> {
+  const { scheduler, logger } = deps;
+  let gone = false;
+  socket.onClose(() => (gone = true));
+  const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
+  const { after, modes } = mirrorParams(asked.query, asked.lastEventId);
+  const opened = deps.runs.followThread(key, after).then((reader): Mirror | undefined => {
+    if (gone) {
+      reader.close();
+      return undefined;
+    }
+    const view = threadView(reader, modes, (run) => frames(asked.packed, run));
+    return mirror(reader, socket, view, { scheduler, logger });
+  });
+  const pack = (answer: JsonObject) => (asked.packed ? packMessage(answer) : JSON.stringify(answer));
+  const answer = async (told: JsonObject) => {
+    const untaken = (await opened)?.say(pack(told)) ?? 0;
+    if (untaken > UNTAKEN) socket.close(...FLOOD);
+  };
+  const command = commander(deps, key);
+  const commands = new Commands(
+    async (id, body) => answer({ type: "ack", id, ...(await command(body)) }),
+    (id, cause) => {
+      const { status, told } = toldOf(cause);
+      answer({ type: "error", id, status, ...told }).catch(() => undefined);
+    },
+  );
+  // Also those that come before the thread is found: they wait for it.
+  const found = opened.then(() => undefined);
+  found.catch(() => undefined);
+  socket.onMessage((message) => commands.take(message, found));
+  await opened;
+}

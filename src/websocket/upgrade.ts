@@ -1,0 +1,74 @@
+import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
+import { refuseSocket, UNAUTHORIZED } from "./close-codes.ts";
+import type { Asked, LiveDeps } from "./deps.ts";
+import { openProtocolSocket } from "./protocol-socket.ts";
+import { openRunSocket } from "./run-socket.ts";
+import { openThreadSocket } from "./thread-socket.ts";
+import { toldOf } from "../schemas/error-responses.ts";
+
+/** Serves a socket. What it throws is told by the code and the reason that the socket is closed with. */
+type Open = (deps: LiveDeps, socket: Socket, asked: Asked) => Promise<void>;
+
+const routes: readonly (readonly [path: RegExp, open: Open])[] = [
+  [/^\/threads\/([^/]+)\/runs\/([^/]+)\/stream$/, openRunSocket],
+  [/^\/threads\/([^/]+)\/stream$/, openThreadSocket],
+  [/^\/threads\/([^/]+)\/stream\/events$/, openProtocolSocket],
+];
+
+/** Who names it gets MessagePack instead of text. */
+const PACKED = "heddle.msgpack";
+
+/** Routes WebSockets. What is wrong with a known address is told by a close code: browsers show no refused upgrade. */
+export function createUpgrade(deps: LiveDeps): Handlers["upgrade"] {
+  const { door, logger, requestLog } = deps;
+  return (request) => {
+    const { tenant, refusal } = door.meetSocket(request);
+    logger[requestLog]("socket", { path: request.path.slice(0, 300), tenant, refused: refusal?.message });
+    // A foreign page gets no socket at all.
+    if (refusal !== undefined) return refuse(403, refusal.message);
+    const packed = protocolsOf(request).includes(PACKED);
+    const protocol = packed ? { protocol: PACKED } : {};
+    // Clients that are told by a code stop; after a refused upgrade they try for ever.
+    if (tenant === undefined) {
+      return { kind: "accept", ...protocol, open: (socket) => socket.close(...UNAUTHORIZED) };
+    }
+    const path = door.path(request.path) ?? "";
+    const { query } = request;
+    if (path === "/inspect") {
+      return { kind: "accept", open: (socket) => deps.inspect(socket, tenant, query) };
+    }
+    for (const [pattern, open] of routes) {
+      const match = pattern.exec(path);
+      if (match === null) continue;
+      // The request is gone once this call has returned.
+      const asked = {
+        tenant,
+        parts: match.slice(1),
+        query,
+        lastEventId: request.header("last-event-id"),
+        packed,
+      };
+      return {
+        kind: "accept",
+        ...protocol,
+        open(raw) {
+          const socket = deps.sockets.counted(raw);
+          open(deps, socket, asked).catch((cause: unknown) => {
+            refuseSocket(socket, cause);
+            if (toldOf(cause).status < 500) return;
+            logger.error("a socket could not be served", { path, error: String(cause) });
+          });
+        },
+      };
+    }
+    return refuse(404, `There is no WebSocket at ${request.path.slice(0, 200)}`);
+  };
+}
+
+const protocolsOf = (request: HttpRequest): readonly string[] =>
+  (request.header("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());
+
+function refuse(status: number, detail: string): Upgrade {
+  const headers = { "content-type": "application/json" };
+  return { kind: "refuse", status, headers, body: JSON.stringify({ detail }) };
+}

@@ -1,0 +1,66 @@
+import { ServiceError } from "../model/errors.ts";
+import type { StoreOp, StoreResults } from "../model/store-item.ts";
+import type { Fact } from "../model/run-event.ts";
+import type { NodeIo } from "../ports/node-host.ts";
+import type { FromWorker, ToWorker } from "./worker-messages.ts";
+
+type Say = (message: FromWorker) => void;
+
+/** What a body in a worker may do to the world: all of it is done by the server, which hears of it. */
+export class BodyIo implements NodeIo {
+  readonly #id: number;
+  readonly #say: Say;
+  #messages = 0;
+  #asks = 0;
+  /** Made when somebody looks at the signal. */
+  #controller: AbortController | undefined;
+  #reason: DOMException | undefined;
+  readonly #asked = new Map<number, { resolve(value: unknown): void; reject(why: Error): void }>();
+
+  constructor(id: number, say: Say) {
+    this.#id = id;
+    this.#say = say;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  emit(fact: Fact): number {
+    this.#say({ t: "fact", id: this.#id, fact });
+    return fact.t === "message" ? this.#messages++ : 0;
+  }
+
+  record(step: string, value: unknown): Promise<void> {
+    return this.#ask((ask) => ({ t: "record", id: this.#id, ask, step, value })) as Promise<void>;
+  }
+
+  store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
+    return this.#ask((ask) => ({ t: "store", id: this.#id, ask, ops })) as Promise<StoreResults<Ops>>;
+  }
+
+  #ask(message: (ask: number) => FromWorker): Promise<unknown> {
+    const ask = this.#asks++;
+    return new Promise((resolve, reject) => {
+      this.#asked.set(ask, { resolve, reject });
+      this.#say(message(ask));
+    });
+  }
+
+  abort({ name, message }: Extract<ToWorker, { t: "abort" }>): void {
+    this.#reason ??= new DOMException(message, name);
+    this.#controller?.abort(this.#reason);
+  }
+
+  answer({ ask, value, error }: Extract<ToWorker, { t: "answer" }>): void {
+    const asked = this.#asked.get(ask);
+    this.#asked.delete(ask);
+    if (error === undefined) asked?.resolve(value);
+    else if (error.code !== undefined) asked?.reject(new ServiceError(error.code, error.message));
+    else asked?.reject(Object.assign(new Error(error.message), { name: error.error }));
+  }
+}

@@ -1,0 +1,58 @@
+import { plainError } from "../model/errors.ts";
+import { toStorable, type JsonObject } from "../model/json.ts";
+import { readableStack } from "../model/stack-trace.ts";
+import type { TaskOutcome } from "../ports/engine.ts";
+import type { LogFields } from "../ports/logger.ts";
+
+/**
+ * An outcome as it can go to another thread, where an object is without its class: those that say what they are in JSON (a
+ * message of LangChain, say) say it here. What has no such form is refused as it would be where it is stored.
+ */
+export function crossing(node: string, outcome: TaskOutcome): TaskOutcome {
+  if (outcome.kind !== "returned") return outcome;
+  try {
+    const value = plain(outcome.value, "update", 0);
+    return value === outcome.value ? outcome : { ...outcome, value };
+  } catch (thrown) {
+    const { error, message } = plainError(thrown);
+    return { kind: "failed", error: { error, message: `Node "${node}": ${message}` } };
+  }
+}
+
+/** Whoever reads it finds what is wrong in it, too deep or in a circle. */
+const DEEP = 32;
+
+function plain(value: unknown, at: string, depth: number): unknown {
+  if (typeof value === "function" || typeof value === "symbol") return toStorable(value, at);
+  if (typeof value !== "object" || value === null || depth > DEEP) return value;
+  if (Array.isArray(value)) {
+    const copy = value.map((one, i) => plain(one, `${at}[${i}]`, depth + 1));
+    return copy.some((one, i) => one !== value[i]) ? copy : value;
+  }
+  const prototype = Object.getPrototypeOf(value) as unknown;
+  if (prototype !== Object.prototype && prototype !== null) return toStorable(value, at);
+  // What `to` and `send` made is no part of the path: the update in it is.
+  const made = Object.hasOwn(value, "~heddle");
+  let copy: Record<string, unknown> | undefined;
+  for (const [key, member] of Object.entries(value)) {
+    const shown = plain(member, made ? at : `${at}.${key}`, depth + 1);
+    if (shown !== member && key !== "__proto__") (copy ??= { ...value })[key] = shown;
+  }
+  return copy ?? value;
+}
+
+/** A log line's fields in the same way. What has no such form is told as far as it can be: a line must not fail. */
+export function crossingFields(fields: LogFields): JsonObject {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, told(value)]));
+}
+
+function told(value: unknown): unknown {
+  try {
+    if (!(value instanceof Error)) return toStorable(value, "log");
+    const { name, message, stack } = value;
+    return { name: String(name), message: String(message), stack: readableStack(String(stack)) };
+  } catch {
+    const { error, message } = plainError(value);
+    return `${error}: ${message}`;
+  }
+}

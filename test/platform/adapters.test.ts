@@ -1,0 +1,42 @@
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { bootId } from "../../src/platform/boot-id.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { systemRandom } from "../../src/platform/random.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
+import { clockContract } from "../contracts/clock.ts";
+import { randomContract } from "../contracts/random.ts";
+import { schedulerContract } from "../contracts/scheduler.ts";
+
+/** The one place where a test waits for real time: it is what is tested here. */
+/** A timer may come before what is ready, on a busy machine: a turn more lets that come first. */
+const pass = (ms: number) =>
+  new Promise<void>((resolve) => setTimeout(() => setImmediate(() => setImmediate(resolve)), ms + 2));
+
+clockContract("the machine's", () => ({ clock: systemClock, pass }));
+randomContract("the machine's", systemRandom);
+schedulerContract("the event loop", () => ({
+  scheduler: systemScheduler,
+  now: () => systemClock.mono(),
+  pass,
+}));
+
+test("a timer does not keep the process alive", () => {
+  const module = new URL("../../src/platform/scheduler.ts", import.meta.url).href;
+  const script = `import { systemScheduler } from ${JSON.stringify(module)}; systemScheduler.after(60_000, () => {});`;
+  const args = ["--import", "tsx", "--input-type=module", "-e", script];
+  const { status, stderr } = spawnSync(process.execPath, args, { timeout: 20_000, encoding: "utf8" });
+  expect(stderr).toBe("");
+  expect(status).toBe(0);
+});
+
+test("the boot has one name, however often it is asked", () => {
+  const random = systemRandom();
+  expect(bootId(random)).toMatch(/^[0-9a-f-]{32,36}$/);
+  if (process.platform === "linux") expect(bootId(random)).toBe(bootId(random));
+});
+
+test("where the system does not name it, each process is a boot of its own", () => {
+  const random = systemRandom();
+  expect(bootId(random, "/nowhere")).not.toBe(bootId(random, "/nowhere"));
+});

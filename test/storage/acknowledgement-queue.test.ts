@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+import { Telling } from "../../src/storage/acknowledgement-queue.ts";
+
+/** A loop whose turns are told apart, and whose time passes only by work. */
+function aLoop() {
+  let now = 0;
+  const turns: number[][] = [];
+  const tasks: (() => void)[] = [];
+  const telling = new Telling(
+    { now: () => now, mono: () => now },
+    { soon: (task) => void tasks.push(task), after: () => () => undefined },
+  );
+  /** The sizes of the turns in which `count` writers are told, each of whom goes on for `each` ms. */
+  async function tell(count: number, each: number): Promise<number[]> {
+    turns.length = 0;
+    turns.push([]);
+    const done = telling.tell(count, (index) => {
+      turns.at(-1)?.push(index);
+      now += each;
+    });
+    let isDone = false;
+    void done.then(() => (isDone = true));
+    await Promise.resolve();
+    while (!isDone) {
+      turns.push([]);
+      for (const task of tasks.splice(0)) task();
+      for (let i = 0; i < 5; i++) await Promise.resolve();
+    }
+    telling.turned();
+    expect(turns.flat()).toEqual(Array.from({ length: count }, (_, i) => i));
+    return turns.map((turn) => turn.length).filter((size) => size > 0);
+  }
+  return { telling, tell, pass: (ms: number) => (now += ms) };
+}
+
+test("those who are quick are told in one turn", async () => {
+  const { tell } = aLoop();
+  expect(await tell(50, 0.2)).toEqual([50]);
+  expect(await tell(75, 0.2)).toEqual([75]);
+  expect(await tell(100, 0.2)).toEqual([75, 25]);
+});
+
+test("those who go on for long are told a few a turn, never fewer than eight", async () => {
+  const { tell } = aLoop();
+  expect(await tell(50, 1)).toEqual([50]);
+  expect(await tell(50, 1)).toEqual([15, 15, 15, 5]);
+  expect(await tell(20, 9)).toEqual([15, 5]);
+  expect(await tell(20, 9)).toEqual([8, 8, 4]);
+});
+
+test("the longest counts, and is forgotten by and by as others are quicker", async () => {
+  const { tell } = aLoop();
+  await tell(50, 0.5);
+  expect(await tell(60, 0.125)).toEqual([30, 30]);
+  // Of what one took, 0.5 ms, an eighth is gone after each turn: of the 0.375 ms above 0.125, that is.
+  expect(await tell(200, 0.125)).toEqual([36, 39, 43, 47, 35]);
+});
+
+test("runs that end do not make those that begin forgotten", async () => {
+  const { tell } = aLoop();
+  await tell(64, 2);
+  for (let i = 0; i < 5; i++) {
+    await tell(64, 0.05);
+    // Each of them works for 2 ms: the loop is kept for 36, not for 128.
+    expect(await tell(64, 2)).toEqual([18, 8, 8, 8, 8, 8, 6]);
+  }
+});
+
+test("a rest of the loop is nobody's work", async () => {
+  const { telling, tell, pass } = aLoop();
+  await tell(10, 0.2);
+  await telling.tell(10, () => undefined);
+  telling.rested();
+  pass(1_000);
+  telling.turned();
+  expect(await tell(70, 0.2)).toEqual([70]);
+});
+
+test("nobody is told nothing", async () => {
+  const { telling } = aLoop();
+  await telling.tell(0, () => expect.unreachable());
+});

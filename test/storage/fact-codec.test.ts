@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import type { Fact } from "../../src/model/run-event.ts";
+import { seal, unseal } from "../../src/storage/envelope.ts";
+import { factsOf, sealFacts } from "../../src/storage/fact-codec.ts";
+import { threadKey } from "./samples.ts";
+
+const custom = (json: string, ns = ""): Fact => ({ t: "custom", ns, json });
+const start: Fact = { t: "start", attempt: 1 };
+const token: Fact = { t: "token", m: 1, text: "a\nb" };
+const read = (bytes: Buffer) => factsOf(unseal(bytes, threadKey(1), "facts"));
+
+test.each<[string, readonly Fact[]]>([
+  ["none", []],
+  ["a start", [start]],
+  ["another start", [{ t: "start", attempt: 2 }]],
+  ["one event", [custom("1")]],
+  [
+    "a burst",
+    Array.from({ length: 300 }, (_, i) => custom(JSON.stringify({ i, text: "a\nb\u2028 é \ud83d" }))),
+  ],
+  ["events among others", [start, custom("1"), custom('""'), token, custom("null"), token, token]],
+  ["events of several namespaces", [custom("1"), custom("2", "sub:1"), custom("3", "sub:1"), custom("4")]],
+])("%s: what is read is what was stored", (_, facts) => {
+  expect(read(sealFacts(facts))).toEqual(facts);
+});
+
+test("a burst is stored in little more than its text", () => {
+  const facts = Array.from({ length: 200 }, (_, i) => custom(JSON.stringify({ i })));
+  const text = facts.reduce((sum, fact) => sum + (fact.t === "custom" ? fact.json.length : 0), 0);
+  expect(sealFacts(facts).length).toBeLessThan(text + facts.length + 50);
+});
+
+test("events that format 3 has stored are read", () => {
+  const older = seal([
+    start,
+    { t: "custom", ns: "n", data: { any: ["thing"] } },
+    { t: "custom", ns: "", data: null },
+  ]);
+  expect(read(older)).toEqual([start, custom('{"any":["thing"]}', "n"), custom("null")]);
+});

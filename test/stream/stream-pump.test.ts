@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { silent } from "../../src/platform/log.ts";
+import { type Outlet, Pump } from "../../src/stream/stream-pump.ts";
+import type { Pause, Reader } from "../../src/stream/run-reader.ts";
+import { HeldScheduler, Lines } from "./support.ts";
+
+test.each([
+  ["whose log was cut meanwhile is no fault", true, "cut", []],
+  ["is told", false, "failed", ["a run's events could not be read"]],
+] as const)("a read that fails, %s", async (_, isCut, outcome, told) => {
+  const lines = new Lines();
+  const outcomes: string[] = [];
+  const reader: Partial<Reader> = {
+    isCut,
+    next: () => Promise.reject(new Error("closed")),
+    onReady: () => undefined,
+    close: () => undefined,
+  };
+  const outlet: Outlet<never> = { put: () => true, flush: () => true, finish: () => undefined };
+  const pump = new Pump(reader as Reader, () => undefined as never, outlet, {
+    scheduler: new HeldScheduler(),
+    logger: lines,
+    onDone: (how) => outcomes.push(how),
+  });
+  pump.start();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(outcomes).toEqual([outcome]);
+  expect(lines.lines).toEqual(told);
+});
+
+/** There is nothing to read, and that takes a while to find out. */
+function idleReader() {
+  let read: (pause: Pause) => void = () => undefined;
+  const reader: Partial<Reader> = {
+    next: () => new Promise<Pause>((resolve) => (read = resolve)),
+    onReady: () => undefined,
+    rest: () => undefined,
+    close: () => undefined,
+  };
+  return { reader: reader as Reader, wait: () => read("wait") };
+}
+
+test.each([0, 1, 2, 3, 4, 5, 6])(
+  "what is said %i turns after the last flush is sent as well",
+  async (turns) => {
+    const { reader, wait } = idleReader();
+    const said: string[] = [];
+    const sent: string[] = [];
+    const say = (what: string): void => {
+      said.push(what);
+      pump.nudge();
+    };
+    const outlet: Outlet<never> = {
+      put: () => true,
+      flush: () => {
+        const isFirst = sent.length === 0;
+        sent.push(...said.splice(0));
+        if (isFirst) void late();
+        return true;
+      },
+      finish: () => undefined,
+    };
+    const late = async (): Promise<void> => {
+      for (let turn = 0; turn < turns; turn++) await undefined;
+      say("late");
+    };
+    const pump = new Pump(reader, () => undefined as never, outlet, {
+      scheduler: new HeldScheduler(),
+      logger: silent,
+    });
+    pump.start();
+    said.push("early");
+    for (let i = 0; i < 3; i++) {
+      wait();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(sent).toEqual(["early", "late"]);
+  },
+);

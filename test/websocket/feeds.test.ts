@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { Feeds } from "../../src/websocket/inspector/feeds.ts";
+import type { Socket } from "../../src/ports/transport.ts";
+import type { Inspection } from "../../src/service/actor-inspection.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
+import { silent } from "../../src/platform/log.ts";
+
+/** A socket whose other end does nothing. */
+class Peer implements Socket {
+  closed: readonly [number, string] | undefined;
+  leave: () => void = () => undefined;
+  send(): boolean {
+    return true;
+  }
+  together(work: () => void): boolean {
+    work();
+    return true;
+  }
+  onDrain(): void {}
+  onMessage(): void {}
+  onClose(listener: () => void): void {
+    this.leave = listener;
+  }
+  close(code: number, reason: string): void {
+    this.closed = [code, reason];
+    this.leave();
+  }
+}
+
+function watchers(): { readonly feeds: Feeds; readonly open: (tenant: string) => Peer } {
+  // What a thread's actors say is still to come when all this has been decided.
+  const inspection = { recorded: () => new Promise(() => undefined) } as unknown as Inspection;
+  const feeds = new Feeds({
+    inspection,
+    clock: systemClock,
+    scheduler: systemScheduler,
+    logger: silent,
+    values: false,
+  });
+  return {
+    feeds,
+    open(tenant) {
+      const peer = new Peer();
+      feeds.open(peer, tenant, "thread_id=00000000-0000-4000-8000-000000000000");
+      return peer;
+    },
+  };
+}
+
+test("all that one tenant may have to watch take nothing from another one", () => {
+  const { feeds, open } = watchers();
+  const peers = Array.from({ length: 256 }, () => open("hostile"));
+  expect(peers.filter(({ closed }) => closed !== undefined)).toEqual([]);
+  expect(open("hostile").closed).toEqual([1013, "256 watch already; try again later"]);
+  expect(open("other").closed).toBeUndefined();
+  expect(feeds.watching).toBe(257);
+  peers[0]?.leave();
+  expect(open("hostile").closed).toBeUndefined();
+  expect(open("hostile").closed).toEqual([1013, "256 watch already; try again later"]);
+  expect(feeds.watching).toBe(257);
+});
+
+test("all tenants together have a bound", () => {
+  const { open } = watchers();
+  for (let tenant = 0; tenant < 16; tenant++) for (let i = 0; i < 256; i++) open(`tenant-${tenant}`);
+  expect(open("another").closed).toEqual([1013, "Too many watch already; try again later"]);
+});

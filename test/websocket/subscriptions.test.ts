@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { Feed } from "../../src/websocket/subscriptions.ts";
+import type { Protocol } from "../../src/service/thread-protocol.ts";
+
+const KEY = { tenant: "t", thread: "00000000-0000-4000-8000-000000000000" };
+
+/** A feed, and where it has asked to be told a thread from. */
+function aFeed() {
+  const asked: Parameters<Protocol["follow"]>[1][] = [];
+  const follow: Protocol["follow"] = async (_, start) => {
+    asked.push(start);
+    return {
+      cursor: 7,
+      next: () => "wait",
+      onReady: () => undefined,
+      rest: () => undefined,
+      rewind: () => undefined,
+      close: () => undefined,
+    } as Partial<Awaited<ReturnType<Protocol["follow"]>>> as Awaited<ReturnType<Protocol["follow"]>>;
+  };
+  return { feed: new Feed({ follow } as Partial<Protocol> as Protocol, KEY), asked };
+}
+
+const channels = { channels: ["values"] };
+
+test("who has taken its subscription back before it began has nothing read, and may subscribe again", async () => {
+  const { feed, asked } = aFeed();
+  const id = feed.subscribe(channels);
+  expect(feed.unsubscribe({ subscription_id: id })).toBe(true);
+  await feed.start();
+  expect(asked).toEqual([]);
+  expect(feed.reader.next()).toBe("wait");
+  feed.subscribe({ ...channels, since: 3 });
+  await feed.start();
+  expect(asked).toEqual([{ isNew: false, after: [3] }]);
+});
+
+test("the others go on where they were when one is taken back before it began", async () => {
+  const { feed, asked } = aFeed();
+  feed.subscribe(channels);
+  await feed.start();
+  feed.unsubscribe({ subscription_id: feed.subscribe({ ...channels, since: 1 }) });
+  await feed.start();
+  expect(asked).toEqual([
+    { isNew: true, after: [] },
+    { isNew: false, after: [7] },
+  ]);
+});
