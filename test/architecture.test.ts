@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { describe, expect, test } from "vitest";
-import { breaches, roomOf } from "./architecture/breaches.ts";
-import { floors, GUEST, keepers } from "./architecture/plan.ts";
+import { breaches, folderOf } from "./architecture/breaches.ts";
+import { allowedImports, USER_CODE, packageOwners } from "./architecture/plan.ts";
 import { read, type Source } from "./architecture/source.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -13,36 +13,36 @@ const sources: readonly Source[] = ["src", "actors"].flatMap((top) =>
     .map((path) => read(path, readFileSync(join(root, path), "utf8"))),
 );
 
-describe("the house", () => {
-  test("was seen: every room has files, every file a room", () => {
+describe("the map in src/README.md", () => {
+  test("names every folder, and every folder that it names has files", () => {
     expect(sources.length).toBeGreaterThan(100);
-    const rooms = new Set(sources.map(({ path }) => roomOf(path)));
-    expect([...rooms].toSorted()).toEqual(Object.keys(floors).toSorted());
+    const folders = new Set(sources.map(({ path }) => folderOf(path)));
+    expect([...folders].toSorted()).toEqual(Object.keys(allowedImports).toSorted());
   });
 
-  test("stands as it is drawn", () => {
+  test("allows every import that there is", () => {
     expect(breaches(sources)).toEqual([]);
   });
 
-  test("its keepers keep something: no row of the table is left over", () => {
+  test("names for packages only owners that import them", () => {
     const used = new Set(
-      sources.filter(({ path }) => !path.startsWith(GUEST)).flatMap(({ imports }) => imports),
+      sources.filter(({ path }) => !path.startsWith(USER_CODE)).flatMap(({ imports }) => imports),
     );
-    expect(Object.keys(keepers).filter((name) => !used.has(name))).toEqual([]);
+    expect(Object.keys(packageOwners).filter((name) => !used.has(name))).toEqual([]);
   });
 
-  test("its arrows run downwards only: a room is drawn below those that look into it", () => {
-    const below = (room: string, seen: readonly string[] = []): string[] => {
-      if (seen.includes(room)) throw new Error(`a circle: ${[...seen, room].join(" -> ")}`);
-      return (floors[room] ?? []).flatMap((next) => [next, ...below(next, [...seen, room])]);
+  test("has no circles", () => {
+    const below = (folder: string, seen: readonly string[] = []): string[] => {
+      if (seen.includes(folder)) throw new Error(`a circle: ${[...seen, folder].join(" -> ")}`);
+      return (allowedImports[folder] ?? []).flatMap((next) => [next, ...below(next, [...seen, folder])]);
     };
-    for (const room of Object.keys(floors)) expect(below(room)).not.toContain(room);
+    for (const folder of Object.keys(allowedImports)) expect(below(folder)).not.toContain(folder);
   });
 });
 
 /** A breach that is planted, and the start of what is said about it; undefined: it is none. */
 const planted: readonly (readonly [path: string, text: string, said: string | undefined])[] = [
-  // Arrows.
+  // Imports between folders.
   [
     "src/http/x.ts",
     `import { openStorage } from "../storage/open.ts";`,
@@ -55,7 +55,7 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   ],
   [
     "src/graph/x.ts",
-    `export * from "../engine/native.ts";`,
+    `export * from "../engine/native-engine.ts";`,
     "src/graph/x.ts must not import src/engine/native-engine.ts",
   ],
   [
@@ -70,20 +70,20 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
   ],
   [
     "src/stream/x.ts",
-    `import { createSystem } from '../../actors/system.ts';`,
+    `import { createSystem } from '../../actors/create-system.ts';`,
     "src/stream/x.ts must not import actors/create-system.ts",
   ],
   [
     "src/demo/x.ts",
-    `import { graph } from "../graph/graph.ts";`,
+    `import { graph } from "../graph/graph-builder.ts";`,
     "src/demo/x.ts must not import src/graph/graph-builder.ts",
   ],
   ["src/model/x.ts", `import { x } from "../../test/x.ts";`, "src/model/x.ts must not import test/x.ts"],
-  ["src/utils/x.ts", ``, "src/utils/x.ts is in no room"],
+  ["src/utils/x.ts", ``, "src/utils/x.ts is in no folder of the map"],
   ["src/http/x.ts", `import type { Service } from "../service/service.ts";`, undefined],
   ["src/http/x.ts", `const text = 'from "../storage/open.ts"';`, undefined],
   ["src/http/x.ts", `// import { openStorage } from "../storage/open.ts";`, undefined],
-  // Keepers.
+  // Packages and their owners.
   ["src/http/x.ts", `import { createServer } from "node:http";`, "src/http/x.ts must not import node:http"],
   ["src/websocket/x.ts", `import type { WebSocket } from "ws";`, "src/websocket/x.ts must not import ws"],
   ["src/service/x.ts", `import { createActor } from "xstate";`, "src/service/x.ts must not import xstate"],

@@ -50,7 +50,7 @@ async function openHost({ registry, workers, config, loaded, deps }: Hosting): P
   const editions = new Map(loaded.map((name) => [name, registry.current(name).edition]));
   return workerHost({
     count: workers,
-    spawn: () => startWorker(entry("worker"), { path, graphs, stacks: deps.stacks }),
+    spawn: () => startWorker(entry("app/node-worker"), { path, graphs, stacks: deps.stacks }),
     local,
     serves: ({ graph, edition }) => editions.get(graph) === edition,
     scheduler: deps.scheduler,

@@ -12,7 +12,7 @@ export function inSource(path: string): URL {
   return new URL(path, SRC);
 }
 
-/** A module that stands in `src` itself and is no part of another file when it is built: `index` or `worker`. */
-export function entry(name: "index" | "worker"): URL {
+/** A module that the build keeps as a file of its own, by its path within `src`. */
+export function entry(name: "index" | "app/node-worker"): URL {
   return inSource(`${name}${ENDING}`);
 }

@@ -1,60 +1,60 @@
 import { posix } from "node:path";
 import {
   ADAPTERS,
-  BROWSER,
-  floors,
-  GUEST,
-  keepers,
+  BROWSER_CODE,
+  allowedImports,
+  USER_CODE,
+  packageOwners,
   processWide,
   timeAndRandomness,
   timeModules,
 } from "./plan.ts";
 import type { Source } from "./source.ts";
 
-/** The room that a file belongs to; undefined: it stands outside the plan. */
-export function roomOf(path: string): string | undefined {
-  if (Object.hasOwn(floors, path)) return path;
+/** The folder of the map that a file belongs to; undefined: the map does not name it. */
+export function folderOf(path: string): string | undefined {
+  if (Object.hasOwn(allowedImports, path)) return path;
   const [top = "", next = ""] = path.split("/");
-  const room = top === "src" ? `${top}/${next}` : top;
-  return Object.hasOwn(floors, room) ? room : undefined;
+  const folder = top === "src" ? `${top}/${next}` : top;
+  return Object.hasOwn(allowedImports, folder) ? folder : undefined;
 }
 
-/** Everything that breaks the plan, each as one line that names the file. */
+/** Everything that breaks the map, each as one line that names the file. */
 export function breaches(sources: readonly Source[]): string[] {
   return sources.flatMap((source) => [
-    ...arrows(source),
-    ...packages(source),
-    ...time(source),
+    ...forbiddenImports(source),
+    ...forbiddenPackages(source),
+    ...timeOrRandomness(source),
     ...singletons(source),
   ]);
 }
 
-function arrows({ path, imports }: Source): string[] {
-  const room = roomOf(path);
-  if (room === undefined) return [`${path} is in no room of the plan`];
+function forbiddenImports({ path, imports }: Source): string[] {
+  const folder = folderOf(path);
+  if (folder === undefined) return [`${path} is in no folder of the map`];
   return imports
     .filter((name) => name.startsWith("."))
     .map((name) => posix.join(posix.dirname(path), name))
     .filter((target) => {
-      const to = roomOf(target);
-      return to !== room && (to === undefined || !floors[room]?.includes(to));
+      const to = folderOf(target);
+      return to !== folder && (to === undefined || !allowedImports[folder]?.includes(to));
     })
     .map((target) => `${path} must not import ${target}`);
 }
 
-function packages({ path, imports }: Source): string[] {
-  if (path.startsWith(`${GUEST}/`)) return [];
+function forbiddenPackages({ path, imports }: Source): string[] {
+  if (path.startsWith(`${USER_CODE}/`)) return [];
   return imports
     .filter((name) => !name.startsWith(".") && !timeModules.includes(name))
-    .filter((name) => !keepersOf(name).some((start) => path.startsWith(start)))
-    .map((name) => `${path} must not import ${name}: ${keepersOf(name).join(", ") || "nobody"} may`);
+    .filter((name) => !ownersOf(name).some((start) => path.startsWith(start)))
+    .map((name) => `${path} must not import ${name}: ${ownersOf(name).join(", ") || "nobody"} may`);
 }
 
-const keepersOf = (name: string): readonly string[] =>
-  Object.hasOwn(keepers, name) ? (keepers[name] ?? []) : [];
+const ownersOf = (name: string): readonly string[] =>
+  Object.hasOwn(packageOwners, name) ? (packageOwners[name] ?? []) : [];
 
-function time({ path, imports, code }: Source): string[] {
-  if ([ADAPTERS, `${GUEST}/`, BROWSER].some((room) => path.startsWith(room))) return [];
+function timeOrRandomness({ path, imports, code }: Source): string[] {
+  if ([ADAPTERS, `${USER_CODE}/`, BROWSER_CODE].some((folder) => path.startsWith(folder))) return [];
   const called = timeAndRandomness.map((rule) => rule.exec(code)?.[0]).filter((hit) => hit !== undefined);
   const brought = imports.filter((name) => timeModules.includes(name));
   return [...called, ...brought].map((hit) => `${path} must not use ${hit.trim()}: take the port`);
@@ -66,6 +66,6 @@ const SINGLETON =
 
 function singletons({ path, code }: Source): string[] {
   // A page's script lives once in each page.
-  if (Object.hasOwn(processWide, path) || path.startsWith(BROWSER)) return [];
+  if (Object.hasOwn(processWide, path) || path.startsWith(BROWSER_CODE)) return [];
   return [...code.matchAll(SINGLETON)].map(([hit]) => `${path} keeps state in its module: ${hit}`);
 }

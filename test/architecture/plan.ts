@@ -1,208 +1,31 @@
-/**
- * The floor plan. A room (a folder, or one file on the top floor) may import from the rooms named behind it and from
- * itself, nothing else: arrows run downwards only.
- */
-export const floors: Readonly<Record<string, readonly string[]>> = {
-  "src/model": [],
-  "src/ports": ["src/model"],
-  "src/codec": ["src/model"],
-  "src/graph": ["src/model"],
-  "src/engine": ["src/graph", "src/ports", "src/model"],
-  "src/langgraph": ["src/graph", "src/ports", "src/model"],
-  "src/platform": ["src/ports", "src/model"],
-  "src/storage": ["src/codec", "src/ports", "src/model"],
-  "src/transport": ["src/ports", "src/model"],
-  "src/workers": ["src/ports", "src/model"],
-  "src/access": ["src/ports", "src/model"],
-  "src/stream": ["src/codec", "src/ports", "src/model"],
-  actors: ["src/graph", "src/ports", "src/model"],
-  "src/service": ["actors", "src/stream", "src/graph", "src/codec", "src/ports", "src/model"],
-  "src/schemas": ["src/service", "src/ports", "src/model"],
-  "src/http": [
-    "src/schemas",
-    "src/access",
-    "src/service",
-    "src/stream",
-    "src/codec",
-    "src/ports",
-    "src/model",
-  ],
-  "src/websocket": [
-    "src/schemas",
-    "src/access",
-    "src/service",
-    "src/stream",
-    "src/codec",
-    "src/ports",
-    "src/model",
-  ],
-  "src/metrics": ["src/ports", "src/model"],
-  "src/platform/version.ts": [],
-  "src/config/inspector.ts": ["src/model"],
-  "src/config/ui-components.ts": [],
-  "src/cli/inspector-relay.ts": ["src/access"],
-  "src/cli/inspect.ts": ["src/cli/inspector-relay.ts", "src/cli/settings.ts", "src/access", "src/model"],
-  "src/dashboard": [],
-  "src/config/langgraph-keys.ts": ["src/model"],
-  "src/config/webhooks.ts": ["src/model"],
-  "src/config/thread-ttl.ts": ["src/model"],
-  "src/config/config.ts": [
-    "src/config/langgraph-keys.ts",
-    "src/config/ui-components.ts",
-    "src/access",
-    "src/config/webhooks.ts",
-    "src/config/store.ts",
-    "src/config/thread-ttl.ts",
-    "src/model",
-    "src/config/inspector.ts",
-  ],
-  "src/config/store.ts": ["src/model"],
-  "src/platform/log.ts": ["src/ports", "src/model"],
-  "src/graph-loader": ["src/config/config.ts", "src/langgraph", "src/graph", "src/ports", "src/model"],
-  "src/app/dashboard-files.ts": ["src/graph-loader"],
-  "src/cli/settings.ts": ["src/access", "src/config/config.ts", "src/platform/log.ts", "src/model"],
-  "src/app/engines.ts": [
-    "src/langgraph",
-    "src/graph-loader",
-    "src/workers",
-    "src/engine",
-    "src/graph",
-    "src/platform",
-    "src/ports",
-    "src/config/config.ts",
-  ],
-  // What runs in a worker thread.
-  "src/app/node-worker.ts": [
-    "src/workers",
-    "src/engine",
-    "src/graph-loader",
-    "src/graph",
-    "src/platform",
-    "src/ports",
-    "src/model",
-    "src/config/config.ts",
-    "src/platform/uncaught-errors.ts",
-  ],
-  "src/app/options.ts": [
-    "actors",
-    "src/stream",
-    "src/storage",
-    "src/graph",
-    "src/ports",
-    "src/model",
-    "src/config/config.ts",
-    "src/config/thread-ttl.ts",
-    "src/config/webhooks.ts",
-    "src/config/store.ts",
-    "src/config/inspector.ts",
-  ],
-  // Of the parts list, what its figures are read from.
-  "src/app/metrics.ts": [
-    "src/http",
-    "src/websocket",
-    "src/metrics",
-    "actors",
-    "src/stream",
-    "src/storage",
-    "src/ports",
-  ],
-  // Of the parts list, what the store is made of.
-  "src/app/store.ts": [
-    "src/service",
-    "src/platform",
-    "src/config/config.ts",
-    "src/config/store.ts",
-    "src/graph-loader",
-    "src/ports",
-    "src/model",
-  ],
-  // The parts list: the only one that knows everyone.
-  "src/app.ts": [
-    "src/app/options.ts",
-    "src/app/metrics.ts",
-    "src/app/store.ts",
-    "src/http",
-    "src/websocket",
-    "src/access",
-    "src/service",
-    "actors",
-    "src/stream",
-    "src/engine",
-    "src/app/engines.ts",
-    "src/langgraph",
-    "src/storage",
-    "src/transport",
-    "src/platform",
-    "src/graph",
-    "src/ports",
-    "src/model",
-    "src/config/config.ts",
-    "src/config/webhooks.ts",
-    "src/graph-loader",
-    "src/platform/log.ts",
-    "src/platform/version.ts",
-    "src/config/inspector.ts",
-    "src/config/ui-components.ts",
-    "src/app/dashboard-files.ts",
-  ],
-  "src/cli/dev.ts": [
-    "src/app.ts",
-    "src/config/config.ts",
-    "src/graph-loader",
-    "src/graph",
-    "src/platform",
-    "src/ports",
-    "src/model",
-  ],
-  "src/cli/process-lifecycle.ts": [
-    "src/app.ts",
-    "src/platform/uncaught-errors.ts",
-    "src/platform",
-    "src/ports",
-  ],
-  "src/platform/uncaught-errors.ts": ["src/ports"],
-  "src/cli/serve.ts": [
-    "src/app.ts",
-    "src/cli/dev.ts",
-    "src/cli/process-lifecycle.ts",
-    "src/config/config.ts",
-    "src/access",
-    "src/platform/log.ts",
-    "src/cli/settings.ts",
-    "src/platform/version.ts",
-    "src/platform",
-    "src/ports",
-  ],
-  "src/cli/maintenance.ts": [
-    "actors",
-    "src/storage",
-    "src/platform/log.ts",
-    "src/platform",
-    "src/ports",
-    "src/model",
-  ],
-  "src/cli.ts": [
-    "src/graph-loader",
-    "src/cli/inspect.ts",
-    "src/cli/serve.ts",
-    "src/cli/maintenance.ts",
-    "src/cli/settings.ts",
-    "src/platform/version.ts",
-    "src/model",
-  ],
-  "src/index.ts": ["src/app.ts", "src/config/store.ts", "src/graph", "src/ports", "src/model"],
-  // What a user would write: through the front door alone.
-  "src/demo": ["src/index.ts"],
-};
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 
-/** Code for browsers: no room of the server, and its ports are not there. */
-export const BROWSER = "src/dashboard";
+const root = join(import.meta.dirname, "../..");
+
+/**
+ * Folders (and single files at the top of `src`) with the folders that each may import from, besides itself. It is the table of
+ * `src/README.md`, so that the map and the rule cannot differ.
+ */
+export const allowedImports: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  readFileSync(join(root, "src/README.md"), "utf8")
+    .split("\n")
+    .map((line) => /^\| `([^`]+)` \|[^|]*\|([^|]*)\|$/.exec(line))
+    .filter((row) => row !== null)
+    .map(([, folder = "", imports = ""]) => [
+      folder,
+      [...imports.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name),
+    ]),
+);
+
+/** Code for browsers: apart from the server, and without its ports. */
+export const BROWSER_CODE = "src/dashboard";
 
 /** User code, in which time passes as it likes. */
-export const GUEST = "src/demo";
+export const USER_CODE = "src/demo";
 
-/** Who may touch a package or a part of Node, by the start of the path. Swap the package, touch these files. */
-export const keepers: Readonly<Record<string, readonly string[]>> = {
+/** Files that may import a package or a part of Node, by the start of their path: to swap the package, change these. */
+export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "uWebSockets.js": ["src/transport/uws"],
   "uWebSockets.js-next": ["src/transport/uws"],
   ws: ["src/cli/inspector-relay.ts", "src/transport/node"],
