@@ -7,7 +7,8 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { build, ROOT } from "./build.ts";
+import { ROOT } from "../src/build/bundles.ts";
+import { build } from "./build.ts";
 import { leaveNothing, LoadProcess, ServerProcess } from "./child.ts";
 import { describeMachine, measureSync } from "./machine.ts";
 import { markdown } from "./markdown.ts";
@@ -147,7 +148,7 @@ const out = values.out === undefined ? undefined : pathOf("out", values.out);
 const otherNode =
   values.node === undefined ? undefined : { path: values.node, version: versionOf(values.node) };
 
-const built = build();
+const built = await build();
 const base = join(ROOT, "dist", "bench-data");
 mkdirSync(base, { recursive: true });
 const directory = mkdtempSync(join(base, "run-"));

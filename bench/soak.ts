@@ -6,7 +6,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { build, ROOT } from "./build.ts";
+import { ROOT } from "../src/build/bundles.ts";
+import { build } from "./build.ts";
 import { leaveNothing, LoadProcess, ServerProcess } from "./child.ts";
 import type { Job } from "./load/job.ts";
 import { numberOf, readOptions } from "./options.ts";
@@ -43,7 +44,7 @@ const OF_CHAT = JSON.stringify({
   multitask_strategy: "enqueue",
 });
 
-const built = build();
+const built = await build();
 const base = join(ROOT, "dist", "bench-data");
 mkdirSync(base, { recursive: true });
 const directory = mkdtempSync(join(base, "soak-"));

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../build.ts";
+import { ROOT } from "../../src/build/bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
 import { installed } from "./install.ts";
 import { Processes } from "./processes.ts";

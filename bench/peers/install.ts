@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../build.ts";
+import { ROOT } from "../../src/build/bundles.ts";
 
 /** What a peer is made of, with exact versions. */
 export interface Parts {

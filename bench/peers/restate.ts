@@ -1,6 +1,6 @@
 import { copyFileSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../build.ts";
+import { ROOT } from "../../src/build/bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
 import { installed } from "./install.ts";
 import { Processes } from "./processes.ts";

@@ -11,7 +11,7 @@ import { spread } from "../stats.ts";
 const table = (head: readonly string[], lines: readonly (readonly string[])[]) =>
   `${[head, head.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n")}\n\n`;
 
-const built = build();
+const built = await build();
 const rounds = Number(process.argv[2] ?? 3);
 
 const { nodeWorker } = (await import(pathToFileURL(`${built}/bench/spike/node-worker.js`).href)) as {

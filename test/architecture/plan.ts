@@ -44,7 +44,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "abstract-level": ["src/storage/"],
   "memory-level": ["src/storage/"],
   msgpackr: ["src/codec/msgpack.ts"],
-  esbuild: ["src/config/ui-components.ts"],
+  esbuild: ["src/build/", "src/config/ui-components.ts"],
   "prom-client": ["src/metrics/exposition.ts"],
   croner: ["src/service/crons/cron-schedule.ts"],
   typebox: ["src/schemas/typebox.ts"],
@@ -71,7 +71,9 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "node:module": ["src/graph-loader/", "src/langgraph/user-library.ts", "src/platform/version.ts"],
   "node:crypto": ["src/model/ids.ts", "src/access/", "src/platform/", "src/service/webhooks/signature.ts"],
   "ipaddr.js": ["src/service/webhooks/addresses.ts"],
+  "node:child_process": ["src/build/"],
   "node:fs": [
+    "src/build/",
     "src/app/dashboard-files.ts",
     "src/config/ui-components.ts",
     "src/storage/",
@@ -85,6 +87,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   ],
   "node:fs/promises": ["src/storage/"],
   "node:path": [
+    "src/build/",
     "src/storage/",
     "src/platform/file-watcher.ts",
     "src/config/ui-components.ts",

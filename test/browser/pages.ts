@@ -15,7 +15,7 @@ export function buildPages(): void {
   if (isBuilt) return;
   mkdirSync(place, { recursive: true });
   const made = mkdtempSync(join(root, "dist/pages-"));
-  const script = ["run", "--silent", "build:pages", "--", `--outdir=${made}`];
+  const script = ["run", "--silent", "build", "--", "--pages", made];
   execFileSync("npm", script, { cwd: root, stdio: ["ignore", "ignore", "pipe"] });
   // Each in one go: other processes show pages meanwhile, and half a script is none.
   for (const name of readdirSync(made)) renameSync(join(made, name), join(place, name));

@@ -1,0 +1,42 @@
+/**
+ * `npm run build` compiles and bundles the package into `dist/`; `npm run build -- --pages DIR` bundles only its web pages, into
+ * DIR. Ends with 1 when anything fails.
+ */
+import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { bundlePages, bundleServer, bundleXState, ROOT } from "./bundles.ts";
+
+const [option, pages] = process.argv.slice(2);
+if (option !== undefined) {
+  if (option !== "--pages" || pages === undefined)
+    throw new TypeError("usage: npm run build [-- --pages DIR]");
+  await bundlePages(pages);
+} else {
+  const dist = join(ROOT, "dist");
+  for (const folder of ["plain", "src", "actors"])
+    rmSync(join(dist, folder), { recursive: true, force: true });
+
+  // Type declarations go to `dist/src` and `dist/actors`, JavaScript to `dist/plain`.
+  const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+  const { status } = spawnSync(process.execPath, [tsc, "-p", join(import.meta.dirname, "tsconfig.json")], {
+    stdio: "inherit",
+  });
+  if (status !== 0) process.exit(1);
+
+  const compiled = join(dist, "plain/src");
+  await bundleXState(join(dist, "plain/actors/xstate.js"));
+  const entries = [
+    "cli.js",
+    "index.js",
+    "app/node-worker.js",
+    "demo/agent.js",
+    "demo/approval.js",
+    "demo/research.js",
+  ];
+  await bundleServer(
+    entries.map((name) => join(compiled, name)),
+    { outbase: compiled, outdir: join(dist, "src") },
+  );
+  await bundlePages(join(dist, "src/dashboard"));
+}

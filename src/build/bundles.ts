@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import { build, type BuildOptions } from "esbuild";
+
+/** The folder of the package. */
+export const ROOT = join(import.meta.dirname, "../..");
+
+const common: BuildOptions = { absWorkingDir: ROOT, bundle: true, format: "esm", logLevel: "warning" };
+
+/**
+ * Rewrites the compiled `actors/xstate.js` in place: XState in one file, without object spread. In V8 before 12 an object that is
+ * spread first and then given new members gets a hidden class of its own, so that the options of each actor cost 8 us to make.
+ * `Object.assign` takes the place of esbuild's helper, which defines member after member.
+ */
+export async function bundleXState(file: string): Promise<void> {
+  await build({
+    ...common,
+    entryPoints: [file],
+    outfile: file,
+    allowOverwrite: true,
+    platform: "node",
+    target: "node20",
+    supported: { "object-rest-spread": false },
+    footer: { js: "__spreadValues = Object.assign;" },
+  });
+}
+
+/**
+ * Bundles compiled files of the server: a start that loads 600 files takes twice as long. Packages with native code, and those
+ * that only some servers load, stay outside.
+ */
+export async function bundleServer(entries: readonly string[], options: BuildOptions): Promise<void> {
+  await build({
+    ...common,
+    entryPoints: [...entries],
+    platform: "node",
+    target: "node20",
+    splitting: true,
+    chunkNames: "chunks/[name]-[hash]",
+    sourcemap: true,
+    external: [
+      "msgpackr",
+      "classic-level/binding.js",
+      "ws",
+      "tsx",
+      "uWebSockets.js*",
+      "croner",
+      "ipaddr.js",
+      "prom-client",
+    ],
+    alias: { "node-gyp-build": "./src/storage/binding.cjs" },
+    define: { __dirname: "undefined" },
+    // For what is CommonJS among the bundled packages.
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    },
+    ...options,
+  });
+}
+
+/** Bundles the dashboard, the API reference and the inspector's page. */
+export async function bundlePages(outdir: string): Promise<void> {
+  const source = (name: string) => ({ in: `src/dashboard/${name}`, out: name.replace(/\.[^.]*$/, "") });
+  await build({
+    ...common,
+    entryPoints: [
+      ...["licences.txt", "dashboard.html", "dashboard.css", "dashboard.tsx"].map(source),
+      ...["docs.html", "docs.css", "docs.tsx", "inspector.html", "inspector.css", "inspector.ts"].map(source),
+      { in: "elkjs/lib/elk-worker.min.js", out: "elk-worker" },
+    ],
+    outdir,
+    minify: true,
+    target: "es2022",
+    loader: { ".html": "copy", ".txt": "copy" },
+  });
+}
