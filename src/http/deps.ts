@@ -5,7 +5,7 @@ import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
-import type { SendList } from "./json-list.ts";
+import type { SendJson, SendList } from "./json-list.ts";
 import type { Traffic } from "./response-counts.ts";
 
 /** What `/ready` says besides that work is taken. */
@@ -51,6 +51,7 @@ export interface HttpDeps {
 /** What routes are made with. */
 export interface RouteDeps extends HttpDeps {
   readonly sendList: SendList;
+  readonly sendJson: SendJson;
 }
 
 /** What a server says of itself. */

@@ -3,7 +3,7 @@ import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import { Call } from "./request-context.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
-import { listSender } from "./json-list.ts";
+import { jsonSender, listSender } from "./json-list.ts";
 import { failureOf } from "../schemas/error-responses.ts";
 import { Budget } from "../ports/time-budget.ts";
 import { loggedReply } from "./request-log.ts";
@@ -38,7 +38,8 @@ const noKey = new ServiceError(
 
 /** The wire protocol as one function from request to reply, whatever carries them. */
 export function createHandler(given: HttpDeps): Handlers["request"] {
-  const deps: RouteDeps = { ...given, sendList: listSender(given) };
+  const sendList = listSender(given);
+  const deps: RouteDeps = { ...given, sendList, sendJson: jsonSender(sendList) };
   const { clock, door, logger, requestLog, scheduler, traffic } = deps;
   const routes: Route[] = [
     ...threadRoutes(deps),
@@ -80,7 +81,14 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
     if (guest.tenant === undefined && found?.route.keyless !== true) return refuse(deps, out, headers, noKey);
     // Also for another method: clients try 405 again for longer than they should.
     if (found === undefined) return refuse(deps, out, headers, notFound);
-    const call = new Call(request, out, { tenant, id, headers }, found.params, traffic.of(found.route));
+    const call = new Call(
+      request,
+      out,
+      { tenant, id, headers },
+      found.params,
+      traffic.of(found.route),
+      deps.budget,
+    );
     try {
       found.route.handle(call)?.then(undefined, (cause: unknown) => fail(deps, call, cause));
     } catch (cause) {

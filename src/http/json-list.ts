@@ -1,3 +1,4 @@
+import { isSmall, jsonPieces, sizeOf } from "../codec/json-pieces.ts";
 import type { Budget } from "../ports/time-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -16,6 +17,8 @@ interface Shape {
   /** What stands around the items. */
   readonly open?: string;
   readonly close?: string;
+  /** The answer where it has begun already. */
+  readonly stream?: ByteStream | undefined;
 }
 
 export type SendList = (
@@ -24,8 +27,22 @@ export type SendList = (
   shape?: Shape,
 ) => Promise<void>;
 
+/** Answers with one value: at once, or, where it is large, as lists are written. */
+export type SendJson = (
+  call: Call,
+  value: unknown,
+  shape?: Pick<Shape, "headers" | "stream">,
+) => Promise<void> | void;
+
+export const jsonSender =
+  (sendList: SendList): SendJson =>
+  (call, value, shape) => {
+    if (shape?.stream === undefined && isSmall(value)) return call.json(value, shape?.headers);
+    return sendList(call, [value], { ...shape, open: "", close: "" });
+  };
+
 /**
- * Writes lists item by item, as the client takes them: no more than a page and one item are in memory, however long the list is. An
+ * Writes lists item by item, as the client takes them: no more than a page of text and one item are in memory, however long the list is. An
  * error before the first page is out is answered as any other; after that the connection is cut, so that no client takes half a list
  * for a whole one.
  */
@@ -40,11 +57,11 @@ export function listSender({
 }): SendList {
   const room = new ListRoom(scheduler);
 
-  return async (call, items, { headers = JSON_HEADERS, open = "[", close = "]" } = {}) => {
+  return async (call, items, { headers = JSON_HEADERS, open = "[", close = "]", stream } = {}) => {
     const share = budget.share(call.tenant);
     const iterator = iteratorOf(items);
     const place = room.place(call.tenant);
-    let writer: Writer | undefined;
+    let writer = stream && new Writer(call, headers, place.cutBy, stream);
     let text = open;
     let isFirst = true;
     try {
@@ -57,18 +74,21 @@ export function listSender({
           place.leave();
           break;
         }
-        const item = JSON.stringify(step.value) ?? "null";
-        text += isFirst ? item : `,${item}`;
+        const { value } = step;
+        if (!isFirst) text += ",";
         isFirst = false;
-        place.leave(text.length);
-        if (share.isSpent(item.length)) await share.next();
-        if (text.length < PAGE) continue;
-        if (call.isHead) return call.send(200, headers);
-        writer ??= new Writer(call, headers, place.cutBy);
-        const page = text;
-        text = "";
-        if (!(await writer.write(page, place.progress))) return;
-        place.hold(0);
+        place.leave(text.length + sizeOf(value));
+        for (const piece of jsonPieces(value)) {
+          text += piece;
+          if (share.isSpent(piece.length)) await share.next();
+          if (text.length < PAGE) continue;
+          if (call.isHead) return call.send(200, headers);
+          writer ??= new Writer(call, headers, place.cutBy);
+          const page = text;
+          text = "";
+          if (!(await writer.write(page, place.progress))) return;
+        }
+        place.hold(text.length);
       }
       if (writer === undefined) {
         if (!call.reply.aborted) call.send(200, headers, text + close);
@@ -103,9 +123,10 @@ class Writer {
   #stream: ByteStream | undefined;
   #resume: (() => void) | undefined;
 
-  constructor(call: Call, headers: Headers, cutBy: (cut: () => void) => void) {
+  constructor(call: Call, headers: Headers, cutBy: (cut: () => void) => void, stream?: ByteStream) {
     this.#call = call;
     this.#headers = headers;
+    if (stream !== undefined) this.#take(stream);
     cutBy(() => this.cut());
     call.reply.onAbort(() => this.#over());
   }
@@ -123,9 +144,14 @@ class Writer {
 
   #put(piece: Uint8Array): boolean {
     if (this.#stream !== undefined) return this.#stream.write(piece);
-    this.#stream = this.#call.open(this.#headers, piece);
-    this.#stream.onDrain(() => this.#go());
-    return this.#stream.write("");
+    const stream = this.#call.open(this.#headers, piece);
+    this.#take(stream);
+    return stream.write("");
+  }
+
+  #take(stream: ByteStream): void {
+    this.#stream = stream;
+    stream.onDrain(() => this.#go());
   }
 
   #drained(): Promise<void> {

@@ -1,6 +1,7 @@
 import { parseUuid, twin } from "../model/ids.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
+import type { Budget, Share } from "../ports/time-budget.ts";
 import { readList, readObject, type RawBody } from "../schemas/body.ts";
 import { invalidField, JSON_HEADERS } from "../schemas/error-responses.ts";
 import { Query } from "../schemas/query.ts";
@@ -17,6 +18,7 @@ export class Call {
   readonly #extra: Headers;
   readonly #params: readonly string[];
   readonly #answers: Answers;
+  readonly #budget: Budget;
   #query: Query | undefined;
   #answered = false;
 
@@ -26,6 +28,7 @@ export class Call {
     { tenant, id, headers }: { readonly tenant: string; readonly id: string; readonly headers: Headers },
     params: readonly string[],
     answers: Answers,
+    budget: Budget,
   ) {
     this.request = request;
     this.reply = reply;
@@ -34,6 +37,7 @@ export class Call {
     this.#extra = headers;
     this.#params = params;
     this.#answers = answers;
+    this.#budget = budget;
   }
 
   get answered(): boolean {
@@ -49,11 +53,16 @@ export class Call {
   }
 
   body(): Promise<RawBody> {
-    return readObject(this.request, this.tenant);
+    return readObject(this.request, this);
   }
 
   list(): Promise<readonly RawBody[]> {
-    return readList(this.request, this.tenant);
+    return readList(this.request, this);
+  }
+
+  /** For long work of this request. */
+  pace(): Share {
+    return this.#budget.share(this.tenant);
   }
 
   /** The n-th part of the path that stands for any. */

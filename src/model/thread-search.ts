@@ -1,6 +1,9 @@
 import { contains, type JsonObject } from "./json.ts";
 import { type ThreadRecord, threadStatus, type ThreadStatus } from "./thread.ts";
 
+/** Characters of a metadata member, its name and text, that threads can be found by. */
+export const LONGEST_INDEXED = 64 * 1024;
+
 export const threadOrders = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"] as const;
 
 export type ThreadOrder = (typeof threadOrders)[number];

@@ -6,6 +6,9 @@ const TURN = 15;
 /** Milliseconds, and bytes read or written, after which one piece of work lets the others go on. */
 const SLICE = 4;
 const BYTES = 256 * 1024;
+/** Milliseconds of work, some of which could not be divided, after which there is a pause of the same length, and at most how long. */
+const LONG = 2 * TURN;
+const LONGEST_PAUSE = 50;
 /** As many begin without a look at the clock. */
 const FEW = 16;
 /** As many are put off to one turn, most of the times more than fit. */
@@ -22,6 +25,8 @@ export class Budget {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #waiting = new Lanes();
+  /** It is one for long work, not one for requests that begin. */
+  #isLong = false;
   /** Counts turns in which there was something to do. */
   #turn = 0;
   /** The end of this turn is waited for. */
@@ -47,6 +52,7 @@ export class Budget {
 
   /** For one piece of long work of that tenant. */
   share(lane = ""): Share {
+    this.#isLong = true;
     return new Share(this, lane);
   }
 
@@ -73,7 +79,14 @@ export class Budget {
     this.#scheduler.soon(this.#turned);
   }
 
+  /** Several long turns one after another would each delay the same request: it takes some to come, to be read and answered. */
   readonly #turned = (): void => {
+    const took = this.#since === undefined || !this.#isLong ? 0 : this.#clock.mono() - this.#since;
+    if (took < LONG) this.#begin();
+    else this.#scheduler.after(Math.min(took, LONGEST_PAUSE), this.#begin);
+  };
+
+  readonly #begin = (): void => {
     this.#isWatched = false;
     this.#turn++;
     this.#since = undefined;

@@ -14,6 +14,8 @@ export interface HttpRequest {
    * @throws ServiceError `body.too_large` above the transport's limit, `server.busy` where bodies need too much memory
    */
   body(tenant?: string): Promise<Uint8Array>;
+  /** Tells that the body has been parsed. Until then, or until the answer, no other large one is handed over. */
+  bodyRead?(): void;
 }
 
 export type Headers = { readonly [name: string]: string };
@@ -73,7 +75,7 @@ export interface TransportOptions {
   readonly port: number;
   /** Bytes a request body may have. */
   readonly maxBody: number;
-  /** Bytes that have come of all bodies and are not read yet; default 256 MiB, at least two of the largest. */
+  /** Bytes that have come of all bodies and are not read yet; default 128 MiB, at least two of the largest. */
   readonly maxBodies?: number;
   /** Connections that may be open; a further one is closed at once. Default: any number. */
   readonly maxConnections?: number;

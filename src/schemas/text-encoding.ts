@@ -11,7 +11,15 @@ const HALF = /\p{Surrogate}/u;
  * @throws ServiceError `validation.failed`, naming the first of them
  */
 export function checkText(text: string, value: unknown): void {
-  if (!ESCAPED.test(text)) return;
+  if (ESCAPED.test(text)) refuseHalves(value);
+}
+
+/** Is there such a text? `text`: the JSON that the value was read from. */
+export const hasHalf = (text: string, value: unknown): boolean =>
+  ESCAPED.test(text) && halfIn(value) !== undefined;
+
+/** The same of a value that is known to hold an escape. Throws as {@link checkText} does. */
+export function refuseHalves(value: unknown): void {
   const found = halfIn(value);
   if (found === undefined) return;
   const at = found.at.replace(/^\./, "");

@@ -1,5 +1,6 @@
 import type { ThreadSystem } from "../../actors/thread-system.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
+import { isSmall } from "../codec/json-pieces.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey, ThreadLifetime, ThreadRecord, TtlStrategy } from "../model/thread.ts";
@@ -66,8 +67,11 @@ export interface Threads {
   prune(tenant: string, threads: readonly string[], strategy: TtlStrategy): Promise<number>;
   /** The latest state, also of a thread that has none yet. @throws ServiceError `thread.not_found` */
   state(key: ThreadKey, selection: StateSelection): Promise<JsonObject>;
-  /** The same as JSON; kept where it is short and nothing is left to run, for those that ask again and again. */
-  stateText(key: ThreadKey, selection: StateSelection): Promise<string>;
+  /**
+   * The same as JSON; kept where it is short and nothing is left to run, for those that ask again and again. Where it is large, the
+   * state itself: it is written piece by piece.
+   */
+  stateText(key: ThreadKey, selection: StateSelection): Promise<string | JsonObject>;
 }
 
 interface Deps {
@@ -185,6 +189,7 @@ export function createThreads(deps: Deps): Threads {
       }
       return whole(journal, key, async (record) => {
         const state = await latest(key, record, selection);
+        if (!isSmall(state)) return state;
         const text = JSON.stringify(state);
         if (!plain || text.length > KEPT) return text;
         // Where tasks are planned, the state also tells what they left and whether they are graphs: the record does not.

@@ -1,8 +1,10 @@
 import { hex32 } from "../model/ids.ts";
+import { LONGEST_INDEXED } from "../model/thread-search.ts";
 
-/** A member of the metadata in a key: short, and no two are likely to be the same. Undefined for a value that has none. */
+/** A member of the metadata in a key: short, and no two are likely to be the same. Undefined for a value that has none: nobody searches for a text that is so long. */
 export function memberOf(name: string, value: unknown): string | undefined {
   if (value === undefined || (typeof value === "object" && value !== null)) return undefined;
+  if (name.length + (typeof value === "string" ? value.length : 0) > LONGEST_INDEXED) return undefined;
   return hex32(JSON.stringify([name, value])).slice(0, 16);
 }
 

@@ -8,7 +8,7 @@ export interface BodyLimits {
 }
 
 /** Bytes of all bodies; at least two of the largest size fit, one for each of two tenants. */
-const MOST = 256 * 1024 * 1024;
+const MOST = 128 * 1024 * 1024;
 
 export const bodyLimits = ({
   maxBody,
@@ -26,7 +26,11 @@ export const bodyLimits = ({
 export class BodyMemory {
   readonly #most: number;
   readonly #scheduler: Scheduler;
-  #waiting: (() => void)[] = [];
+  readonly #waiting: { readonly tenant: string | undefined; readonly handOver: () => void }[] = [];
+  /** One has been handed over, and is being parsed. */
+  #isBusy = false;
+  /** Whose that is. */
+  #latest: string | undefined;
   readonly #tenants = new Map<string, number>();
   #used = 0;
 
@@ -35,16 +39,32 @@ export class BodyMemory {
     this.#scheduler = scheduler;
   }
 
-  /** Hands a large body over: one in each turn of the event loop, since its reader parses it at once. */
-  inTurn(handOver: () => void): void {
-    if (this.#waiting.push(handOver) === 1) this.#scheduler.soon(this.#next);
+  /**
+   * Hands large bodies over one after another, since parsing takes much time and memory: the next one when {@link done} is called
+   * for the one before. Tenants take turns.
+   */
+  inTurn(tenant: string | undefined, handOver: () => void): void {
+    this.#waiting.push({ tenant, handOver });
+    this.#proceed();
+  }
+
+  /** What was handed over last has been read. */
+  done(): void {
+    this.#isBusy = false;
+    this.#proceed();
+  }
+
+  #proceed(): void {
+    if (this.#isBusy || this.#waiting.length === 0) return;
+    this.#isBusy = true;
+    this.#scheduler.soon(this.#next);
   }
 
   readonly #next = (): void => {
-    const [handOver] = this.#waiting;
-    this.#waiting = this.#waiting.slice(1);
-    if (this.#waiting.length > 0) this.#scheduler.soon(this.#next);
-    handOver?.();
+    const other = this.#waiting.findIndex(({ tenant }) => tenant !== this.#latest);
+    const [next] = this.#waiting.splice(Math.max(other, 0), 1);
+    this.#latest = next?.tenant;
+    next?.handOver();
   };
 
   /** False: there is no room, and nothing is taken. */

@@ -31,6 +31,10 @@ export abstract class Exchange implements HttpRequest, Reply {
     return this.incoming.read(tenant);
   }
 
+  bodyRead(): void {
+    this.incoming.done();
+  }
+
   onAbort(listener: () => void): void {
     this.#onAbort = listener;
   }

@@ -4,6 +4,9 @@ import type { BodyMemory } from "./body-memory.ts";
 /** Bytes of a body that count for nothing: small requests are served also while large ones fill the memory for bodies. */
 const SMALL = 64 * 1024;
 
+/** A body that has come to this part is given memory for all that its head has announced. */
+const PROVEN = 8;
+
 const EMPTY = new Uint8Array(0);
 
 /** Gathers a request's body up to a limit, and hands it over once: before or after all of it has come. */
@@ -11,6 +14,12 @@ export class Body {
   readonly #limit: number;
   readonly #memory: BodyMemory;
   #parts: Uint8Array[] = [];
+  /** The length that the head gave; -1 where it gave none. */
+  readonly #announced: number;
+  /** What has come of a large one whose length is known, in one piece of that length. */
+  #whole: Uint8Array | undefined;
+  /** It has been handed over, and is being parsed. */
+  #isHandedOver = false;
   #size = 0;
   #complete: boolean;
   #error: ServiceError | undefined;
@@ -23,10 +32,10 @@ export class Body {
     | { readonly resolve: (bytes: Uint8Array) => void; readonly reject: (cause: ServiceError) => void }
     | undefined;
 
-  /** `announced`: the length that the head gave; -1 where it gave none. */
   constructor(limit: number, memory: BodyMemory, announced: number, expected: boolean) {
     this.#limit = limit;
     this.#memory = memory;
+    this.#announced = announced;
     this.#complete = !expected;
     if (announced > limit) this.#fail(this.#tooLarge());
   }
@@ -44,12 +53,28 @@ export class Body {
     return this.#size;
   }
 
-  /** Takes a piece that nobody else will change. */
-  push(piece: Uint8Array): void {
+  /** Takes a piece. `isLent`: it is somebody else's as soon as this returns. */
+  push(piece: Uint8Array, isLent = false): void {
     this.#size += piece.length;
     if (this.#isDropped || piece.length === 0) return;
     if (this.#size > this.#limit) this.#fail(this.#tooLarge());
-    else if (this.#count()) this.#parts.push(piece);
+    else if (this.#count()) this.#keep(piece, isLent);
+  }
+
+  #keep(piece: Uint8Array, isLent: boolean): void {
+    const announced = this.#announced;
+    // Not before some of it has come: what is announced costs its sender nothing.
+    if (this.#whole === undefined && announced > SMALL && this.#size * PROVEN >= announced) {
+      this.#whole = Buffer.allocUnsafeSlow(announced);
+      let at = 0;
+      for (const part of this.#parts) {
+        this.#whole.set(part, at);
+        at += part.length;
+      }
+      this.#parts = [];
+    }
+    if (this.#whole !== undefined) this.#whole.set(piece, this.#size - piece.length);
+    else this.#parts.push(isLent ? Buffer.from(piece) : piece);
   }
 
   /** Counts bytes of a piece that is not kept. */
@@ -60,17 +85,29 @@ export class Body {
   finish(): void {
     this.#complete = true;
     if (this.#error === undefined && this.#waiter !== undefined) {
-      const { resolve } = this.#waiter;
+      const { resolve, reject } = this.#waiter;
       this.#waiter = undefined;
-      if (this.#size <= SMALL) resolve(this.#take());
-      else this.#memory.inTurn(() => resolve(this.#take()));
+      if (this.#size <= SMALL) return resolve(this.#take());
+      this.#memory.inTurn(this.#tenant, () => {
+        this.#isHandedOver = true;
+        if (!this.#isDropped) return resolve(this.#take());
+        this.done();
+        reject(brokenOff());
+      });
     }
+  }
+
+  /** It has been parsed, or nobody will: the next one may be. */
+  done(): void {
+    if (!this.#isHandedOver) return;
+    this.#isHandedOver = false;
+    this.#memory.done();
   }
 
   /** The peer went away. */
   cut(): void {
     if (!this.#complete && this.#error === undefined) {
-      this.#fail(new ServiceError("body.malformed", "The body was broken off"));
+      this.#fail(brokenOff());
     }
   }
 
@@ -78,7 +115,9 @@ export class Body {
   drop(): void {
     this.#isDropped = true;
     this.#parts = [];
+    this.#whole = undefined;
     this.#release();
+    this.done();
   }
 
   read(tenant: string | undefined): Promise<Uint8Array> {
@@ -96,9 +135,11 @@ export class Body {
   }
 
   #take(): Uint8Array {
-    const parts = this.#parts;
+    const [parts, whole] = [this.#parts, this.#whole];
     this.#parts = [];
+    this.#whole = undefined;
     this.#release();
+    if (whole !== undefined) return whole.subarray(0, this.#size);
     if (parts.length === 0) return EMPTY;
     return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
   }
@@ -134,3 +175,5 @@ export class Body {
     this.#waiter = undefined;
   }
 }
+
+const brokenOff = () => new ServiceError("body.malformed", "The body was broken off");

@@ -55,7 +55,7 @@ export class UwsExchange extends Exchange {
       // The piece is emptied when this returns. What comes of a body that nobody will read is read all the same, and thrown
       // away: were the connection closed on it, its sender would never see the answer.
       if (body.isDropped) body.skip(piece.byteLength);
-      else body.push(Buffer.from(new Uint8Array(piece)));
+      else body.push(new Uint8Array(piece), true);
       if (last) body.finish();
     });
   }

@@ -10,7 +10,14 @@ function aLoop() {
   const begun: number[] = [];
   const budget = new Budget(
     { now: () => now, mono: () => now },
-    { soon: (task) => void tasks.push(task), after: () => () => undefined },
+    {
+      soon: (task) => void tasks.push(task),
+      // A pause is over by the next turn.
+      after: (_, task) => {
+        tasks.push(task);
+        return () => undefined;
+      },
+    },
   );
   let count = 0;
   return {
@@ -120,12 +127,22 @@ function aWorkLoop() {
   let now = 0;
   let tasks: (() => void)[] = [];
   const clock = { now: () => now, mono: () => now };
-  const scheduler = { soon: (task: () => void) => void tasks.push(task), after: () => () => undefined };
+  const pauses: number[] = [];
+  const scheduler = {
+    soon: (task: () => void) => void tasks.push(task),
+    // A pause is over by the next turn.
+    after: (ms: number, task: () => void) => {
+      pauses.push(ms);
+      tasks.push(task);
+      return () => undefined;
+    },
+  };
   const budget = new Budget(clock, scheduler);
   return {
     budget,
     pass: (ms: number) => void (now += ms),
     now: () => now,
+    pauses,
     /** One turn, with the promise callbacks of each task; how long its work took. */
     async turn(): Promise<number> {
       const [due, began] = [tasks, now];
@@ -161,6 +178,22 @@ test("one lane's many wait for each other, another lane's one does not wait for 
   // Ten items of its own, two of each turn, beside others of 15 ms.
   expect(loop.now() - began).toBeLessThan(250);
   expect(many.every(({ work }) => work.done < 20)).toBe(true);
+});
+
+test("after work that took long and could not be divided there is a pause, so that it never delays the same request twice", async () => {
+  const loop = aWorkLoop();
+  const [long, short] = [worker(loop.budget, loop.pass, "a", 40), worker(loop.budget, loop.pass, "b", 1)];
+  const ended = Promise.all([long.run(3), short.run(10)]);
+  while (!long.work.isOver || !short.work.isOver) await loop.turn();
+  await ended;
+  const { length } = loop.pauses;
+  expect(length).toBeGreaterThan(1);
+  for (const ms of loop.pauses) expect(ms).toBeGreaterThanOrEqual(40);
+  const quick = worker(loop.budget, loop.pass, "a", 1);
+  const over = quick.run(100);
+  while (!quick.work.isOver) await loop.turn();
+  await over;
+  expect(loop.pauses.length).toBe(length);
 });
 
 test("by bytes alone, as where time stands still, work lets others go on too", async () => {

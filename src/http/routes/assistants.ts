@@ -1,8 +1,8 @@
 import { parseUuid } from "../../model/ids.ts";
 import { assistantOf, versionOf } from "../../service/api-records.ts";
 import type { Call } from "../request-context.ts";
-import type { HttpDeps } from "../deps.ts";
-import { pageHeaders, pick } from "../pagination.ts";
+import type { RouteDeps } from "../deps.ts";
+import { mapped, pageHeaders, pick } from "../pagination.ts";
 import type { Route } from "../router.ts";
 import { dropNulls, type RawBody } from "../../schemas/body.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
@@ -16,7 +16,11 @@ import {
 } from "../../schemas/request-schemas.ts";
 import { refusePlaces } from "../../schemas/assistant-request.ts";
 
-export function assistantRoutes({ service: { assistants, threads } }: HttpDeps): readonly Route[] {
+export function assistantRoutes({
+  service: { assistants, threads },
+  sendList,
+  sendJson,
+}: RouteDeps): readonly Route[] {
   /** A body with what an assistant is set up with. */
   async function parts(call: Call): Promise<RawBody> {
     const body = await call.body();
@@ -33,14 +37,15 @@ export function assistantRoutes({ service: { assistants, threads } }: HttpDeps):
         const { assistant_id, ...rest } = assistantCreate.parse(await parts(call));
         const id = parseUuid(assistant_id);
         const asked = id === undefined ? rest : { ...rest, assistant_id: id };
-        call.json(assistantOf(await assistants.create(call.tenant, asked)));
+        const assistant = await assistants.create(call.tenant, asked);
+        await sendJson(call, assistantOf(assistant));
       },
     },
     {
       method: "GET",
       path: "/assistants/:assistant_id",
       async handle(call) {
-        call.json(assistantOf(await assistants.get(call.tenant, call.param(0))));
+        await sendJson(call, assistantOf(await assistants.get(call.tenant, call.param(0))));
       },
     },
     {
@@ -48,7 +53,8 @@ export function assistantRoutes({ service: { assistants, threads } }: HttpDeps):
       path: "/assistants/:assistant_id",
       async handle(call) {
         const asked = assistantUpdate.parse(await parts(call));
-        call.json(assistantOf(await assistants.update(call.tenant, call.param(0), asked)));
+        const assistant = await assistants.update(call.tenant, call.param(0), asked);
+        await sendJson(call, assistantOf(assistant));
       },
     },
     {
@@ -69,8 +75,8 @@ export function assistantRoutes({ service: { assistants, threads } }: HttpDeps):
       async handle(call) {
         const { limit = 10, offset = 0, select, ...rest } = assistantSearch.parse(await call.body());
         const { assistants: found, total } = await assistants.search(call.tenant, { limit, offset, ...rest });
-        const shown = found.map((assistant) => pick(assistantOf(assistant), select));
-        call.json(shown, pageHeaders(offset + limit, total));
+        const shown = mapped(found, (assistant) => pick(assistantOf(assistant), select));
+        await sendList(call, shown, { headers: pageHeaders(offset + limit, total) });
       },
     },
     {
@@ -86,7 +92,7 @@ export function assistantRoutes({ service: { assistants, threads } }: HttpDeps):
       async handle(call) {
         const { limit = 10, offset = 0, ...rest } = assistantVersions.parse(await call.body());
         const query = { limit, offset, ...rest };
-        call.json((await assistants.versions(call.tenant, call.param(0), query)).map(versionOf));
+        await sendList(call, mapped(await assistants.versions(call.tenant, call.param(0), query), versionOf));
       },
     },
     {
@@ -94,7 +100,8 @@ export function assistantRoutes({ service: { assistants, threads } }: HttpDeps):
       path: "/assistants/:assistant_id/latest",
       async handle(call) {
         const { version } = assistantLatest.parse(await call.body());
-        call.json(assistantOf(await assistants.setLatest(call.tenant, call.param(0), version)));
+        const assistant = await assistants.setLatest(call.tenant, call.param(0), version);
+        await sendJson(call, assistantOf(assistant));
       },
     },
   ];

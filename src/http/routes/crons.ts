@@ -2,19 +2,20 @@ import { cronOf } from "../../service/api-records.ts";
 import { cronChange, cronCount, cronFields, cronSearch, newCron } from "../../schemas/cron-request.ts";
 import type { CronFilter } from "../../model/cron.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
-import type { HttpDeps } from "../deps.ts";
-import { pageHeaders, pick } from "../pagination.ts";
+import type { RouteDeps } from "../deps.ts";
+import { mapped, pageHeaders, pick } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 const FIELDS: ReadonlySet<string> = new Set(cronFields);
 
-export function cronRoutes({ service: { crons } }: HttpDeps): readonly Route[] {
+export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps): readonly Route[] {
   return [
     {
       method: "POST",
       path: "/runs/crons",
       async handle(call) {
-        call.json(cronOf(await crons.create(call.tenant, newCron(await call.body()))));
+        const cron = await crons.create(call.tenant, newCron(await call.body()));
+        await sendJson(call, cronOf(cron));
       },
     },
     {
@@ -22,7 +23,8 @@ export function cronRoutes({ service: { crons } }: HttpDeps): readonly Route[] {
       path: "/threads/:thread_id/runs/crons",
       async handle(call) {
         const key = call.thread();
-        call.json(cronOf(await crons.createOn(key, newCron(await call.body()))));
+        const cron = await crons.createOn(key, newCron(await call.body()));
+        await sendJson(call, cronOf(cron));
       },
     },
     {
@@ -32,8 +34,8 @@ export function cronRoutes({ service: { crons } }: HttpDeps): readonly Route[] {
         const { query, select } = cronSearch(await call.body());
         const { crons: found, total } = await crons.search(call.tenant, query);
         const fields = select.filter((field) => FIELDS.has(field));
-        const shown = found.map((cron) => pick(cronOf(cron), fields));
-        call.json(shown, pageHeaders(query.offset + query.limit, total));
+        const shown = mapped(found, (cron) => pick(cronOf(cron), fields));
+        await sendList(call, shown, { headers: pageHeaders(query.offset + query.limit, total) });
       },
     },
     {
@@ -47,7 +49,8 @@ export function cronRoutes({ service: { crons } }: HttpDeps): readonly Route[] {
       method: "GET",
       path: "/runs/crons/:cron_id",
       async handle(call) {
-        call.json(cronOf(await crons.get(call.tenant, call.uuid(0, "cron_id"))));
+        const id = call.uuid(0, "cron_id");
+        await sendJson(call, cronOf(await crons.get(call.tenant, id)));
       },
     },
     {
@@ -55,7 +58,8 @@ export function cronRoutes({ service: { crons } }: HttpDeps): readonly Route[] {
       path: "/runs/crons/:cron_id",
       async handle(call) {
         const id = call.uuid(0, "cron_id");
-        call.json(cronOf(await crons.update(call.tenant, id, cronChange(await call.body()))));
+        const cron = await crons.update(call.tenant, id, cronChange(await call.body()));
+        await sendJson(call, cronOf(cron));
       },
     },
     {

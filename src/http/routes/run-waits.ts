@@ -1,8 +1,9 @@
+import { isSmall } from "../../codec/json-pieces.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { plainError, ServiceError, withCauses } from "../../model/errors.ts";
 import type { ByteStream } from "../../ports/transport.ts";
 import type { Call } from "../request-context.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 import { Keepalive } from "../json-heartbeat.ts";
 import type { Route } from "../router.ts";
@@ -13,7 +14,7 @@ const HEAD = 250;
 
 const INTERNAL = new Error("Internal server error");
 
-export function waitRoutes(deps: HttpDeps): readonly Route[] {
+export function waitRoutes(deps: RouteDeps): readonly Route[] {
   const keepalive = new Keepalive(deps.scheduler);
   const { service, logger } = deps;
 
@@ -38,7 +39,10 @@ export function waitRoutes(deps: HttpDeps): readonly Route[] {
     onDisconnect(deps, call, started, leave);
     let text: string;
     try {
-      text = JSON.stringify(await service.runs.result(key, run));
+      const result = await service.runs.result(key, run);
+      leave();
+      if (!isSmall(result)) return await deps.sendJson(call, result, { headers, stream });
+      text = JSON.stringify(result);
     } catch (cause) {
       if (stream === undefined) throw cause;
       logger.error("a run's outcome could not be told", { run: run.run_id, error: withCauses(cause) });

@@ -36,12 +36,13 @@ const FIELDS: ReadonlySet<string> = new Set([
 
 export function runRoutes(deps: RouteDeps): readonly Route[] {
   const { runs } = deps.service;
-  const { sendList } = deps;
+  const { sendList, sendJson } = deps;
 
-  function created(call: Call, { key, run, path }: Started): void {
+  function created(call: Call, { key, run, path }: Started): Promise<void> | void {
     // As it was admitted: that it may be running by now is for those who ask.
     const shown = { ...runs.show(key, run), status: "pending" };
-    call.json(shown, { ...JSON_HEADERS, "content-location": path });
+    const headers = { ...JSON_HEADERS, "content-location": path };
+    return sendJson(call, shown, { headers });
   }
 
   return [
@@ -83,7 +84,8 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
       path: "/threads/:thread_id/runs/:run_id",
       async handle(call) {
         const key = call.thread();
-        call.json(runs.show(key, await runs.find(key, call.run())));
+        const id = call.run();
+        await sendJson(call, runs.show(key, await runs.find(key, id)));
       },
     },
     {
@@ -92,9 +94,10 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
       async handle(call) {
         const { tenant } = call;
         const started = await runs.startBatch(tenant, batchOf(await call.list()));
-        call.json(
-          started.map((run) => ({ ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" })),
-        );
+        const shown = started.map((run) => {
+          return { ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" };
+        });
+        await sendList(call, shown);
       },
     },
   ];

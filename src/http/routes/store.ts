@@ -3,10 +3,11 @@ import { toIso } from "../../model/time.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
 import { itemDelete, itemPut, itemSearch, namespaceList } from "../../schemas/store-schemas.ts";
 import type { Call } from "../request-context.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
+import { mapped } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
-export function storeRoutes({ service: { store } }: HttpDeps): readonly Route[] {
+export function storeRoutes({ service: { store }, sendList }: RouteDeps): readonly Route[] {
   async function ask<O extends StoreOp>({ tenant }: Call, op: O): Promise<StoreResult<O>> {
     const [result] = await store.batch({ tenant }, [op] as const);
     return result as StoreResult<O>;
@@ -59,7 +60,7 @@ export function storeRoutes({ service: { store } }: HttpDeps): readonly Route[] 
         const { filter, query, limit, offset, refresh_ttl } = rest;
         const page = { limit, offset, refresh_ttl };
         const found = await ask(call, { kind: "search", namespace_prefix, filter, query, ...page });
-        call.json({ items: found.map(foundOf) });
+        await sendList(call, mapped(found, foundOf), { open: '{"items":[', close: "]}" });
       },
     },
     {
@@ -68,7 +69,7 @@ export function storeRoutes({ service: { store } }: HttpDeps): readonly Route[] 
       async handle(call) {
         const { prefix, suffix, max_depth, limit, offset } = namespaceList.parse(await call.body());
         const op = { kind: "namespaces", prefix, suffix, max_depth, limit, offset } as const;
-        call.json({ namespaces: await ask(call, op) });
+        await sendList(call, await ask(call, op), { open: '{"namespaces":[', close: "]}" });
       },
     },
   ];

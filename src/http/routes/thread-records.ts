@@ -7,7 +7,11 @@ import { mapped, pick } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 /** Threads as records: finding, changing, copying and deleting them. */
-export function threadRecordRoutes({ service: { threads }, sendList }: RouteDeps): readonly Route[] {
+export function threadRecordRoutes({
+  service: { threads },
+  sendList,
+  sendJson,
+}: RouteDeps): readonly Route[] {
   return [
     {
       method: "POST",
@@ -50,7 +54,7 @@ export function threadRecordRoutes({ service: { threads }, sendList }: RouteDeps
         const thread = await threads.update(key, { ...rest, ...(ttl && { ttl: lifetimeOf(ttl) }) });
         const isMinimal = /\breturn=minimal\b/i.test(call.request.header("prefer") ?? "");
         if (isMinimal) call.send(204, { "preference-applied": "return=minimal" });
-        else call.json(thread);
+        else await sendJson(call, thread);
       },
     },
     {
@@ -65,7 +69,8 @@ export function threadRecordRoutes({ service: { threads }, sendList }: RouteDeps
       method: "POST",
       path: "/threads/:thread_id/copy",
       async handle(call) {
-        call.json(await threads.copy(call.thread()));
+        const copied = await threads.copy(call.thread());
+        await sendJson(call, copied);
       },
     },
   ];

@@ -7,14 +7,19 @@ import type { Call } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-export function stateRoutes({ service: { threads, states }, sendList }: RouteDeps): readonly Route[] {
+export function stateRoutes({
+  service: { threads, states },
+  sendList,
+  sendJson,
+}: RouteDeps): readonly Route[] {
   return [
     {
       method: "GET",
       path: "/threads/:thread_id/state",
       async handle(call) {
-        const text = await threads.stateText(call.thread(), selected(call));
-        call.send(200, JSON_HEADERS, text);
+        const known = await threads.stateText(call.thread(), selected(call));
+        if (typeof known === "string") call.send(200, JSON_HEADERS, known);
+        else await sendJson(call, known);
       },
     },
     {
@@ -23,7 +28,8 @@ export function stateRoutes({ service: { threads, states }, sendList }: RouteDep
       async handle(call) {
         const key = call.thread();
         const place = { ns: call.query.text("checkpoint_ns") ?? "", id: call.uuid(1, "checkpoint_id") };
-        call.json(await states.at(key, place, selected(call)));
+        const selection = selected(call);
+        await sendJson(call, await states.at(key, place, selection));
       },
     },
     {
@@ -32,7 +38,7 @@ export function stateRoutes({ service: { threads, states }, sendList }: RouteDep
       async handle(call) {
         const key = call.thread();
         const { place, selection } = stateRequest(await call.body());
-        call.json(await states.at(key, place, selection));
+        await sendJson(call, await states.at(key, place, selection));
       },
     },
     {

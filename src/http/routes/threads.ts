@@ -1,6 +1,6 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { NewThread } from "../../service/threads.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
 import { threadCreate } from "../../schemas/request-schemas.ts";
@@ -8,7 +8,7 @@ import { lifetimeOf } from "../../schemas/thread-request.ts";
 
 type Asked = Omit<NewThread, "ttl"> & Pick<ReturnType<typeof threadCreate.parse>, "ttl">;
 
-export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route[] {
+export function threadRoutes({ service: { threads }, sendJson }: RouteDeps): readonly Route[] {
   return [
     {
       method: "POST",
@@ -21,7 +21,8 @@ export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route
           ...(id !== undefined && { thread_id: id }),
           ...(ttl !== undefined && { ttl: lifetimeOf(ttl) }),
         };
-        call.json(await threads.create(call.tenant, asked));
+        const thread = await threads.create(call.tenant, asked);
+        await sendJson(call, thread);
       },
     },
     {
@@ -31,7 +32,7 @@ export function threadRoutes({ service: { threads } }: HttpDeps): readonly Route
         const key = call.thread();
         const more = call.query.list("include");
         if (more.some((field) => field !== "ttl")) throw invalidField("include", "must be ttl, or left out");
-        call.json(await threads.get(key, more.length > 0));
+        await sendJson(call, await threads.get(key, more.length > 0));
       },
     },
   ];

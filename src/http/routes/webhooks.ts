@@ -1,14 +1,14 @@
 import type { DeliveryStatus } from "../../model/webhook-delivery.ts";
 import type { DeliveryKey } from "../../ports/outbox.ts";
 import type { Call } from "../request-context.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { LIMITS, OFFSETS } from "../../schemas/request-schemas.ts";
 
 const STATUSES = ["pending", "dead"] as const satisfies DeliveryStatus[];
 
 /** Webhooks that are owed or were given up. */
-export function webhookRoutes({ service: { webhooks } }: HttpDeps): readonly Route[] {
+export function webhookRoutes({ service: { webhooks }, sendList }: RouteDeps): readonly Route[] {
   return [
     {
       method: "GET",
@@ -18,7 +18,8 @@ export function webhookRoutes({ service: { webhooks } }: HttpDeps): readonly Rou
         const status = query.choice("status", STATUSES);
         const limit = query.integer("limit", LIMITS);
         const offset = query.integer("offset", OFFSETS);
-        call.json(await webhooks.list(tenant, { limit, offset, ...(status !== undefined && { status }) }));
+        const page = { limit, offset, ...(status !== undefined && { status }) };
+        await sendList(call, await webhooks.list(tenant, page));
       },
     },
     {

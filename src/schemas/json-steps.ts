@@ -1,0 +1,230 @@
+import { hasHalf, refuseHalves } from "./text-encoding.ts";
+
+/** What long work asks after each step: `isSpent` says that it has had its part of this turn, and MUST await `next`. */
+export interface Pace {
+  isSpent(bytes?: number): boolean;
+  next(): Promise<void>;
+}
+
+/** Bytes of JSON that are parsed at a time, about: 10 ms of small numbers. */
+export const STEP = 256 * 1024;
+/** Bytes of a text that is parsed by itself. */
+const LONG = STEP;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const COMMA = 0x2c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+const BLANK = /^[\t\n\r ]*$/;
+/** What a JSON text does not hold as it is. */
+// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+const ESCAPE = /[\u0000-\u001f\\]/;
+
+/** A mark of the byte order is no blank within JSON. */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * Parses JSON as `JSON.parse` does, some hundred kilobytes at a time, and lets others go on in between: 16 MiB at once take up
+ * to half a second. Lists and objects that are longer are put together from parts, which are cut at their commas.
+ * @param longer where each list and object longer than {@link STEP} begins and ends (its two brackets)
+ * @throws SyntaxError TypeError (not UTF-8) ServiceError `validation.failed` for a text that is no Unicode
+ */
+export async function parseInSteps(
+  bytes: Uint8Array,
+  longer: ReadonlyMap<number, number>,
+  pace: Pace,
+): Promise<unknown> {
+  const parsing = new Parsing(bytes, longer, pace);
+  // A mark of the byte order may stand before all.
+  const from = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+  let start = from;
+  while (start < bytes.length && isBlank(bytes[start])) start++;
+  const end = longer.get(start);
+  if (end === undefined) return parsing.text(from, bytes.length);
+  const value = await parsing.container(start, end);
+  parsing.expectBlank(end + 1, bytes.length);
+  if (parsing.isOdd) refuseHalves(value);
+  return value;
+}
+
+const isBlank = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+class Parsing {
+  /** Some text holds half a surrogate pair. */
+  isOdd = false;
+  readonly #bytes: Uint8Array;
+  readonly #longer: ReadonlyMap<number, number>;
+  readonly #pace: Pace;
+
+  constructor(bytes: Uint8Array, longer: ReadonlyMap<number, number>, pace: Pace) {
+    this.#bytes = bytes;
+    this.#longer = longer;
+    this.#pace = pace;
+  }
+
+  /** Any JSON, at once. */
+  text(from: number, to: number): unknown {
+    return this.#parse(this.#decode(from, to));
+  }
+
+  expectBlank(from: number, to: number): void {
+    if (to > from && !BLANK.test(this.#decode(from, to))) throw new SyntaxError("a comma is missing");
+  }
+
+  /** The list or object between two brackets. */
+  async container(start: number, end: number): Promise<unknown> {
+    const bytes = this.#bytes;
+    const built = bytes[start] === OPEN_LIST ? new List(this) : new Members(this);
+    /** Where the part that is not parsed yet begins, and its last member. */
+    let from = start + 1;
+    let member = from;
+    let depth = 0;
+    /** Where the member's value may begin: at a colon, or at once. */
+    let hasName = built instanceof List;
+    /** The member is there already: nothing may follow but a comma. */
+    let isRead = false;
+    for (let i = start + 1; i < end; i++) {
+      const byte = bytes[i];
+      let last = i;
+      if (byte === QUOTE) {
+        for (i++; i < end && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++;
+        if (depth > 0 || !hasName || i - last < LONG) continue;
+        [last, i] = [i, last];
+      } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+        const close = depth === 0 ? this.#longer.get(i) : undefined;
+        if (close === undefined) {
+          depth++;
+          continue;
+        }
+        last = close;
+      } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
+        depth--;
+        continue;
+      } else if (byte === COLON) {
+        if (depth === 0) hasName = true;
+        continue;
+      } else if (byte === COMMA) {
+        if (depth > 0) continue;
+        if (isRead) this.expectBlank(from, i);
+        else if (i - from >= STEP) {
+          built.take(this.#decode(from, i));
+          await this.#rest(i - from);
+        } else {
+          member = i + 1;
+          hasName = built instanceof List;
+          continue;
+        }
+        isRead = false;
+        from = member = i + 1;
+        hasName = built instanceof List;
+        continue;
+      } else continue;
+      // A value that is long by itself, from `i` to `last`.
+      if (isRead) throw new SyntaxError("a comma is missing");
+      if (member > from) built.take(this.#decode(from, member - 1));
+      const head = this.#decode(member, i);
+      const value = byte === QUOTE ? this.#long(i, last) : await this.container(i, last);
+      built.add(head, value);
+      await this.#rest(byte === QUOTE ? last - i : 0);
+      isRead = true;
+      i = last;
+      from = last + 1;
+    }
+    if (isRead) this.expectBlank(from, end);
+    else if (from > start + 1 || !BLANK.test(this.#decode(from, end))) built.take(this.#decode(from, end));
+    await this.#rest(end - from);
+    return built.value;
+  }
+
+  #parse(text: string): unknown {
+    const value: unknown = JSON.parse(text);
+    if (!this.isOdd && hasHalf(text, value)) this.isOdd = true;
+    return value;
+  }
+
+  parse = (text: string): unknown => this.#parse(text);
+
+  /** A text with its quotes. What holds no escape stands for itself. */
+  #long(from: number, to: number): unknown {
+    const text = this.#decode(from + 1, to);
+    return ESCAPE.test(text) ? this.#parse(`"${text}"`) : text;
+  }
+
+  #decode(from: number, to: number): string {
+    return decoder.decode(this.#bytes.subarray(from, to));
+  }
+
+  async #rest(bytes: number): Promise<void> {
+    if (this.#pace.isSpent(bytes)) await this.#pace.next();
+  }
+}
+
+interface Parser {
+  readonly parse: (text: string) => unknown;
+}
+
+/** A list, as it is put together. */
+class List {
+  value: unknown[] = [];
+  readonly #parse: Parser["parse"];
+
+  constructor({ parse }: Parser) {
+    this.#parse = parse;
+  }
+
+  /** Some members, one at least. */
+  take(text: string): void {
+    const part = this.#parse(`[${text}]`) as unknown[];
+    if (part.length === 0) throw new SyntaxError("a member is missing");
+    if (this.value.length === 0) this.value = part;
+    else for (const item of part) this.value.push(item);
+  }
+
+  add(head: string, value: unknown): void {
+    if (!BLANK.test(head)) throw new SyntaxError("a comma is missing");
+    this.value.push(value);
+  }
+}
+
+/** An object, as it is put together. */
+class Members {
+  value: Record<string, unknown> = {};
+  readonly #parse: Parser["parse"];
+
+  constructor({ parse }: Parser) {
+    this.#parse = parse;
+  }
+
+  take(text: string): void {
+    const part = this.#parse(`{${text}}`) as Record<string, unknown>;
+    const names = Object.keys(part);
+    if (names.length === 0) throw new SyntaxError("a member is missing");
+    for (const name of names) this.#put(name, part[name]);
+  }
+
+  /** `head`: the member's name and its colon. */
+  add(head: string, value: unknown): void {
+    // Whatever else stands there, such as a sign, makes no JSON with it.
+    const [name, ...others] = Object.keys(this.#parse(`{${head}null}`) as object);
+    if (name === undefined || others.length > 0) throw new SyntaxError("a name is missing");
+    this.#put(name, value);
+  }
+
+  #put(name: string, value: unknown): void {
+    // Assigned, this one would set the prototype.
+    if (name !== "__proto__") this.value[name] = value;
+    else
+      Object.defineProperty(this.value, name, {
+        value,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+  }
+}
