@@ -28,6 +28,7 @@ import { Keeping } from "./thread-administration.ts";
 import { leave } from "./park-runs.ts";
 import { loadRuns, retake } from "./wake-thread.ts";
 import { isShared, Making } from "./thread-locks.ts";
+import { QueuedRuns } from "./queued-runs.ts";
 import { endUnendedRun } from "./unended-run.ts";
 import { recover } from "./recovery.ts";
 import { type Figures, Tally } from "./run-counters.ts";
@@ -65,7 +66,7 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly #inspection = new Inspection();
   readonly #timers = timersOf(() => this.#deps.scheduler);
   /** Runs that have not started. */
-  readonly #line = new Set<string>();
+  readonly #line: QueuedRuns;
   /** Those whose attempt a stop has brought to a halt. */
   readonly #halted = new Set<Cell>();
   /** Unended runs whose client wants them to end with its connection. */
@@ -83,6 +84,7 @@ export class Registry implements ThreadSystem, CellOwner {
       letGo: (cell) => this.#letGo(cell),
       settled: (key, run) => this.settled(key, run),
     });
+    this.#line = new QueuedRuns(deps.limits);
     this.gate = new Gate(deps.limits.concurrent);
     this.starts = new StartQueue(deps.clock, deps.scheduler);
     this.delays = new Delays(deps, async (key, run) => ripen(await this.#wake(key), run));
@@ -245,11 +247,9 @@ export class Registry implements ThreadSystem, CellOwner {
 
   // --- what cells tell ---
 
-  queued(run: string, isTaken = false): void {
-    if (!isTaken && this.#line.size >= this.#deps.limits.maxQueued) {
-      throw new ServiceError("server.busy", `${this.#line.size} runs are waiting already; try again later`);
-    }
-    this.#line.add(run);
+  queued({ tenant }: ThreadKey, run: string, isTaken = false): void {
+    if (!isTaken) this.#line.checkRoom(tenant);
+    this.#line.add(run, tenant);
   }
 
   begun(run: string): void {
@@ -330,7 +330,7 @@ export class Registry implements ThreadSystem, CellOwner {
       const record = stored ?? newThread(key.thread, this.#deps.clock.now(), start);
       const made = new Cell(key, record, this.#deps, this);
       return andThen(
-        loadRuns(made, (run) => void this.#line.add(run)),
+        loadRuns(made, (run) => this.#line.add(run, key.tenant)),
         () => this.#live(made),
       );
     });

@@ -216,8 +216,9 @@ export interface SystemLimits {
   readonly timeout: number;
   /** Runs in progress at once. */
   readonly concurrent: GateLimits;
-  /** Runs that may wait, of all threads. */
+  /** Runs that may wait, of all threads, and of those of one tenant. */
   readonly maxQueued: number;
+  readonly maxQueuedPerTenant: number;
 }
 
 export const defaultLimits: SystemLimits = {
@@ -229,4 +230,5 @@ export const defaultLimits: SystemLimits = {
   timeout: Infinity,
   concurrent: noLimits,
   maxQueued: 100_000,
+  maxQueuedPerTenant: Infinity,
 };

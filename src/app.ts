@@ -1,4 +1,4 @@
-import { defaultLimits } from "../actors/thread-system.ts";
+import { defaultLimits, type SystemLimits } from "../actors/thread-system.ts";
 import { createSystem } from "../actors/create-system.ts";
 import { createMetrics } from "./app/metrics.ts";
 import type { App, AppOptions } from "./app/options.ts";
@@ -111,7 +111,7 @@ async function open(options: AppOptions): Promise<App> {
       logger: servingLogger,
       sync: options.sync ?? config?.sync ?? "os",
     });
-    const limits = { ...defaultLimits, ...config?.runs, ...options.limits };
+    const limits = limitsOf({ ...config?.runs, ...options.limits }, door.hasTenants);
     const boot = bootId(random);
     const { store, sweeper } = openStore(catalog.items, setup, { clock, scheduler, logger, budget });
     const system = createSystem({
@@ -277,6 +277,13 @@ function doorOptions(options: AppOptions, config: Config | undefined): DoorOptio
     ...definedOf({ keys, insecure, hosts, studio, mount, secret, bound }),
     cors: { ...file?.cors, ...definedOf({ origins }) },
   };
+}
+
+/** Where there are several tenants, none may fill the queue by itself, unless it is allowed to. */
+function limitsOf(given: Partial<SystemLimits>, hasTenants: boolean): SystemLimits {
+  const limits = { ...defaultLimits, ...given };
+  if (!hasTenants || given.maxQueuedPerTenant !== undefined) return limits;
+  return { ...limits, maxQueuedPerTenant: Math.ceil(limits.maxQueued / 2) };
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -70,7 +70,7 @@ export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
     });
   }
 
-  cell.owner.queued(run.run_id);
+  cell.owner.queued(cell.key, run.run_id);
   cell.runs.set(run.run_id, run);
   cell.deps.sinks.expect(cell.key, run.run_id);
   const stopped = decision.kind === "supersede" && decision.active ? markActive(cell, decision.action) : [];

@@ -34,7 +34,7 @@ export interface CellOwner {
   /** When runs start that wait for their time. */
   readonly delays: Delays;
   /** A run is to wait. @throws ServiceError `server.busy` when too many do, unless it `isTaken`: promised earlier */
-  queued(run: string, isTaken?: boolean): void;
+  queued(key: ThreadKey, run: string, isTaken?: boolean): void;
   /** It waits no longer: an attempt of it starts. */
   begun(run: string): void;
   /** A stop has brought the run in progress to a halt: no node of it is at work, and none begins. */

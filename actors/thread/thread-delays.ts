@@ -89,7 +89,7 @@ export async function ripen(cell: Cell, id: string): Promise<void> {
     await start.stored;
     return begin(cell, start);
   }
-  cell.owner.queued(id, true);
+  cell.owner.queued(cell.key, id, true);
   cell.delayed.delete(id);
   cell.runs.set(id, run);
   const stored = cell.write({ kind: "ripened", durable: true }, (thread) => ({

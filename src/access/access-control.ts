@@ -79,6 +79,10 @@ export class Door {
     return !this.#keys.none;
   }
 
+  get hasTenants(): boolean {
+    return this.#keys.hasTenants;
+  }
+
   /** What all paths begin with; empty: nothing. */
   get mount(): string {
     return this.#mount;

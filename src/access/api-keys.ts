@@ -29,6 +29,11 @@ export class Keys {
     return this.#keys.length === 0;
   }
 
+  /** Are there keys of more than one tenant? */
+  get hasTenants(): boolean {
+    return new Set(this.#keys.map(({ tenant }) => tenant)).size > 1;
+  }
+
   /** Whose key this is. All are compared, each in constant time: how long it takes tells nothing. */
   tenantOf(given: string): string | undefined {
     const digest = digestOf(given);

@@ -59,6 +59,7 @@ export interface RunLimits {
     readonly perGraph: { readonly [graph: string]: number };
   };
   readonly maxQueued?: number;
+  readonly maxQueuedPerTenant?: number;
   readonly attempts?: number;
   readonly grace?: number;
   readonly timeout?: number;
@@ -176,6 +177,7 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
     return most === undefined ? [] : [[name, most] as const];
   });
   const maxQueued = limit(runs["max_queued"], "max_queued");
+  const maxQueuedPerTenant = limit(runs["max_queued_per_tenant"], "max_queued_per_tenant");
   const attempts = limit(runs["max_attempts"], "max_attempts");
   const grace = limit(runs["grace_ms"], "grace_ms");
   const timeout = durationOf(runs["timeout"] ?? undefined);
@@ -188,6 +190,7 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
       perGraph: Object.fromEntries(graphs),
     },
     ...(maxQueued === undefined ? {} : { maxQueued }),
+    ...(maxQueuedPerTenant === undefined ? {} : { maxQueuedPerTenant }),
     ...(attempts === undefined ? {} : { attempts }),
     ...(grace === undefined ? {} : { grace }),
     ...(timeout === undefined ? {} : { timeout }),

@@ -25,6 +25,7 @@ const FILE: Keys = {
         max_per_tenant: "served",
         max_per_graph: "served",
         max_queued: "served",
+        max_queued_per_tenant: "served",
         max_attempts: "served",
         grace_ms: "served",
         timeout: "served",

@@ -155,6 +155,7 @@ describe("a configuration file", () => {
       max_concurrent: 8,
       max_per_graph: { a: 2 },
       max_queued: 9,
+      max_queued_per_tenant: 4,
       max_attempts: 5,
       grace_ms: 100,
       timeout: "90s",
@@ -163,6 +164,7 @@ describe("a configuration file", () => {
     expect(read.runs).toEqual({
       concurrent: { all: 8, perTenant: Infinity, perGraph: { a: 2 } },
       maxQueued: 9,
+      maxQueuedPerTenant: 4,
       attempts: 5,
       grace: 100,
       timeout: 90_000,

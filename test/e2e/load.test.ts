@@ -113,6 +113,35 @@ describe.each(lines)("runs that wait for a slot over %s", (_, connect) => {
   });
 });
 
+test.each([
+  [{ maxQueued: 4 }, 2],
+  [{ maxQueued: 4, maxQueuedPerTenant: 1 }, 1],
+])("one tenant's runs do not fill the queue for another's: %j", async (limits, most) => {
+  const held = gated();
+  const keys = ["one:first-key", "two:second-key"];
+  const { url } = await serve({ graphs: { held: held.held }, limits: { ...slots(1), ...limits }, keys });
+  const create = async (key: string, name: string) => {
+    const headers = { "x-api-key": key, "content-type": "application/json" };
+    const body = JSON.stringify({ assistant_id: "held", input: { name }, on_completion: "keep" });
+    const { status, ...answer } = await fetch(`${url}/runs`, { method: "POST", headers, body }).then(
+      async (answered) => ({ status: answered.status, text: await answered.text() }),
+    );
+    return { status, ...answer };
+  };
+  expect(await create("first-key", "a")).toMatchObject({ status: 200 });
+  await held.waits("a");
+  const statuses = [];
+  for (let i = 0; i < 4; i++) statuses.push((await create("first-key", `w${i}`)).status);
+  expect(statuses).toEqual([200, 200, 200, 200].map((status, i) => (i < most ? status : 429)));
+  expect((await create("first-key", "more")).text).toContain(`${most} of this tenant's runs are waiting`);
+  expect(await create("second-key", "b")).toMatchObject({ status: 200 });
+  // Those that have begun count no longer.
+  held.open("a");
+  await held.waits("w0");
+  expect(await create("first-key", "c")).toMatchObject({ status: 200 });
+  for (const name of ["w0", "w1", "b", "c"]) held.open(name);
+});
+
 test("runs that wait are found again after a restart, and wait for a slot there too", async () => {
   const data = await directory();
   const before = gated();
