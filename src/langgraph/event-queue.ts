@@ -1,4 +1,4 @@
-import { plainError, ServiceError, type PlainError } from "../model/errors.ts";
+import { plainError, type PlainError } from "../model/errors.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Stage } from "../ports/engine-host.ts";
 import type { Called, Callee } from "./intercepted-call.ts";
@@ -75,12 +75,11 @@ export class Ear implements Callee, SaverIo {
   }
 
   put(raw: RawCheckpoint): void {
-    this.#refuseIfOver();
-    this.#hear({ kind: "put", raw });
+    if (!this.#over) this.#hear({ kind: "put", raw });
   }
 
   putWrites(raw: RawWrites): void {
-    this.#refuseIfOver();
+    if (this.#over) return;
     // Who was told to stop and throws has stopped: that is no error of the task's.
     if (this.#stopped && raw.isError) return;
     this.#hear({ kind: "writes", raw });
@@ -108,10 +107,6 @@ export class Ear implements Callee, SaverIo {
   /** Resolves once all that has happened so far is taken in. */
   takenIn(): Promise<void> {
     return new Promise((resolve) => this.#stage.soon(() => this.#stage.soon(resolve)));
-  }
-
-  #refuseIfOver(): void {
-    if (this.#over) throw new ServiceError("run.conflict", "The attempt is over: it stores nothing any more");
   }
 
   #hear(heard: Heard): void {

@@ -32,7 +32,10 @@ export interface SaverIo {
   ): Promise<readonly Position[]>;
   /** The namespaces that have checkpoints; without it, the root and those put to. */
   namespaces?(): Promise<readonly string[]>;
-  /** Told in order, never awaited. MUST throw once the attempt is over. */
+  /**
+   * Told in order, never awaited. Once the attempt is over it is lost. It is not refused: LangGraph.js may never look at the promise,
+   * and its graph has been told to stop.
+   */
   put(made: RawCheckpoint): void;
   putWrites(writes: RawWrites): void;
 }
@@ -45,7 +48,7 @@ const HELD = 64;
 
 /**
  * The checkpoint saver of one attempt of one run: it knows this thread alone, and hands what LangGraph puts to it over to
- * those who write. Once they refuse it, because the attempt is over, LangGraph is refused.
+ * those who write.
  */
 class AttemptSaver {
   readonly #library: Library;

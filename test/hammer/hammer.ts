@@ -48,6 +48,9 @@ export async function hammer(options: HammerOptions): Promise<Outcome> {
     // Nodes that fail do as they were told.
     write: (line) => void (line.includes(`"a node failed"`) || faults.push(`logged: ${line.trim()}`)),
   });
+  const unhandled = (cause: unknown): void =>
+    void faults.push(`nobody handled: ${cause instanceof Error ? cause.stack : String(cause)}`);
+  process.on("unhandledRejection", unhandled);
   const made = await graphs();
   const begin = (): Promise<App> => createApp({ ...made, data, transport, logger });
   const client = new Client(dice, faults);
@@ -85,6 +88,7 @@ export async function hammer(options: HammerOptions): Promise<Outcome> {
     progress?.(`round ${rounds}: ${client.sent} requests, ${faults.length} faults`);
   }
   await app.close();
+  process.off("unhandledRejection", unhandled);
   return { answers: client.answers, sent: client.sent, rounds, faults };
 }
 

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { Ear } from "../../src/langgraph/event-queue.ts";
+import { libraryOf } from "../../src/langgraph/user-library.ts";
+import { attemptSaver } from "../../src/langgraph/saver.ts";
+import { StoredIds } from "../../src/langgraph/stored-ids.ts";
+
+const ID = "1f1e7fc2-c1c4-60e0-8000-dbd2a1b9822e";
+
+test("what LangGraph.js still writes once an attempt is over is lost, and rejects no promise that nobody handles", async () => {
+  const heard: unknown[] = [];
+  const tasks: (() => void)[] = [];
+  const stage = { soon: (task: () => void) => void tasks.push(task), read: async () => null };
+  const ids = new StoredIds({ checkpointId: () => ID });
+  const ear = new Ear(
+    ids,
+    stage as never,
+    { head: null, values: {}, writes: [] },
+    (all) => void heard.push(...all),
+  );
+  const saver = attemptSaver(await libraryOf(import.meta.filename, null), "thread", ear);
+  const at = { configurable: { thread_id: "thread", checkpoint_ns: "", checkpoint_id: ID } };
+  await saver.putWrites(at, [["log", "in time"]], "task");
+  ear.close();
+  await saver.putWrites(at, [["log", "too late"]], "task");
+  for (const task of tasks) task();
+  expect(heard).toEqual([]);
+});
