@@ -19,6 +19,8 @@ export interface CronBook {
   find(key: CronKey): Eventually<CronRecord | undefined>;
   /** Newest first. */
   list(tenant: string): AsyncIterable<CronRecord>;
+  /** Ids of the crons whose runs are on this thread. Asked again and again, it MUST NOT read all crons each time. */
+  ofThread(tenant: string, thread: string): Promise<readonly string[]>;
   /** Those that are to fire, by `CronRecord.next`: the first `limit`. MUST read those alone. */
   next(limit: number): Promise<readonly CronSlot[]>;
   /**

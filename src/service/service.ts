@@ -58,10 +58,10 @@ export interface Service {
 export function createService(deps: ServiceDeps): Service {
   const assistants = createAssistants(deps);
   const webhooks = createWebhooks(deps);
-  const threads = createThreads(deps);
+  const crons = createCrons({ ...deps, book: deps.crons, assistants, webhooks });
+  const threads = createThreads({ ...deps, forgetCrons: crons.forgetOf });
   const states = createStates(deps);
   const runs = createRuns({ ...deps, assistants, webhooks });
-  const crons = createCrons({ ...deps, book: deps.crons, assistants, webhooks });
   return {
     crons,
     assistants: {
@@ -76,20 +76,7 @@ export function createService(deps: ServiceDeps): Service {
       },
     },
     drawings: createDrawings(deps.engine, assistants),
-    threads: {
-      ...threads,
-      async remove(key) {
-        await threads.remove(key);
-        await crons.forget(key.tenant, ({ thread_id }) => thread_id === key.thread);
-      },
-      async prune(tenant, ids, strategy) {
-        const count = await threads.prune(tenant, ids, strategy);
-        const gone = new Set(strategy === "delete" ? ids : []);
-        if (gone.size > 0)
-          await crons.forget(tenant, ({ thread_id }) => thread_id !== null && gone.has(thread_id));
-        return count;
-      },
-    },
+    threads,
     states,
     runs,
     protocol: createProtocol({ ...deps, runs, threads, states }),

@@ -80,6 +80,8 @@ interface Deps {
   readonly catalog: Catalog;
   readonly newId: () => string;
   readonly engine: Engine;
+  /** Deletes the crons whose runs are on a thread, which is gone. */
+  readonly forgetCrons: (key: ThreadKey) => Promise<void>;
   /** How long threads are kept where nothing is said; absent: for good. */
   readonly threadTtl?: ThreadLifetime | undefined;
 }
@@ -88,7 +90,7 @@ interface Deps {
 const KEPT = 16 * 1024;
 
 export function createThreads(deps: Deps): Threads {
-  const { system, journal, catalog, newId, engine, threadTtl } = deps;
+  const { system, journal, catalog, newId, engine, forgetCrons, threadTtl } = deps;
   /** By the record that they are of: the journal shows another one once anything of the thread has changed. */
   const texts = new WeakMap<ThreadRecord, string>();
 
@@ -107,6 +109,11 @@ export function createThreads(deps: Deps): Threads {
   }
 
   const shown = async (key: ThreadKey, record: ThreadRecord) => threadOf(record, await valuesOf(key, record));
+
+  async function remove(key: ThreadKey): Promise<void> {
+    await system.threads.remove(key);
+    await forgetCrons(key);
+  }
 
   const reading: ThreadReading = {
     values: (tenant, thread, keys) => valuesOf({ tenant, thread: thread.thread_id }, thread, keys),
@@ -148,7 +155,7 @@ export function createThreads(deps: Deps): Threads {
       return whole(journal, key, (record) => shown(key, record));
     },
 
-    remove: (key) => system.threads.remove(key),
+    remove,
 
     async removeOf(tenant, assistant) {
       const metadata = { assistant_id: assistant };
@@ -157,8 +164,7 @@ export function createThreads(deps: Deps): Threads {
         // What was found is gone by the next look: the first page is always the next one.
         const { threads } = await catalog.searchThreads(tenant, page);
         if (threads.length === 0) return;
-        for (const { thread_id: thread } of threads)
-          await system.threads.remove({ tenant, thread }).catch(ifThere);
+        for (const { thread_id: thread } of threads) await remove({ tenant, thread }).catch(ifThere);
       }
     },
 
@@ -172,8 +178,7 @@ export function createThreads(deps: Deps): Threads {
       let count = 0;
       for (const thread of new Set(threads)) {
         const key = { tenant, thread };
-        const done =
-          strategy === "delete" ? system.threads.remove(key).then(() => true) : system.threads.prune(key);
+        const done = strategy === "delete" ? remove(key).then(() => true) : system.threads.prune(key);
         if (await done.catch(ifThere)) count++;
       }
       return count;

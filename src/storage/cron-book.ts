@@ -16,6 +16,9 @@ export class KvCrons implements CronBook {
     { readonly cron: CronRecord | null; readonly stored: Promise<void> }
   >();
 
+  /** Of tenants that have been asked for crons of a thread: those with a thread. */
+  readonly #byThread = new Map<string, ThreadCrons>();
+
   constructor(kv: Kv, committer: Committer) {
     this.#kv = kv;
     this.#committer = committer;
@@ -30,6 +33,26 @@ export class KvCrons implements CronBook {
     for await (const [at, bytes] of this.#kv.entries({ ...within(cronPrefix(tenant)), reverse: true })) {
       yield read(bytes, tenant, at);
     }
+  }
+
+  async ofThread(tenant: string, thread: string): Promise<readonly string[]> {
+    let of = this.#byThread.get(tenant);
+    if (of === undefined) {
+      const made = new ThreadCrons();
+      // What is changed meanwhile is noted there too.
+      this.#byThread.set(tenant, made);
+      made.filled = this.#fill(made, tenant).catch((cause: unknown) => {
+        this.#byThread.delete(tenant);
+        throw cause;
+      });
+      of = made;
+    }
+    await of.filled;
+    return of.of(thread);
+  }
+
+  async #fill(into: ThreadCrons, tenant: string): Promise<void> {
+    for await (const { cron_id, thread_id } of this.list(tenant)) into.add(thread_id, cron_id);
   }
 
   async next(limit: number): Promise<readonly CronSlot[]> {
@@ -64,12 +87,40 @@ export class KvCrons implements CronBook {
     });
     const mine = { cron: after, stored };
     this.#changing.set(name, mine);
+    if (after !== null) this.#byThread.get(key.tenant)?.add(after.thread_id, key.cron);
     try {
       await stored;
+      if (after === null && before !== undefined) {
+        this.#byThread.get(key.tenant)?.delete(before.thread_id, key.cron);
+      }
     } finally {
       if (this.#changing.get(name) === mine) this.#changing.delete(name);
     }
     return after ?? undefined;
+  }
+}
+
+/** Crons of one tenant by their threads. One of a cron that is gone does no harm. */
+class ThreadCrons {
+  filled: Promise<void> = Promise.resolve();
+  readonly #ids = new Map<string, Set<string>>();
+
+  add(thread: string | null, cron: string): void {
+    if (thread === null) return;
+    const known = this.#ids.get(thread);
+    if (known === undefined) this.#ids.set(thread, new Set([cron]));
+    else known.add(cron);
+  }
+
+  delete(thread: string | null, cron: string): void {
+    if (thread === null) return;
+    const known = this.#ids.get(thread);
+    known?.delete(cron);
+    if (known?.size === 0) this.#ids.delete(thread);
+  }
+
+  of(thread: string): readonly string[] {
+    return [...(this.#ids.get(thread) ?? [])];
   }
 }
 

@@ -65,6 +65,23 @@ export function cronsContract(name: string, open: () => Promise<Harness>): void 
       expect(await harness.crons.find({ tenant: "_", cron: id(1) })).toBeUndefined();
     });
 
+    test("those of a thread are found without a look at the others", async () => {
+      const of = (thread: string, tenant = "_") => harness.crons.ofThread(tenant, thread);
+      await put(aCron(1, { thread_id: "a" }));
+      await put(aCron(2));
+      await put(aCron(3, { thread_id: "a" }), "other");
+      expect(await Promise.all([of("a"), of("a"), of("b"), of("a", "other")])).toEqual([
+        [id(1)],
+        [id(1)],
+        [],
+        [id(3)],
+      ]);
+      await put(aCron(4, { thread_id: "a" }));
+      await put(aCron(5, { thread_id: "b" }));
+      await harness.crons.change({ tenant: "_", cron: id(1) }, () => null);
+      expect([await of("a"), await of("b")]).toEqual([[id(4)], [id(5)]]);
+    });
+
     test("changes that overlap see one another, and leave no slot behind", async () => {
       await put(aCron(1, { next: 1_000 }));
       const key = { tenant: "_", cron: id(1) };

@@ -99,6 +99,20 @@ describe.each(lines)("crons over %s", (_, connect) => {
     await client.threads.delete(thread_id);
     expect(await ids({})).toEqual([]);
   });
+
+  test("those of threads that are deleted with their assistant, or pruned, go with them", async () => {
+    const { url, client, thread_id: pruned } = await start();
+    const { assistant_id } = await client.assistants.create({ graphId: "named" });
+    const { thread_id } = await client.threads.create({ metadata: { assistant_id } });
+    const schedule = "0 0 1 1 *";
+    for (const thread of [thread_id, pruned])
+      await client.crons.createForThread(thread, "named", { schedule });
+    const kept = await client.crons.create("named", { schedule });
+    await client.assistants.delete(assistant_id, { deleteThreads: true });
+    expect(await client.crons.count({ threadId: thread_id })).toBe(0);
+    await postJson(`${url}/threads/prune`, { thread_ids: [pruned], strategy: "delete" });
+    expect((await client.crons.search({})).map(({ cron_id }) => cron_id)).toEqual([kept.cron_id]);
+  });
 });
 
 test("a cron fires on its thread, on a real server, and its runs are found by its name", async () => {

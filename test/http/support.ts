@@ -284,6 +284,7 @@ export function protocol(
       count: async (...args) => (note("crons.count", ...args), 0),
       forget: async () => undefined,
       watch: () => undefined,
+      forgetOf: async (...args) => note("crons.forgetOf", ...args),
       ...overrides.crons,
     },
     webhooks: {

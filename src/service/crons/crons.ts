@@ -71,6 +71,8 @@ export interface Crons {
   count(tenant: string, filter: CronFilter): Promise<number>;
   /** Deletes those that fit: what they were for is gone. */
   forget(tenant: string, is: (cron: CronRecord) => boolean): Promise<void>;
+  /** Deletes those whose runs are on a thread, which is gone. */
+  forgetOf(key: ThreadKey): Promise<void>;
   /** Registers the one listener that is told when a cron has been made or changed. */
   watch(listener: () => void): void;
 }
@@ -213,6 +215,12 @@ export function createCrons(parts: Deps): Crons {
       for await (const cron of book.list(tenant)) {
         if (is(cron))
           await book.change({ tenant, cron: cron.cron_id }, (now) => (now === undefined ? undefined : null));
+      }
+    },
+
+    async forgetOf({ tenant, thread }) {
+      for (const cron of await book.ofThread(tenant, thread)) {
+        await book.change({ tenant, cron }, (now) => (now?.thread_id === thread ? null : undefined));
       }
     },
 

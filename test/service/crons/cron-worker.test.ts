@@ -222,6 +222,7 @@ describe("over a stop and a start", () => {
         book: (book) => ({
           find: (key) => book.find(key),
           list: (tenant) => book.list(tenant),
+          ofThread: (tenant, thread) => book.ofThread(tenant, thread),
           next: (limit) => book.next(limit),
           change: () => {
             firing = true;
