@@ -6,8 +6,10 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   type Stats,
   statSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -16,7 +18,8 @@ import { crc32 } from "node:zlib";
 import type { Clock } from "../ports/clock.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { readManifest, type TableEntry } from "./leveldb/manifest.ts";
-import { checkTable, EVERYTHING, type KeyRange, type TableDamage } from "./leveldb/table.ts";
+import { buildTable, type DataBlock, type TableBounds } from "./leveldb/salvage.ts";
+import { checkTable, EVERYTHING, type TableDamage } from "./leveldb/table.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
 /** What a manifest was like, which is only ever appended to. */
@@ -34,8 +37,8 @@ export interface FoundDamage extends TableDamage {
 /** A table as the manifest tells of it. */
 export interface Table {
   readonly name: string;
-  readonly bounds: KeyRange;
   /** Undefined where the manifest does not say. */
+  readonly bounds: TableBounds | undefined;
   readonly size: number | undefined;
 }
 
@@ -111,7 +114,11 @@ export class DatabaseFiles {
         continue;
       const checked = stats && (await this.#check(table, pace));
       if (checked === undefined) {
-        found.push({ what: `table ${table.name} is missing`, range: table.bounds, table: table.name });
+        found.push({
+          what: `table ${table.name} is missing`,
+          range: table.bounds ?? EVERYTHING,
+          table: table.name,
+        });
         continue;
       }
       read?.(table.name);
@@ -139,16 +146,8 @@ export class DatabaseFiles {
     const bytes = stats && (await readFile(path).catch(noneWhereMissing));
     if (stats === undefined || bytes === undefined) return undefined;
     const found: FoundDamage[] = [];
-    if (size !== undefined && bytes.length !== size) {
-      found.push({
-        what: `table ${name} has ${bytes.length} bytes in place of ${size}`,
-        range: bounds,
-        table: name,
-      });
-      return { found, stats };
-    }
     let since = this.#deps.clock.mono();
-    for (const damage of checkTable(bytes, size === undefined ? undefined : bounds)) {
+    for (const damage of checkTable(bytes, bounds, size)) {
       if (damage !== undefined) found.push({ ...damage, what: `table ${name}: ${damage.what}`, table: name });
       if (this.#deps.clock.mono() - since < work) continue;
       await rest();
@@ -166,20 +165,16 @@ export class DatabaseFiles {
     if (manifest !== undefined && this.flaw(manifest, mark) === undefined) {
       return readManifest(readFileSync(join(this.#database, manifest))).map((table) => ({
         name: fileOf(table, files),
-        bounds: { from: table.smallest, to: table.largest },
+        bounds: { from: table.smallest, to: table.largest, first: table.first },
         size: table.size,
       }));
     }
-    return this.names().map((name) => ({ name, bounds: EVERYTHING, size: undefined }));
+    return this.names().map((name) => ({ name, bounds: undefined, size: undefined }));
   }
 
   /** Makes a block unreadable, with a copy of its table put aside. */
   disable(table: string, kindAt: number): void {
-    const lost = join(this.#database, "lost");
-    mkdirSync(lost, { recursive: true });
-    const path = join(this.#database, table);
-    const copy = join(lost, `${table}.damaged`);
-    if (!existsSync(copy)) copyFileSync(path, copy);
+    const path = this.#putAside(table);
     const file = openSync(path, "r+");
     try {
       // No kind of block that there is.
@@ -187,6 +182,24 @@ export class DatabaseFiles {
     } finally {
       closeSync(file);
     }
+  }
+
+  /** Makes a table of what is left of it anew, with a copy put aside: LevelDB can read none of one without an index. */
+  rebuild(table: string, blocks: readonly DataBlock[]): void {
+    const path = this.#putAside(table);
+    const made = `${path}.tmp`;
+    writeFileSync(made, buildTable(readFileSync(path), blocks), { flush: true });
+    renameSync(made, path);
+  }
+
+  /** Keeps a copy of a table; returns the path of the table itself. */
+  #putAside(table: string): string {
+    const lost = join(this.#database, "lost");
+    mkdirSync(lost, { recursive: true });
+    const path = join(this.#database, table);
+    const copy = join(lost, `${table}.damaged`);
+    if (!existsSync(copy)) copyFileSync(path, copy);
+    return path;
   }
 }
 

@@ -104,11 +104,15 @@ export class Integrity {
 
   /**
    * Before a repair: remembers which keys the damaged blocks may have held, and makes them unreadable, with a copy of the table put aside.
+   * Tables without an index are made anew of the blocks that are left.
    * LevelDB would take what it can make out of them, and ends the process where keys are out of order.
    */
   async record(): Promise<void> {
     const found = await this.#files.damage(this.#mark.manifest);
-    for (const { table, kindAt } of found) if (kindAt !== undefined) this.#files.disable(table, kindAt);
+    for (const { table, kindAt, blocks = [] } of found) {
+      if (kindAt !== undefined) this.#files.disable(table, kindAt);
+      if (blocks.length > 0) this.#files.rebuild(table, blocks);
+    }
     this.#add(this.#findingsIn(found));
   }
 

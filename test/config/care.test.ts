@@ -115,6 +115,28 @@ describe("heddle check and repair", () => {
     writeFileSync(table ?? "", bytes);
     expect(heddle(["check", "--data", data]).status).toBe(1);
   });
+
+  test("a loss is accepted: what was kept back is served as it is stored, once", async () => {
+    const data = home.data("accepted");
+    const server = await Running.start(["--config", config(), "--data", data]);
+    await runs(server, 8);
+    expect(await server.stop()).toBe(0);
+    const database = join(data, "level");
+    const log = readdirSync(database).find((name) => name.endsWith(".log")) ?? "";
+    const bytes = readFileSync(join(database, log));
+    bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1;
+    writeFileSync(join(database, log), bytes);
+    expect(heddle(["check", "--data", data])).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining("missing from the log") as string,
+    });
+    const accepted = heddle(["repair", "--accept", "--data", data]);
+    expect(accepted).toMatchObject({ status: 0, stderr: "" });
+    expect(accepted.stdout).toMatch(/^accepted: .*missing from the log.*may_have_held/);
+    expect(accepted.stdout).toContain(`${data} is served again as it is stored\n`);
+    expect(readFileSync(join(data, "damage-accepted.json"), "utf8")).toContain("missing from the log");
+    expect(heddle(["repair", "--accept", "--data", data]).stdout).toContain("there is no loss to accept");
+  });
 });
 
 describe("a graph that ends the process", () => {

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { gated } from "./support/gate.ts";
@@ -131,6 +131,40 @@ test("webhooks that are owed and that were given up, batches, and the size on th
   expect(synced).toBeGreaterThan(0);
   expect(batches).toBeGreaterThanOrEqual(synced);
   expect(all.get("heddle_storage_size_bytes")).toBeGreaterThan(100);
+});
+
+test("what is kept back since data was lost is a figure, and /ready tells it and stays ready", async () => {
+  const data = await directory();
+  const first = await serve({ data });
+  const threads: string[] = [];
+  for (let n = 0; n < 2; n++) {
+    const thread = await newThread(first.url);
+    for (let runs = 0; runs < 6; runs++) {
+      await post(`${first.url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
+    }
+    threads.push(thread);
+  }
+  expect((await figures(first.url)).get('heddle_storage_damaged{kind="threads"}')).toBe(0);
+  await first.close();
+  // A bit flips among what the first thread has stored.
+  const database = join(data, "level");
+  const log = (await readdir(database)).find((name) => name.endsWith(".log")) ?? "";
+  const bytes = await readFile(join(database, log));
+  const place = bytes.indexOf(`/t/${threads[0]}/`) + 10;
+  bytes[place] = (bytes[place] ?? 0) ^ 1;
+  await writeFile(join(database, log), bytes);
+
+  const { url } = await serve({ data });
+  const ready = await get(`${url}/ready`);
+  expect(ready.status).toBe(200);
+  const { damaged } = (await ready.json()) as { damaged: Record<string, number> };
+  expect(damaged["threads"]).toBeGreaterThan(0);
+  const all = await figures(url);
+  for (const kind of ["threads", "keys", "ranges"]) {
+    expect(all.get(`heddle_storage_damaged{kind="${kind}"}`)).toBe(damaged[kind]);
+  }
+  const refused = await get(`${url}/threads/${threads[0]}`);
+  expect([refused.status, await refused.json()]).toMatchObject([500, { code: "journal.damaged" }]);
 });
 
 test("what the process takes is told; a storage in memory has no size", async () => {

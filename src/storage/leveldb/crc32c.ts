@@ -37,8 +37,34 @@ export function crc32c(bytes: Uint8Array, from: number, to: number): number {
   return ~sum >>> 0;
 }
 
+/**
+ * Where the bytes from `from` on end whose checksum stands behind them: the place of the kind of a block, which is the last byte that it
+ * covers. Undefined where there is none before `to`.
+ */
+export function findChecksum(bytes: Uint8Array, from: number, to: number): number | undefined {
+  let sum = -1;
+  for (let at = from; at + 4 < to; at++) {
+    const kind = bytes[at] as number;
+    sum = (TABLE[(sum ^ kind) & 0xff] as number) ^ (sum >>> 8);
+    // Plain and packed with Snappy: there are no others.
+    if (kind > 1) continue;
+    const stored =
+      (bytes[at + 1] as number) |
+      ((bytes[at + 2] as number) << 8) |
+      ((bytes[at + 3] as number) << 16) |
+      ((bytes[at + 4] as number) << 24);
+    if (at > from && unmaskChecksum(stored >>> 0) === ~sum >>> 0) return at;
+  }
+  return undefined;
+}
+
 /** LevelDB stores checksums rotated and offset, since data may itself hold checksums. */
 export function unmaskChecksum(stored: number): number {
   const rotated = (stored - 0xa282ead8) >>> 0;
   return ((rotated >>> 17) | (rotated << 15)) >>> 0;
+}
+
+/** The opposite of {@link unmaskChecksum}. */
+export function maskChecksum(sum: number): number {
+  return (((sum >>> 15) | (sum << 17)) + 0xa282ead8) >>> 0;
 }

@@ -9,6 +9,8 @@ export interface TableEntry {
   /** First and last key. */
   readonly smallest: string;
   readonly largest: string;
+  /** The first key as LevelDB has it, with the number of its write. */
+  readonly first: Buffer;
 }
 
 const BLOCK = 32 * 1024;
@@ -77,7 +79,8 @@ function applyEdit(tables: Map<number, TableEntry>, edit: Reader): void {
       case 7: {
         edit.varint();
         const [number, size] = [edit.varint(), edit.varint()];
-        tables.set(number, { number, size, smallest: userKey(edit.text()), largest: userKey(edit.text()) });
+        const [first, last] = [edit.text(), edit.text()];
+        tables.set(number, { number, size, smallest: userKey(first), largest: userKey(last), first });
         break;
       }
       default:

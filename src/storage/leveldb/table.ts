@@ -1,5 +1,6 @@
 import { crc32c, unmaskChecksum } from "./crc32c.ts";
 import { FormatError, Reader, userKey } from "./byte-reader.ts";
+import { type DataBlock, findBlocks, gapsBetween, type TableBounds } from "./salvage.ts";
 import { unsnappy } from "./snappy.ts";
 
 /** Keys from the first to the last, both included, of which some may be lost. */
@@ -14,6 +15,8 @@ export interface TableDamage {
   readonly range: KeyRange | undefined;
   /** Where the kind of the damaged block stands, which says how to read it. */
   readonly kindAt?: number;
+  /** Of a table that has lost its index: the blocks of data that are left. */
+  readonly blocks?: readonly DataBlock[];
 }
 
 /** Before every key, and behind it. */
@@ -26,16 +29,20 @@ interface Handle {
 
 const FOOTER = 48;
 /** Kind and checksum behind each block. */
-const TRAILER = 5;
-const MAGIC = Buffer.from([0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]);
+export const TRAILER = 5;
+export const MAGIC = Buffer.from([0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]);
 
 /**
  * What is damaged in a table, by the checksums of all its blocks (LevelDB's `table_format.md`): LevelDB itself does not verify them
  * when it reads, so that a flipped bit can hide a key and show an older value of it. `bounds`: the keys that the whole table
- * spans, where they are known.
+ * spans, where they are known, and `size`: how many bytes it has.
  * Yields undefined between blocks, for the caller to let others go on.
  */
-export function* checkTable(bytes: Buffer, bounds: KeyRange | undefined): Generator<TableDamage | undefined> {
+export function* checkTable(
+  bytes: Buffer,
+  bounds: TableBounds | undefined,
+  size = bytes.length,
+): Generator<TableDamage | undefined> {
   let blocks: (readonly [last: string, handle: Handle])[];
   let filters: readonly Handle[];
   try {
@@ -51,7 +58,13 @@ export function* checkTable(bytes: Buffer, bounds: KeyRange | undefined): Genera
     ]);
     filters = filtersOf(bytes, meta);
   } catch (error) {
-    yield { what: error instanceof FormatError ? error.message : String(error), range: bounds ?? EVERYTHING };
+    const what = error instanceof FormatError ? error.message : String(error);
+    yield* salvage(bytes, bounds, size, bytes.length === size ? what : sizeIs(bytes, size));
+    return;
+  }
+  if (bytes.length !== size) {
+    // It is whole, so it is another one.
+    yield { what: sizeIs(bytes, size), range: bounds ?? EVERYTHING };
     return;
   }
   let { from } = bounds ?? EVERYTHING;
@@ -73,6 +86,26 @@ export function* checkTable(bytes: Buffer, bounds: KeyRange | undefined): Genera
   if (bounds !== undefined && other !== undefined && (other.from !== bounds.from || other.to !== bounds.to)) {
     yield { what: "it is not the table that belongs here", range: bounds };
   }
+}
+
+function sizeIs(bytes: Buffer, size: number): string {
+  return `it has ${bytes.length} bytes in place of ${size}`;
+}
+
+/** What is lost of a table without an index: what lies between the blocks that are found without it. */
+function* salvage(
+  bytes: Buffer,
+  bounds: TableBounds | undefined,
+  size: number,
+  what: string,
+): Generator<TableDamage | undefined> {
+  if (bounds === undefined) return yield { what, range: EVERYTHING };
+  const found = yield* findBlocks(bytes, bounds);
+  // Without its first block nothing says that what is left of it is of this table.
+  const blocks = bytes.length === size || found[0]?.offset === 0 ? found : [];
+  const [first, ...others] = gapsBetween(blocks, bounds);
+  yield { what, range: first, blocks };
+  for (const range of others) yield { what: `${what}; another block is lost`, range };
 }
 
 /** First and last key; undefined where the blocks that hold them are damaged. */
@@ -107,7 +140,7 @@ function isWhole(bytes: Buffer, { offset, size }: Handle): boolean {
   return unmaskChecksum(bytes.readUInt32LE(end + 1)) === crc32c(bytes, offset, end + 1);
 }
 
-function readBlock(bytes: Buffer, handle: Handle): Buffer {
+export function readBlock(bytes: Buffer, handle: Handle): Buffer {
   if (!isWhole(bytes, handle)) throw new FormatError("its index has a wrong checksum");
   const end = handle.offset + handle.size;
   const content = bytes.subarray(handle.offset, end);
@@ -115,7 +148,7 @@ function readBlock(bytes: Buffer, handle: Handle): Buffer {
 }
 
 /** Keys and values of a block: each key is stored as what differs from the one before. */
-function entriesOf(block: Buffer): (readonly [key: Buffer, value: Buffer])[] {
+export function entriesOf(block: Buffer): (readonly [key: Buffer, value: Buffer])[] {
   if (block.length < 4) throw new FormatError("a block is too short");
   const restarts = block.readUInt32LE(block.length - 4);
   const end = block.length - 4 * (restarts + 1);

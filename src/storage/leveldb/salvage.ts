@@ -1,0 +1,182 @@
+import { crc32c, findChecksum, maskChecksum } from "./crc32c.ts";
+import { FormatError, userKey } from "./byte-reader.ts";
+import { entriesOf, MAGIC, readBlock, TRAILER } from "./table.ts";
+
+/** A block of data of a table whose checksum is right. Keys are internal ones: LevelDB adds a sequence number and a kind. */
+export interface DataBlock {
+  readonly offset: number;
+  readonly size: number;
+  readonly first: Buffer;
+  readonly last: Buffer;
+}
+
+/** What the manifest tells of a table: its keys from the first to the last, and the first one as LevelDB has it. */
+export interface TableBounds {
+  readonly from: string;
+  readonly to: string;
+  readonly first: Buffer;
+}
+
+/** Bytes of a block that is looked for behind a damaged one. Larger ones, which hold one large value, are given up there. */
+const LARGEST = 64 * 1024;
+/** Bytes that one search may read, all tries together: about a second. */
+const MOST = 512 * 1024 * 1024;
+/** Bytes between two turns. */
+const TURN = 4 * 1024 * 1024;
+
+/**
+ * The blocks of data of a table that has lost its index: blocks lie one behind the other from the beginning, and each one's checksum says
+ * where it ends. Behind a damaged block the next one is looked for byte by byte.
+ * Yields undefined between blocks, for the caller to let others go on.
+ */
+export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undefined, readonly DataBlock[]> {
+  const blocks: DataBlock[] = [];
+  let read = 0;
+  let turn = 0;
+  /** Is this where a block must begin? */
+  let isBegin = true;
+  for (let at = 0; at + TRAILER < bytes.length && read < MOST;) {
+    const most = isBegin ? bytes.length : Math.min(bytes.length, at + LARGEST);
+    const end = isBegin || looksLikeBlock(bytes, at) ? findChecksum(bytes, at, most) : undefined;
+    if (isBegin || end !== undefined) read += (end ?? most) - at;
+    if (read - turn > TURN) {
+      turn = read;
+      yield undefined;
+    }
+    if (end === undefined) {
+      isBegin = false;
+      at++;
+      continue;
+    }
+    const block = dataOf(bytes, at, end - at, blocks.at(-1)?.last, bounds);
+    // Behind the data lie its filter and its index.
+    if (block !== undefined) blocks.push(block);
+    isBegin = true;
+    at = end + TRAILER;
+  }
+  // Its first key has a number that no other table has.
+  const [first] = blocks;
+  return first === undefined || (first.offset === 0 && !first.first.equals(bounds.first)) ? [] : blocks;
+}
+
+/** Ranges of keys between the blocks, of which nothing is left. */
+export function gapsBetween(
+  blocks: readonly DataBlock[],
+  { from, to }: Pick<TableBounds, "from" | "to">,
+): { readonly from: string; readonly to: string }[] {
+  const gaps: { from: string; to: string }[] = [];
+  let [end, last] = [0, from];
+  for (const { offset, size, first, last: own } of blocks) {
+    if (offset !== end) gaps.push({ from: last, to: userKey(first) });
+    end = offset + size + TRAILER;
+    last = userKey(own);
+  }
+  if (blocks.length === 0 || last !== to) gaps.push({ from: last, to });
+  return gaps;
+}
+
+/** A table of these blocks of another one. LevelDB's `table_format.md`; without a filter, which only spares reads. */
+export function buildTable(bytes: Buffer, blocks: readonly DataBlock[]): Buffer {
+  const parts: Buffer[] = [];
+  let at = 0;
+  const append = (part: Buffer): Buffer => {
+    const handle = Buffer.concat([varint(at), varint(part.length - TRAILER)]);
+    parts.push(part);
+    at += part.length;
+    return handle;
+  };
+  const entries = blocks.map(({ offset, size, last }) => ({
+    key: last,
+    value: append(bytes.subarray(offset, offset + size + TRAILER)),
+  }));
+  const meta = append(blockOf([]));
+  const index = append(blockOf(entries));
+  const handles = Buffer.concat([meta, index]);
+  return Buffer.concat([...parts, handles, Buffer.alloc(40 - handles.length), MAGIC]);
+}
+
+/** A block of entries, each with its whole key. */
+function blockOf(entries: readonly { readonly key: Buffer; readonly value: Buffer }[]): Buffer {
+  const parts: Buffer[] = [];
+  const restarts: number[] = entries.length === 0 ? [0] : [];
+  let at = 0;
+  for (const { key, value } of entries) {
+    restarts.push(at);
+    const entry = Buffer.concat([varint(0), varint(key.length), varint(value.length), key, value]);
+    parts.push(entry);
+    at += entry.length;
+  }
+  const end = Buffer.alloc(4 * (restarts.length + 1) + TRAILER);
+  for (const [i, restart] of [...restarts, restarts.length].entries()) end.writeUInt32LE(restart, 4 * i);
+  const block = Buffer.concat([...parts, end]);
+  const size = block.length - TRAILER;
+  block.writeUInt32LE(maskChecksum(crc32c(block, 0, size + 1)), size + 1);
+  return block;
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let left = value;
+  for (; left >= 128; left = Math.floor(left / 128)) bytes.push((left % 128) | 128);
+  return Buffer.from([...bytes, left]);
+}
+
+/**
+ * Could a block of data begin here, packed or not? It begins with a key that shares nothing with one before it: 0, its length, the length
+ * of its value, and a printable character.
+ */
+function looksLikeBlock(bytes: Buffer, at: number): boolean {
+  if (bytes[at] === 0) return looksLikeEntry(bytes, at);
+  let next = at;
+  while (next < at + 4 && (bytes[next] as number) >= 128) next++;
+  const tag = bytes[++next];
+  // The first piece of packed bytes can only be a literal.
+  if (tag === undefined || (tag & 3) !== 0) return false;
+  return looksLikeEntry(bytes, next + 1 + Math.max(0, (tag >>> 2) - 59));
+}
+
+function looksLikeEntry(bytes: Buffer, at: number): boolean {
+  let next = at;
+  if (bytes[next++] !== 0) return false;
+  for (let numbers = 0; numbers < 2; numbers++) {
+    for (let length = 0; (bytes[next] ?? 0) >= 128; length++, next++) if (length === 4) return false;
+    next++;
+  }
+  const character = bytes[next] ?? 0;
+  return character >= 0x21 && character <= 0x7e;
+}
+
+/** Undefined: it is whole, and no block of data that follows `last`. */
+function dataOf(
+  bytes: Buffer,
+  offset: number,
+  size: number,
+  last: Buffer | undefined,
+  { from, to }: TableBounds,
+): DataBlock | undefined {
+  try {
+    const keys = entriesOf(readBlock(bytes, { offset, size })).map(([key]) => key);
+    let before = last;
+    for (const key of keys) {
+      const text = userKey(key);
+      const isKey = (key[key.length - 8] as number) <= 1 && text >= from && text <= to;
+      if (!isKey || (before !== undefined && compareKeys(before, key) >= 0)) return undefined;
+      before = key;
+    }
+    const first = keys[0];
+    return first === undefined || before === undefined ? undefined : { offset, size, first, last: before };
+  } catch (error) {
+    if (error instanceof FormatError) return undefined;
+    throw error;
+  }
+}
+
+/** LevelDB's order: by the key, and of one key the newest first. */
+function compareKeys(a: Buffer, b: Buffer): number {
+  const [x, y] = [a.subarray(0, -8), b.subarray(0, -8)];
+  const order = Buffer.compare(x, y);
+  if (order !== 0) return order;
+  const [m, n] = [a.readBigUInt64LE(x.length), b.readBigUInt64LE(y.length)];
+  if (m === n) return 0;
+  return m > n ? -1 : 1;
+}
