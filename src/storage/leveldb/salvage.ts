@@ -1,6 +1,6 @@
 import { crc32c, findChecksum, maskChecksum } from "./crc32c.ts";
 import { FormatError, userKey } from "./byte-reader.ts";
-import { entriesOf, MAGIC, readBlock, TRAILER } from "./table.ts";
+import { entriesOf, MAGIC, readBlock, TRAILER } from "./block.ts";
 
 /** A block of data of a table whose checksum is right. Keys are internal ones: LevelDB adds a sequence number and a kind. */
 export interface DataBlock {

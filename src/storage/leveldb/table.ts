@@ -1,7 +1,6 @@
-import { crc32c, unmaskChecksum } from "./crc32c.ts";
+import { entriesOf, type Handle, handleOf, isWhole, MAGIC, readBlock } from "./block.ts";
 import { FormatError, Reader, userKey } from "./byte-reader.ts";
 import { type DataBlock, findBlocks, gapsBetween, type TableBounds } from "./salvage.ts";
-import { unsnappy } from "./snappy.ts";
 
 /** Keys from the first to the last, both included, of which some may be lost. */
 export interface KeyRange {
@@ -22,15 +21,7 @@ export interface TableDamage {
 /** Before every key, and behind it. */
 export const EVERYTHING: KeyRange = { from: "", to: "~" };
 
-interface Handle {
-  readonly offset: number;
-  readonly size: number;
-}
-
 const FOOTER = 48;
-/** Kind and checksum behind each block. */
-export const TRAILER = 5;
-export const MAGIC = Buffer.from([0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]);
 
 /**
  * What is damaged in a table, by the checksums of all its blocks (LevelDB's `table_format.md`): LevelDB itself does not verify them
@@ -128,38 +119,4 @@ function filtersOf(bytes: Buffer, meta: Handle): readonly Handle[] {
   } catch {
     return [meta];
   }
-}
-
-function handleOf(reader: Reader): Handle {
-  return { offset: reader.varint(), size: reader.varint() };
-}
-
-function isWhole(bytes: Buffer, { offset, size }: Handle): boolean {
-  const end = offset + size;
-  if (end + TRAILER > bytes.length) return false;
-  return unmaskChecksum(bytes.readUInt32LE(end + 1)) === crc32c(bytes, offset, end + 1);
-}
-
-export function readBlock(bytes: Buffer, handle: Handle): Buffer {
-  if (!isWhole(bytes, handle)) throw new FormatError("its index has a wrong checksum");
-  const end = handle.offset + handle.size;
-  const content = bytes.subarray(handle.offset, end);
-  return bytes[end] === 0 ? content : unsnappy(content);
-}
-
-/** Keys and values of a block: each key is stored as what differs from the one before. */
-export function entriesOf(block: Buffer): (readonly [key: Buffer, value: Buffer])[] {
-  if (block.length < 4) throw new FormatError("a block is too short");
-  const restarts = block.readUInt32LE(block.length - 4);
-  const end = block.length - 4 * (restarts + 1);
-  if (end < 0) throw new FormatError("a block is too short");
-  const reader = new Reader(block, 0, end);
-  const entries: (readonly [Buffer, Buffer])[] = [];
-  let key = Buffer.alloc(0);
-  while (!reader.isAtEnd) {
-    const [shared, own, length] = [reader.varint(), reader.varint(), reader.varint()];
-    key = Buffer.concat([key.subarray(0, shared), reader.take(own)]);
-    entries.push([key, reader.take(length)]);
-  }
-  return entries;
 }
