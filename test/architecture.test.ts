@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { describe, expect, test } from "vitest";
 import { breaches, folderOf } from "./architecture/breaches.ts";
@@ -29,6 +29,15 @@ describe("the map in src/README.md", () => {
       sources.filter(({ path }) => !path.startsWith(USER_CODE)).flatMap(({ imports }) => imports),
     );
     expect(Object.keys(packageOwners).filter((name) => !used.has(name))).toEqual([]);
+  });
+
+  test("names only files that exist", () => {
+    const map = readFileSync(join(root, "src/README.md"), "utf8").replace(/^[\s\S]*?^## Words/m, "");
+    const named = [...map.matchAll(/`((?:\.\.\/)?[\w-]+(?:\/[\w.-]*)+|app\.ts)`/g)].map(
+      ([, name = ""]) => name,
+    );
+    expect(named.length).toBeGreaterThan(40);
+    expect(named.filter((name) => !existsSync(join(root, "src", name)))).toEqual([]);
   });
 
   test("has no circles", () => {

@@ -1,4 +1,4 @@
-import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { access, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test, vi } from "vitest";
@@ -14,14 +14,27 @@ interface Example {
   readonly code: string;
 }
 
-/** The programs that the README shows; a graph names its file in the first line. */
-const examples: readonly Example[] = [
-  ...(await readFile(join(root, "README.md"), "utf8")).matchAll(/^```ts\n([\s\S]*?)^```$/gm),
-].map(([, code = ""], i) => ({ file: /^\/\/ (\S+\.ts)\n/.exec(code)?.[1] ?? `program-${i}.ts`, code }));
+/** The pages for users: the README and the guide, by their paths. */
+const pages = new Map<string, string>();
+for (const file of [
+  "README.md",
+  ...(await readdir(join(root, "src/guide"))).map((name) => `src/guide/${name}`),
+])
+  pages.set(file, await readFile(join(root, file), "utf8"));
+
+const blocksOf = (page: string, language: string): string[] =>
+  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(
+    ([, code = ""]) => code,
+  );
+
+/** The programs that the pages show; each names its file in the first line. */
+const examples: readonly Example[] = [...pages.values()]
+  .flatMap((page) => blocksOf(page, "ts"))
+  .map((code) => ({ file: /^\/\/ (\S+\.ts)\n/.exec(code)?.[1] ?? "without a name", code }));
 
 const example = (file: string): Example => {
   const found = examples.find((one) => one.file === file);
-  if (found === undefined) throw new Error(`README.md shows no ${file}`);
+  if (found === undefined) throw new Error(`no page shows ${file}`);
   return found;
 };
 
@@ -47,7 +60,7 @@ async function serving(file: string) {
   return { client, thread_id };
 }
 
-describe("the README's", () => {
+describe("the README and the guide:", () => {
   const checks: Readonly<Record<string, () => Promise<void>>> = {
     "graphs/review.ts": async () => {
       const { client, thread_id } = await serving("graphs/review.ts");
@@ -127,10 +140,10 @@ describe("the README's", () => {
       ]);
     },
     // The client's side.
-    "program-6.ts": async () => {
+    "ask.ts": async () => {
       const { url }: Server = await serve();
       const log = vi.spyOn(console, "log").mockImplementation(() => undefined);
-      await run(example("program-6.ts"), url);
+      await run(example("ask.ts"), url);
       const said = JSON.stringify(log.mock.calls);
       log.mockRestore();
       expect(said).toContain("Draft 1: tea");
@@ -139,7 +152,23 @@ describe("the README's", () => {
   };
 
   test("examples are all run", () => {
-    expect(examples.map(({ file }) => file)).toEqual(Object.keys(checks));
+    expect(examples.map(({ file }) => file).toSorted()).toEqual(Object.keys(checks).toSorted());
+  });
+
+  test("configurations are JSON", () => {
+    const found = [...pages.values()].flatMap((page) => blocksOf(page, "json"));
+    expect(found).not.toEqual([]);
+    for (const text of found) expect(JSON.parse(text)).toBeTypeOf("object");
+  });
+
+  test("links lead to files that exist", async () => {
+    for (const [file, page] of pages) {
+      for (const [, target = ""] of page.matchAll(/\]\((?!https?:)([^)#]+)/g))
+        await expect(
+          access(join(root, dirname(file), target)),
+          `${file}: ${target}`,
+        ).resolves.toBeUndefined();
+    }
   });
 
   test.each(Object.entries(checks))("%s", async (_, check) => {
