@@ -1,31 +1,20 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { build } from "esbuild";
 import { beforeAll, expect, test } from "vitest";
+import { compile, type Program } from "../fixtures/compile.ts";
 
-const root = join(import.meta.dirname, "../..");
-let programs: string;
+let programs: Readonly<Record<"run" | "soak", Program>>;
 
-// Compiled once: a loader would compile the whole tree anew for each line.
 beforeAll(async () => {
-  mkdirSync(join(root, "dist"), { recursive: true });
-  programs = mkdtempSync(join(root, "dist/options-"));
-  await build({
-    entryPoints: ["run", "soak"].map((file) => join(root, "bench", `${file}.ts`)),
-    outdir: programs,
-    outExtension: { ".js": ".mjs" },
-    bundle: true,
-    packages: "external",
-    format: "esm",
-    platform: "node",
-    logLevel: "warning",
-  });
-  return () => rmSync(programs, { recursive: true });
+  const compiled = (name: string) => compile(join(import.meta.dirname, "../../bench", `${name}.ts`));
+  programs = { run: await compiled("run"), soak: await compiled("soak") };
+  return () => {
+    for (const { remove } of Object.values(programs)) remove();
+  };
 });
 
-const ran = (file: string, ...args: string[]) =>
-  spawnSync(process.execPath, [join(programs, `${file}.mjs`), ...args], { encoding: "utf8" });
+const ran = (file: "run" | "soak", ...args: string[]) =>
+  spawnSync(process.execPath, [programs[file].script, ...args], { encoding: "utf8" });
 
 test.each([
   ["run", ["--row", "nothing"], /^no row "nothing"; there are: fdatasync, .*, controls\n$/],

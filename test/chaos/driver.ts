@@ -18,7 +18,8 @@ import { Hooks } from "./hooks.ts";
 import { Ledger, type Violation } from "./ledger.ts";
 import { Load } from "./load.ts";
 import { servedModes } from "./modes.ts";
-import { compile, Life, type Program, type Setup, type Slots } from "./process.ts";
+import { Life, type Setup, type Slots } from "./process.ts";
+import { compile, type Program } from "../fixtures/compile.ts";
 import { Dice } from "./random.ts";
 import { snapshot, type Snapshot } from "./snapshot.ts";
 import { verify } from "./verify.ts";
@@ -69,7 +70,7 @@ const LINGER = 1_000;
 /** Kills a server under load again and again, and holds what it says afterwards against what it had promised. */
 export async function runChaos(options: ChaosOptions): Promise<Outcome> {
   const directory = mkdtempSync(join(tmpdir(), "heddle-chaos-"));
-  const program = await compile();
+  const program = await compile(join(import.meta.dirname, "server.ts"));
   const driver = new Driver(options, directory, program);
   await driver.run();
   program.remove();

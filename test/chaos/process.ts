@@ -1,8 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { build } from "esbuild";
+import type { Program } from "../fixtures/compile.ts";
 
 /** How many runs may be in progress: in all, of a tenant, of the graph. */
 export interface Slots {
@@ -23,31 +21,6 @@ export interface Setup {
   readonly hosted?: boolean;
   /** The server kills itself when it comes by this failpoint for the n-th time. */
   readonly dieAt?: { readonly place: string; readonly count: number };
-}
-
-/** The server's program as plain JavaScript: a loader would take most of every start. */
-export interface Program {
-  readonly script: string;
-  remove(): void;
-}
-
-/** In a folder below which the packages are found that it leaves where they are. */
-export async function compile(): Promise<Program> {
-  const dist = join(import.meta.dirname, "..", "..", "dist");
-  mkdirSync(dist, { recursive: true });
-  const outdir = mkdtempSync(join(dist, "chaos-"));
-  await build({
-    entryPoints: [join(import.meta.dirname, "server.ts")],
-    outdir,
-    bundle: true,
-    splitting: true,
-    packages: "external",
-    format: "esm",
-    platform: "node",
-    sourcemap: true,
-    logLevel: "warning",
-  });
-  return { script: join(outdir, "server.js"), remove: () => rmSync(outdir, { recursive: true }) };
 }
 
 /** One life of the server: a process of its own on a real directory, that is killed or stopped. */

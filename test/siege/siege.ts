@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "./client.ts";
+import { compile } from "../fixtures/compile.ts";
 import type { Observed, Watched } from "./observer.ts";
 import { HOSTILE, OTHER, Server, type ServerOptions } from "./server.ts";
 
@@ -112,7 +113,8 @@ export async function besiege(
 }
 
 async function observe(watched: Watched, attack: () => Promise<void>): Promise<Observed> {
-  const child = fork(join(import.meta.dirname, "observer.ts"), { execArgv: ["--import", "tsx"] });
+  const program = await compile(join(import.meta.dirname, "observer.ts"));
+  const child = fork(program.script, { execArgv: [] });
   const ended = once(child, "exit");
   try {
     child.send(watched);
@@ -126,5 +128,6 @@ async function observe(watched: Watched, attack: () => Promise<void>): Promise<O
   } finally {
     child.kill();
     await ended;
+    program.remove();
   }
 }

@@ -3,14 +3,21 @@ import { once } from "node:events";
 import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { lockDirectory } from "../../src/storage/directory-lock.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { threadKey, Writer } from "./samples.ts";
+import { compile, type Program } from "../fixtures/compile.ts";
 import { deps, temporary } from "./support.ts";
 
 let room: ReturnType<typeof temporary>;
 let children: ChildProcess[] = [];
+let program: Program;
+
+beforeAll(async () => {
+  program = await compile(fileURLToPath(new URL("lock-child.ts", import.meta.url)));
+  return program.remove;
+});
 
 beforeEach(() => {
   room = temporary();
@@ -29,8 +36,7 @@ afterEach(async () => {
 
 /** A real second process. `ask` makes it try to lock and resolves with how it went. */
 async function another(path = room.path): Promise<{ child: ChildProcess; ask: () => Promise<string> }> {
-  const script = fileURLToPath(new URL("lock-child.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--import", "tsx", script, path], {
+  const child = spawn(process.execPath, [program.script, path], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   children.push(child);
