@@ -146,8 +146,10 @@ export class Body {
 
   /** False: there is no memory for it, and it is refused. */
   #count(): boolean {
-    const size = this.#size;
-    if (size <= SMALL || size === this.#counted) return true;
+    if (this.#size <= SMALL) return true;
+    // All that a tenant has announced at once: were each of its bodies counted as it comes, many would be let in, and few could end.
+    const size = this.#tenant === undefined ? this.#size : Math.max(this.#size, this.#announced);
+    if (size === this.#counted) return true;
     if (!this.#memory.take(size - this.#counted, this.#tenant)) {
       this.#fail(
         new ServiceError("server.busy", "Too many large requests arrive at the moment; try again later"),

@@ -20,7 +20,7 @@ interface Deps {
 }
 
 /** Slots that are looked up at a time. */
-const PAGE = 64;
+const PAGE = 16;
 /** Milliseconds before what failed is tried again. */
 const PAUSE = 1_000;
 /** Milliseconds after which the clock on the wall is looked at again: it may have been set. */
