@@ -8,7 +8,7 @@ import type { Cell } from "../thread/live-thread.ts";
 import type { Level } from "./graph-execution.ts";
 import type { Staged } from "./pending-commit.ts";
 
-/** The attempt, as its stage sees it. */
+/** The parts of an attempt that its engine host uses. */
 interface StagedAttempt {
   readonly cell: Cell;
   readonly alive: boolean;
@@ -17,7 +17,7 @@ interface StagedAttempt {
   flushSoon(): void;
 }
 
-/** What an attempt is to a graph that drives itself: a place to read from, and to leave things at. */
+/** The engine host of one attempt: a graph that drives itself reads checkpoints from it, and hands it what to store. */
 export class AttemptStage implements Stage {
   readonly #attempt: StagedAttempt;
   readonly #root: Level;

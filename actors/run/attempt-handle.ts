@@ -3,26 +3,29 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { Stop, RunRecord } from "../../src/model/run.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 
-/** The attempt that a thread's cell holds, as its charts and its registry see it. */
+/** The attempt in progress of a live thread, as the statecharts and the registry see it. */
 export interface Ongoing {
   readonly id: string;
   readonly run: RunRecord;
   readonly sink: Sink;
-  /** The run's actor, once it has begun to load. */
+  /** The run's actor; undefined until loading begins. */
   readonly actor: AnyActorRef | undefined;
-  /** The root graph's state, once that is loaded. */
+  /** The root graph's state; empty until it is loaded. */
   readonly values: JsonObject;
-  /** The root graph, or (`within` a task) a subgraph that is at work. */
+  /** The root graph (`within` is null), or the subgraph that runs as the node of the task `within`. */
   graph(within: string | null): OngoingGraph | undefined;
-  /** Does the server's stop hold its graphs back, with no node at work? */
+  /** True when the server is stopping, its graphs are paused, and no node is running. */
   readonly isHalted: boolean;
-  /** Leaves the run to the next start, which ends it where it `isCutOff` from the client that wanted it to end then. Resolves once that is stored. */
+  /**
+   * Parks the run: the next start of the server takes it up. Where `isCutOff`, the next start ends it instead,
+   * because its client asked for an end with the connection. Resolves when the change is stored.
+   */
   leave(isCutOff: boolean): Promise<void>;
-  /** From here on nothing of this attempt reaches the log or the storage. */
+  /** Ends the attempt: from now on it writes nothing to the log or the storage. */
   revoke(): void;
 }
 
-/** A graph of the attempt, as its chart sees it. */
+/** One graph of an attempt, as the run statechart sees it. */
 export interface OngoingGraph {
   load(self: AnyActorRef, stopped: boolean): void;
   next(): void;

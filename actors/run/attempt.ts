@@ -22,12 +22,15 @@ import { AttemptStage } from "./attempt-engine-host.ts";
 import { Staged } from "./pending-commit.ts";
 import type { Ended } from "./task-runner.ts";
 
-/** Room kept below the mark, so that a raise is on its way before an id reaches it. */
+/**
+ * Event ids: the mark is raised when fewer than this many ids are left below it, so that the raise is stored in time.
+ */
 const HEADROOM = 1_024;
 
 /**
- * One attempt of one run: everything about it that is no message. It gathers what its graphs leave into as few appends as
- * the promises allow, and is dead once revoked: a straggler can no longer write or publish.
+ * One attempt to execute a run: its graphs, its log, and its writes to storage. It batches the writes of its graphs
+ * into as few appends as the durability mode allows. After `revoke` it writes and publishes nothing, so a node that
+ * is still running cannot change anything.
  */
 export class Attempt implements Ongoing, Ending, LevelOwner {
   readonly cell: Cell;
@@ -36,17 +39,20 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   readonly sink: Sink;
   readonly levels = new Few<string, Level>();
   readonly #root: Level;
-  /** Nothing is stored before the end. */
+  /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
   readonly #atExit: boolean;
   readonly #staged: Staged;
   #flushing = false;
-  /** What tasks had left where the run takes up checkpoints that it did not make, until that is noted in its record. */
+  /**
+   * Writes, by checkpoint id, that tasks had stored at checkpoints of earlier runs that this run continues from. An
+   * entry is removed when it is noted in the run's record.
+   */
   #before: Map<string, readonly TaskWrites[]> | null = null;
   flushed: Promise<void> = Promise.resolve();
   #alive = true;
-  /** It has come to its end, which is being stored. */
+  /** The run has ended, and its end is being stored. */
   #closing = false;
-  /** Of the time that it may take. */
+  /** Cancels the timer of the run's time limit. */
   #timer: Cancel | null = null;
 
   constructor(cell: Cell, run: RunRecord, sink: Sink, epoch: number) {
@@ -90,7 +96,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     return within === null ? this.#root : this.levels.get(within);
   }
 
-  // --- its root, as its end sees it ---
+  // --- the root graph, for `run-end.ts` ---
 
   get actor(): AnyActorRef | undefined {
     return this.#root.actor;
@@ -127,12 +133,12 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     return this.#root.writes;
   }
 
-  /** The first failure is the run's. */
+  /** Records a failure. The first one becomes the run's error. */
   fail(error: PlainError): void {
     this.#root.fail(error);
   }
 
-  /** The run takes its input, or what it goes on with, and ends with the error before any node runs. */
+  /** The run applies its input, or resumes, and then fails with this error before any node runs. */
   giveUp(error: PlainError): void {
     this.#root.giveUp(error);
   }
@@ -151,23 +157,23 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   }
 
   #closed(stop: Stop | null): void {
-    // It was left to the next start meanwhile.
+    // It was parked for the next start meanwhile.
     if (!this.alive) return;
     const cut = stop === "interrupt" ? this.#root.cut() : null;
     if (cut !== null) this.#root.take(cut);
     this.#root.tasks.revoke();
     if (stop === "rollback") this.#staged.clear();
     close(this, stop);
-    // What a straggler stages now comes too late for the run's last append.
+    // Writes of nodes that are still running come too late for the run's last append.
     this.#alive = false;
   }
 
-  // --- what its graphs leave ---
+  // --- writes of its graphs ---
 
   found({ head, writes }: Position): void {
     const { run } = this;
     if (head === null || head.run_id === run.run_id) return;
-    // An earlier attempt has noted it, before it changed anything there.
+    // An earlier attempt has noted these writes, before it changed anything there.
     if (run.base_writes?.some(({ checkpoint }) => checkpoint === head.id)) return;
     (this.#before ??= new Map()).set(head.id, leftAt(head, writes));
   }
@@ -179,7 +185,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   }
 
   take({ origin }: Level, { checkpoints, writes, emissions, plan }: Step): void {
-    // A step that a stop has cut leaves its tasks, and what subgraphs did in them, to be gone on with.
+    // A step cut short by a stop keeps its tasks, and what their subgraphs did, for the run that continues it.
     const closed = plan.kind !== "done" || checkpoints.at(-1)?.next.length === 0;
     this.#staged.take(origin.ns, checkpoints, closed);
     for (const left of writes) this.#staged.put(left);
@@ -195,9 +201,12 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     this.#staged.drop(ns);
   }
 
-  // --- a stop in good order ---
+  // --- graceful shutdown ---
 
-  /** Each graph is held back or waits for graphs within that are. Graphs held back leave nodes beside them time to end. */
+  /**
+   * True when every graph is paused, or waits only for paused subgraphs. A node that runs beside a paused graph may
+   * finish first.
+   */
   get isHalted(): boolean {
     if (!this.alive || this.#closing || !this.#root.isHalted) return false;
     for (const level of this.levels.values()) if (!level.isHalted) return false;
@@ -209,7 +218,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   }
 
   leave(isCutOff: boolean): Promise<void> {
-    // Its end is on its way to storage: nothing may be written about the run after that.
+    // The end of the run is being stored: nothing may be written about the run after it.
     if (this.cell.record.active !== this.id) return Promise.resolve();
     this.flushNow();
     const left = changeRun(this.run, {
@@ -222,9 +231,9 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     return stored;
   }
 
-  // --- storing it ---
+  // --- storage ---
 
-  /** Stores what is staged after this turn, unless another append has taken it along by then. */
+  /** Stores the pending writes after this turn, unless another append includes them first. */
   flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
@@ -269,7 +278,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     return [noted];
   }
 
-  /** Hands over everything staged for the run's last append, its facts in the log's next chunk. */
+  /** Takes all pending writes for the run's last append, and the log's next chunk with their facts. */
   collect() {
     return this.#collect(false);
   }
@@ -280,7 +289,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     return { checkpoints, writes, events: this.sink.take() };
   }
 
-  /** A fact from a node body. What is staged goes first, so that the log keeps the order of events. */
+  /** Emits a fact from a node. Pending emissions go first, so that the log keeps the order of events. */
   emit(fact: Fact): number {
     if (!this.alive) return -1;
     if (this.#staged.emissions.length > 0) this.flushNow();
@@ -289,7 +298,10 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
     return id;
   }
 
-  /** The mark is stored before any id reaches it: ids of an attempt after a power cut start there. */
+  /**
+   * Raises the event mark. It is stored before any event id reaches it: after a power cut, the next attempt numbers
+   * its events from the mark.
+   */
   #keepMark(next: number): void {
     const run = this.run;
     if (next + HEADROOM < run.event_mark) return;
@@ -300,7 +312,7 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
       .catch(() => undefined);
   }
 
-  /** From here on nothing of this attempt reaches the log or the storage. */
+  /** Ends the attempt: from now on it writes nothing to the log or the storage. */
   revoke(): void {
     this.#timer?.();
     this.#alive = false;

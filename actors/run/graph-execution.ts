@@ -20,29 +20,29 @@ import type { Cell } from "../thread/live-thread.ts";
 import { cutStep } from "./partial-step.ts";
 import { Tasks, type Ended, type TaskOwner } from "./task-runner.ts";
 
-/** The attempt to which a level belongs: it stores what the levels leave. */
+/** The attempt that a graph execution belongs to: it stores what the graphs produce. */
 export interface LevelOwner {
   readonly cell: Cell;
   readonly run: RunRecord;
   readonly alive: boolean;
-  /** Its graphs at work below the root, by the task whose node they are. */
+  /** Subgraphs in progress, by the id of the task whose node they are. */
   readonly levels: Few<string, Level>;
-  /** Remembers what tasks have left where a level begins, in case this run changes it. */
+  /** Remembers the writes of the checkpoint that a graph starts from, in case this run changes them. */
   found(position: Position): void;
-  /** A graph that is the node of one of a level's tasks, for one try of that. */
+  /** Starts a subgraph as the node of a task, for one try of that task. */
   enter(above: Level, call: NodeCall, before: Position | undefined, ended: Ended): Level;
   take(level: Level, step: Step): void;
   stage(writes: TaskWrites | undefined, emissions: readonly Emission[]): void;
-  /** Drops what is staged of a namespace and those below it. */
+  /** Drops pending writes of a namespace and of those below it. */
   drop(ns: string): void;
   emit(fact: Fact): number;
   flush(kind: string, durable: boolean): Promise<void>;
   flushSoon(): void;
-  /** A graph of it may have come to a halt. */
+  /** Checks whether all graphs have come to a halt now. */
   checkHalted(): void;
 }
 
-/** Where a level comes from, and where its end goes. */
+/** How a graph execution starts and ends: differs between the root graph and a subgraph. */
 export interface Origin {
   readonly ns: string;
   position(): Eventually<Position>;
@@ -51,8 +51,8 @@ export interface Origin {
 }
 
 /**
- * One graph of an attempt: the root, or one that is a task's node. It drives the graph's execution, step by step, as its
- * chart asks, and hands to the attempt what has to be stored. All that is no message is here.
+ * The execution of one graph of an attempt: the root graph, or a subgraph that is a task's node. It steps the engine
+ * as the run statechart asks, and hands the attempt what has to be stored.
  */
 export class Level implements TaskOwner {
   readonly attempt: LevelOwner;
@@ -60,29 +60,29 @@ export class Level implements TaskOwner {
   readonly origin: Origin;
   readonly tasks: Tasks;
   actor: AnyActorRef | undefined;
-  /** Has it applied its input, or gone on from where it began? */
+  /** True once it has applied its input, or has resumed from where it started. */
   entered = false;
-  /** Why it has failed, once it has. */
+  /** The error it failed with. */
   failure: PlainError | null = null;
-  /** Did a task of it fail, for more than a refused answer? */
+  /** True when a task failed for another reason than a refused answer. */
   broke = false;
-  /** Was its answer refused before anything was done? */
+  /** True when the answer of the run was refused before anything was done. */
   isRefused = false;
   plan: Plan | null = null;
-  /** Why it is to go no further than its first step. */
+  /** The error to fail with after the first step. */
   #givenUp: PlainError | null = null;
   head: CheckpointHead | null = null;
   values: JsonObject = {};
-  /** The state as it is stored at the head: what a failed or paused step made of it without a checkpoint is not. */
+  /** The state stored at the head. Changes by a failed or paused step that made no checkpoint are not in it. */
   stored: JsonObject = {};
-  /** What tasks have left at the head. */
+  /** Writes of tasks at the head, by task id. */
   writes = new Few<string, TaskWrites>();
   #execution: Execution | undefined;
-  /** The checkpoint from which it began. */
+  /** The id of the checkpoint it started from. */
   #first: string | null = null;
   #begun = false;
   #commits = 0;
-  /** The server stops: tasks that are planned do not begin. */
+  /** True when the server is stopping: planned tasks do not start. */
   #isHeld = false;
   #over = false;
 
@@ -97,7 +97,7 @@ export class Level implements TaskOwner {
     return !this.#over && this.attempt.alive;
   }
 
-  /** Is it held back, or does it wait for nothing but graphs within? */
+  /** True when it is paused, or waits only for subgraphs. */
   get isHalted(): boolean {
     return this.tasks.bodies === 0 && (this.#isHeld || this.tasks.isWithin);
   }
@@ -111,7 +111,7 @@ export class Level implements TaskOwner {
     return this.#execution;
   }
 
-  /** Did this attempt make the checkpoint at which it stands? */
+  /** True when this attempt made the checkpoint at its head. */
   get moved(): boolean {
     return this.head !== null && this.head.id !== this.#first;
   }
@@ -133,17 +133,17 @@ export class Level implements TaskOwner {
           this.attempt.found(position);
           this.#execution = this.origin.open(position);
         }),
-      // A run that was stopped before it began applies no input.
+      // A run that is stopped before it starts applies no input.
       () => (stopped ? self.send({ type: "PLANNED", tasks: [], hold: false }) : this.next()),
     );
   }
 
-  /** What its tasks had streamed when the run was stopped. */
+  /** The messages that its tasks had streamed when the run was stopped. */
   streamed(): ReadonlyMap<string, readonly StreamedFact[]> {
     return this.tasks.streamed();
   }
 
-  /** The run is stopped: what is kept of what its tasks had begun to say. */
+  /** The step that keeps the partial output of a stopped run; null when nothing is kept. */
   cut(): Step | null {
     return cutStep(this, this.#execution, this.streamed());
   }
@@ -156,13 +156,13 @@ export class Level implements TaskOwner {
     this.tasks.abort("The run was stopped");
   }
 
-  /** The first failure is the graph's. */
+  /** Records a failure. The first one becomes the graph's error. */
   fail(error: PlainError, refused = false): void {
     this.failure ??= error;
     if (!refused) this.broke = true;
   }
 
-  /** It fails as soon as it has begun: its input is kept, to be gone on with, and no node runs. */
+  /** Fails after the first step: the input is stored, so that a later run can resume, and no node runs. */
   giveUp(error: PlainError): void {
     this.#givenUp = error;
   }
@@ -171,7 +171,7 @@ export class Level implements TaskOwner {
     this.origin.close(this, stop);
   }
 
-  /** From here on nothing of it reaches the log or the storage. */
+  /** Ends the execution: from now on it writes nothing to the log or the storage. */
   revoke(): void {
     this.#over = true;
     this.tasks.revoke();
@@ -182,7 +182,7 @@ export class Level implements TaskOwner {
     return this.attempt.enter(this, call, before, ended);
   }
 
-  /** Computes the next step. What the last one left goes to storage on the way. */
+  /** Computes the next step. The result of the last one is stored meanwhile. */
   next(): void {
     if (this.failure !== null) return this.#failed();
     this.#guarded(
@@ -240,7 +240,8 @@ export class Level implements TaskOwner {
       return;
     }
     const { durability } = this.attempt.run.kwargs;
-    // The first step stores nothing that the admission has not: if the run ends at once, its end takes it along.
+    // The first step adds nothing that must survive a crash: the admission has stored the input. If the run ends at
+    // once, its last append includes the step.
     if (durability === "exit" || (first && durability !== "sync")) this.attempt.flushSoon();
     else this.#commit();
     if (this.cell.owner.draining) return this.#hold();
@@ -252,26 +253,29 @@ export class Level implements TaskOwner {
     this.attempt.checkHalted();
   }
 
-  /** Commits that may be in flight while the next step runs. */
+  /** The number of commits that may be in flight while the next step runs. */
   get #ahead(): number {
     return this.attempt.run.kwargs.durability === "sync" ? 0 : 1;
   }
 
-  /** Stores the step, acknowledged. Computing goes on, never more than one step ahead; not at all when `sync`. */
+  /**
+   * Stores the step in a synced append. The next step may run meanwhile, but never more than one ahead; with `sync`,
+   * none.
+   */
   #commit(): void {
     this.#commits++;
     this.attempt.flush("stepped", true).then(
       () => {
         this.#commits--;
-        // It may have come to its end meanwhile.
+        // It may have ended meanwhile.
         if (this.alive && this.#commits <= this.#ahead) this.actor?.send({ type: "COMMITTED" });
       },
-      // The cell has been given up with its actors; recovery takes the run up.
+      // The live thread was given up; recovery takes the run up again.
       () => undefined,
     );
   }
 
-  /** Tasks come up while others run: its graph drives itself. */
+  /** Adds tasks while others run, for a graph that drives itself. */
   join(tasks: readonly JoiningTask[]): void {
     const hold = this.cell.owner.draining;
     this.tasks.join(tasks, hold);
@@ -280,7 +284,7 @@ export class Level implements TaskOwner {
     if (own.length > 0) this.actor?.send({ type: "JOINED", tasks: own });
   }
 
-  /** The run comes to its end: what a graph that drives itself has left to be stored. */
+  /** Ends the execution, and takes what a graph that drives itself still has to store. */
   end(stop: Stop | null): Eventually<void> {
     if (this.#execution?.end === undefined) return undefined;
     return andThen(this.#execution.end(stop !== null), (step) => {
@@ -288,7 +292,7 @@ export class Level implements TaskOwner {
     });
   }
 
-  /** Adds what a task left, and what is to be told. */
+  /** Adds the writes of a task, and its emissions. */
   stage(writes: TaskWrites, emissions: readonly Emission[]): void {
     this.writes.set(writes.task, writes);
     this.attempt.stage(writes, emissions);
@@ -311,6 +315,6 @@ export class Level implements TaskOwner {
   }
 }
 
-/** Does it say that what a run brings answers no question? */
+/** True for an error that refuses the answer (`resume`) of a run. */
 const isRefusal = (thrown: unknown): boolean =>
   thrown instanceof ServiceError && thrown.code.startsWith("resume.");

@@ -1,7 +1,7 @@
 import type { NodeIo } from "../../src/ports/node-host.ts";
 import { type Live, signalOf } from "./running-tasks.ts";
 
-/** What a node's body reaches of its attempt. */
+/** The functions that a node's body can call on its attempt. */
 export class TaskIo implements NodeIo {
   readonly emit: NodeIo["emit"];
   readonly record: NodeIo["record"];

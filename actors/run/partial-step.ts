@@ -3,8 +3,8 @@ import type { Execution, Step, StreamedFact } from "../../src/ports/engine.ts";
 import type { Ending } from "./run-end.ts";
 
 /**
- * The step of a stopped run that keeps what its tasks had begun to say, where the graph wants that. What tasks have left moves
- * on to its checkpoint, so that the run can be gone on with from there.
+ * Makes the step that keeps the partial messages of a stopped run, where the graph supports that. The writes of its
+ * tasks move to the new checkpoint, so that a later run can resume from there.
  */
 export function cutStep(
   { writes, cell }: Pick<Ending, "writes" | "cell">,
@@ -17,7 +17,7 @@ export function cutStep(
     if (step === null || checkpoint === undefined) return null;
     return { ...step, writes: Array.from(writes.values(), (left) => ({ ...left, checkpoint })) };
   } catch (thrown) {
-    // The run has to end all the same.
+    // The run must end even so.
     const { message: error } = plainError(thrown);
     cell.deps.logger.warn("what a stopped run had begun to say could not be kept", { error });
     return null;

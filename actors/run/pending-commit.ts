@@ -3,14 +3,17 @@ import { Few } from "../../src/model/small-map.ts";
 import type { Emission } from "../../src/ports/engine.ts";
 import { joinChanges } from "../../src/graph/superstep.ts";
 
-/** What the graphs of an attempt leave to be stored, until an append takes it along. */
+/** Checkpoints, writes and emissions of an attempt that wait for the next append. */
 export class Staged {
   emissions: Emission[] = [];
-  /** Of a graph only the latest checkpoint is stored, with all that led to it. */
+  /** True to store only the latest checkpoint of each graph, with the changes of all that led to it. */
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
   readonly #writes = new Few<string, TaskWrites>();
-  /** Checkpoints that are in later ones, and are never stored: nor is what tasks leave there. */
+  /**
+   * Ids of checkpoints that were merged into later ones. They are never stored, nor are task writes that belong to
+   * them.
+   */
   #joined: Set<string> | undefined;
 
   constructor(merge: boolean) {
@@ -27,7 +30,10 @@ export class Staged {
     this.#writes.set(`${writes.checkpoint} ${writes.task}`, writes);
   }
 
-  /** The step before these is over; where it is `closed`, what its tasks left is in them, and what subgraphs did there. */
+  /**
+   * Adds the checkpoints of a step. They replace the pending task writes of the step before; where `closed`, also
+   * those of its subgraphs.
+   */
   take(ns: string, checkpoints: readonly NewCheckpoint[], closed: boolean): void {
     if (checkpoints.length === 0) return;
     if (!closed) this.#forget((other) => other === ns);
@@ -53,7 +59,7 @@ export class Staged {
     this.#checkpoints[place] = { ...made, parent, changes: joinChanges(changes, made.changes) };
   }
 
-  /** The graph at `ns` has come to its end: nothing of it, and of those below, is to be stored. */
+  /** Drops everything pending of the graph at `ns`, which has ended, and of the subgraphs below it. */
   drop(ns: string): void {
     this.#checkpoints = this.#checkpoints.filter((made) => !isWithin(made.ns, ns));
     this.#forget((other) => isWithin(other, ns));
@@ -65,7 +71,7 @@ export class Staged {
     this.#writes.clear();
   }
 
-  /** Hands over everything; or the events alone, which then carry the states that they show. */
+  /** Takes everything pending; or only the events, which then carry the states that they show. */
   hand(eventsAlone: boolean) {
     const emissions = this.#merge ? this.emissions.map(inline) : this.emissions;
     this.emissions = [];
@@ -82,7 +88,7 @@ function isWithin(ns: string, above: string): boolean {
   return ns === above || ns.startsWith(`${above}|`);
 }
 
-/** The checkpoint that the fact names is not stored: its state goes with it. */
+/** Puts the state into a fact whose checkpoint is not stored. */
 function inline({ fact, values, head }: Emission): Emission {
   if (values === undefined || (fact.t !== "checkpoint" && fact.t !== "interrupt")) return { fact };
   if (head === undefined) return { fact: { ...fact, inline: { values } }, values };

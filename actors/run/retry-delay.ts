@@ -1,11 +1,11 @@
 import type { Backoff, NodeCall, TaskOutcome } from "../../src/ports/engine.ts";
 
-/** Pauses of a call that says nothing of them. */
+/** The backoff of a call that sets none. */
 const DEFAULT: Backoff = { initial: 500, factor: 2, max: 128_000, jitter: true };
 
 /**
- * Milliseconds before a failed try is followed by another; null when it is not. `chance` is from 0 to 1. An abort is somebody's
- * wish, and a refused answer has to be given anew: neither gets better by trying again.
+ * Milliseconds until a failed try is repeated; null: it is not repeated. `chance` is a random number from 0 to 1. An
+ * abort was asked for, and a refused answer has to be given anew: neither is retried.
  */
 export function retryAfter(call: NodeCall, outcome: TaskOutcome, chance: number): number | null {
   if (outcome.kind !== "failed" || outcome.refused !== undefined || outcome.final) return null;

@@ -4,7 +4,10 @@ import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import { andThen } from "../../src/ports/eventually.ts";
 import type { Cell } from "../thread/live-thread.ts";
 
-/** What the tasks of a checkpoint have left there, also those that have left nothing: all that a run can change there. */
+/**
+ * The writes at a checkpoint, with an empty entry for each task that has none: everything that a run can change
+ * there.
+ */
 export function leftAt(head: CheckpointHead, writes: readonly TaskWrites[]): readonly TaskWrites[] {
   const left = new Set(writes.map(({ task }) => task));
   const { ns, id: checkpoint } = head;
@@ -12,7 +15,7 @@ export function leftAt(head: CheckpointHead, writes: readonly TaskWrites[]): rea
   return [...writes, ...others.map(({ id, name }) => blank({ ns, checkpoint, task: id, name }))];
 }
 
-/** Questions that wait, by task. */
+/** Interrupts that wait for an answer, by task id. */
 export function pending(
   writes: Iterable<{ readonly task: string; readonly interrupts: readonly Interrupt[] }>,
 ): Interrupts {
@@ -21,7 +24,7 @@ export function pending(
   return waiting;
 }
 
-/** What tasks had left where these writes are about to replace it: a rollback will want it back. It is noted once. */
+/** The earlier writes that these replace, which a rollback restores. Each checkpoint is noted once. */
 export function overwritten(
   before: Map<string, readonly TaskWrites[]> | null,
   writes: readonly TaskWrites[],
@@ -36,7 +39,10 @@ export function overwritten(
   return base;
 }
 
-/** What is to be put back of what tasks, also in subgraphs, had left before the run: what it noted, and blanks for what has come since. */
+/**
+ * The writes to restore when a run is taken back, in subgraphs too: those that it noted, and empty entries for tasks
+ * that have written since.
+ */
 export async function leftBefore(
   cell: Cell,
   { base_writes }: Pick<RunRecord, "base_writes">,

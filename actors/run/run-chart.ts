@@ -10,32 +10,37 @@ export interface RunContext {
   readonly run: string;
   readonly within: string | null;
   readonly stop: Stop | null;
-  /** Tasks of the step that have not ended, by id. */
+  /** Ids of the step's tasks that have not ended. */
   readonly waiting: readonly string[];
-  /** Tasks of the step that is planned. */
+  /** Tasks of the planned step. */
   readonly planned: readonly TaskName[];
   readonly status: TerminalStatus | null;
   readonly rest: RestState;
 }
 
-/** What the chart asks of the world; each answer comes back as a message. */
+/** Side effects of the statechart. Each answer comes back as a message. */
 export interface RunEffects {
-  /** Read where to start from and, unless it has been stopped, compute the first step: answered by `PLANNED`. */
+  /**
+   * Reads the position to start from and, unless the run was stopped, computes the first step. Answered by `PLANNED`.
+   */
   load(run: RunInput, self: AnyActorRef, stopped: boolean): void;
-  /** Compute the next step and store what the last one left: answered by `PLANNED`. */
+  /** Computes the next step and stores the last one. Answered by `PLANNED`. */
   plan(run: RunInput): void;
-  /** Stop the node bodies: each task answers by its end, if it listens to its signal. */
+  /** Aborts the signals of the nodes. Each task that listens to its signal answers by ending. */
   abort(run: RunInput): void;
-  /** Store the terminal record, the run having been stopped or not: answered by `ENDED`. */
+  /** Stores the end of the run; `stop` says how it was stopped, if it was. Answered by `ENDED`. */
   close(run: RunInput, stop: Stop | null): void;
 }
 
-/** Done and error events of spawned actors are not typed by XState; this is the one place that reads them. */
+/**
+ * The output of a task's done event. XState does not type the done events of spawned actors; only this function reads
+ * them.
+ */
 function taskOutput(event: unknown): TaskOutput | undefined {
   return (event as { output?: TaskOutput }).output;
 }
 
-/** How many tasks still wait once this one has ended. */
+/** The number of tasks that have not ended, once this one has. */
 function othersThan(event: unknown, waiting: readonly string[]): number {
   const task = taskOutput(event)?.task;
   return task !== undefined && waiting.includes(task) ? waiting.length - 1 : waiting.length;
@@ -50,8 +55,9 @@ const planned = [
 ] as const;
 
 /**
- * The run's statechart, as XState reads it: what the inspector draws, and what `machine.ts` is held to.
- * Only `loading` and `planning` compute, only tasks run code of users, and every wait is a state. */
+ * The run's statechart in XState's form. The inspector draws it, and a test holds the actor logic in `run-machine.ts`
+ * to it. Only `loading` and `planning` compute, only tasks run user code, and every wait is a state.
+ */
 export function runChart(effects: RunEffects, task: TaskMachine, grace: number) {
   return setup({
     types: {
@@ -108,7 +114,7 @@ export function runChart(effects: RunEffects, task: TaskMachine, grace: number) 
         }
         return { waiting: context.planned.map(({ id }) => id) };
       }),
-      // A child that is done stays in `children` until it is stopped.
+      // XState keeps a child that is done in `children` until it is stopped.
       dropTask: stopChild(({ event }) => taskActor(taskOutput(event)?.task ?? "")),
       countTask: assign(({ context, event }) => ({
         waiting: context.waiting.filter((id) => id !== taskOutput(event)?.task),
@@ -153,7 +159,7 @@ export function runChart(effects: RunEffects, task: TaskMachine, grace: number) 
             entry: "plan",
             on: { PLANNED: planned },
           },
-          // The last step's commit is in flight, and computing may not run further ahead of it.
+          // Waits for the commit of an earlier step: the computation may not run further ahead of it.
           committing: {
             on: {
               COMMITTED: [{ guard: "isStopped", target: "closing" }, { target: "executing" }],
@@ -173,7 +179,8 @@ export function runChart(effects: RunEffects, task: TaskMachine, grace: number) 
               JOINED: { actions: "spawnJoined" },
             } as Record<string, object>,
           },
-          // Abort is a wish: the state is left when every task has ended, or after the grace without them.
+          // An abort cannot be forced: the run leaves this state when every task has ended, or after the grace
+          // period.
           draining: {
             entry: ["cancelTasks", "abort"],
             on: {

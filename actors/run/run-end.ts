@@ -15,21 +15,21 @@ import { ended } from "../thread/record-changes.ts";
 import { leftBefore, pending } from "./rollback-base.ts";
 import { timeLimit } from "./time-limit.ts";
 
-/** What an attempt that ends has to show. */
+/** What the end of a run reads from its attempt. */
 export interface Ending {
   readonly id: string;
   readonly cell: Cell;
   readonly sink: Sink;
   readonly run: RunRecord;
   readonly actor: AnyActorRef | undefined;
-  /** Does it know the thread's state? Not when it failed, or was stopped, before it had read it. */
+  /** True when it has read the thread's state. False when it failed, or was stopped, before that. */
   readonly loaded: boolean;
-  /** Was it to start from an older checkpoint, and never did? The thread stays where it is. */
+  /** True when it should have started from an older checkpoint and never did. The thread then stays where it is. */
   readonly elsewhere: boolean;
   readonly failure: PlainError | null;
-  /** Did it fail in a task, for more than a refused answer? */
+  /** True when a task failed for another reason than a refused answer. */
   readonly broke: boolean;
-  /** Was its answer refused before anything was done? */
+  /** True when the answer of the run was refused before anything was done. */
   readonly isRefused: boolean;
   readonly plan: Plan | null;
   readonly head: CheckpointHead | null;
@@ -37,7 +37,7 @@ export interface Ending {
   /** The state as it is stored at the head. */
   readonly stored: JsonObject;
   readonly writes: ReadonlyMap<string, TaskWrites>;
-  /** Resolves once nothing of it is on its way to storage. */
+  /** Resolves when none of its writes is in flight. */
   readonly flushed: Promise<void>;
   collect(): {
     readonly checkpoints: readonly NewCheckpoint[];
@@ -53,7 +53,7 @@ interface Verdict {
   readonly rest: RestState;
   readonly error: PlainError | null;
   readonly interrupts: Interrupts;
-  /** The thread's error, where it is another than the run's. */
+  /** The thread's error, where it differs from the run's. */
   readonly resting?: PlainError | null;
 }
 
@@ -62,14 +62,14 @@ function verdictOf(attempt: Ending, stop: Stop | null): Verdict {
     return { status: "timeout", rest: "error", error: timeoutOf(attempt), interrupts: waitingAt(attempt) };
   }
   if (stop !== null) {
-    // A question that it has not got past waits as before.
+    // Interrupts that it has not got past still wait for an answer.
     const interrupts = waitingAt(attempt);
     const rest = Object.keys(interrupts).length > 0 ? "interrupted" : "idle";
     return { status: "interrupted", rest, error: null, interrupts };
   }
   if (attempt.failure !== null) {
-    // What waited for an answer still waits: a refused answer loses no question. Where nothing else has happened, the thread
-    // goes on waiting for it.
+    // Interrupts that waited for an answer still wait: a refused answer loses none of them. If nothing else has
+    // happened, the thread stays interrupted.
     const interrupts = waitingAt(attempt);
     if (attempt.isRefused) {
       const { rest, error } = attempt.cell.record;
@@ -94,8 +94,9 @@ function timeoutOf({ run, cell }: Ending): PlainError {
 }
 
 /**
- * Stores a run's end in one append: what its last step left, its terminal record, how the thread rests. Only then the chart
- * moves on, readers end and waiters are told, in this order: whoever hears of the end finds the thread at rest.
+ * Stores the end of a run in one append: its last step, its terminal record, and the thread's new status. When that
+ * is stored, the statechart moves on, then readers end, then waiting requests resolve. In this order, whoever learns
+ * of the end finds the thread idle.
  */
 export function close(attempt: Ending, stop: Stop | null): void {
   if (stop === "rollback") takeBack(attempt);
@@ -106,11 +107,11 @@ function settle(attempt: Ending, stop: Stop | null): void {
   const verdict = verdictOf(attempt, stop);
   if (attempt.loaded || attempt.run.kwargs.webhook === null)
     return conclude(attempt, verdict, attempt.values);
-  // It has not read the state that its webhook tells.
+  // The attempt has not read the state, which its webhook needs.
   void stateAt(attempt.cell).then((values) => conclude(attempt, verdict, values));
 }
 
-/** The thread's state; null where it cannot be read, which must not keep a run from its end. */
+/** The thread's state; null where it cannot be read, which must not keep a run from ending. */
 async function stateAt(cell: Cell): Promise<JsonObject | null> {
   try {
     return (await cell.position()).values;
@@ -119,7 +120,7 @@ async function stateAt(cell: Cell): Promise<JsonObject | null> {
   }
 }
 
-/** `values`: the state for the webhook, if there is one. */
+/** Writes the end of a run. `values`: the state for the webhook, if the run has one. */
 function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null): void {
   const { cell, id, sink, elsewhere } = attempt;
   const now = cell.deps.clock.now();
@@ -162,33 +163,34 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
         cell.owner.tally.of(run.graph_id)[verdict.status]++;
         cell.owner.concluded(cell, id, endOf(attempt, verdict, run), sink.isRead);
       },
-      // The cell has been given up; recovery takes the run up.
+      // The live thread was given up; recovery takes the run up again.
       () => undefined,
     );
 }
 
-/** Of steps that were stored as one, the last one's checkpoint follows what stood before the first. */
+/** Where several steps were stored as one, the parent of the last checkpoint is the one before the first step. */
 function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoint[]): CheckpointHead | null {
   const stored = checkpoints.findLast(({ id }) => id === head?.id);
   if (head === null || stored === undefined || stored.parent === head.parent) return head;
   return { ...head, parent: stored.parent };
 }
 
-/** The run is rolled back: forgotten with all that it did; the thread stands where it stood before. */
+/** Rolls the run back: deletes it with all that it did, and returns the thread to where it stood before. */
 function takeBack(attempt: Ending): void {
   const { cell, id, sink } = attempt;
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
-  // Its last events are shown to who reads now; they are not stored any more.
+  // Its last events go to current readers; they are not stored any more.
   const unstored = sink.take();
   const store = async (writes: readonly TaskWrites[]) => {
     const now = cell.deps.clock.now();
-    // How it rested, with its questions or its error, stays in its record while a run is active: only an end replaces it.
+    // The thread's status before the run, with its interrupts or its error, is still in the record: only the end of a
+    // run replaces it.
     const { rest } = cell.record;
     await cell.write({ kind: "rolled back", durable: true, forget: [id], writes }, (thread) => ({
       ...thread,
       active: null,
       checkpoint: base_checkpoint,
-      // Its numbers stay taken: no id ever names two events.
+      // Its event numbers stay used: no id may ever name two events.
       next_event: seq_base + sink.next,
       state_updated_at: now,
     }));
@@ -205,7 +207,7 @@ function takeBack(attempt: Ending): void {
     .catch((thrown: unknown) => cell.giveUp(thrown));
 }
 
-/** What who waits for the run's end is told, with what it left, so that that need not be read again. */
+/** The result for requests that wait for the run's end, with the final state, so that they need not read it. */
 function endOf(attempt: Ending, verdict: Verdict, run: RunRecord): RunEnd {
   if (!attempt.loaded) return { run };
   return { run, left: { values: attempt.values, waiting: waitingOf(verdict) } };

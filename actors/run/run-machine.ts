@@ -8,7 +8,7 @@ import type { RunContext as Charted, RunEffects } from "./run-chart.ts";
 type Working = "loading" | "planning" | "committing" | "executing" | "draining" | "closing";
 type RunValue = "pending" | { readonly running: Working } | RunOutput["status"];
 
-/** As the chart has it; the tasks that have not ended are the children. */
+/** The context of the chart, except that `waiting` holds the task actors themselves. */
 type RunContext = Omit<Charted, "waiting"> & { readonly waiting: Children };
 
 export type RunSnapshot = Snapshot<RunOutput> & {
@@ -17,7 +17,7 @@ export type RunSnapshot = Snapshot<RunOutput> & {
   readonly children: Children;
 };
 
-/** What the run's actor hears from itself, from its tasks and from XState. */
+/** Events that the run's actor receives from others, from its tasks and from XState. */
 type Heard =
   | RunEvent
   | { readonly type: "GRACE" }
@@ -27,17 +27,21 @@ type Heard =
 export type RunMachine = ActorLogic<RunSnapshot, Heard, RunInput>;
 type Scope = ActorScope<RunSnapshot, Heard>;
 
-/** After the grace `after` calls back, once; whatever becomes of it is the chart's affair. */
+/**
+ * Timers of the run statechart. `grace` calls back once, after the grace period; the chart checks whether that still
+ * matters.
+ */
 export interface RunDelays {
   grace(callback: () => void): void;
 }
 
 /**
- * The run's chart (`chart.ts`) as actor logic of our own: a run and its first step take two dozen turns of a general
- * machine, and they were a third of what a run costs. A test walks the chart and holds this to it, state by state.
+ * The run's statechart (`run-chart.ts`) as hand-written actor logic. With XState's interpreter, the two dozen
+ * transitions of a run with one step took a third of the run's time. A test walks the chart and holds this logic to
+ * it, state by state.
  */
 export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDelays): RunMachine {
-  /** Goes to a state, does what is to be done on entering it. Effects come after the snapshot is set. */
+  /** Enters a state and runs its entry actions. Effects run after the snapshot is set. */
   function enter(
     snapshot: RunSnapshot,
     running: Working,
@@ -61,7 +65,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
           for (const [, child] of children) child.send({ type: "CANCEL" });
           effects.abort(context);
           delays.grace(() => {
-            // It may have ended long before.
+            // The run may have ended long before.
             if (self.getSnapshot().status === "active") self.send({ type: "GRACE" });
           });
         });
@@ -78,7 +82,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
     return at({ running }, context, children);
   }
 
-  /** Starts tasks, beside those that are at work already. */
+  /** Spawns task actors, beside those that are running. */
   function spawn(snapshot: RunSnapshot, tasks: readonly TaskName[], { self, defer }: Scope): RunSnapshot {
     const { thread, run, within } = snapshot.context;
     const added = tasks.map(({ id, name }) => {
@@ -90,7 +94,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
     return waitingFor(snapshot, snapshot.children.with(added));
   }
 
-  /** A task has ended. */
+  /** Handles the end of a task. */
   function ended(snapshot: RunSnapshot, output: TaskOutput, scope: Scope): RunSnapshot {
     const next = waitingFor(snapshot, snapshot.children.without(output.task));
     const failed = output.kind === "failed";
@@ -177,7 +181,10 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
   };
 }
 
-/** Written out, here and below: a literal that begins with a spread is slow to make, and all that is read of it is. */
+/**
+ * Builds a snapshot. All members are written out, here and below: an object literal that begins with a spread is slow
+ * to create and slow to read.
+ */
 function at(value: RunValue, context: RunContext, children: Children): RunSnapshot {
   return { status: "active", output: undefined, error: undefined, value, context, children };
 }
@@ -209,7 +216,7 @@ function waitingFor({ value, context }: RunSnapshot, waiting: Children): RunSnap
 }
 
 function parentOf(self: unknown): AnyActorRef | undefined {
-  // XState has it on every actor, though not in the type of its logic's scope.
+  // XState sets it on every actor, though the type of the scope does not have it.
   // oxlint-disable-next-line no-underscore-dangle
   return (self as { readonly _parent?: AnyActorRef })._parent;
 }

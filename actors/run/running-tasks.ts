@@ -7,32 +7,32 @@ import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { TaskEvent } from "../messages.ts";
 import type { TaskSnapshot } from "../task.ts";
 
-/** A graph that runs in a task. */
+/** A subgraph that runs as a task's node. */
 export interface InnerLevel {
   readonly position: Position;
   streamed(): ReadonlyMap<string, readonly StreamedFact[]>;
   revoke(): void;
 }
 
-/** A node body that runs. */
+/** A task in progress: its node body, or its subgraph. */
 export interface Live {
   readonly call: NodeCall;
-  /** Made when somebody looks at the signal: most bodies never do. */
+  /** Created on the first read of the signal: most nodes never read it. */
   controller: AbortController | null;
-  /** Why it has been told to stop. */
+  /** The reason it was told to stop; null: it was not. */
   stopped: DOMException | null;
   readonly self: AnyActorRef;
   steps: JsonObject;
   timer: Cancel | null;
-  /** What it has streamed, where that is wanted when the run is stopped. */
+  /** Messages that it has streamed; null where a stopped run does not keep them. */
   readonly streamed: StreamedFact[] | null;
-  /** The graph that runs in place of a body. */
+  /** The subgraph that runs in place of a body. */
   inner: InnerLevel | null;
-  /** Has it ended because an answer was refused? */
+  /** True when it ended because an answer was refused. */
   refused: boolean;
 }
 
-/** What a body has streamed, or the bodies of the graph within. */
+/** The messages that a task has streamed, or the tasks of its subgraph. */
 export function streamedBy({ streamed, inner }: Live): readonly StreamedFact[] | null {
   return inner === null || streamed === null ? streamed : [...inner.streamed().values()].flat();
 }
@@ -55,14 +55,14 @@ export function stop(live: Live, reason: DOMException): void {
 }
 
 /**
- * Tells a task's actor how its body has ended. One that did not listen when it was told to stop may outlive its actor: that
- * goes after the grace, and, where a graph runs in another task's body, with that task.
+ * Sends a task's actor the outcome of its body. A body that ignored its abort signal may outlive the actor: the actor
+ * stops after the grace period, or, for a graph that runs in another task's body, with that task.
  */
 export function tell(self: AnyActorRef, event: TaskEvent): void {
   if ((self.getSnapshot() as TaskSnapshot).status === "active") self.send(event);
 }
 
-/** What a task has left, with what its body has journaled. */
+/** The writes of a task, with the steps that its body has journaled. */
 export function withSteps(writes: TaskWrites, steps: NodeCall["steps"]): TaskWrites {
   return { ...writes, steps: { ...writes.steps, ...steps } };
 }

@@ -6,9 +6,9 @@ import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Cell } from "../thread/live-thread.ts";
 
 /**
- * Where an attempt of the run starts: at the thread's latest checkpoint, or at the one that the run names, as long as it has
- * made none of its own.
- * @throws ServiceError `checkpoint.not_found` when that has been taken back since the run was admitted
+ * The position an attempt starts from: the thread's latest checkpoint, or the one that the run names, as long as the
+ * run has made none of its own.
+ * @throws ServiceError `checkpoint.not_found` when the named checkpoint was deleted after the run was admitted
  */
 export function positionFor(cell: Cell, { run_id, kwargs }: RunRecord): Eventually<Position> {
   const latest = cell.position();
@@ -21,7 +21,7 @@ export function positionFor(cell: Cell, { run_id, kwargs }: RunRecord): Eventual
   });
 }
 
-/** The state at a checkpoint that a run was admitted to start from. Throws as {@link positionFor} does. */
+/** The state at a checkpoint that an admitted run starts from. Throws as {@link positionFor} does. */
 export function stillAt(cell: Cell, { ns, id }: Within): Eventually<Position> {
   cell.saw(id);
   return andThen(cell.at(id, ns), (found) => {

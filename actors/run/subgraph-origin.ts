@@ -7,12 +7,12 @@ import type { Ended } from "./task-runner.ts";
 
 const NOWHERE: Position = { head: null, values: {}, writes: [] };
 
-/** A graph that is a task's node, for one try of the task: its end is the task's outcome. */
+/** The origin of a subgraph that is a task's node, for one try of the task: its end becomes the task's outcome. */
 export class InnerOrigin implements Origin {
   readonly ns: string;
   readonly #above: Level;
   readonly #call: NodeCall;
-  /** Where the try before got to. */
+  /** The position that the previous try reached. */
   readonly #before: Position | undefined;
   readonly #ended: Ended;
   readonly #inner: Inner;
@@ -31,7 +31,7 @@ export class InnerOrigin implements Origin {
     const { cell } = this.#above;
     const { from } = this.#inner;
     const start = () => (from === null ? NOWHERE : stillAt(cell, from));
-    // A task of a step that this attempt has planned is new: nothing can have been stored.
+    // This attempt planned the task, so it is new: nothing can be stored for it.
     if (this.#above.moved) return start();
     const { journal } = cell.deps;
     return journal.history(cell.key, { ns: this.ns, limit: 1 }).then(([head]): Eventually<Position> => {
@@ -52,7 +52,8 @@ export class InnerOrigin implements Origin {
     level.revoke();
     attempt.levels.delete(this.#call.task);
     const well = stop === null && failure === null && plan?.kind !== "paused";
-    // It has come to its end, and the step above stores that: what led there would be all that an exit stores of it.
+    // It has ended, and the step of the graph above stores the result. With durability `exit`, its own checkpoints
+    // are not needed.
     if (well && attempt.run.kwargs.durability === "exit") attempt.drop(this.ns);
     const outcome = this.#outcome(level, stop);
     actor?.send({ type: "ENDED", ...endOf(outcome) });

@@ -19,10 +19,10 @@ import { type InnerLevel, type Live, ofMessage, stop, streamedBy, tell, withStep
 import { retryAfter } from "./retry-delay.ts";
 import { TaskIo } from "./node-io.ts";
 
-/** How a graph that is a task's node tells its end. `stopped`: because it was told to. */
+/** Called when a subgraph that is a task's node ends. `stopped`: it was told to stop. */
 export type Ended = (outcome: TaskOutcome, stopped: boolean) => void;
 
-/** The graph to which the tasks belong. */
+/** The graph execution that the tasks belong to. */
 export interface TaskOwner {
   readonly cell: Cell;
   readonly execution: Execution;
@@ -33,28 +33,28 @@ export interface TaskOwner {
   stage(writes: TaskWrites, emissions: readonly Emission[]): void;
   flush(kind: string, durable: boolean): Promise<void>;
   flushSoon(): void;
-  /** `refused`: an answer was, and nothing else happened to the task. */
+  /** Records the failure of a task. `refused`: only because an answer was refused. */
   fail(error: PlainError, refused?: boolean): void;
   enter(call: NodeCall, before: Position | undefined, ended: Ended): InnerLevel;
-  /** A body has ended, and that is dealt with. */
+  /** Called when the end of a body is settled. */
   settled(): void;
 }
 
 const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;
 
-/** The tasks at work of one graph of an attempt: starts them, hears them out, cuts them off. */
+/** Runs the tasks of one graph execution: starts their bodies, handles their outcomes, and aborts them. */
 export class Tasks {
   readonly #attempt: TaskOwner;
   readonly #live = new Few<string, Live>();
-  /** Tasks of graphs that bodies run, by the task whose body that is. */
+  /** Tasks of graphs that run inside another task's body: the id of that task, by the id of the inner one. */
   #within: Map<string, string> | undefined;
-  /** Tasks whose bodies have ended, and whose graphs have yet to say what that comes to. */
+  /** Ids of tasks whose bodies have ended but whose outcome the engine has not settled yet. */
   #unsettled: Set<string> | undefined;
-  /** Tasks that wait for another try. */
+  /** The number of tasks that wait for another try. */
   #retrying = 0;
-  /** What those had streamed that have stopped because they were told to. */
+  /** Messages that stopped tasks had streamed, by task id. */
   #cut: Map<string, readonly StreamedFact[]> | undefined;
-  /** Where the graphs in tasks that have failed got to: another try goes on from there. */
+  /** Positions that the subgraphs of failed tasks reached, by task id: another try resumes from there. */
   #left: Map<string, Position> | undefined;
 
   constructor(attempt: TaskOwner) {
@@ -70,7 +70,7 @@ export class Tasks {
       this.#attempt.fail(plainError(thrown));
       return self.send({ type: "FAILED" });
     }
-    // What an earlier try has journaled is not run again.
+    // Steps that an earlier try has journaled are not run again.
     const known = this.#attempt.writes.get(task)?.steps;
     const steps = known === undefined ? call.steps : { ...call.steps, ...known };
     const streamed: StreamedFact[] | null = call.keepsPartial === true ? [] : null;
@@ -98,7 +98,7 @@ export class Tasks {
     if (call.subgraph) return this.#enter(live);
     cell.deps.host.run(steps === call.steps ? call : { ...call, steps }, io).then(
       (outcome) => this.#ended(live, outcome),
-      // The host promises never to reject; if it does all the same, the run must still end.
+      // The host promises never to reject; if it does even so, the run must still end.
       (thrown: unknown) => this.#ended(live, { kind: "failed", error: plainError(thrown) }),
     );
   }
@@ -110,7 +110,7 @@ export class Tasks {
     return id;
   }
 
-  /** The task's actor starts the graph's own, below it. */
+  /** Starts a subgraph: the task's actor spawns the subgraph's actor as its child. */
   #enter(live: Live): void {
     const { call, self } = live;
     try {
@@ -124,7 +124,7 @@ export class Tasks {
     self.send({ type: "ENTER" });
   }
 
-  /** Bodies that run, or are to be tried again; one that waits for those of graphs within is not counted. */
+  /** The number of bodies that run or wait for another try. A body that waits for tasks within it is not counted. */
   get bodies(): number {
     const waiting = new Set(this.#within?.values());
     let count = (this.#unsettled?.size ?? 0) + this.#retrying;
@@ -132,13 +132,16 @@ export class Tasks {
     return count;
   }
 
-  /** Does a graph run as the node of one of them? */
+  /** True when a subgraph runs as the node of one of the tasks. */
   get isWithin(): boolean {
     for (const { inner } of this.#live.values()) if (inner !== null) return true;
     return false;
   }
 
-  /** Tasks of graphs that bodies run come up: they start below the actors of those, unless the server stops (`hold`). */
+  /**
+   * Adds tasks of graphs that run inside a task's body. Their actors start below that task's actor, unless the server
+   * is stopping (`hold`).
+   */
   join(tasks: readonly JoiningTask[], hold: boolean): void {
     for (const task of tasks) {
       if (task.within === null) continue;
@@ -147,7 +150,7 @@ export class Tasks {
     }
   }
 
-  /** The body is not waited for: what it does from here on reaches nothing. */
+  /** Fails the task without waiting for its body: whatever that does from now on has no effect. */
   #timedOut(live: Live): void {
     const { node, timeout } = live.call;
     const message = `Node "${node}" took longer than ${timeout} ms`;
@@ -164,7 +167,7 @@ export class Tasks {
     if (live.inner !== null) this.#leave(live.inner, call.task, outcome);
     const attempt = this.#attempt;
     if (!attempt.alive) return;
-    // It was asked to stop and threw: it has stopped. Its error is not the run's.
+    // It was asked to stop and threw: it has stopped. Its error does not become the run's.
     if (outcome.kind === "failed" && live.stopped !== null) {
       const streamed = streamedBy(live);
       if (streamed !== null) (this.#cut ??= new Map()).set(call.task, streamed);
@@ -195,7 +198,10 @@ export class Tasks {
     }
   }
 
-  /** The graph drives itself: what the task has come to is for that to say. Until then it is no body, and yet at work. */
+  /**
+   * Settles a task of a graph that drives itself: the engine decides its outcome later. Until then the task counts as
+   * running, though its body does not.
+   */
   #settleLater(live: Live, settled: Promise<Settled>, broken: (thrown: unknown) => void): void {
     const unsettled = (this.#unsettled ??= new Set());
     unsettled.add(live.call.task);
@@ -215,12 +221,14 @@ export class Tasks {
       self.send({ type: "TRY" });
       return;
     }
-    // What a body has journaled is newer than what its engine knows; one that drives itself knows it all.
+    // Steps that a body has journaled are newer than what its engine knows; an engine that drives itself knows them
+    // all.
     attempt.stage(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
     if (kind === "failed")
       attempt.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
-    // Siblings may still run: what this one did is kept even if they, or the server, fail. After the last one the step's
-    // own append takes it along: in this turn, or (of a graph that drives itself) as soon as that has planned on.
+    // Siblings may still run: the result of this task is kept even if they, or the server, fail. After the last task
+    // the append of the step includes its result: in this turn, or (for a graph that drives itself) as soon as the
+    // engine has planned the next step.
     if (!later || this.#live.size > 0) attempt.flushSoon();
     tell(self, { type: answers[kind] });
     attempt.settled();
@@ -231,7 +239,7 @@ export class Tasks {
     inner.revoke();
   }
 
-  /** Stores a `ctx.step` record with the task's other leavings. */
+  /** Stores a `ctx.step` record with the task's other writes. */
   #record(live: Live, step: string, value: unknown): Promise<void> {
     const attempt = this.#attempt;
     const { call } = live;
@@ -252,7 +260,10 @@ export class Tasks {
     return attempt.flush("noted", false);
   }
 
-  /** What is asked of the store carries the attempt's epoch, and is refused when the body is not heard any more. */
+  /**
+   * Runs operations on the store. They carry the attempt's epoch, and are refused when the body has timed out or the
+   * attempt is over.
+   */
   async #store<const Ops extends readonly StoreOp[]>(live: Live, ops: Ops): Promise<StoreResults<Ops>> {
     const { cell } = this.#attempt;
     const check = (): void => {
@@ -265,12 +276,15 @@ export class Tasks {
     return cell.deps.store.batch({ tenant: cell.key.tenant, fence, check }, ops);
   }
 
-  /** Tells every body to stop. */
+  /** Aborts the signal of every body. */
   abort(reason: string): void {
     for (const live of this.#live.values()) stop(live, new DOMException(reason, "AbortError"));
   }
 
-  /** What the bodies had streamed when the run was stopped, by task: also of those that do not listen. */
+  /**
+   * The messages that bodies had streamed when the run was stopped, by task id, including bodies that ignore the
+   * signal.
+   */
   streamed(): ReadonlyMap<string, readonly StreamedFact[]> {
     const all = new Map(this.#cut);
     for (const [task, live] of this.#live) {
