@@ -6,7 +6,7 @@ import { admit, cancel } from "./thread/admission.ts";
 import type { Cell } from "./thread/live-thread.ts";
 
 interface Batch {
-  /** What is thrown for what the entry of this index was refused with. */
+  /** Wraps the error with which the entry of this index was refused. */
   refused(index: number, cause: unknown): unknown;
   /** @throws ServiceError `server.draining` */
   refuseWhenDraining(): void;
@@ -15,8 +15,8 @@ interface Batch {
 }
 
 /**
- * Admits runs to new threads, all in one turn: no stop can come between them. Where one is refused, those before it are taken
- * back in the same turn, before any of them has begun.
+ * Admits runs to new threads, all in one turn, so that no shutdown can come between them. Where one is refused, the
+ * runs before it are rolled back in the same turn, before any of them has begun.
  */
 export async function admitAll(
   runs: readonly { readonly key: ThreadKey; readonly draft: RunDraft }[],
@@ -42,7 +42,7 @@ export async function admitAll(
   const results = await Promise.allSettled(admitted);
   const failed = results.findIndex(({ status }) => status === "rejected");
   if (failed < 0) return Promise.all(admitted);
-  // The storage failed in the middle.
+  // The storage failed in between.
   await Promise.allSettled(takeBack(cells, runs));
   throw refused(failed, (results[failed] as PromiseRejectedResult).reason);
 }

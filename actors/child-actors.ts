@@ -1,30 +1,30 @@
 import { Few } from "../src/model/small-map.ts";
 import type { AnyActorRef } from "./xstate.ts";
 
-/** One actor in a table: the version that it came with, and the one from which on it is there no more. */
+/** A child in the shared table: the version that added it, and the version that removed it (Infinity: none yet). */
 interface Entry {
   readonly actor: AnyActorRef;
   readonly came: number;
   left: number;
 }
 
-/** What versions share. */
+/** The table that versions of one collection share. */
 interface Table {
   readonly entries: Few<string, Entry>;
-  /** Only from this one a change is a note here. */
+  /** The latest version. A change of this version extends the table; a change of an older one copies it. */
   newest: number;
 }
 
-/** Everyone's: nobody writes to it. */
+/** The shared empty table, which is never written to. */
 const NOBODY: Table = { entries: new Few(), newest: 0 };
 
-/** Actors that have left may make up this many entries more than those that are there. */
+/** Entries: removed children may exceed the present ones by this many before the table is copied without them. */
 const SLACK = 16;
 
 /**
- * The actors below one, by name, in the order in which they came: as a snapshot holds them, so a value that never changes.
- * Versions share a table, and a change of the newest is a note in it: thousands of tasks that come and go one by one cost no more
- * each than a few do. A change of an older version copies.
+ * The child actors of a snapshot, by name, in the order in which they were added. The value is immutable. Versions
+ * share a table, and a change of the latest version adds an entry to it: with thousands of tasks that come and go one
+ * by one, each costs as much as with a few.
  */
 export class Children {
   readonly size: number;
@@ -46,12 +46,12 @@ export class Children {
     for (const [name, entry] of this.#table.entries) if (this.#has(entry)) yield [name, entry.actor];
   }
 
-  /** The first so many of their names. */
+  /** The first `most` names. */
   names(most: number): readonly string[] {
     return this.#first(most, (name) => name);
   }
 
-  /** The first so many of them. */
+  /** The first `most` actors. */
   first(most: number): readonly AnyActorRef[] {
     return this.#first(most, (_, actor) => actor);
   }
@@ -65,7 +65,7 @@ export class Children {
     return some;
   }
 
-  /** These and those. None of their names may be that of one that is there. */
+  /** A collection with these children added. None of their names may be taken. */
   with(added: readonly (readonly [name: string, actor: AnyActorRef])[]): Children {
     if (added.length === 0) return this;
     const free = added.every(([name]) => !this.#table.entries.has(name));
@@ -75,7 +75,7 @@ export class Children {
     return new Children(table, came, this.size + added.length);
   }
 
-  /** These without one; the same where it is not there. */
+  /** A collection without this child; the same collection where it has no such child. */
   without(name: string): Children {
     const there = this.#table.entries.get(name);
     if (there === undefined || !this.#has(there)) return this;
@@ -105,7 +105,7 @@ export class Children {
 
 export const NO_CHILDREN = new Children(NOBODY, 0, 0);
 
-/** One actor alone. */
+/** A collection with one child. */
 export function onlyChild(name: string, actor: AnyActorRef): Children {
   const entry = { actor, came: 0, left: Infinity };
   return new Children({ entries: new Few<string, Entry>().set(name, entry), newest: 0 }, 0, 1);

@@ -1,17 +1,17 @@
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
-/** A run that asks to start, and what it is counted under. */
+/** A run that asks for a slot, with the tenant and the graph that it counts for. */
 export interface Claim {
   readonly run: string;
   readonly tenant: string;
   readonly graph: string;
 }
 
-/** How many runs may be in progress at once; Infinity: as many as come. */
+/** How many runs may be in progress at once; Infinity: no limit. */
 export interface GateLimits {
   readonly all: number;
   readonly perTenant: number;
-  /** By the name of the graph; one that is not named has no limit of its own. */
+  /** By graph name; a graph that is not named has no limit of its own. */
   readonly perGraph: { readonly [graph: string]: number };
 }
 
@@ -22,12 +22,13 @@ interface Waiting extends Claim {
   ready(): void;
 }
 
-/** Those who wait, by graph; each graph's in the order of asking. */
+/** Waiting runs of one tenant, by graph; those of a graph in the order in which they asked. */
 type Line = Map<string, Map<string, Waiting>>;
 
 /**
- * Says which run may start. While there is room it is never asked to wait; else slots go round the tenants, so that one with
- * ten thousand runs takes no more turns than one with a single run, and within a tenant to who asked first.
+ * Limits how many runs are in progress at once: in all, by tenant and by graph. A run gets a free slot at once; when
+ * none is free, it waits. Freed slots go round robin over the tenants, so that a tenant with ten thousand runs gets
+ * no more turns than one with a single run; within a tenant they go to the run that asked first.
  */
 export class Gate {
   readonly #limits: GateLimits;
@@ -35,7 +36,7 @@ export class Gate {
   readonly #held = new ReleasingMap<string, Claim>();
   readonly #byTenant = new Map<string, number>();
   readonly #byGraph = new Map<string, number>();
-  /** Tenants who wait, the next to be served first. */
+  /** Waiting runs by tenant; the tenant that is served next comes first. */
   readonly #lines = new Map<string, Line>();
   readonly #waiting = new ReleasingMap<string, Waiting>();
   #tickets = 0;
@@ -47,27 +48,30 @@ export class Gate {
     this.#free = all === Infinity && perTenant === Infinity && Object.keys(perGraph).length === 0;
   }
 
-  /** Runs that wait for a slot. */
+  /** The number of runs that wait for a slot. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** Takes a slot, if one is free and nobody has asked before. It MUST be given back by `leave`. */
+  /** Takes a slot if one is free. The caller MUST give it back with `leave`. */
   enter(claim: Claim): boolean {
     if (!this.#open) return false;
     if (this.#free) return true;
     if (!this.#hasRoom(claim.tenant, claim.graph)) return false;
-    // Those who wait could have come in, had there been room for them.
+    // Nobody is overtaken: a waiting run that could use this slot would have got it already.
     this.#take(claim);
     return true;
   }
 
-  /** Takes a slot whether one is free or not, unless it has one: for a run that was in progress when the server went down. */
+  /**
+   * Takes a slot even when none is free, unless the run has one: for a run that was in progress when the server went
+   * down.
+   */
   hold(claim: Claim): void {
     if (!this.#free && !this.#held.has(claim.run)) this.#take(claim);
   }
 
-  /** Calls `ready` once a slot has been taken for it: now, or later. */
+  /** Calls `ready` when the run has got a slot: now, or later. */
   ask(claim: Claim, ready: () => void): void {
     if (this.enter(claim)) return ready();
     const waiting = { ...claim, ticket: this.#tickets++, ready };
@@ -79,7 +83,7 @@ export class Gate {
     this.#waiting.set(claim.run, waiting);
   }
 
-  /** The run has ended, or is not to start any more. */
+  /** Gives back the slot of a run, or removes it from the waiting runs. */
   leave(run: string): void {
     const waiting = this.#waiting.get(run);
     if (waiting !== undefined) return this.#remove(waiting);
@@ -91,7 +95,7 @@ export class Gate {
     this.#next();
   }
 
-  /** How many runs of the same tenant start before this one, itself included; undefined when it does not wait here. */
+  /** The position of a waiting run among those of its tenant, from 1; undefined when it does not wait for a slot. */
   position(run: string): number | undefined {
     const own = this.#waiting.get(run);
     if (own === undefined) return undefined;
@@ -105,13 +109,16 @@ export class Gate {
     return place;
   }
 
-  /** The same of a run in its thread's queue, of which the first alone waits here; undefined when it is not in it. */
+  /**
+   * The position of a run in its thread's queue, of which only the first waits for a slot; undefined when it is not
+   * in the queue.
+   */
   positionIn(queue: readonly string[], run: string): number | undefined {
     const place = queue.indexOf(run);
     return place < 0 ? undefined : place + (this.position(queue[0] ?? "") ?? 1);
   }
 
-  /** Nobody enters any more. */
+  /** Stops giving slots. */
   close(): void {
     this.#open = false;
   }
@@ -139,14 +146,14 @@ export class Gate {
     if (line?.size === 0) this.#lines.delete(tenant);
   }
 
-  /** Gives the slots that are free to those whose turn it is. */
+  /** Gives free slots to waiting runs. */
   #next(): void {
     while (this.#open) {
       const next = this.#turn();
       if (next === undefined) return;
       this.#remove(next);
       this.#take(next);
-      // To the back, behind all others that wait.
+      // Round robin: the tenant goes behind all others that wait.
       const line = this.#lines.get(next.tenant);
       if (line !== undefined) {
         this.#lines.delete(next.tenant);

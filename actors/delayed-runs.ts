@@ -13,28 +13,31 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** Runs that are looked up at a time. */
+/** Runs: how many are read from the storage at a time. */
 const PAGE = 64;
-/** Milliseconds before what failed is tried again. */
+/** Milliseconds before a failed read or start is repeated. */
 const PAUSE = 1_000;
 
 /**
- * Runs that wait for their time. Which they are stands in the storage, however many: here is the one timer for the first of
- * them. Time goes on evenly, whatever becomes of the clock on the wall meanwhile.
+ * Starts delayed runs when they are due. The storage lists them, however many there are; this class keeps one timer,
+ * for the earliest. It measures time by the monotonic clock, so changes of the wall clock do not matter.
  */
 export class Delays {
   readonly #deps: Deps;
-  /** Tells a thread that the time of its run has come. */
+  /** Starts or queues the run of a thread that is due. */
   readonly #ripen: (key: ThreadKey, run: string) => Promise<void>;
   readonly #time: SteadyTime;
-  /** Runs that cannot be told, such as those of a damaged thread: they must not keep others. */
+  /**
+   * Runs that cannot be started, such as those of a damaged thread. They are skipped, so that they do not hold up
+   * others.
+   */
   readonly #lost = new Set<string>();
-  /** Runs that were told at the last look. */
+  /** Runs that were started by the last look. */
   #told = new Set<string>();
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
-  /** The time has come for more while it was looking. */
+  /** True when another look is due after the current one. */
   #again = false;
   #stopped = false;
 
@@ -48,7 +51,7 @@ export class Delays {
     return this.#time.now();
   }
 
-  /** There is, or will be, a run that is due at this time. */
+  /** Tells that a run is, or will be, due at this time (milliseconds). */
   expect(due: number): void {
     if (this.#stopped || due >= this.#at) return;
     this.#timer?.();
@@ -62,7 +65,7 @@ export class Delays {
     this.#timer = null;
   }
 
-  /** Sees to all that is due, and waits for the next. */
+  /** Starts all runs that are due, and sets the timer for the next one. */
   async look(): Promise<void> {
     this.#timer?.();
     this.#timer = null;
@@ -84,12 +87,12 @@ export class Delays {
 
   async #seeTo(): Promise<void> {
     const found = await this.#deps.journal.delayed(PAGE + this.#lost.size);
-    // Read once: between two reads the time of a run may come, and it would be neither due nor the next.
+    // Read once: between two reads of the clock a run may become due, and would then be neither due nor the next.
     const { now } = this;
     const due = found.filter(({ run, due: at }) => at <= now && !this.#lost.has(run));
     const told = this.#told;
     this.#told = new Set();
-    // One that was told, and is listed all the same, is in the list alone.
+    // A run that was started and is still listed exists only in the list.
     const tell = ({ key, run }: Due) =>
       told.has(run) ? this.#lose(key, run, "its thread does not know of it") : this.#tell(key, run);
     await Promise.all(due.map(tell));
@@ -114,7 +117,7 @@ export class Delays {
         run,
         error: String(cause),
       });
-      // Its thread is taken up anew meanwhile.
+      // The thread is loaded again meanwhile.
       await new Promise<void>((resolve) => this.#deps.scheduler.after(PAUSE, resolve));
     }
   }

@@ -2,7 +2,7 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 import type { SystemLimits } from "./thread-system.ts";
 
-/** A cell's place among those at rest: the cell itself holds it. */
+/** The entry of an idle thread in the linked list; the thread itself holds it. */
 export interface Place<C> {
   readonly cell: C;
   readonly since: number;
@@ -10,7 +10,7 @@ export interface Place<C> {
   after: Place<C> | null;
 }
 
-/** What can rest: a cell. */
+/** What the list needs to know of a thread in memory. */
 interface Resting<C> {
   readonly alive: boolean;
   readonly runs: { readonly size: number };
@@ -18,8 +18,9 @@ interface Resting<C> {
 }
 
 /**
- * Threads at rest, the longest first. One timer for all: a timer for each would cost more than the thread. They are a chain: a
- * `Map` of thousands that loses its first entry with every run is searched for the next one through the gaps they left.
+ * Idle threads in memory, the longest idle first, and the timer that removes them from memory. One timer serves all:
+ * a timer for each would cost more than the thread. They form a linked list: a `Map` of thousands that loses its
+ * first entry with every run has to be searched for the next one through the gaps left behind.
  */
 export class Idle<C extends Resting<C>> {
   #oldest: Place<C> | null = null;
@@ -43,18 +44,18 @@ export class Idle<C extends Resting<C>> {
     return this.#size;
   }
 
-  /** How many were let go. */
+  /** The number of threads that were removed from memory. */
   get passivated(): number {
     return this.#passivated;
   }
 
-  /** A cell may have come to rest, or have left it. */
+  /** Updates the list for a thread that may have become idle or busy. */
   note(cell: C): void {
     this.drop(cell);
     if (!cell.alive || cell.runs.size > 0) return;
     this.#add(cell);
     const oldest = this.#oldest?.cell;
-    // Not the one that has just come: somebody may be about to ask something of it.
+    // Never the thread that was just added: it may be about to get a request.
     if (this.#size > this.#limits.maxIdle && oldest !== cell) this.#letGo(oldest);
     this.#timer ??= this.#scheduler.after(this.#limits.idle, () => this.#sweep());
   }
@@ -68,7 +69,7 @@ export class Idle<C extends Resting<C>> {
     if (after === null) this.#youngest = before;
     else after.before = before;
     cell.atRest = null;
-    // A link that is left would hold, once this place is in the old generation, all places that come after it.
+    // Links are cleared: a link from an entry in the old generation would keep all later entries alive.
     place.before = null;
     place.after = null;
     this.#size--;
@@ -102,13 +103,13 @@ export class Idle<C extends Resting<C>> {
       const { cell, since } = place;
       const rested = now - since;
       if (rested < this.#limits.idle) {
-        // Whole milliseconds: a fraction of one can be lost in the sum, and time would stand still.
+        // Whole milliseconds: a fraction can be lost in the sum, and time would stand still.
         const left = Math.ceil(this.#limits.idle - rested);
         this.#timer = this.#scheduler.after(left, () => this.#sweep());
         return;
       }
       this.#letGo(cell);
-      // It had a write in flight: it is looked at again with the youngest.
+      // It had a write in flight: it is put at the end of the list, and looked at again.
       if (cell.atRest === place) this.note(cell);
     }
   }

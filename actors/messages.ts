@@ -1,41 +1,44 @@
 import type { CancelAction, MultitaskStrategy, Stop, TerminalStatus } from "../src/model/run.ts";
 import type { RestState } from "../src/model/thread.ts";
 
-/** What a thread's actor is told. `run` is always a run's id. */
+/** Events of a thread's actor. `run` is always a run's id. */
 export type ThreadEvent =
-  /** A run has been admitted: its place is in the record that is on its way to storage. `starts`: so is its start. */
+  /** A run was admitted; the record that queues it is being stored. `starts`: the same append holds its start. */
   | {
       readonly type: "RUN.ADMITTED";
       readonly run: string;
       readonly strategy: MultitaskStrategy;
       readonly starts: boolean;
     }
-  /** The active run has a slot: it may start. */
+  /** The active run has got a slot and may start. */
   | { readonly type: "RUN.READY"; readonly run: string }
-  /** The start of the active run is stored: it may begin. */
+  /** The start of the active run is stored; it may begin. */
   | { readonly type: "RUN.STARTED"; readonly run: string }
-  /** The end of the active run is asked for, and that is stored. */
+  /** Someone asked for the end of the active run, and the request is being stored. */
   | { readonly type: "RUN.CANCEL"; readonly run: string; readonly action: CancelAction }
-  /** A run that waited has ended without starting. */
+  /** A waiting run has ended without starting. */
   | { readonly type: "RUN.WITHDRAWN"; readonly run: string }
-  /** The state was changed, or another checkpoint taken up, by no run: a thread at rest now rests so. */
+  /** An update, not a run, changed the state or the latest checkpoint: an idle thread takes this status. */
   | { readonly type: "STATE.UPDATED"; readonly rest: "idle" | "interrupted" }
-  /** From the run: it has come to its end, which is being stored. Nothing can stop it any more. */
+  /** From the run's actor: the run has ended, and its end is being stored. Nothing can stop it any more. */
   | { readonly type: "RUN.CLOSING" }
-  /** A write failed, or an actor broke: the records are the truth, this actor is given up. */
+  /** A write failed, or an actor failed: this actor is given up, and the thread is loaded again from its records. */
   | { readonly type: "GIVE.UP" };
 
-/** What a run's actor is told. */
+/** Events of a run's actor. */
 export type RunEvent =
   | { readonly type: "BEGIN" }
   | { readonly type: "CANCEL"; readonly action: Stop }
-  /** The first step, or the next, is planned: these tasks, or none when the run is at its end. */
+  /**
+   * The first or the next step is planned: these tasks, or none when the run has ended. `hold`: wait for `COMMITTED`
+   * before running them.
+   */
   | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
-  /** Further tasks of the step have come up while others run. */
+  /** More tasks of the step were added while others run. */
   | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
-  /** No commit is in flight any more. */
+  /** A commit was stored, and the run may go on. */
   | { readonly type: "COMMITTED" }
-  /** The terminal record is stored. */
+  /** The end of the run is stored. */
   | { readonly type: "ENDED"; readonly status: TerminalStatus; readonly rest: RestState };
 
 export interface TaskName {
@@ -43,40 +46,40 @@ export interface TaskName {
   readonly name: string;
 }
 
-/** What a task's actor is told. */
+/** Events of a task's actor. */
 export type TaskEvent =
   | { readonly type: "DONE" }
   | { readonly type: "INTERRUPTED" }
   | { readonly type: "FAILED" }
-  /** It failed, and will be tried again. */
+  /** The try failed, and there will be another. */
   | { readonly type: "RETRY" }
-  /** The time to try again has come. */
+  /** The next try is due. */
   | { readonly type: "TRY" }
   | { readonly type: "CANCEL" }
-  /** Tasks of graphs within its body: their actors are to start below it. */
+  /** Tasks of graphs that run inside its body: their actors start as its children. */
   | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
-  /** Its node is a graph: that one's actor is to start below it. */
+  /** Its node is a subgraph: the subgraph's actor starts as its child. */
   | { readonly type: "ENTER" };
 
 export type TaskKind = "done" | "interrupted" | "failed" | "cancelled";
 
-/** What a task's actor leaves its parent. */
+/** The output of a task's actor. */
 export interface TaskOutput {
   readonly task: string;
   readonly kind: TaskKind;
 }
 
-/** What a run's actor leaves its parent. */
+/** The output of a run's actor. */
 export interface RunOutput {
   readonly status: TerminalStatus;
   readonly rest: RestState;
 }
 
-/** Which graph of which run an actor is for. `thread` is the name of its cell. */
+/** The graph and the run that an actor stands for. `thread` is the name of the live thread. */
 export interface RunInput {
   readonly thread: string;
   readonly run: string;
-  /** The task whose node the graph is; null for the run's root graph. */
+  /** The id of the task whose node the graph is; null for the run's root graph. */
   readonly within: string | null;
 }
 

@@ -2,9 +2,9 @@ import { cancel } from "./thread/admission.ts";
 import type { Cell } from "./thread/live-thread.ts";
 
 /**
- * Leaves what is in progress to the next start: noted in the records, so that the attempt does not count against its run. A run
- * whose end is on its way to storage is no longer in progress: that is waited for. Runs of `cutOff` end: their
- * clients wanted them to end with their connections, which the stop closes.
+ * Parks the runs in progress for the next start of the server. The records note it, so that the attempt does not
+ * count against the run. A run whose end is being stored is no longer in progress: its write is awaited. Runs in
+ * `cutOff` end: their clients asked for an end with their connections, which the shutdown closes.
  */
 export async function leave(cells: readonly Cell[], cutOff: ReadonlySet<string>): Promise<void> {
   const live = cells.filter(({ alive }) => alive);

@@ -5,7 +5,7 @@ interface QueueLimits {
   readonly maxQueuedPerTenant: number;
 }
 
-/** Runs that have not started: how many there are, and of each tenant. */
+/** Runs that have not started, counted in all and by tenant. */
 export class QueuedRuns {
   readonly #limits: QueueLimits;
   readonly #tenants = new Map<string, string>();

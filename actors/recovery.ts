@@ -2,7 +2,7 @@ import type { ThreadKey, ThreadRecord } from "../src/model/thread.ts";
 import type { SystemDeps } from "./thread-system.ts";
 import { isLeftOver, type Temporaries } from "./temporary-threads.ts";
 
-/** Takes up every thread that was left at work. */
+/** Loads every thread that has runs to continue, and deletes leftover temporary threads. */
 export async function recover(
   { journal, failpoints, logger }: SystemDeps,
   temporaries: Temporaries,
@@ -22,7 +22,7 @@ export async function recover(
       lost(key, cause);
     }
   }
-  // What is to go must be gone before runs that are due are looked up: some of them may be of such threads.
+  // Leftover threads must be gone before due runs are looked up: some due runs may belong to them.
   await Promise.all(cleared);
   if (found > 0) logger.info("took up unsettled threads", { threads: found });
 
@@ -30,7 +30,7 @@ export async function recover(
     return temporaries.clear(key, record).catch((cause: unknown) => lost(key, cause));
   }
 
-  /** One damaged thread must not keep the others from being served. */
+  /** One damaged thread must not keep the server from loading the others. */
   function lost(key: ThreadKey, cause: unknown): void {
     logger.error("a thread could not be recovered", { thread: key.thread, cause: String(cause) });
   }

@@ -2,7 +2,7 @@ import type { Idle } from "./idle-threads.ts";
 import type { Figures, Tally } from "./run-counters.ts";
 import type { Cell } from "./thread/live-thread.ts";
 
-/** The figures of a registry. */
+/** The current metrics of a registry. */
 export function figuresOf(
   { woken, withdrawn, graphs }: Tally,
   cells: ReadonlyMap<string, Cell>,

@@ -46,7 +46,7 @@ import type {
 } from "./thread-system.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
-/** Thread id -> live cell. An entry is absent, waking (whoever asks meanwhile waits for it) or live. */
+/** The threads in memory, by name. A thread is absent, loading (requests wait for it) or live. */
 export class Registry implements ThreadSystem, CellOwner {
   draining = false;
   readonly gate: Gate;
@@ -67,11 +67,11 @@ export class Registry implements ThreadSystem, CellOwner {
   readonly #timers = timersOf(() => this.#deps.scheduler);
   /** Runs that have not started. */
   readonly #line: QueuedRuns;
-  /** Those whose attempt a stop has brought to a halt. */
+  /** Threads whose runs have paused for the shutdown. */
   readonly #halted = new Set<Cell>();
-  /** Unended runs whose client wants them to end with its connection. */
+  /** Unended runs whose client asked for an end with its connection. */
   readonly #cancelledOnDisconnect = new Set<string>();
-  /** A stop has left what was in progress to the next start. */
+  /** True when the shutdown has parked the runs in progress. */
   #hasLeft = false;
   #drained: (() => void) | null = null;
 
@@ -104,7 +104,7 @@ export class Registry implements ThreadSystem, CellOwner {
     return figuresOf(this.tally, this.#cells, this.#idle, now);
   }
 
-  // --- the door ---
+  // --- the API of the actor system ---
 
   async create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord> {
     return this.#making.alone(threadName(key), async () => {
@@ -138,7 +138,7 @@ export class Registry implements ThreadSystem, CellOwner {
     try {
       return await admit(cell, draft);
     } catch (cause) {
-      // A thread that was to be made with this run is not there.
+      // The thread would have been created with this run: without it there is none.
       if (isNew && cell.record.seq === 0) this.#letGo(cell);
       throw cause;
     }
@@ -165,7 +165,7 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   async cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void> {
-    // The stop has stored that.
+    // The shutdown has stored the cancellation.
     if (this.#hasLeft && this.#cancelledOnDisconnect.has(run)) return;
     this.#refuseOnceLeft();
     const record = await this.#deps.journal.run(key, run);
@@ -231,21 +231,21 @@ export class Registry implements ThreadSystem, CellOwner {
     if (this.draining) throw new ServiceError("server.draining", "The server is stopping; try again soon");
   }
 
-  /** The storage is about to be closed: no thread is taken up any more. */
+  /** The storage is about to close: no thread is loaded any more. */
   #refuseOnceLeft(): void {
     if (this.#hasLeft) this.#refuseWhenDraining();
   }
 
   #checkDrained(): void {
-    // Those that wait for a slot get none any more.
+    // Threads that wait for a slot get none any more.
     const isOver = () => this.counts.busy <= this.#halted.size + this.gate.waiting;
     if (!this.draining || !isOver()) return;
-    // One that came to a halt may have been cancelled since: its end has to be stored.
+    // A paused run may have been cancelled since: its end has to be stored.
     for (const cell of this.#halted) if (cell.attempt?.isHalted !== true) this.#halted.delete(cell);
     if (isOver()) this.#drained?.();
   }
 
-  // --- what cells tell ---
+  // --- notifications from live threads ---
 
   queued({ tenant }: ThreadKey, run: string, isTaken = false): void {
     if (!isTaken) this.#line.checkRoom(tenant);
@@ -296,11 +296,12 @@ export class Registry implements ThreadSystem, CellOwner {
     }
   }
 
-  // --- waking and letting go ---
+  // --- loading threads, and removing them from memory ---
 
   /**
-   * Works on a thread's cell. Where that is let go of while the work reads, as when the thread is deleted or pruned, the work begins
-   * anew on the cell that comes next. @throws ServiceError `thread.not_found`
+   * Works on a live thread. Where that is removed from memory while the work reads, as when the thread is deleted or
+   * pruned, the work starts again on the one that is loaded next.
+   * @throws ServiceError `thread.not_found`
    */
   async #onCell<T>(key: ThreadKey, work: (cell: Cell) => Promise<T>): Promise<T> {
     const name = threadName(key);
@@ -319,7 +320,10 @@ export class Registry implements ThreadSystem, CellOwner {
     }
   }
 
-  /** `start`: how the thread begins where there is none. @throws ServiceError `thread.not_found` without it */
+  /**
+   * Loads a thread. `start`: creates it where it does not exist. @throws ServiceError `thread.not_found` without
+   * `start`
+   */
   #wake(key: ThreadKey, start?: ThreadStart): Eventually<Cell> {
     this.#refuseOnceLeft();
     const name = threadName(key);

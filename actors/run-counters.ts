@@ -1,33 +1,33 @@
 import type { TerminalStatus } from "../src/model/run.ts";
 
-/** What has become of one graph's runs since the server started. */
+/** Counts of the runs of one graph since the server started, by outcome. */
 export type GraphTally = Record<"started" | "rolled_back" | TerminalStatus, number>;
 
-/** What the actors of a server are at, and what they have done since it started. */
+/** Metrics of the actor system: its current state, and counts since the start. */
 export interface Figures {
-  /** Actors that live: with a run that has not ended, at rest, and being read from the storage. */
+  /** Thread actors by state: `busy` have a run that has not ended, `idle` have none, `waking` are being loaded. */
   readonly busy: number;
   readonly idle: number;
   readonly waking: number;
-  /** Actors that were made of their thread's record, and let go after a rest. */
+  /** Counts of thread actors that were loaded, and removed from memory after an idle time. */
   readonly woken: number;
   readonly passivated: number;
-  /** Runs in progress: it looks at every live actor to tell. */
+  /** Runs in progress. Reading it visits every live actor. */
   readonly running: number;
-  /** Runs that wait to start, and of them those that wait for a slot alone. */
+  /** Runs that wait to start (`queued`), and those of them that wait only for a slot (`waiting`). */
   readonly queued: number;
   readonly waiting: number;
-  /** Runs that were ended before they started. */
+  /** Runs that ended before they started. */
   readonly withdrawn: number;
-  /** By the name of the graph. */
+  /** Counts by graph name. */
   readonly graphs: ReadonlyMap<string, Readonly<GraphTally>>;
 }
 
-/** Graphs that are counted by name; all beyond count as one: who reads the figures keeps a row for each name. */
+/** Graphs: this many are counted by name, all others under one name. A metrics system keeps a series for each name. */
 const MOST = 100;
 const OTHERS = "(others)";
 
-/** Plain numbers, so that counting costs a run nothing; they are looked at when somebody asks. */
+/** Counters of runs and threads. They are plain numbers, so counting costs a run nothing. */
 export class Tally {
   woken = 0;
   withdrawn = 0;

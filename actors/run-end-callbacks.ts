@@ -3,7 +3,7 @@ import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 type Waiter = (end: RunEnd) => void;
 
-/** Who waits for which run's end. */
+/** Callbacks to run when a run ends. */
 export class Waiters {
   readonly #byRun = new ReleasingMap<string, Waiter[]>();
 

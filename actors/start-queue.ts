@@ -5,9 +5,9 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 const BUDGET_MS = 8;
 
 /**
- * Runs whose start is stored and that have yet to begin. Each begins in a later turn than its store is heard of, so that the answer to
- * who asked for it is on its way before a node computes: whoever waits for the storage goes on in that earlier turn. Where many begin at
- * once, the turns in between are for whatever else there is to do.
+ * Runs whose start is stored and that have yet to begin. Each begins in a later turn than the one in which its start
+ * is stored: in that turn the HTTP response goes out, before a node computes. Where many runs begin at once, other
+ * work gets a turn every few milliseconds.
  */
 export class StartQueue {
   readonly #clock: Clock;
@@ -20,7 +20,7 @@ export class StartQueue {
     this.#scheduler = scheduler;
   }
 
-  /** `begin` MUST NOT throw, and looks itself whether the run may still begin. */
+  /** Adds a run. `begin` MUST NOT throw, and has to check whether the run may still begin. */
   add(begin: () => void): void {
     this.#waiting.push(begin);
     this.#schedule();

@@ -7,14 +7,14 @@ import type { Cell } from "./thread/live-thread.ts";
 import { threadMachine } from "./thread/thread-machine.ts";
 import { askToStart, start } from "./thread/run-start.ts";
 
-/** The three statecharts of one server, their effects bound to its cells. */
+/** The three statecharts of one server, with effects that act on its live threads. */
 export function charts(cellNamed: (name: string) => Cell | undefined, delays: RunDelays) {
-  // An actor may outlive its cell by a message: then there is nothing to do.
+  // An actor may receive one more message after its thread was removed from memory: then there is nothing to do.
   const graphOf = ({ thread, run, within }: RunInput): OngoingGraph | undefined => {
     const attempt = cellNamed(thread)?.attempt;
     return attempt?.id === run ? attempt.graph(within) : undefined;
   };
-  // A task's node may be a graph, whose chart is the run's: each needs the other.
+  // A task's node may be a graph, which the run's chart executes: each chart needs the other.
   const task = taskMachine(
     { execute: (input, self) => graphOf(input)?.execute(input.task, self) },
     (): AnyActorLogic => run,
@@ -38,7 +38,7 @@ export function charts(cellNamed: (name: string) => Cell | undefined, delays: Ru
       start: (name, id) => {
         const cell = cellNamed(name);
         if (cell === undefined) return;
-        // Its admission has its start in the same append.
+        // Nothing to do where the admission has stored the start in its own append.
         if (cell.attempt?.id !== id) start(cell, id);
       },
     },

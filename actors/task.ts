@@ -11,7 +11,10 @@ import type { RunInput, TaskEvent, TaskInput, TaskKind, TaskName, TaskOutput } f
 
 type TaskState = "running" | "backoff" | "stopping" | TaskKind;
 
-/** The task's chart: one execution of a node. What it returns, and its signal, live in the run's attempt, not here. */
+/**
+ * The task's statechart: one execution of a node. The node's return value and its abort signal are kept by the run's
+ * attempt.
+ */
 export const taskChart = {
   id: "task",
   initial: "running",
@@ -22,7 +25,7 @@ export const taskChart = {
         INTERRUPTED: "interrupted",
         FAILED: "failed",
         RETRY: "backoff",
-        // It still runs: only its body knows when it has stopped.
+        // The body still runs: only it knows when it has stopped.
         CANCEL: "stopping",
       },
     },
@@ -31,7 +34,7 @@ export const taskChart = {
       on: {
         DONE: "done",
         INTERRUPTED: "interrupted",
-        // A body that was asked to stop and throws has stopped: that is no failure of its own.
+        // A body that was asked to stop and throws has stopped: that does not count as a failure.
         FAILED: "cancelled",
         RETRY: "cancelled",
       },
@@ -54,18 +57,18 @@ export const taskChart = {
 export type TaskSnapshot = Snapshot<TaskOutput> & {
   readonly value: TaskState;
   readonly context: TaskInput;
-  /** The graph that is its node, while that runs; the tasks of graphs that its body runs. */
+  /** The actor of the subgraph that is its node, or of the tasks of graphs that run inside its body. */
   readonly children: Children;
 };
 
 const SUBGRAPH = "subgraph";
 
 export interface TaskEffects {
-  /** Run the node's body: answered by `DONE`, `INTERRUPTED`, `FAILED`, or by `RETRY` and, later, `TRY`. */
+  /** Runs the node's body. Answered by `DONE`, `INTERRUPTED`, `FAILED`, or by `RETRY` and, later, `TRY`. */
   execute(task: TaskInput, self: AnyActorRef): void;
 }
 
-/** What a task's actor hears, from others and from XState. */
+/** Events that a task's actor receives, from others and from XState. */
 type Heard =
   | TaskEvent
   | { readonly type: "xstate.stop" }
@@ -75,11 +78,12 @@ export type TaskMachine = ActorLogic<TaskSnapshot, Heard, TaskInput>;
 type Scope = ActorScope<TaskSnapshot, Heard>;
 
 /**
- * The chart as actor logic of our own, which reads it as a table. There is one of these for every node that is executed,
- * and a machine of XState's would cost as much as all the rest of the node's way through the server.
+ * The task's statechart as hand-written actor logic, which reads the chart as a table. Every node that is executed
+ * gets such an actor, and XState's interpreter would cost as much as everything else that the server does for the
+ * node.
  *
- * Where the node is a graph, the run's chart runs it as a child of this actor, which passes a `CANCEL` on to it and
- * does not outlive its own states `running` and `stopping`.
+ * Where the node is a graph, the run's chart executes it as a child of this actor. The actor forwards `CANCEL` to the
+ * child, and stops it when it leaves its states `running` and `stopping`.
  */
 export function taskMachine(
   effects: TaskEffects,
@@ -96,7 +100,7 @@ export function taskMachine(
     return { ...snapshot, children: onlyChild(SUBGRAPH, child as AnyActorRef) };
   }
 
-  /** Tasks of graphs that the body runs: it waits for them by itself. */
+  /** Spawns actors for tasks of graphs that run inside the body. The body itself waits for them. */
   function join(snapshot: TaskSnapshot, tasks: readonly TaskName[], { self, defer }: Scope): TaskSnapshot {
     const { thread, run, within } = snapshot.context;
     const added = tasks.map(({ id, name }) => {
@@ -108,13 +112,13 @@ export function taskMachine(
     return { ...snapshot, children: snapshot.children.with(added) } as TaskSnapshot;
   }
 
-  /** What it leaves is stopped, wherever that is; what has ended does not mind. */
+  /** Stops all children. Stopping a child that has ended does nothing. */
   function leave({ children }: TaskSnapshot, { defer, stopChild }: Scope): TaskSnapshot["children"] {
     for (const [, child] of children) defer(() => stopChild(child));
     return NO_CHILDREN;
   }
 
-  /** A task within has ended. */
+  /** Removes a child task that has ended. */
   function drop(snapshot: TaskSnapshot, { task }: TaskOutput): TaskSnapshot {
     return { ...snapshot, children: snapshot.children.without(task) };
   }

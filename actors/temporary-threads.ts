@@ -15,14 +15,14 @@ interface Deps {
   readonly limits: Pick<SystemLimits, "linger">;
 }
 
-/** Has it nothing more to do than to be deleted, now that the process it lived in has ended? */
+/** True for a temporary thread of an earlier process that only has to be deleted. */
 export function isLeftOver(thread: ThreadRecord): boolean {
   const { temporary } = thread;
   const isOver = !hasWork(thread) && thread.delayed === null;
   return temporary !== null && (temporary === "bound" || isOver);
 }
 
-/** Threads that were made for one run, and what becomes of them. */
+/** Deletes threads that were created for a single run when that run has ended. */
 export class Temporaries {
   readonly #deps: Deps;
   readonly #letGo: (cell: Cell) => void;
@@ -32,11 +32,11 @@ export class Temporaries {
     this.#letGo = letGo;
   }
 
-  /** A run has ended: if the thread was made for it, it goes too. */
+  /** Handles the end of a run: if the thread was created for it, deletes the thread, at once or later. */
   concluded(cell: Cell, { run }: RunEnd, isRead: boolean): void {
     const { temporary } = cell.record;
     if (temporary === null || cell.runs.size > 0) return;
-    // One that was stopped has nothing to come back for.
+    // A client does not come back for a run that was stopped.
     const isAwaited = temporary === "free" && run !== undefined && run.cancel === null;
     const remove = () => {
       this.#letGo(cell);
@@ -47,8 +47,8 @@ export class Temporaries {
   }
 
   /**
-   * A thread that an earlier process has left. Its run, whose client that process has cut off, is stopped by that; its
-   * webhook is told so.
+   * Deletes a temporary thread of an earlier process. If that process cut off the client of its run, the run ends as
+   * interrupted, and its webhook is told so.
    */
   async clear(key: ThreadKey, thread: ThreadRecord): Promise<void> {
     const { journal, clock } = this.#deps;
@@ -71,7 +71,7 @@ export class Temporaries {
     return this.remove(key, stopped);
   }
 
-  /** Never rejects: when it fails, the next start finds the thread, and deletes it. */
+  /** Deletes a temporary thread. Never rejects: if it fails, the next start finds the thread and deletes it. */
   async remove(key: ThreadKey, { epoch, seq }: ThreadRecord): Promise<void> {
     await this.#deps.journal.remove(key, { epoch, seq }).catch((cause: unknown) => {
       this.#deps.logger.info("a temporary thread is left to the next start to delete", {

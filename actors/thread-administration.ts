@@ -5,9 +5,9 @@ import type { SystemDeps, ThreadChange, ThreadKeeping } from "./thread-system.ts
 import { cancel } from "./thread/admission.ts";
 import type { Cell } from "./thread/live-thread.ts";
 
-/** What is asked of the registry. */
+/** What the administration needs of the registry. */
 export interface Keeper {
-  /** Does the work once nobody else is at that thread; until it is done no run is admitted. */
+  /** Runs the work when no other request holds the thread's lock; until it is done, no run is admitted. */
   alone<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
   /** @throws ServiceError `server.draining` */
   refuseWhenDraining(): void;
@@ -19,6 +19,7 @@ export interface Keeper {
 
 type Deps = Pick<SystemDeps, "journal" | "clock" | "sinks">;
 
+/** Administration of threads: changes, copies, deletion, pruning and expiry. */
 export class Keeping implements ThreadKeeping {
   readonly #deps: Deps;
   readonly #keeper: Keeper;
@@ -62,7 +63,7 @@ export class Keeping implements ThreadKeeping {
       const { ttl, rested_at } = cell.record;
       const now = this.#deps.clock.now();
       if (ttl === null || ttl.due > now) return;
-      // Used since, or in use: it has its whole time from then on.
+      // The thread is in use, or was used since: its lifetime starts again from then.
       const { due } = ttlFrom(ttl, isInUse(cell) ? now : rested_at);
       if (due > now) return postpone(cell, due);
       if (ttl.strategy === "delete") return this.#remove(key);
@@ -78,7 +79,7 @@ export class Keeping implements ThreadKeeping {
     });
   }
 
-  /** @throws ServiceError `thread.not_found` also for one that is hidden */
+  /** The live thread. @throws ServiceError `thread.not_found`, also for a temporary thread */
   async #cell(key: ThreadKey): Promise<Cell> {
     const cell = await this.#keeper.wake(key);
     if (cell.record.temporary !== null) throw threadNotFound(key.thread);
@@ -95,12 +96,12 @@ export class Keeping implements ThreadKeeping {
         this.#deps.sinks.removed(key);
         return;
       }
-      // The last one first: none of them is to begin because another has ended.
+      // The last run first: no run may begin because the one before it has ended.
       const runs = [...cell.delayed.keys(), ...[...cell.runs.keys()].toReversed()];
       try {
         for (const run of runs) await cancel(cell, run, "interrupt", null);
       } catch (cause) {
-        // One that came to rest by itself is let go of where memory is short.
+        // A thread that has become idle by itself may be removed from memory when too many are idle.
         if (cell.alive || cell.isBroken) throw cause;
       }
       for (const run of runs) await this.#keeper.settled(key, run);
@@ -111,27 +112,27 @@ export class Keeping implements ThreadKeeping {
     const cell = await this.#cell(key);
     if (isInUse(cell)) return false;
     const { epoch, seq } = cell.record;
-    // What it remembers of its latest checkpoint is about to change.
+    // The live thread caches its latest checkpoint, which is about to change.
     this.#keeper.letGo(cell);
     await this.#deps.journal.prune(key, { epoch, seq });
     return true;
   }
 }
 
-/** Does anything run, or wait to run, now or later? It may go on from any checkpoint. */
+/** True when a run is in progress or waits, also for a later time. Such a run may resume from any checkpoint. */
 function isInUse({ runs, delayed }: Cell): boolean {
   return runs.size > 0 || delayed.size > 0;
 }
 
-/** It is looked at again later. That is no change of the thread that anyone should see. */
+/** Stores when to look at the thread again. Clients do not see this as a change of the thread. */
 function postpone(cell: Cell, due: number): Promise<void> {
   const later = (thread: ThreadRecord) => ({ ...thread, ttl: thread.ttl && { ...thread.ttl, due } });
   return cell.write({ kind: "kept", durable: true }, later, true);
 }
 
 /**
- * A copy stands where its origin stands: one that waits for answers can be given other ones. Of one that is at work it has what
- * is stored so far, and rests.
+ * The record of a copy. It has the same latest checkpoint: a copy of an interrupted thread can be given other
+ * answers. A copy of a busy thread has the state stored so far, and is idle.
  */
 function copied(origin: ThreadRecord, id: string, now: number): ThreadRecord {
   const { epoch, seq, checkpoint, state_updated_at, metadata, ttl } = origin;

@@ -4,7 +4,7 @@ import type { SystemDeps, ThreadDraft } from "./thread-system.ts";
 import { CheckpointIds } from "./thread/checkpoint-ids.ts";
 import { madeWith } from "./thread/state-update.ts";
 
-/** Makes a thread; the caller sees to it that nobody else makes it meanwhile. It needs no actor before its first run. */
+/** Creates a thread. The caller MUST hold the thread's lock. The thread needs no actor before its first run. */
 export async function create(
   deps: Pick<SystemDeps, "journal" | "clock" | "engine" | "random">,
   key: ThreadKey,

@@ -2,8 +2,8 @@ import type { ThreadStart } from "../src/model/thread.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /**
- * Threads that are being made, changed or deleted, by name: one request at a time does so, whichever way it does, and no run is
- * admitted meanwhile.
+ * Locks by thread name: one request at a time creates, changes or deletes a thread, and no run is admitted to it
+ * meanwhile.
  */
 export class Making {
   readonly #under = new ReleasingMap<string, Promise<unknown>>();
@@ -12,11 +12,14 @@ export class Making {
     return this.#under.size > 0 && this.#under.has(name);
   }
 
-  /** Does the work once nobody else is at that thread. What it made is stored, or refused, before the next one looks. */
+  /**
+   * Runs the work while holding the thread's lock. Its result is stored, or it has failed, before the next request
+   * gets the lock.
+   */
   async alone<T>(name: string, work: () => Promise<T>): Promise<T> {
     for (let other = this.#under.get(name); other !== undefined; other = this.#under.get(name)) await other;
     const made = work();
-    // Who waits only wants to know that it is over.
+    // Waiting requests only need to know that it is over.
     const over = made.then(
       () => undefined,
       () => undefined,
@@ -30,7 +33,7 @@ export class Making {
   }
 }
 
-/** May others make the same thread? Of a temporary one nobody else knows the id. */
+/** True when other requests may create the same thread. Nobody else knows the id of a temporary thread. */
 export function isShared(start: ThreadStart | undefined): boolean {
   return start !== undefined && (start.temporary ?? null) === null;
 }

@@ -25,7 +25,7 @@ import type { Store } from "../src/ports/store.ts";
 import type { UnendedRun } from "../src/ports/unended-runs.ts";
 import type { Figures } from "./run-counters.ts";
 
-/** A run that a client asks for. */
+/** A run that a client requests. */
 export interface RunDraft {
   readonly run_id: string;
   readonly assistant_id: string;
@@ -33,151 +33,161 @@ export interface RunDraft {
   readonly metadata: JsonObject;
   readonly kwargs: RunKwargs;
   readonly multitask_strategy: MultitaskStrategy;
-  /** What the thread's record is to keep of the run's config, for people to see; undefined: nothing new. */
+  /** Members of the run's config to store in the thread's record, for people to see; undefined: none. */
   readonly config?: JsonObject;
-  /** How to make the thread, in the same append, where there is none. Without it, there has to be one. */
+  /** How to create the thread, in the same append, if it does not exist. Without it, the thread must exist. */
   readonly create?: ThreadStart;
-  /** Milliseconds that it is to wait before it asks to start; undefined: none. */
+  /** Milliseconds to wait before the run asks to start; undefined: none. */
   readonly delay?: number;
-  /** Stored with it, so that the same request is known when it comes again. */
+  /** Idempotency key, stored with the run, so that a repeated request is recognised. */
   readonly once?: Once;
 }
 
-/** A change of a thread's state that no run makes. */
+/** An update of a thread's state by a client, not by a run. */
 export interface UpdateDraft {
-  /** The checkpoint that it starts from; null: the latest one. */
+  /** The checkpoint to start from; null: the latest one. */
   readonly from: string | null;
-  /** `""`, or the subgraph whose state it is. */
+  /** The namespace: `""` for the root graph, or that of the subgraph whose state to change. */
   readonly ns: string;
-  /** At least one superstep, each by its writes. All are stored, or none. */
+  /** The writes of each superstep; at least one superstep. All are stored, or none. */
   readonly supersteps: readonly (readonly StateWrite[])[];
 }
 
 export interface ThreadDraft {
   readonly metadata: JsonObject;
-  /** How its state comes about; absent: it has none yet. The metadata's `graph_id` says of which graph. */
+  /** The supersteps that make its first state; absent: it has no state. The metadata's `graph_id` names the graph. */
   readonly supersteps?: UpdateDraft["supersteps"];
   readonly ttl?: ThreadLifetime | null;
-  /** What to do when the thread exists: `raise` throws `thread.exists`, `do_nothing` answers it as it is. */
+  /** What to do when the thread exists: `raise` throws `thread.exists`, `do_nothing` returns it unchanged. */
   readonly if_exists: "raise" | "do_nothing";
 }
 
-/** What is to become different of a thread. */
+/** A change of a thread's metadata or lifetime. */
 export interface ThreadChange {
-  /** Takes the place of what the thread has under the same names; other members stay. */
+  /** Members to set; other members stay. */
   readonly metadata?: JsonObject;
-  /** Null: it stays for good. */
+  /** The new lifetime; null: unlimited. */
   readonly ttl?: ThreadLifetime | null;
 }
 
-/** A run that has ended. */
+/** The end of a run. */
 export interface RunEnd {
-  /** Undefined: it is unknown, or was rolled back. */
+  /** The run's record; undefined: the run is unknown, or was rolled back. */
   readonly run: RunRecord | undefined;
   /**
-   * What it has left, when an actor of this process has just ended it; else it has to be read. `waiting`: what waits for an
-   * answer, nothing at a breakpoint; null when it did not pause.
+   * The final state, when an actor of this process has just ended the run; else it has to be read. `waiting`: the
+   * interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause.
    */
   readonly left?: { readonly values: JsonObject; readonly waiting: readonly Interrupt[] | null };
 }
 
 /**
- * What becomes of threads beside their runs. While one of these is under way, no run is admitted to the thread: it waits.
- * Temporary threads are not there for any of them.
- * All throw ServiceError `thread.not_found`, `server.draining`, `storage.unavailable`.
+ * Administration of threads: changing, copying, deleting and pruning them. While one of these is in progress, the
+ * admission of a run to the thread waits. Temporary threads count as unknown. All methods throw ServiceError
+ * `thread.not_found`, `server.draining`, `storage.unavailable`.
  */
 export interface ThreadKeeping {
-  /** Changes a thread, whatever it is at. Resolves once stored, with the thread. */
+  /** Changes a thread, busy or idle. Resolves with the thread when the change is stored. */
   update(key: ThreadKey, change: ThreadChange): Promise<ThreadRecord>;
-  /** Makes a thread `to` with the state and the history of `from`, and none of its runs. Resolves once stored. */
+  /** Creates a thread `to` with the state and the history of `from`, without its runs. Resolves when it is stored. */
   copy(from: ThreadKey, to: ThreadKey): Promise<ThreadRecord>;
   /**
-   * Ends the runs of a thread as cancelled ones do, so that their readers and webhooks hear of it, and deletes it with all that
-   * belongs to it. A run that is to be admitted meanwhile finds no thread.
+   * Cancels the runs of a thread, so that their readers and webhooks learn of it, and deletes the thread with
+   * everything that belongs to it. A run admitted meanwhile finds no thread.
    */
   remove(key: ThreadKey): Promise<void>;
-  /** Deletes all checkpoints of a thread but the latest of each graph in it. False: it is at work, and nothing is deleted. */
+  /**
+   * Deletes all checkpoints of a thread except the latest of each graph in it. False: the thread is busy, and nothing
+   * is deleted.
+   */
   prune(key: ThreadKey): Promise<boolean>;
-  /** Does what the thread's `ttl` says, if its time is up; else sees to it that it is looked at again. */
+  /** Applies the thread's `ttl` if its time is up; else stores when to look again. */
   expire(key: ThreadKey): Promise<void>;
 }
 
-/** What became of a run that was mended; undefined: nothing, it has ended by now or is still to be done. */
+/** How a run without a stored end was ended; undefined: it was not, because it has ended by now or is still queued. */
 export type UnendedRunOutcome = TerminalStatus | "forgotten" | undefined;
 
-/** The only door to the actors: a thread is reached by its id, never by a reference. */
+/**
+ * The interface of the actor system, and the only way to reach the actors: a thread is named by its id, never by a
+ * reference.
+ */
 export interface ThreadSystem {
   /**
-   * Resolves once stored. @throws ServiceError `thread.exists`, `server.draining`, `storage.unavailable`; with supersteps also
-   * as {@link ThreadSystem.update}
+   * Creates a thread. Resolves when it is stored.
+   * @throws ServiceError `thread.exists`, `server.draining`, `storage.unavailable`; with supersteps also as {@link
+   *   ThreadSystem.update}
    */
   create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord>;
-  /** What becomes of threads beside their runs. */
+  /** Administration of threads. */
   readonly threads: ThreadKeeping;
   /**
-   * Admits a run by the multitask rules, in one turn per thread. Resolves once the run is stored, and with it its thread,
-   * where that is to be made. A temporary thread takes no other run than its own: for that it is not there.
+   * Admits a run by the multitask rules, atomically for its thread. Resolves when the run is stored, and with it its
+   * thread if that is created. A temporary thread takes only its own run: for another one it counts as unknown.
    * @throws ServiceError `thread.not_found`, `run.conflict`, `resume.*`, `server.busy`, `server.draining`,
    *   `storage.unavailable`
    */
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;
   /**
-   * Admits runs, each to a thread of its own that is made for it: all of them in one turn or, where one is refused, none: then
-   * no node of the others runs, and `refused` says what is thrown. Resolves once all are stored.
+   * Admits runs, each to a new thread of its own. All are admitted in one turn; if one is refused, none is, no node
+   * of the others runs, and the result of `refused` is thrown. Resolves when all are stored.
    */
   admitAll(
     runs: readonly { readonly key: ThreadKey; readonly draft: RunDraft }[],
     refused: (index: number, cause: unknown) => unknown,
   ): Promise<readonly RunRecord[]>;
   /**
-   * Changes the state of a thread that rests: decided in one turn, as an admission is, and stored in one append. The thread
-   * then rests `interrupted` where something is left to run, else `idle`. Resolves, once stored, with the checkpoint that was made last.
-   * @throws ServiceError `thread.not_found`, `thread.busy`, `thread.no_graph`, `checkpoint.not_found`, what the engine refuses,
-   *   `server.draining`, `storage.unavailable`
+   * Changes the state of an idle thread, atomically, in one append. The thread's status is then `interrupted` where
+   * tasks are left to run, else `idle`. Resolves with the last new checkpoint when it is stored.
+   * @throws ServiceError `thread.not_found`, `thread.busy`, `thread.no_graph`, `checkpoint.not_found`, errors of the
+   *   engine, `server.draining`, `storage.unavailable`
    */
   update(key: ThreadKey, draft: UpdateDraft): Promise<CheckpointHead>;
   /**
-   * Resolves with the run's record once it has ended and that is stored; at once when it has; with undefined when it is
-   * unknown or was rolled back. Wakes no actor.
+   * Resolves with the run's record when the run has ended and its end is stored; with undefined when the run is
+   * unknown or was rolled back. Loads no thread.
    */
   settled(key: ThreadKey, run: string): Promise<RunRecord | undefined>;
-  /** The same, with what the run has left. */
+  /** The same, with the final state of the run. */
   ended(key: ThreadKey, run: string): Promise<RunEnd>;
   /**
-   * Asks for a run's end. Resolves once the wish is stored, or at once when the run has ended. `reason` is kept with it.
+   * Cancels a run. Resolves when the request is stored, or at once when the run has ended. `reason` is stored with
+   * it.
    * @throws ServiceError `run.not_found`
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void>;
   /**
-   * The client wants the run to end with its connection. A stop of the server closes that: then the run does not go on at the
-   * next start. A run that has ended is left as it is.
+   * Registers that the client wants the run to end with its connection. A shutdown closes that connection: then the
+   * next start ends the run instead of continuing it. Does nothing for a run that has ended.
    */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /**
-   * Forgets a run that has ended, with its events and the checkpoints that it made; where the latest is one of them, the
-   * thread stands where it stood before. Resolves once that is stored.
+   * Deletes a run that has ended, with its events and its checkpoints. If the thread's latest checkpoint is one of
+   * them, the thread returns to the one before. Resolves when the change is stored.
    * @throws ServiceError `run.not_found`, `run.conflict` (it has not ended), `thread.busy` (another is in progress)
    */
   forget(key: ThreadKey, run: string): Promise<void>;
-  /** Is an actor executing this run now? Overlays `running` on a record that says `pending`. */
+  /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
   isRunning(key: ThreadKey, run: string): boolean;
-  /** Which run to start this one is, from 1: of its tenant's that wait for a slot, or of its thread's. */
+  /**
+   * The position of a waiting run, from 1: among those of its tenant that wait for a slot, or in its thread's queue.
+   */
   positionOf(key: ThreadKey, run: string): number | undefined;
   /**
-   * Shows the inspector every live actor of the scope, and from then on all that happens to them, until the function that comes
-   * back is called. It wakes no actor. While nobody inspects, no actor has a hook.
+   * Shows the inspector every live actor of the scope, and from then on all that happens to them, until the returned
+   * function is called. It loads no thread. While nobody inspects, no actor has a hook.
    */
   inspect(scope: InspectScope, inspector: Inspector): () => void;
-  /** The threads whose actors live. */
+  /** The threads in memory. */
   readonly live: LiveThreads;
-  /** Takes up every run that a stop or a crash left unsettled. Called once, before the doors open. */
+  /** Continues every run that a shutdown or a crash has left. Called once, before the server accepts requests. */
   recover(): Promise<void>;
-  /** Ends a run that is on no list of what is to be done. Resolves, once that is stored, with what became of it. */
+  /** Ends a run whose record has no end although no thread lists it. Resolves with its outcome when that is stored. */
   endUnendedRun(found: UnendedRun): Promise<UnendedRunOutcome>;
-  /** No new admission; waits up to `ms` for running supersteps, leaves the rest to recovery. */
+  /** Refuses new runs, waits up to `ms` milliseconds for running supersteps, and parks the rest for the next start. */
   drain(ms: number): Promise<void>;
   readonly counts: { readonly live: number; readonly busy: number };
-  /** More of them, for who asks now and then. */
+  /** All metrics, for periodic readers. */
   readonly figures: Figures;
 }
 
@@ -186,7 +196,7 @@ export interface SystemDeps {
   readonly engine: Engine;
   readonly host: Host;
   readonly sinks: Sinks;
-  /** What nodes keep beyond their thread. */
+  /** The key-value store that nodes use across threads. */
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -199,24 +209,24 @@ export interface SystemDeps {
 }
 
 export interface SystemLimits {
-  /** Milliseconds a thread rests before its actor is let go. */
+  /** Milliseconds that a thread is idle before it is removed from memory. */
   readonly idle: number;
   /**
-   * Idle actors kept at most. One is woken in some 20 us; where thousands rest, each of them is carried over by every garbage
-   * collection of its last seconds.
+   * Idle threads in memory, at most. Loading one takes some 20 us; where thousands are idle, every garbage collection
+   * of their last seconds has to carry them.
    */
   readonly maxIdle: number;
-  /** Milliseconds a temporary thread is kept for readers who have not come to its end, or may come back for it. */
+  /** Milliseconds that a temporary thread is kept for readers that have not reached its end or may come back. */
   readonly linger: number;
-  /** Milliseconds a cancelled task has to stop by itself. */
+  /** Milliseconds that a cancelled task has to stop by itself. */
   readonly grace: number;
-  /** Attempts a run may have. */
+  /** Attempts that a run may have. */
   readonly attempts: number;
-  /** Milliseconds that a run may take from its first start, where it says nothing itself; Infinity: any. */
+  /** Milliseconds that an attempt of a run may take, where the run sets no limit itself; Infinity: no limit. */
   readonly timeout: number;
-  /** Runs in progress at once. */
+  /** Runs that may be in progress at once. */
   readonly concurrent: GateLimits;
-  /** Runs that may wait, of all threads, and of those of one tenant. */
+  /** Runs that may wait: of all threads, and of one tenant. */
   readonly maxQueued: number;
   readonly maxQueuedPerTenant: number;
 }

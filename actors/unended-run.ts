@@ -5,7 +5,7 @@ import type { UnendedRunOutcome } from "./thread-system.ts";
 import { gone, type Cell } from "./thread/live-thread.ts";
 import { ended, owedBy } from "./thread/record-changes.ts";
 
-/** What an append has to hold to give a run its end. */
+/** The part of an append that ends a run. */
 export function endOf({ run, end }: UnendedRun, now: number): Pick<Append, "runs" | "forget" | "outbox"> {
   if (end === null) return { forget: [run.run_id] };
   const { status, error, next_event, wasStored } = end;
@@ -13,7 +13,7 @@ export function endOf({ run, end }: UnendedRun, now: number): Pick<Append, "runs
   return wasStored ? { runs } : { runs, ...owedBy(runs) };
 }
 
-/** Gives a run the end that its record lacks, and tells who waits for it or reads it. */
+/** Stores the end that a run's record lacks, and notifies its readers and waiting requests. */
 export async function endUnendedRun(cell: Cell, found: UnendedRun): Promise<UnendedRunOutcome> {
   const { run_id: id } = found.run;
   for (;;) {
@@ -21,7 +21,7 @@ export async function endUnendedRun(cell: Cell, found: UnendedRun): Promise<Unen
     await cell.tail;
     const { seq } = cell.record;
     const run = await cell.deps.journal.run(cell.key, id);
-    // It was changed since: what is stored is looked at anew.
+    // The thread was changed since: read again.
     if (cell.record.seq !== seq || cell.inFlight > 0) continue;
     if (run === undefined || isTerminal(run.status) || cell.runs.has(id) || cell.delayed.has(id)) {
       return undefined;

@@ -5,12 +5,12 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Cell } from "./thread/live-thread.ts";
 
 /**
- * Reads the runs that a thread which wakes has still to do: at once where the storage answers at once. `queued` is told of
- * those that wait for others.
+ * Reads the unended runs of a thread that is loaded; synchronously where the storage answers synchronously. Calls
+ * `queued` for each run that waits behind others.
  */
 export function loadRuns(cell: Cell, queued: (run: string) => void): Eventually<void> {
   const { active, queue, delayed } = cell.record;
-  // Most have none.
+  // Most threads have none.
   if (active === null && queue.length === 0 && delayed === null) return undefined;
   const waiting = new Set(delayed?.map(({ run }) => run));
   return load([active ?? [], queue, ...waiting].flat(), 0);
@@ -41,10 +41,10 @@ export function loadRuns(cell: Cell, queued: (run: string) => void): Eventually<
   }
 }
 
-/** Milliseconds before a thread whose storage failed is taken up again. */
+/** Milliseconds before a thread whose storage failed is loaded again. */
 const RETAKE = 1_000;
 
-/** Takes a thread up again after its storage has failed, as often as that takes. */
+/** Loads a thread again after its storage has failed; repeats until it succeeds. */
 export function retake(scheduler: Scheduler, wake: () => unknown, isMoot: () => boolean): void {
   scheduler.after(RETAKE, () => {
     if (isMoot()) return;

@@ -1,6 +1,6 @@
 import type { Scheduler } from "../src/ports/scheduler.ts";
 
-/** The scheduler as XState asks for it. */
+/** Adapts the scheduler to XState's clock interface. */
 export const timersOf = (scheduler: () => Scheduler) => ({
   setTimeout: (task: () => void, ms: number) => scheduler().after(ms, task),
   clearTimeout: (cancel: unknown) => (cancel as (() => void) | undefined)?.(),

@@ -1,4 +1,7 @@
-/** What is used of XState, and the only way to it: the build rewrites this file, see `bundleXState` in `src/build/bundles.ts`. */
+/**
+ * The parts of XState that Heddle uses. Import XState only through this file: the build rewrites it, see
+ * `bundleXState` in `src/build/bundles.ts`.
+ */
 export {
   assign,
   createActor,

@@ -6,7 +6,7 @@ import type { TaskMachine } from "../task.ts";
 import type { RunMachine } from "../run/run-machine.ts";
 import { drawnThread } from "../thread/xstate-chart.ts";
 
-/** The definitions of the three charts, as XState reads them. They are drawn from these: nothing of them runs. */
+/** The definitions of the three statecharts, as XState reads them, for drawings. Nothing of them runs. */
 export function machines(): { readonly [machine: string]: JsonObject } {
   const nothing = (): void => undefined;
   const none = fromCallback(nothing) as AnyActorLogic;
@@ -19,7 +19,7 @@ export function machines(): { readonly [machine: string]: JsonObject } {
   return { thread: plain(thread.config), run: plain(run.config), task: plain(taskChart) };
 }
 
-/** Functions are left out: those that have a name in the chart stand there by it. */
+/** JSON of a definition. Functions are left out: the chart refers to them by name. */
 function plain(definition: object): JsonObject {
   return JSON.parse(JSON.stringify(definition)) as JsonObject;
 }

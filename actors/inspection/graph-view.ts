@@ -6,21 +6,21 @@ import type { Statechart } from "../../src/model/statechart.ts";
 import type { Inspector, ShownActor, ShownEvent, ShownState, ShownValue } from "../../src/ports/inspector.ts";
 import type { RunOutput, TaskKind } from "../messages.ts";
 
-/** A node that runs, by its way through subgraphs. */
+/** The path of a node: the names of the subgraph nodes that lead to it, and its own. */
 type Way = readonly string[];
 
-/** How a run leaves its graph. */
+/** The final status of the graph's actor, by that of the run. */
 const left = { success: "done", interrupted: "stopped", error: "error", timeout: "error" } as const;
 
-/** The graph of one run as an actor of its own: its state is the set of the nodes that run. */
+/** Shows the graph of one run as an actor of its own, whose state is the set of running nodes. */
 export class GraphView {
   readonly actor: ShownActor;
   readonly #chart: Statechart;
   readonly #inspector: Inspector;
   readonly #values: () => JsonObject | undefined;
-  /** By task. */
+  /** Paths of running nodes, by task id. */
   readonly #running = new Map<string, Way>();
-  /** What the last step's tasks came to that did not come through. */
+  /** Tasks of the last step that did not succeed, by task id. */
   readonly #stuck = new Map<string, { readonly way: Way; readonly kind: TaskKind }>();
   #shown: string | null = null;
   #value: ShownValue = START;
@@ -37,7 +37,7 @@ export class GraphView {
     this.#values = values;
   }
 
-  /** Announces it. Tasks that run already are `began` before. */
+  /** Announces the graph to the inspector. Call `began` before for tasks that run already. */
   announce(): void {
     this.#shown = "";
     this.#settle();
@@ -60,11 +60,11 @@ export class GraphView {
     if (kind !== "done") this.#stuck.set(task, { way, kind });
     const event = { type: `${way.join("/")}.${kind}`, task };
     this.#inspector.event(this.actor, event, task);
-    // Between two steps none runs: the next ones are about to.
+    // Between two steps no node runs: the next ones are about to start.
     if (this.#running.size > 0) this.#show(event);
   }
 
-  /** The run has ended, or (no output) was given up. */
+  /** Shows the end of the run; without an output it was given up. */
   close(output: RunOutput | undefined): void {
     const event = { type: `run.${output?.status ?? "stopped"}` };
     this.#inspector.event(this.actor, event, this.actor.parent);
@@ -87,7 +87,7 @@ export class GraphView {
     if (this.#settle()) this.#inspector.snapshot(this.actor, this.#state("active"), event);
   }
 
-  /** Has the set of nodes changed? Tasks may be thousands of the same one. */
+  /** Updates the state; true when the set of running nodes has changed. Thousands of tasks may run the same node. */
   #settle(): boolean {
     if (this.#running.size === 0) return false;
     const ways = new Map<string, Way>();

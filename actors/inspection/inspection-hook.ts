@@ -7,24 +7,25 @@ import type { Cell } from "../thread/live-thread.ts";
 import { GraphView } from "./graph-view.ts";
 import { eventOf, stateOf } from "./shown-values.ts";
 
-/** What has been told of an actor. */
+/** What the inspector has been shown of an actor. */
 interface Told {
   readonly shown: ShownActor;
-  /** Snapshots are never changed, so being the same one is being the same. */
+  /** The last snapshot shown. Snapshots are immutable, so comparing references is enough. */
   snapshot: unknown;
   last: ShownEvent;
 }
 
 /**
- * Shows one live thread's actors to one inspector. XState tells of a snapshot after its effects, so the end of a task would come
- * after all that it set off: here whatever is told of an actor is preceded by how it, and those above it, stand now.
+ * Shows one live thread's actors to one inspector. XState reports a snapshot after its effects, so the end of a task
+ * would come after everything that it caused. To keep the order, each report of an actor is preceded by the current
+ * snapshots of the actor and of its parents.
  */
 export class Hook {
   readonly #cell: Cell;
   readonly #scope: InspectScope;
   readonly #inspector: Inspector;
   readonly #told = new WeakMap<AnyActorRef, Told>();
-  /** Of the runs that have not ended, by id. */
+  /** Graph views of runs that have not ended, by run id. */
   readonly #graphs = new Map<string, GraphView>();
   readonly #root: AnyActorRef;
   readonly #end: () => void;
@@ -38,7 +39,7 @@ export class Hook {
     this.#end = () => subscription.unsubscribe();
   }
 
-  /** Shows all that lives now. */
+  /** Shows all live actors. */
   show(): void {
     this.#guarded(() => this.#showAll(this.#root));
   }
@@ -71,7 +72,10 @@ export class Hook {
     });
   }
 
-  /** An inspector that fails would fail whoever is inspected: XState throws it to the sender. */
+  /**
+   * XState throws an inspector's error to the sender of the event, so a failing inspector would break the inspected
+   * actor.
+   */
   #guarded(work: () => void): void {
     try {
       work();
@@ -90,7 +94,7 @@ export class Hook {
     const snapshot: unknown = actor.getSnapshot();
     const told = this.#told.get(actor);
     if (told === undefined) return this.#meet(actor, above?.shown);
-    // A thread that is let go rests as it did: only what is below it has ended.
+    // A thread that is removed from memory keeps its status: only its children have ended.
     if (told.snapshot === snapshot || (above === undefined && isStopped(actor))) return told;
     told.snapshot = snapshot;
     this.#inspector.snapshot(told.shown, stateOf(actor, this.#cell.key.thread), told.last);
@@ -117,7 +121,7 @@ export class Hook {
     const { thread } = parent;
     const { context } = actor.getSnapshot() as { readonly context: TaskInput & { readonly task?: string } };
     const { run } = context;
-    // A task's body may run graphs: their tasks are below it at once.
+    // Graphs may run inside a task's body: their tasks are direct children of the task.
     if (parent.kind === "run" || context.task !== undefined) {
       const { task: id, name } = context;
       return { id, kind: "task", name, parent: parent.id, thread, run, machine: "task" };
@@ -148,7 +152,7 @@ export class Hook {
     this.#graphs.set(run, view);
   }
 
-  /** Tasks below that run already: the graph is announced with them. */
+  /** Tasks below that run already, with which the graph is announced. */
   *#runningBelow(actor: AnyActorRef): Generator<readonly [string, readonly string[]]> {
     for (const child of childrenOf(actor)) {
       if (!isActive(child)) continue;
@@ -158,7 +162,7 @@ export class Hook {
     }
   }
 
-  /** The nodes that lead to a task's, through the subgraphs. */
+  /** The path to a task's node: the names of the nodes above it, and its own. */
   #wayTo(actor: AnyActorRef): readonly string[] {
     const { context } = actor.getSnapshot() as { readonly context?: Partial<TaskInput> };
     const parent = parentOf(actor);
@@ -178,7 +182,7 @@ export class Hook {
   }
 }
 
-/** A run tells its parent by itself that it comes to its end: XState does not know from whom that is. */
+/** The run actor that sent `RUN.CLOSING`: it sends it to its parent directly, and XState does not know the sender. */
 function sayer({ type }: { readonly type: string }, actor: AnyActorRef): AnyActorRef | undefined {
   return type === "RUN.CLOSING" ? childrenOf(actor)[0] : undefined;
 }

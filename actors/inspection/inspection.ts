@@ -4,11 +4,11 @@ import type { Inspector, InspectScope } from "../../src/ports/inspector.ts";
 import type { Cell } from "../thread/live-thread.ts";
 import { Hook } from "./inspection-hook.ts";
 
-/** Who inspects which threads. Without anybody no actor has a hook, and nothing is made for one. */
+/** The inspectors and the threads that they inspect. Without an inspector no actor has a hook, and none is created. */
 export class Inspection {
   readonly #watches = new Set<Watch>();
 
-  /** Shows what lives, and from now on what happens; ended by the function that comes back. */
+  /** Shows the live actors, and from now on what happens to them, until the returned function is called. */
   add(scope: InspectScope, inspector: Inspector, cells: Iterable<Cell>): () => void {
     const watch = new Watch(scope, inspector);
     this.#watches.add(watch);
@@ -19,7 +19,7 @@ export class Inspection {
     };
   }
 
-  /** A thread's actor has been made and is about to start. */
+  /** Called when a thread's actor was created and is about to start. */
   met(cell: Cell, actor: AnyActorRef): void {
     for (const watch of this.#watches) watch.met(cell, actor);
   }
@@ -39,7 +39,7 @@ class Watch {
     if (!isIn(this.#scope, cell.key)) return undefined;
     const hook = new Hook(cell, actor, this.#scope, this.#inspector);
     this.#hooks.add(hook);
-    // Its system goes with it: nothing of a thread that was let go is held on to.
+    // The actor system ends with the thread: a thread that was removed from memory must not be kept alive.
     const gone = () => this.#hooks.delete(hook);
     actor.subscribe({ complete: gone, error: gone });
     return hook;

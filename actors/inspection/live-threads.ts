@@ -1,7 +1,7 @@
 import type { LiveThread, LiveThreads, ShownValue } from "../../src/ports/inspector.ts";
 import type { Cell } from "../thread/live-thread.ts";
 
-/** The live cells, as people ask for them. */
+/** The list of threads in memory, for the dashboard and the API. */
 export class Live implements LiveThreads {
   readonly #cells: ReadonlyMap<string, Cell>;
 
@@ -9,7 +9,7 @@ export class Live implements LiveThreads {
     this.#cells = cells;
   }
 
-  /** Those at work first; of each kind the one that woke last first. */
+  /** Busy threads first; of each kind the one loaded last comes first. */
   list(tenant: string, limit: number): readonly LiveThread[] {
     const [busy, rest]: readonly [LiveThread[], LiveThread[]] = [[], []];
     for (const { key, runs, actor } of this.#cells.values()) {

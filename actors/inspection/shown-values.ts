@@ -3,7 +3,9 @@ import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { ShownEvent, ShownState, ShownValue } from "../../src/ports/inspector.ts";
 
-/** Entries of a list, or children, that are shown: a run may have thousands of tasks, and is shown after each. */
+/**
+ * Entries of a list, or children, that are shown at most: a run may have thousands of tasks, and is shown after each.
+ */
 const MOST = 20;
 const LONGEST = 500;
 
@@ -15,7 +17,7 @@ interface Seen {
   readonly output?: object;
 }
 
-/** What an actor's snapshot shows. All of them are of our own charts: status, value, small context. */
+/** The part of an actor's snapshot that is shown: status, value and the small context of our own charts. */
 export function stateOf(actor: AnyActorRef, thread: string): ShownState {
   const {
     status,
@@ -40,12 +42,15 @@ function contextOf(context: { readonly [name: string]: unknown }, thread: string
     if (value instanceof Children) shown[name] = cut([...value.names(MOST)], value.size);
     else shown[name] = Array.isArray(value) ? few(value) : value;
   }
-  // The actor knows the name of its cell, which has the tenant in it.
+  // The actor's context has the internal name of the thread, which includes the tenant.
   shown["thread"] = thread;
   return shown;
 }
 
-/** Ids, and of tasks their names: what they were given is the graph's state. */
+/**
+ * The first entries of a list: ids, and of tasks their names. Inputs of tasks are the graph's state, and are left
+ * out.
+ */
 function few(list: readonly unknown[]): unknown {
   const some = list.slice(0, MOST).map((item) => (typeof item === "object" ? named(item) : item));
   return cut(some, list.length);
@@ -60,10 +65,10 @@ function named(item: unknown): JsonObject {
   return { id, name };
 }
 
-/** What an event shows: its plain members. */
+/** The part of an event that is shown: its plain members. */
 export function eventOf(event: { readonly type: string }): ShownEvent {
   const { type } = event;
-  // Its input says nothing that the actor's context does not.
+  // The input of the init event is in the actor's context too.
   if (type === "xstate.init") return { type };
   const shown: { type: string; [name: string]: unknown } = { type };
   for (const [name, value] of Object.entries(event) as [string, unknown][]) {

@@ -15,8 +15,8 @@ const CONFLICT =
   "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
 
 /**
- * Decides and stores an admission. All of it up to the append happens in one turn, so that two requests can never both find
- * the thread at rest; what is decided is in the same append as the run.
+ * Decides and stores the admission of a run. Everything up to the append happens in one turn, so that two requests
+ * can never both find the thread idle; the append holds the run and all that was decided with it.
  */
 export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   const { clock, engine } = cell.deps;
@@ -28,10 +28,10 @@ export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
   const due = draft.delay === undefined ? null : cell.owner.delays.now + Math.ceil(draft.delay);
   const run = newRun(cell.record, draft, now, due);
 
-  // What the thread is like when a run starts later is not known.
+  // The state of the thread when a delayed run starts is not known yet.
   const rests = decision.kind === "start" && due === null;
   const ahead = comingBefore(cell, decision);
-  // At its end, which is being stored, all is known that its next run will find.
+  // While the end of a run is being stored, everything that the next run will find is known.
   const isKnown = due === null && cell.record.active === null && ahead.length === 0;
   const { interrupts, checkpoint, rest } = cell.record;
   const unfinished = rest === "interrupted" || rest === "error";
@@ -47,7 +47,7 @@ export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
 
   const out = superseded(cell, draft.multitask_strategy, now);
   if (due !== null) return delay(cell, draft, run, decision, out);
-  // One that waits does as one that had asked to.
+  // A run that waits is queued, whatever its strategy.
   const strategy = decision.kind === "queue" ? "enqueue" : draft.multitask_strategy;
   const { once } = draft;
   const beside: Beside | null = out === null && once === undefined ? null : { ...out, ...(once && { once }) };
@@ -89,8 +89,8 @@ export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
 }
 
 /**
- * The runs that come before one of which this was decided: in progress first, then those that wait. One that is interrupted keeps the
- * answer that it has taken; one that is rolled back leaves nothing.
+ * The runs before a new one of which this was decided: the one in progress, then those that wait. A run that is
+ * interrupted keeps the answer that it has taken; a run that is rolled back leaves nothing.
  */
 function comingBefore({ record, runs }: Cell, decision: Decision): readonly RunRecord[] {
   const isAlone = decision.kind === "supersede";
@@ -100,14 +100,14 @@ function comingBefore({ record, runs }: Cell, decision: Decision): readonly RunR
   return ids.flatMap((id) => runs.get(id) ?? []);
 }
 
-/** Has the run in progress been told to stop, with none behind it? */
+/** True when the run in progress has been told to stop and no other waits. */
 function isLeft({ record: { active, queue }, runs }: Cell): boolean {
   return active !== null && queue.length === 0 && (runs.get(active)?.cancel ?? null) !== null;
 }
 
 /**
- * Asks for a run's end. Resolves once the wish is stored; a run that has come to its own end keeps it. `reason`: in the words
- * of who asks.
+ * Cancels a run. Resolves when the request is stored; a run that has just ended by itself keeps its end. `reason`:
+ * the caller's words.
  */
 export async function cancel(
   cell: Cell,

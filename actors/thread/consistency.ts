@@ -2,13 +2,13 @@ import { isTerminal } from "../../src/model/run.ts";
 import { listsRun, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Append } from "../../src/ports/journal.ts";
 
-/** What is logged when a write is refused because of {@link findInconsistency}: it is always a fault of the server. */
+/** Log message for a write refused by {@link findInconsistency}: always a bug of the server. */
 export const REFUSED = "a write that contradicts its thread's record was refused";
 
 /**
- * Why a write does not fit the thread that it changes; undefined: it does. A thread lists exactly the runs that have not ended
- * (`active`, `queue`, `delayed`): one comes onto the list with its first record, leaves it in the append that holds its end, and
- * from then on nothing but ends may be written about it.
+ * Checks a write against its thread's record; returns what is wrong, or undefined. A thread lists exactly the runs
+ * that have not ended (`active`, `queue`, `delayed`): a run enters the list with its first record and leaves it in
+ * the append that holds its end; after that, only an end may be written about it.
  */
 export function findInconsistency(
   before: ThreadRecord,
@@ -22,7 +22,7 @@ export function findInconsistency(
         : `run ${run_id} is ${status}, and its thread has gone past it`;
     }
   }
-  // Most appends change none of them.
+  // Most appends change none of the lists.
   if (before.active === after.active && before.queue === after.queue && before.delayed === after.delayed) {
     return undefined;
   }

@@ -18,61 +18,67 @@ import type { Tally } from "../run-counters.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
 import { findInconsistency, REFUSED } from "./consistency.ts";
 
-/** What one append changes, beside the thread's record. */
+/** The changes of one append, without the thread's record. */
 export type Change = Omit<Append, "key" | "fence" | "thread">;
 
-/** What a cell tells the registry. */
+/** What a live thread needs of the registry. */
 export interface CellOwner {
-  /** The server stops: no run goes beyond the superstep that it is in. */
+  /** True when the server is stopping: no run goes beyond its current superstep. */
   readonly draining: boolean;
-  /** Says which run may start. */
+  /** Decides which run may start. */
   readonly gate: Gate;
   /** Runs that are about to begin. */
   readonly starts: StartQueue;
-  /** Where it is counted what becomes of runs. */
+  /** Counters of run outcomes. */
   readonly tally: Tally;
-  /** When runs start that wait for their time. */
+  /** Starts delayed runs when they are due. */
   readonly delays: Delays;
-  /** A run is to wait. @throws ServiceError `server.busy` when too many do, unless it `isTaken`: promised earlier */
+  /**
+   * Counts a run that waits to start. @throws ServiceError `server.busy` when too many wait, unless `isTaken`: it was
+   * accepted earlier
+   */
   queued(key: ThreadKey, run: string, isTaken?: boolean): void;
-  /** It waits no longer: an attempt of it starts. */
+  /** The run waits no longer: an attempt of it starts. */
   begun(run: string): void;
-  /** A stop has brought the run in progress to a halt: no node of it is at work, and none begins. */
+  /** The run in progress has paused for the shutdown: no node of it runs, and none will start. */
   halted(cell: Cell): void;
-  /** A run has ended, and that is stored. `isRead`: is somebody still reading its stream? */
+  /** A run has ended, and its end is stored. `isRead`: somebody still reads its stream. */
   concluded(cell: Cell, run: string, end: RunEnd, isRead?: boolean): void;
-  /** The thread may have come to rest, or have left it. */
+  /** The thread may have become idle or busy. */
   rested(cell: Cell): void;
-  /** Drops the cell from memory, unless a run or a write in flight needs it there. */
+  /** Removes the thread from memory, unless a run or a write in flight needs it there. */
   passivate(cell: Cell): void;
-  /** A write failed or an actor broke: the cell is dead, its thread has to be taken up from the records. */
+  /** A write or an actor failed: this object is dead, and the thread has to be loaded again from its records. */
   broken(cell: Cell, cause: unknown): void;
 }
 
 /**
- * All that belongs to one live thread and is no message: its record, its runs that have not ended, the state of its latest
- * checkpoint, its actor. The one writer of its thread.
+ * One thread in memory: its record, its runs that have not ended, the state of its latest checkpoint, and its actor.
+ * The only writer of its thread.
  */
 export class Cell {
   readonly key: ThreadKey;
   readonly deps: SystemDeps;
   readonly owner: CellOwner;
-  /** As it will be once every write in flight is stored. */
+  /** The record as it is when every write in flight is stored. */
   record: ThreadRecord;
-  /** The runs that have not ended, but for those that wait for their time. */
+  /** The runs that have not ended, without the delayed ones. */
   readonly runs = new Few<string, RunRecord>();
-  /** The runs that wait for their time. They keep the thread from nothing. */
+  /** The delayed runs, which wait for their time. They do not make the thread busy. */
   readonly delayed = new Few<string, RunRecord>();
   actor: AnyActorRef | undefined;
   attempt: Ongoing | null = null;
   alive = true;
-  /** A write failed or its actor broke. Another cell that is not alive was let go of: its thread is served by the next one. */
+  /**
+   * True when a write or its actor failed. One that is neither alive nor broken was removed from memory: its thread
+   * is loaded anew when needed.
+   */
   isBroken = false;
-  /** Writes in flight: the actor must not be let go before they end. */
+  /** The number of writes in flight: the actor must not be removed from memory before they end. */
   inFlight = 0;
-  /** Settles with the last of them. */
+  /** Settles when the last write in flight does. */
   tail: Promise<void> | undefined;
-  /** Its place among those at rest, while it is. */
+  /** Its entry in the list of idle threads; null while it is busy. */
   atRest: Place<Cell> | null = null;
   #hot: Position | null = null;
   readonly #ids: CheckpointIds;
@@ -87,8 +93,8 @@ export class Cell {
   }
 
   /**
-   * Appends to the thread's journal. Resolves once stored; a failure gives the whole cell up, and rejects. `unseen`: the thread
-   * counts as unchanged.
+   * Appends to the thread's journal. Resolves when stored. A failure breaks the live thread, and rejects. `unseen`:
+   * `updated_at` stays as it is.
    */
   write(change: Change, update: (thread: ThreadRecord) => ThreadRecord, unseen = false): Promise<void> {
     if (!this.alive) return Promise.reject(gone());
@@ -131,7 +137,10 @@ export class Cell {
     return stored;
   }
 
-  /** Storing it would damage the thread. What is stored is whole: it is taken up from there. */
+  /**
+   * Refuses a write that would damage the thread. The stored records are consistent: the thread is loaded again from
+   * them.
+   */
   #refuse(kind: string, why: string): Promise<never> {
     this.deps.logger.error(REFUSED, { thread: this.key.thread, kind, why });
     const cause = new ServiceError("journal.conflict", `Thread ${this.key.thread}: ${why}`);
@@ -139,7 +148,7 @@ export class Cell {
     return Promise.reject(cause);
   }
 
-  /** What an execution of one of its runs asks for. */
+  /** The ids, times and tenant that an execution of one of its runs needs. */
   source(): Source {
     return {
       tenant: this.key.tenant,
@@ -148,25 +157,25 @@ export class Cell {
     };
   }
 
-  /** A checkpoint of a subgraph, or of another branch, may be newer than the latest one. */
+  /** Notes a checkpoint id: a checkpoint of a subgraph, or of another branch, may be newer than the latest one. */
   saw(checkpoint: string): void {
     this.#ids.saw(checkpoint);
   }
 
-  /** Where the next run starts from: kept from the last one, or read. */
+  /** The position that the next run starts from: cached after the last run, or read. */
   position(): Eventually<Position> {
     if (this.#hot !== null) return this.#hot;
     const id = this.record.checkpoint;
     if (id === null) return { head: null, values: {}, writes: [] };
     return andThen(this.at(id), (position) => {
       if (position !== undefined) return position;
-      // Its run was deleted while it was being read.
+      // The run that made it was deleted while it was being read.
       if (this.record.checkpoint !== id) return this.position();
       throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${this.key.thread} is missing`);
     });
   }
 
-  /** The state at one of its checkpoints, undefined where there is none of that id. */
+  /** The state at one of its checkpoints; undefined where there is no such checkpoint. */
   at(id: string, ns = ""): Eventually<Position | undefined> {
     const { journal } = this.deps;
     const read = (): Eventually<Position | undefined> =>
@@ -176,21 +185,21 @@ export class Cell {
           andThen(journal.writes(this.key, ns, id), (writes) => ({ head, values, writes })),
         );
       });
-    // The journal shows what is stored, and the checkpoint may still be on its way there.
+    // The journal shows only what is stored, and the checkpoint may still be in flight.
     return this.tail === undefined ? read() : this.tail.then(read);
   }
 
-  /** The state as far as it is in memory; null: it would have to be read. */
+  /** The state if it is in memory; else null. */
   get values(): JsonObject | null {
     return this.attempt?.values ?? this.#hot?.values ?? null;
   }
 
-  /** Keeps the state of the latest checkpoint, so that the next run need not read it. */
+  /** Caches the state of the latest checkpoint, so that the next run need not read it. */
   keep(head: CheckpointHead | null, values: JsonObject, writes: readonly TaskWrites[]): void {
     this.#hot = { head, values, writes };
   }
 
-  /** What tasks of the latest checkpoint have left is now this, where it is theirs. */
+  /** Updates the cached task writes of the latest checkpoint. */
   left(writes: readonly TaskWrites[]): void {
     if (this.#hot === null) return;
     const { id } = this.#hot.head ?? {};
@@ -199,12 +208,15 @@ export class Cell {
     this.#hot = { ...this.#hot, writes: [...now.values()] };
   }
 
-  /** The state was changed by other means than a run, or taken back. */
+  /** Drops the cached state: it was changed by other means than a run, or rolled back. */
   forget(): void {
     this.#hot = null;
   }
 
-  /** The records are the truth: after a failed write nobody knows what is stored, so all that is live is dropped. */
+  /**
+   * Breaks the live thread: after a failed write nobody knows what is stored, so everything in memory is dropped and
+   * read again.
+   */
   giveUp(cause: unknown): void {
     if (!this.alive) return;
     this.alive = false;

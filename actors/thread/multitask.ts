@@ -1,30 +1,30 @@
 import type { CancelAction, MultitaskStrategy, Stop } from "../../src/model/run.ts";
 
-/** Where a thread stands when a run is asked of it. */
+/** The situation of a thread when a run is requested. */
 export type Situation =
-  /** Nothing runs, nothing waits. */
+  /** Nothing runs or waits. */
   | "resting"
-  /** A run is in progress (or about to be), and can still be stopped. */
+  /** A run is in progress, or about to be, and can still be stopped. */
   | "working"
   /** The run in progress has ended by itself; its end is being stored. */
   | "settling";
 
 export type Decision =
-  /** It starts now. */
+  /** The run starts now. */
   | { readonly kind: "start" }
-  /** It is refused; whatever runs goes on. */
+  /** The run is refused; the one in progress goes on. */
   | { readonly kind: "refuse" }
-  /** It waits behind all others. */
+  /** The run waits behind all others. */
   | { readonly kind: "queue" }
   /**
-   * It comes next. Every run that waits is ended by `action`, and, where `active`, so is the one in progress. A run that has
-   * already come to its own end keeps it.
+   * The run comes next. Every waiting run is ended by `action` and, where `active`, so is the one in progress. A run
+   * that has already ended by itself keeps its end.
    */
   | { readonly kind: "supersede"; readonly action: CancelAction; readonly active: boolean };
 
 /**
- * The multitask rules, whole: may this run start, wait, take over, or is it refused? `isLeft`: the run in progress has been told
- * to stop, and nobody waits: it is in nobody's way but for the moment that its nodes take to end.
+ * The multitask rules: whether a new run starts, waits, takes over or is refused. `isLeft`: the run in progress has
+ * been told to stop and no other waits, so a new run only has to wait until its nodes have ended.
  */
 export function decide(strategy: MultitaskStrategy, situation: Situation, isLeft = false): Decision {
   if (situation === "resting") return { kind: "start" };
@@ -39,7 +39,7 @@ export function decide(strategy: MultitaskStrategy, situation: Situation, isLeft
   }
 }
 
-/** Of two reasons to stop a run the first, but for a rollback, which takes back more. */
+/** The stronger of two reasons to stop a run: the first one, except that a rollback wins, since it undoes more. */
 export function stronger<S extends Stop>(one: S | null, other: S): S {
   return one === null || other === "rollback" ? other : one;
 }

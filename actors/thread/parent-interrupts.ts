@@ -7,10 +7,10 @@ import type { Cell } from "./live-thread.ts";
 const FIELD = "checkpoint.checkpoint_ns";
 
 /**
- * What the tasks above a subgraph hold of the questions that are asked in it, without these: its state is changed, and with it they are
- * gone. By namespace and task; of tasks that hold none nothing.
- * @throws ServiceError `validation.failed` when the subgraph is not at work where the thread stands: nothing would go on
- *   from its state
+ * The writes of the tasks above a subgraph, without the interrupts raised in the subgraph: changing the subgraph's
+ * state removes those interrupts. Returns only the writes that change.
+ * @throws ServiceError `validation.failed` when the subgraph is not in progress at the thread's latest checkpoint: no
+ *   run would continue from its state
  */
 export async function withoutQuestions(cell: Cell, ns: string): Promise<readonly TaskWrites[]> {
   const changed: TaskWrites[] = [];
@@ -48,7 +48,7 @@ async function latestAt(cell: Cell, ns: string): Promise<Pick<Position, "head" |
   };
 }
 
-/** The root's questions once these leavings have taken the place of what was there. */
+/** The interrupts of the root graph after these writes have replaced the earlier ones. */
 export function questionsAfter(before: Interrupts, changed: readonly TaskWrites[]): Interrupts {
   const after: Record<string, Interrupts[string]> = { ...before };
   for (const { ns, task, interrupts } of changed) {

@@ -6,17 +6,17 @@ import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import type { RunDraft } from "../thread-system.ts";
 import type { Decision } from "./multitask.ts";
 
-/** Events that an attempt may have before its mark has to be raised in a synced append. */
+/** Event ids: an attempt may use this many before its mark has to be raised in a synced append. */
 export const MARK = 65_536;
 
-/** The record of a run that has just been asked for. `due`: it is to wait until then. */
+/** The record of a new run. `due`: milliseconds at which it may start, for a delayed run. */
 export function newRun(
   thread: ThreadRecord,
   draft: RunDraft,
   now: number,
   due: number | null = null,
 ): RunRecord {
-  // Spelled out: a spread that goes on with new members costs 10 us here.
+  // Written out: a spread followed by new members costs 10 us here.
   return {
     run_id: draft.run_id,
     thread_id: thread.thread_id,
@@ -46,7 +46,10 @@ export function newRun(
   };
 }
 
-/** The thread once a run is admitted: in the queue, its place given by the decision. `waits`: no slot is free for it. */
+/**
+ * The thread's record after a run is admitted: the decision gives the run's place in the queue. `waits`: no slot is
+ * free for it.
+ */
 export function admitted(
   thread: ThreadRecord,
   run: RunRecord,
@@ -61,13 +64,13 @@ export function admitted(
         : thread.queue;
   const { graph_id, assistant_id } = run;
   const before = thread.metadata;
-  // The same object where nothing changes: then nothing of it is compared with the index.
+  // The same object where nothing changes: then the index need not compare it.
   const isSame = before["graph_id"] === graph_id && before["assistant_id"] === assistant_id;
   const metadata = isSame ? before : { ...EMPTY, ...before, graph_id, assistant_id };
   return changeThread(thread, { metadata, queue, next_run: thread.next_run + 1 });
 }
 
-/** The thread's config once a run has brought its own: member by member, and so what is `configurable`. */
+/** The thread's config after a run has brought its own. Both merge member by member, and so does `configurable`. */
 export function configured(thread: ThreadRecord, config: JsonObject | undefined): ThreadRecord {
   if (config === undefined) return thread;
   const before = thread.config["configurable"];
@@ -76,7 +79,7 @@ export function configured(thread: ThreadRecord, config: JsonObject | undefined)
   return { ...thread, config: { ...thread.config, ...config, ...(both && { configurable: both }) } };
 }
 
-/** The thread and the run once an attempt starts. `first` is the id of the attempt's first event. */
+/** The records of the thread and the run when an attempt starts. `first` is the id of the attempt's first event. */
 export function started(
   thread: ThreadRecord,
   run: RunRecord,
@@ -103,12 +106,15 @@ export function started(
   };
 }
 
-/** A step is stored: the attempts that got nowhere before it are forgiven, only those count that follow one another. */
+/**
+ * The run after a step is stored: earlier failed attempts are forgiven, since only attempts in a row without progress
+ * count.
+ */
 export function progressed(run: RunRecord): RunRecord {
   return run.attempt - run.parked > 1 ? changeRun(run, { parked: run.attempt - 1 }) : run;
 }
 
-/** A run that has come to its end. `next_event`: how many events it had. */
+/** The record of a run that has ended. `next_event`: the number of its events. */
 export function ended(
   run: RunRecord,
   status: TerminalStatus,
@@ -119,7 +125,10 @@ export function ended(
   return changeRun(run, { status, error, updated_at: now, ended_at: now, next_event });
 }
 
-/** What runs that end without having started owe. A run that is taken back owes nothing: there is none to tell of. */
+/**
+ * The webhook deliveries of runs that end without having started. A run that is rolled back has none: nothing of it
+ * remains.
+ */
 export function owedBy(runs: readonly RunRecord[]): { readonly outbox?: readonly OutboxItem[] } {
   if (runs.every((run) => run.kwargs.webhook === null)) return {};
   const outbox = runs.flatMap((run) => {

@@ -4,8 +4,9 @@ import { answersById, resumes } from "../../src/graph/interrupts.ts";
 import type { Cell } from "./live-thread.ts";
 
 /**
- * Refuses a run whose answer is for a question that another run answers: one in progress, or one that waits. `ahead`: the runs that
- * come before it, in order. What it means to answer may also be asked by one of them: a plain answer is then judged at its turn.
+ * Refuses a run that answers an interrupt which another run, in progress or waiting, answers already. `ahead`: the
+ * runs before it, in order. One of them may also raise the interrupt that the run means to answer: an answer without
+ * an interrupt id is then judged at its turn.
  * @throws ServiceError `resume.conflict`, `resume.invalid`
  */
 export function refuseConflictingResume({ record }: Cell, run: RunRecord, ahead: readonly RunRecord[]): void {
@@ -30,11 +31,14 @@ const conflict = (id: string | undefined) =>
     `Interrupt ${id} is being answered, or passed over, by another run of the thread`,
   );
 
-/** The questions that these runs leave; null: they take the thread elsewhere, so that none of them waits any more. */
+/**
+ * The interrupts that these runs leave unanswered; null: they move the thread on, so that none of the interrupts
+ * waits any more.
+ */
 function unanswered(asked: ReadonlySet<string>, ahead: readonly RunRecord[]): Set<string> | null {
   const left = new Set(asked);
   for (const run of ahead) {
-    // Whatever it has done is taken back.
+    // All that it did is undone.
     if (run.cancel === "rollback") continue;
     const { command, input } = run.kwargs;
     const isAnswer = command !== null && resumes(command);
@@ -42,12 +46,12 @@ function unanswered(asked: ReadonlySet<string>, ahead: readonly RunRecord[]): Se
     if (!isAnswer) continue;
     const ids = answersById(command.resume)?.keys();
     if (ids !== undefined) for (const id of ids) left.delete(id);
-    // With several left it is ambiguous, and fails.
+    // With several left the answer is ambiguous, and fails.
     else if (left.size === 1) left.clear();
   }
   return left;
 }
 
-/** Does it start from a checkpoint that it names? What waits there is not known here. */
+/** True when the run starts from a checkpoint that it names. The interrupts there are not known here. */
 const startsElsewhere = ({ kwargs }: RunRecord): boolean =>
   typeof kwargs.config.configurable["checkpoint_id"] === "string";

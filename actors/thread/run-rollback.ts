@@ -6,19 +6,19 @@ import { leftBefore, pending } from "../run/rollback-base.ts";
 import { gone, type Cell } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
-/** Checkpoints looked through at a time. */
+/** Checkpoints: how many are read at a time. */
 const PAGE = 64;
 
-/** Where the thread stands without the run. */
+/** The thread's status and checkpoint without the run. */
 interface Standing {
   readonly checkpoint: string | null;
   readonly rest: "interrupted" | "idle";
   readonly interrupts: Interrupts;
-  /** What is put back of what tasks had left before the run. */
+  /** Task writes from before the run, to restore. */
   readonly writes: readonly TaskWrites[];
 }
 
-/** Forgets a run that has ended, with the checkpoints that it made. */
+/** Deletes a run that has ended, with its checkpoints. */
 export async function forget(cell: Cell, run: RunRecord): Promise<void> {
   const { run_id: id } = run;
   for (;;) {
@@ -27,7 +27,7 @@ export async function forget(cell: Cell, run: RunRecord): Promise<void> {
     if (cell.runs.has(id) || cell.delayed.has(id)) {
       throw new ServiceError("run.conflict", "The run has not ended: cancel it first");
     }
-    // What runs builds on checkpoints that may be this run's.
+    // A run in progress builds on checkpoints that may be this run's.
     if (situationOf(actor.getSnapshot().value) !== "resting") {
       throw new ServiceError("thread.busy", "Thread is busy: its runs can be deleted once it rests");
     }
@@ -39,7 +39,7 @@ export async function forget(cell: Cell, run: RunRecord): Promise<void> {
       if (cell.alive && cell.record.seq !== seq) continue;
       throw cause;
     }
-    // Somebody was faster: it is all looked at anew.
+    // The thread was changed meanwhile: start again.
     if (!cell.alive || cell.record.seq !== seq) continue;
     const { writes = [], ...stands } = standing ?? {};
     const now = cell.deps.clock.now();
@@ -55,12 +55,12 @@ export async function forget(cell: Cell, run: RunRecord): Promise<void> {
   }
 }
 
-/** Undefined: where it stands already. */
+/** The status without the run; undefined: unchanged. */
 async function standingWithout(cell: Cell, run: RunRecord): Promise<Standing | undefined> {
   const { journal } = cell.deps;
   const { checkpoint } = cell.record;
   if (checkpoint === null) return undefined;
-  // The journal shows what is stored, and the latest checkpoint may still be on its way there.
+  // The journal shows only what is stored, and the latest checkpoint may still be in flight.
   await cell.tail;
   const latest = await journal.checkpoint(cell.key, "", checkpoint);
   if (latest?.run_id !== run.run_id) return undefined;

@@ -6,7 +6,7 @@ import { Attempt } from "../run/attempt.ts";
 import type { Cell, Change } from "./live-thread.ts";
 import { started } from "./record-changes.ts";
 
-/** An attempt that is about to start, and what has to be stored for it first. */
+/** An attempt that is about to start, with the records to store first. */
 export interface Start {
   readonly thread: ThreadRecord;
   readonly run: RunRecord;
@@ -15,8 +15,8 @@ export interface Start {
 }
 
 /**
- * Prepares an attempt: the epoch goes up, the attempt is counted, its log is opened. The caller stores what comes back, and
- * only then lets it begin: a node that kills the process is counted.
+ * Prepares an attempt: increments the epoch and the attempt count, and opens its log. The caller stores the result,
+ * and only then begins the attempt: so an attempt whose node kills the process is counted.
  */
 export function prepare(cell: Cell, thread: ThreadRecord, run: RunRecord, first: number): Start {
   const { clock, boot, sinks } = cell.deps;
@@ -31,17 +31,17 @@ export function prepare(cell: Cell, thread: ThreadRecord, run: RunRecord, first:
   return { thread: next.thread, run: next.run, events, attempt };
 }
 
-/** What an admission stores beside its run. */
+/** Further changes in the append of an admission. */
 export type Beside = Partial<Pick<Change, "runs" | "forget" | "outbox" | "once">>;
 
-/** An attempt whose start is on its way to storage. */
+/** An attempt whose start is being stored. */
 interface Launched extends Start {
   readonly stored: Promise<void>;
 }
 
 /**
- * Prepares the start of a run that has taken its slot, and stores it. If it cannot be prepared, the slot is free again and the
- * thread as it was.
+ * Prepares the start of a run that has a slot, and stores it. If the preparation fails, the slot is given back and
+ * the thread is unchanged.
  */
 export function launch(
   cell: Cell,
@@ -66,8 +66,8 @@ export function launch(
 }
 
 /**
- * The start of a run is stored: its first event is shown at once, and its nodes begin in a later turn. What has been asked of the thread
- * until then, such as the run's end, its chart has heard.
+ * Begins a run whose start is stored: its first event is published at once, and its nodes start in a later turn.
+ * Requests that arrive until then, such as a cancellation, reach the statechart first.
  */
 export function begin(cell: Cell, { run, events, attempt }: Start): void {
   if (events !== undefined) attempt.sink.stored(events);
@@ -80,37 +80,38 @@ export function begin(cell: Cell, { run, events, attempt }: Start): void {
 function firstEvent(cell: Cell, run: RunRecord): Eventually<number> {
   if (run.attempt === 0) return 0;
   return andThen(cell.deps.journal.nextEvent(cell.key, run.run_id), (next) =>
-    // Another boot: the power may have failed, and with it events that were sent and never reached the disk. Their ids
-    // are all below the mark.
+    // After another boot of the machine, events that were sent may be missing on disk, because the power failed.
+    // Their ids are all below the mark.
     run.boot === cell.deps.boot ? next : Math.max(next, run.event_mark),
   );
 }
 
-/** What a run is counted under. */
+/** The claim of a run: what the concurrency limiter counts it under. */
 export const claimOf = (cell: Cell, { run_id, graph_id }: Pick<RunRecord, "run_id" | "graph_id">) => ({
   run: run_id,
   tenant: cell.key.tenant,
   graph: graph_id,
 });
 
-/** Asks for a slot for a run that waited. */
+/** Asks for a slot for a waiting run. */
 export function askToStart(cell: Cell, id: string): void {
   const run = cell.runs.get(id);
   if (run === undefined) return cell.giveUp(new TypeError(`Run ${id} has no record`));
   cell.owner.gate.ask(claimOf(cell, run), () => cell.actor?.send({ type: "RUN.READY", run: id }));
 }
 
-/** Gives the run up once its attempts are used up. What it was asked to do is kept all the same. */
+/** Fails the run when its attempts are used up. Its input is stored even so. */
 function limit(attempt: Attempt, { run_id, attempt: begun, parked }: RunRecord, attempts: number): void {
   const tries = begun - parked;
   if (tries < attempts) return;
   const error = { error: "Error", message: `Run ${run_id} exceeded max attempts` };
-  // Its first step has reducers and edges of the user's: when those end the process, it has to come to its end without them.
+  // The first step runs reducers and edges of the user. If those end the process again and again, the run must end
+  // without them.
   if (tries >= 2 * attempts) attempt.fail(error);
   else attempt.giveUp(error);
 }
 
-/** Stores the start of a run that waited, or that an earlier attempt has left, and tells the chart. */
+/** Stores the start of a run that waited, or that an earlier attempt has left, and notifies the statechart. */
 export function start(cell: Cell, id: string): void {
   const run = cell.runs.get(id);
   if (run === undefined) return cell.giveUp(new TypeError(`Run ${id} has no record`));
@@ -122,7 +123,7 @@ export function start(cell: Cell, id: string): void {
       const prepared = prepare(cell, cell.record, run, at);
       const { thread, run: begun, events, attempt } = prepared;
       cell.owner.begun(id);
-      // Its end was asked for before the crash: the chart hears of it first, so that no node runs.
+      // The run was cancelled before the crash: the statechart learns of it first, so that no node runs.
       if (run.cancel !== null) cell.actor?.send({ type: "RUN.CANCEL", run: id, action: run.cancel });
       else limit(attempt, run, cell.deps.limits.attempts);
       return cell

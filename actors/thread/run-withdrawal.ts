@@ -4,14 +4,14 @@ import type { Cell } from "./live-thread.ts";
 import { stronger } from "./multitask.ts";
 import { ended, owedBy } from "./record-changes.ts";
 
-/** Runs that end without having started, as one append stores it: kept as ended, or forgotten. */
+/** The part of an append that ends runs which have not started: they are stored as ended, or deleted. */
 export interface Withdrawn {
   readonly runs: readonly RunRecord[];
   readonly forget: readonly string[];
   readonly outbox?: readonly OutboxItem[];
 }
 
-/** Ends runs that have not started. `reason`: in the words of who wanted it. */
+/** Ends runs that have not started. `reason`: the caller's words. */
 export function withdraw(
   runs: readonly RunRecord[],
   action: CancelAction,
@@ -23,7 +23,7 @@ export function withdraw(
   return { runs: out, forget: [], ...owedBy(out) };
 }
 
-/** The runs that have not started and that a new one of this strategy ends; null: none. */
+/** Ends the waiting runs that a new run of this strategy supersedes; null: there are none. */
 export function superseded(cell: Cell, strategy: MultitaskStrategy, now: number): Withdrawn | null {
   if (strategy !== "interrupt" && strategy !== "rollback") return null;
   if (cell.record.queue.length === 0 && cell.delayed.size === 0) return null;
@@ -36,14 +36,14 @@ export const idsOf = ({ runs, forget }: Withdrawn): readonly string[] => [
   ...forget,
 ];
 
-/** They are not to start any more. */
+/** Removes a waiting run from memory and from the concurrency limiter. */
 export function drop(cell: Cell, id: string): void {
   cell.runs.delete(id);
   cell.delayed.delete(id);
   cell.owner.gate.leave(id);
 }
 
-/** Their end is stored: whoever reads them or waits for them is told. */
+/** Notifies readers and waiting requests that these runs have ended, when that is stored. */
 export function dismiss(cell: Cell, out: Withdrawn): void {
   for (const id of idsOf(out)) {
     cell.owner.tally.withdrawn++;
@@ -52,7 +52,7 @@ export function dismiss(cell: Cell, out: Withdrawn): void {
   }
 }
 
-/** The active run's end is asked for: noted in its record, so that a crash cannot forget it. */
+/** Marks the active run as cancelled in its record, so that the request survives a crash. */
 export function markActive(cell: Cell, action: CancelAction, reason: string | null = null): RunRecord[] {
   const active = cell.record.active === null ? undefined : cell.runs.get(cell.record.active);
   if (active === undefined) return [];

@@ -8,7 +8,7 @@ import { questionsAfter, withoutQuestions } from "./parent-interrupts.ts";
 import { gone, type Cell } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
-/** What supersteps make of a state. */
+/** The result of supersteps. */
 interface Updated {
   readonly checkpoints: readonly NewCheckpoint[];
   readonly position: Position;
@@ -16,7 +16,10 @@ interface Updated {
   readonly head: NewCheckpoint;
 }
 
-/** The graph of a thread's state, and what the checkpoints of its updates say. @throws ServiceError `thread.no_graph` */
+/**
+ * The graph of a thread's state, and the metadata of checkpoints made by updates. @throws ServiceError
+ * `thread.no_graph`
+ */
 function updateOf({ thread_id, metadata }: ThreadRecord, ns: string): Omit<StateUpdate, "writes" | "latest"> {
   const { graph_id: graph, assistant_id } = metadata;
   if (typeof graph !== "string") {
@@ -26,7 +29,7 @@ function updateOf({ thread_id, metadata }: ThreadRecord, ns: string): Omit<State
   return { graph, ns, metadata: { created_by: "user", thread_id, graph_id: graph, ...assistant } };
 }
 
-/** Computes supersteps, each from what the one before made. Throws as the engine does. */
+/** Computes supersteps, each from the result of the one before. Throws as the engine does. */
 async function compute(
   engine: Engine,
   source: Source,
@@ -48,13 +51,13 @@ async function compute(
   return { checkpoints, position, head };
 }
 
-/** The thread as it rests after an update of its root state. */
+/** The thread's record after an update of its root state. */
 function rested(thread: ThreadRecord, { next, id, created_at }: CheckpointHead) {
   const rest = next.length > 0 ? ("interrupted" as const) : ("idle" as const);
   return { ...thread, rest, error: null, interrupts: {}, checkpoint: id, state_updated_at: created_at };
 }
 
-/** A thread that is made with a state. */
+/** The record and checkpoints of a thread that is created with a state. */
 export async function madeWith(
   { engine }: Pick<SystemDeps, "engine">,
   source: Source,
@@ -68,8 +71,8 @@ export async function madeWith(
 }
 
 /**
- * Changes the state of a thread at rest. It is computed first, and then, in one turn, told the thread and put on its way to
- * storage, if nothing else has been stored meanwhile; else it is computed anew.
+ * Changes the state of an idle thread. The new state is computed first. Then, in one turn, it is sent to the thread's
+ * actor and written, if nothing else was stored meanwhile; else it is computed again.
  */
 export async function update(cell: Cell, draft: UpdateDraft): Promise<CheckpointHead> {
   if (cell.record.temporary !== null) throw threadNotFound(cell.key.thread);
@@ -87,7 +90,7 @@ export async function update(cell: Cell, draft: UpdateDraft): Promise<Checkpoint
       updated = await compute(cell.deps.engine, cell.source(), of, draft.supersteps, from);
       // oxlint-enable no-await-in-loop
     } catch (cause) {
-      // What was read may have been deleted meanwhile.
+      // The data that was read may have been deleted meanwhile.
       if (cell.alive && cell.record.seq !== seq) continue;
       throw cause;
     }
@@ -125,7 +128,7 @@ async function positionOf(cell: Cell, { from, ns }: UpdateDraft): Promise<Positi
 async function store(cell: Cell, { checkpoints, position, head }: Updated): Promise<CheckpointHead> {
   const change = { kind: "updated", durable: true, checkpoints };
   const stored = cell.write(change, (thread) => rested(thread, head));
-  // At once: a run that is admitted before it is stored starts from it, and is stored after it.
+  // Cached at once: a run that is admitted before the update is stored starts from it, and is stored after it.
   cell.keep(position.head, position.values, position.writes);
   cell.actor?.send({ type: "STATE.UPDATED", rest: head.next.length > 0 ? "interrupted" : "idle" });
   cell.owner.rested(cell);
@@ -133,7 +136,7 @@ async function store(cell: Cell, { checkpoints, position, head }: Updated): Prom
   return head;
 }
 
-/** The same of a subgraph's state: the thread rests as it did, and its next run finds the subgraph there. */
+/** Stores an update of a subgraph's state: the thread's status stays, and its next run finds the subgraph there. */
 async function storeWithin(
   cell: Cell,
   { checkpoints, head }: Updated,

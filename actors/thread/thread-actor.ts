@@ -3,7 +3,7 @@ import { createActor } from "../xstate.ts";
 import type { Cell } from "./live-thread.ts";
 import type { ThreadMachine } from "./thread-machine.ts";
 
-/** The actor of a thread that wakes: a root of its own, not started yet. */
+/** Creates the actor of a thread: the root of its own XState system, not started yet. */
 export function threadActor(
   chart: ThreadMachine,
   { record, runs }: Cell,
@@ -11,7 +11,7 @@ export function threadActor(
   clock: ReturnType<typeof timersOf>,
 ) {
   const input = { thread: name, active: record.active, queue: record.queue, rest: record.rest };
-  // At rest it need not walk there.
+  // The actor of an idle thread starts in its final state, without transitions.
   return createActor(
     chart,
     runs.size === 0 ? { input, clock, snapshot: chart.resting(input) } : { input, clock },

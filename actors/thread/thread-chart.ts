@@ -3,12 +3,15 @@ import type { RestState } from "../../src/model/thread.ts";
 import type { RunEvent, RunOutput, ThreadEvent } from "../messages.ts";
 import { decide, stronger, type Situation } from "./multitask.ts";
 
-/** Small, plain data: what the inspector shows. State, sockets and controllers live in the thread's cell. */
+/**
+ * Context of the thread's statechart: small, plain data that the inspector shows. State, sockets and abort
+ * controllers are kept elsewhere.
+ */
 export interface ThreadContext {
   readonly thread: string;
   readonly active: string | null;
   readonly queue: readonly string[];
-  /** How the active run is being stopped. */
+  /** How the active run is being stopped; null: it is not. */
   readonly stop: CancelAction | null;
   readonly rest: RestState;
 }
@@ -20,30 +23,30 @@ export interface ThreadInput {
   readonly rest: RestState;
 }
 
-/** What the chart asks of the world; each answer comes back as a message. */
+/** Side effects of the statechart. Each answer comes back as a message. */
 export interface ThreadEffects {
-  /** Ask for a slot for the active run: answered by `RUN.READY`. */
+  /** Asks for a slot for the active run. Answered by `RUN.READY`. */
   ask(thread: string, run: string): void;
-  /** Store the start of the active run (unless its admission did): answered by `RUN.STARTED`. */
+  /** Stores the start of the active run (unless its admission did). Answered by `RUN.STARTED`. */
   start(thread: string, run: string): void;
 }
 
-/** The end of the run, as XState tells the parent of it. */
+/** XState's done event of the run's actor. */
 type RunEnded = { readonly type: "xstate.done.actor.run"; readonly output: RunOutput };
 
-/** What the thread's actor hears: messages, and what XState says of the run's actor and of itself. */
+/** Events that the thread's actor receives: messages, and XState's events about the run's actor and itself. */
 export type Heard =
   | ThreadEvent
   | RunEnded
   | { readonly type: "xstate.error.actor.run"; readonly error: unknown }
   | { readonly type: "xstate.stop" };
 
-/** In which state. */
+/** Parameter of guards and assigns: the rest state. */
 export interface Resting {
   readonly rest: RestState;
 }
 
-/** What transitions ask, by name. */
+/** Guards of transitions, by name. */
 export const guards = {
   hasActive: (context: ThreadContext) => context.active !== null,
   hasNext: (context: ThreadContext) => context.queue.length > 0,
@@ -54,7 +57,7 @@ export const guards = {
     event.type === "RUN.WITHDRAWN" && event.run === context.active && context.queue.length > 0,
   leavesIn: (context: ThreadContext, event: Heard, { rest }: Resting) =>
     event.type === "RUN.WITHDRAWN" && event.run === context.active && context.rest === rest,
-  // The multitask rules are one table; the chart asks it, so that what it shows and what is decided cannot differ.
+  // The chart asks the multitask rules themselves, so that the chart and the decision cannot differ.
   startsNow: (_: ThreadContext, event: Heard) =>
     event.type === "RUN.ADMITTED" && event.starts && decide(event.strategy, "resting").kind === "start",
   starts: (_: ThreadContext, event: Heard) =>
@@ -70,7 +73,7 @@ export const guards = {
   restsIn: (context: ThreadContext, _: Heard, { rest }: Resting) => context.rest === rest,
 };
 
-/** What transitions change of the context, by name. */
+/** Context changes of transitions, by name. */
 export const assigns = {
   enqueue: (context: ThreadContext, event: Heard): Partial<ThreadContext> =>
     event.type === "RUN.ADMITTED" ? { queue: [...context.queue, event.run] } : {},
@@ -96,7 +99,7 @@ export const assigns = {
   }),
 };
 
-/** What transitions tell the run's actor, by name. */
+/** Messages of transitions to the run's actor, by name. */
 export const tells = {
   stopRun: (context: ThreadContext): RunEvent => ({ type: "CANCEL", action: context.stop ?? "interrupt" }),
   beginRun: (): RunEvent => ({ type: "BEGIN" }),
@@ -109,7 +112,7 @@ const updated = <R extends "idle" | "interrupted">(rest: R) =>
     actions: [{ type: "comeToRest", params: { rest } }],
   }) as const;
 
-/** The four rest states differ in name alone: in how the last run ended. */
+/** The four rest states differ only in name, which says how the last run ended. */
 const atRest = {
   on: {
     "RUN.ADMITTED": [
@@ -142,8 +145,8 @@ const superseding = { guard: "supersedes", actions: ["takeOver", "stopForNewRun"
 const cancelling = { guard: "isActive", actions: ["stopAsAsked", "stopRun"] } as const;
 
 /**
- * The thread's statechart: at rest in the state that its last run left, or at work in `pending`. Plain data, with two
- * readers: XState (`drawnThread`: the inspector, the tests that walk it) and the actor itself (`machine.ts`).
+ * The thread's statechart: idle in the state that its last run left, or busy in `pending`. It is plain data with two
+ * readers: XState (`drawnThread`: the inspector, the tests that walk it) and the actor itself (`thread-machine.ts`).
  */
 export const threadChart = {
   id: "thread",
@@ -166,8 +169,8 @@ export const threadChart = {
     interrupted: atRest,
     error: atRest,
     pending: {
-      // Invoked on the parent: moving between the inner states never stops the run. A cancel is a message; the thread
-      // leaves `pending` only when the run has said that it is done.
+      // Invoked on the parent state: moving between the inner states never stops the run. A cancel is a message; the
+      // thread leaves `pending` only when the run's actor is done.
       invoke: {
         id: "run",
         src: "run",
@@ -186,7 +189,7 @@ export const threadChart = {
         "RUN.CLOSING": [{ target: ".settling" }],
       },
       states: {
-        // For a slot: it has not started, and whatever ends it or takes its place need not be told.
+        // The run waits for a slot. It has not started: whatever ends or replaces it need not send it a message.
         waiting: {
           entry: ["ask"],
           on: {
@@ -236,7 +239,7 @@ export const threadChart = {
   },
 } as const;
 
-/** What a new run meets, read from the chart's state. */
+/** The situation for a new run, read from the chart's state. */
 export function situationOf(value: unknown): Situation {
   if (typeof value !== "object") return "resting";
   return (value as { pending?: string }).pending === "settling" ? "settling" : "working";

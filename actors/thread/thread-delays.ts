@@ -9,21 +9,24 @@ import { admitted, configured } from "./record-changes.ts";
 import { begin, claimOf, launch } from "./run-start.ts";
 import { dismiss, drop, idsOf, markActive, type Withdrawn } from "./run-withdrawal.ts";
 
-/** Runs of one thread that may wait for their time: its record names them all. */
+/** Runs: how many delayed runs a thread may have. Its record names them all. */
 const MOST = 1_000;
 
-/** Delayed runs that are cheap to read whenever their thread wakes; with more of them it stays in memory until it is idle. */
+/**
+ * Runs: a thread with at most this many delayed runs is removed from memory, since they are cheap to read again; with
+ * more it stays until its idle time is over.
+ */
 const FEW_TO_READ = 16;
 
-/** The thread without one of its delayed runs. */
+/** The thread's delayed runs without one of them. */
 export function undelayed(thread: ThreadRecord, id: string): ThreadRecord["delayed"] {
   const rest = thread.delayed?.filter(({ run }) => run !== id) ?? [];
   return rest.length === 0 ? null : rest;
 }
 
 /**
- * Stores a run that is to start later. What its strategy ends ends now, as the strategy is what it asks of the thread that it
- * meets; from then on the thread is as free as before.
+ * Stores a run that starts later. Its multitask strategy applies now: the runs that it supersedes end at once. After
+ * that the thread is as free as before.
  */
 export async function delay(
   cell: Cell,
@@ -56,7 +59,7 @@ export async function delay(
   }));
   if (out !== null) {
     for (const gone of idsOf(out)) drop(cell, gone);
-    // From the last one: none of them may come to be the next.
+    // From the last run on: none of them may become the next.
     for (const run of waiting.toReversed()) actor?.send({ type: "RUN.WITHDRAWN", run });
   }
   if (decision.kind === "supersede") {
@@ -65,20 +68,20 @@ export async function delay(
   }
   cell.owner.rested(cell);
   await stored;
-  // Not before: what is due is looked up in the storage.
+  // Only now that it is stored: due runs are looked up in the storage.
   cell.owner.delays.expect(due);
   if (out !== null) dismiss(cell, out);
-  // Its input is read again when its time comes: ten inputs of 4 MB held 170 MB of heap until the idle time was over.
+  // The input is read again when the run is due: ten inputs of 4 MB held 170 MB of heap until the idle time was over.
   if (cell.delayed.size <= FEW_TO_READ) cell.owner.passivate(cell);
   return run;
 }
 
-/** The time of a delayed run has come: it starts, or waits behind all others. */
+/** Handles a delayed run that is due: it starts, or waits behind all others. */
 export async function ripen(cell: Cell, id: string): Promise<void> {
   const { actor } = cell;
   if (actor === undefined || !cell.alive) throw gone();
   const run = cell.delayed.get(id);
-  // Its end was asked for meanwhile. Until that is stored, it is found due again and again.
+  // It was cancelled meanwhile. Until that is stored, the run is found due again and again.
   if (run === undefined) return cell.tail;
   const told = { type: "RUN.ADMITTED", run: id, strategy: "enqueue" } as const;
   const delayed = undelayed(cell.record, id);

@@ -23,13 +23,13 @@ export type ThreadSnapshot = Snapshot<undefined> & {
 };
 
 export interface ThreadMachine extends ActorLogic<ThreadSnapshot, Heard, ThreadInput> {
-  /** The chart that it reads. */
+  /** The chart that the logic reads. */
   readonly config: typeof threadChart;
-  /** A thread without work, as it stands: it need not wake to get there. */
+  /** The snapshot of a thread without work, without the transitions from `waking`. */
   resting(input: ThreadInput): ThreadSnapshot;
 }
 
-/** How the chart is read here: each name in it is one of `guards`, `assigns`, `tells`, or the one effect. */
+/** A name in the chart: one of `guards`, `assigns`, `tells`, or an effect. */
 type Named = string | { readonly type: string; readonly params: { readonly rest: RestState } };
 interface Transition {
   readonly guard?: Named;
@@ -51,19 +51,22 @@ interface State {
 const outer: { readonly [name: string]: State } = threadChart.states;
 const inner: { readonly [name: string]: State } = threadChart.states.pending.states;
 const { invoke } = threadChart.states.pending;
-/** What the chart says in other words of the run's end. */
+/** Transitions for the end of the run, which the chart lists as `onDone` and `onError`. */
 const ofRun: { readonly [event: string]: readonly Transition[] } = {
   "xstate.done.actor.run": invoke.onDone,
   "xstate.error.actor.run": invoke.onError,
 };
 const root: { readonly [event: string]: readonly Transition[] } = threadChart.on;
 
-/** Where a target leads, by its last name; `isWithin`: to another inner state of `pending`, which it does not leave. */
+/**
+ * A resolved transition target. `name`: its last part; `isWithin`: another inner state of `pending`, so that the run
+ * is not stopped.
+ */
 interface Goal {
   readonly name: string;
   readonly isWithin: boolean;
 }
-/** By target: the chart has few, and each message follows one. */
+/** Resolved targets. The chart has few, and each message follows one. */
 const goals: ReadonlyMap<string, Goal> = new Map(targetsIn(threadChart).map((at) => [at, goalOf(at)]));
 
 function targetsIn(part: unknown): readonly string[] {
@@ -109,9 +112,9 @@ function chosen({ value, context }: ThreadSnapshot, event: Heard): Transition | 
 }
 
 /**
- * The thread's chart as actor logic of our own, which reads it as a table: a run is four messages to its thread, and in a
- * general machine they allocated a third of all that a run does. A test walks the chart with XState and holds this to it,
- * state by state.
+ * The thread's statechart as hand-written actor logic, which reads the chart as a table. A run is four messages to
+ * its thread; with XState's interpreter they allocated a third of the memory that a run allocates. A test walks the
+ * chart with XState and holds this logic to it, state by state.
  */
 export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMachine {
   type Scope = ActorScope<ThreadSnapshot, Heard>;
@@ -140,7 +143,7 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
       if (name === "starting") scope.defer(() => enter(name, context));
       return at({ pending: name as Inner }, context, snapshot.children);
     }
-    // A run that has not started, or whose thread is given up.
+    // Stops the actor of a run that has not started, or whose thread is given up.
     if (child !== undefined && child.getSnapshot().status === "active") {
       scope.defer(() => scope.stopChild(child));
     }
@@ -149,14 +152,14 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
     return at(name as RestState | "failed", context);
   }
 
-  /** What is asked of the world on entering these states. */
+  /** Entry actions of these states. */
   function enter(state: "waiting" | "starting", { thread, active }: ThreadContext): void {
     if (active === null) return;
     if (state === "waiting") effects.ask(thread, active);
     else effects.start(thread, active);
   }
 
-  /** Goes to work: the run's actor is spawned. */
+  /** Enters `pending`: spawns the run's actor. */
   function begin(context: ThreadContext, state: "waiting" | "starting", scope: Scope): ThreadSnapshot {
     const { thread, active } = context;
     const child = createActor(run, {
@@ -171,7 +174,10 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
     return at({ pending: state }, context, onlyChild(invoke.id, child as AnyActorRef));
   }
 
-  /** Written out: a literal that begins with a spread is slow to make, and all that is read of it is. */
+  /**
+   * Builds a snapshot. All members are written out: an object literal that begins with a spread is slow to create and
+   * slow to read.
+   */
   function at(value: ThreadValue, context: ThreadContext, children = NO_CHILDREN): ThreadSnapshot {
     const status = value === "failed" ? "done" : "active";
     return { status, output: undefined, error: undefined, value, context, children } as ThreadSnapshot;

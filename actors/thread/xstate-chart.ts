@@ -12,7 +12,7 @@ import {
   type ThreadInput,
 } from "./thread-chart.ts";
 
-/** The chart as XState reads it: what the inspector draws, and what `machine.ts` is held to. */
+/** The thread's statechart in XState's form. The inspector draws it, and a test holds `thread-machine.ts` to it. */
 export function drawnThread(effects: ThreadEffects, run: RunMachine) {
   const asked = <P>(guard: (context: ThreadContext, event: Heard, params: P) => boolean) => {
     return ({ context, event }: { context: ThreadContext; event: ThreadEvent }, params: P) =>
