@@ -23,16 +23,19 @@ import type { Library } from "./user-library.ts";
 import { revive } from "./deserialisation.ts";
 import { show } from "./serialisation.ts";
 
-/** Items or namespaces that the store gives at once. */
+/** The most items or namespaces that the store returns for one operation. */
 const PAGE = 1_000;
-/** Pages that one operation may take. */
+/** The most pages that one operation is split into. */
 const PAGES = 10;
 
-/** Where a run's attempt reaches the store: through the node bodies that it runs. Refused once the attempt is over. */
+/**
+ * Access to the store for one attempt of a run. Operations go through the `NodeIo` of a node body that is running; when none
+ * runs, they are refused.
+ */
 export class StoreDoor {
   readonly #open = new Set<Pick<NodeIo, "store">>();
 
-  /** Goes by `io` while the body runs. */
+  /** Runs a node body; operations may use its `io` until it ends. */
   async during<T>(io: Pick<NodeIo, "store">, body: () => Promise<T>): Promise<T> {
     this.#open.add(io);
     try {
@@ -43,7 +46,7 @@ export class StoreDoor {
   }
 
   batch(ops: readonly StoreOp[]): Promise<readonly StoreResult[]> {
-    // LangGraph gathers what all bodies of a run ask; each of them is as good as another.
+    // LangGraph batches the operations of all bodies of a run, so any open `io` will do.
     const [io] = this.#open;
     if (io !== undefined) return io.store(ops);
     return Promise.reject(
@@ -52,7 +55,7 @@ export class StoreDoor {
   }
 }
 
-/** The store as LangGraph.js knows it. Messages in it come back as messages. */
+/** A LangGraph.js `BaseStore` over the server's store. Messages in values are read back as message objects. */
 export function baseStore(library: Library, store: Pick<StoreDoor, "batch">): BaseStore {
   const batch = async (operations: readonly Operation[]): Promise<unknown[]> => {
     const asked = operations.map(opsOf);
@@ -63,14 +66,14 @@ export function baseStore(library: Library, store: Pick<StoreDoor, "batch">): Ba
       return resultOf(library, ops, own);
     });
   };
-  // The class is the library's; all that it has are methods that go through this one.
+  // The class must be the user's library's own. All of its methods go through `batch`.
   const made = Object.create(library.checkpoint.BaseStore.prototype) as BaseStore;
   return Object.assign(made, { batch });
 }
 
 /**
- * LangGraph gives nodes the store in a wrapper that gathers what they ask, and that has no way for a list of namespaces: the call
- * always fails there. Of this wrapper, it goes to the store within.
+ * Adds `listNamespaces` to LangGraph's `AsyncBatchedStore`, the batching wrapper in which nodes get the store. The wrapper's
+ * own `listNamespaces` always fails; this one calls the wrapped store.
  */
 export function completeStore(wrapped: unknown): void {
   const { lg_name: name } = (wrapped ?? {}) as { readonly lg_name?: unknown };
@@ -80,7 +83,7 @@ export function completeStore(wrapped: unknown): void {
   Object.assign(wrapped as object, { listNamespaces });
 }
 
-/** What is asked of the store for an operation: one thing, or page after page of a long list. Nothing, where nothing can match. */
+/** Store operations for one LangGraph operation: one, or one a page for a long list, or none when nothing can match. */
 function opsOf(operation: Operation): readonly StoreOp[] {
   if ("namespacePrefix" in operation) return pages(searchOf(operation), operation.limit ?? 10);
   if (!("key" in operation)) {
@@ -122,7 +125,7 @@ function namespacesOf({
   };
 }
 
-/** Several paths that all have to match, as one; undefined when no namespace can match them all. */
+/** Combines paths that must all match into one path; undefined when no namespace can match them all. */
 function joined(paths: readonly (readonly string[])[]): readonly string[] | undefined {
   const labels: string[] = [];
   for (const path of paths) {
@@ -135,7 +138,7 @@ function joined(paths: readonly (readonly string[])[]): readonly string[] | unde
   return labels;
 }
 
-/** A list of more than the store gives at once. What is longer than it gives at all is its own to refuse. */
+/** Splits a list operation into pages. One that needs more than `PAGES` pages stays whole, and the store refuses it. */
 function pages<Op extends SearchOp | NamespacesOp>(op: Op, limit: number): readonly Op[] {
   if (!(limit > PAGE && limit <= PAGE * PAGES)) return [{ ...op, limit }];
   const made: Op[] = [];

@@ -6,18 +6,18 @@ import type { Position } from "../ports/engine.ts";
 import type { Stage } from "../ports/engine-host.ts";
 import { taskNs } from "../graph/interrupts.ts";
 
-/** A graph that goes on, on a branch of its own, from a checkpoint, and a graph within it from one of its own. */
+/** The start of a branch: a graph goes on from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
 export interface Lead {
-  /** Where that checkpoint is, and what ran next from there. */
+  /** The namespace of the checkpoint, and the tasks that were planned after it. */
   readonly ns: string;
   readonly next: readonly PlannedTask[];
-  /** The checkpoints that the graphs within begin at, from the outermost down. */
+  /** The checkpoints at which the subgraphs begin, from the outermost to the innermost. */
   readonly within: readonly Within[];
 }
 
 /**
- * What the run's root graph is led by: its place names a subgraph's checkpoint, and it has made none itself yet. An input
- * goes to the root graph, and an answer to where the question waits.
+ * The branch that a run makes, when its configuration names a subgraph's checkpoint and it has made no checkpoint itself.
+ * Null for a run with an input, which goes to the root graph, or with a command, whose answer goes to the interrupted task.
  */
 export function leadOf({ kwargs }: RunRecord, { head }: Position): Lead | null {
   const { command, config, input } = kwargs;
@@ -28,7 +28,7 @@ export function leadOf({ kwargs }: RunRecord, { head }: Position): Lead | null {
   return within.length === 0 ? null : { ns: "", next: head.next, within };
 }
 
-/** Tasks that are planned once more: the one in which the graph ran that is gone on from is told where that begins. */
+/** Planned tasks of a branch: the task whose subgraph is branched gets `from`, the checkpoints at which its subgraphs begin. */
 export function ledOn(
   { ns, next: before, within }: Lead,
   next: readonly PlannedTask[],
@@ -42,7 +42,7 @@ export function ledOn(
   );
 }
 
-/** Tasks as a checkpoint that is stored has planned them: where graphs within begin stands there. */
+/** Planned tasks with `from` (where their subgraphs begin) taken from the stored checkpoint, if that has it. */
 export function alikeIn(tasks: readonly PlannedTask[], known: CheckpointHead | null): readonly PlannedTask[] {
   const led = known?.next.filter(({ from }) => from !== undefined) ?? [];
   if (led.length === 0) return tasks;
@@ -51,14 +51,14 @@ export function alikeIn(tasks: readonly PlannedTask[], known: CheckpointHead | n
 
 const isAt = (ns: string, task: string) => ns === task || ns.startsWith(`${task}|`);
 
-/** A task whose body is about to run. */
+/** A task whose node body is about to run. */
 interface Task {
   readonly ns: string;
   readonly name: string;
   readonly task: string;
 }
 
-/** What it needs of the attempt's chronicle. */
+/** The part of the attempt's recorder that branching needs. */
 interface Chronicled {
   readonly root: { lead: Lead | null };
   loop(ns: string): { lead: Lead | null };
@@ -66,9 +66,9 @@ interface Chronicled {
 }
 
 /**
- * Leads graphs within tasks to the checkpoints that they begin at. To LangGraph a subgraph of a step that runs once more is a
- * new one, with a namespace of its own: its `checkpoint_map` tells it to begin at a checkpoint there, and that is the one of
- * the other branch.
+ * Makes subgraphs begin at checkpoints of another branch. For LangGraph, a subgraph of a step that runs again is a new one,
+ * with a new namespace. So its `checkpoint_map` gets an entry for the new namespace, and a read of that checkpoint returns
+ * the one of the other branch.
  */
 export class Leading {
   readonly #position: Position;
@@ -86,18 +86,18 @@ export class Leading {
     chronicle.root.lead = lead;
   }
 
-  /** What is added to the `checkpoint_map` of a task's body; undefined: nothing, the graph within has begun before. */
+  /** Entries to add to the `checkpoint_map` of a task's body; undefined when the subgraph has checkpoints already. */
   async into({ ns, name, task }: Task, from: readonly Within[]): Promise<JsonObject | undefined> {
     const [first] = from;
     if (first === undefined) return undefined;
-    // A body may run several graphs: numbers tell them apart.
+    // A body may run several graphs; a number at the end of the namespace distinguishes them.
     const inner = `${taskNs(ns, name, task)}${/(\|\d+)*$/.exec(first.ns)?.[0] ?? ""}`;
     if (this.#chronicle.stands(inner) || (await this.#read(inner, null)) !== null) return undefined;
     this.#begin.set(inner, from);
     return { [inner]: first.id };
   }
 
-  /** The checkpoint that a graph begins at instead of one of its own; undefined: it has one, or begins at its start. */
+  /** The checkpoint of another branch at which a graph begins; undefined when it begins at its own, or without one. */
   begin(ns: string, id: string | null): Promise<Position | null> | undefined {
     if (ns === "") {
       const isHere = this.#isLed && id === this.#position.head?.id;
@@ -115,7 +115,7 @@ export class Leading {
   }
 }
 
-/** As if a run had come there by itself: of one that was made by hand LangGraph makes no branch. */
+/** The position with `source` "loop": LangGraph makes no branch from a checkpoint that a state update made. */
 function asMade(position: Position): Position {
   const { head } = position;
   return head === null ? position : { ...position, head: { ...head, source: "loop" } };

@@ -15,15 +15,15 @@ import type { RawCheckpoint } from "./saver-records.ts";
 import { revive, reviveAll } from "./deserialisation.ts";
 import { isSame } from "./serialisation.ts";
 
-/** What LangGraph needs of a checkpoint beside the state: kept in its `engine` under `lg`. */
+/** LangGraph's data of a checkpoint beside the state. It is stored in the checkpoint's `engine` under `lg`. */
 export interface LangGraphPart {
-  /** The id that LangGraph has made for it, where it is stored under another. */
+  /** The id that LangGraph made for it; absent when it is stored under that id. */
   readonly id?: string;
   readonly v: number;
   readonly ts: string;
   readonly versions: ChannelVersions;
   readonly seen: Checkpoint["versions_seen"];
-  /** Channels that are no part of the state as it is shown, or stand in it otherwise. */
+  /** Channels that the visible state lacks, or in which their value differs. */
   readonly channels: JsonObject;
 }
 
@@ -32,18 +32,18 @@ export type CheckpointRecord = Pick<
   "id" | "parent" | "ns" | "step" | "source" | "engine" | "changes" | "created_at" | "metadata"
 >;
 
-/** Where the checkpoint's parent stands, as far as it bears on what is stored. */
+/** The part of the parent checkpoint that decides what is stored of a new one. */
 export interface Before {
-  /** The state as it is shown. */
+  /** The visible state at the parent. */
   readonly shown: JsonObject;
   /** The parent's own {@link LangGraphPart.channels}. */
   readonly channels?: JsonObject;
 }
 
 /**
- * A checkpoint as it is stored, against its parent: what is in the state goes by changes, a list by what was appended to it;
- * LangGraph's own channels go with the record.
- * @param shown the state after it, each value as `show` gives it
+ * A checkpoint as it is stored. The state is stored as changes against the parent, a list as the items appended to it;
+ * LangGraph's own channels are stored whole, in the record.
+ * @param shown the state after it, each value as `show` returns it
  */
 export function checkpointRecord(
   raw: RawCheckpoint,
@@ -72,7 +72,7 @@ export function checkpointRecord(
   };
 }
 
-/** What LangGraph needs of a checkpoint beside the state. */
+/** LangGraph's data of a checkpoint beside the state. */
 export function partOf(
   { id, own, v, ts, versions, seen }: RawCheckpoint,
   channels: JsonObject,
@@ -98,7 +98,7 @@ function changesOf(now: JsonObject, before: JsonObject): NewCheckpoint["changes"
   return changes;
 }
 
-/** How many items both lists begin with. */
+/** Number of items at the start that both lists have in common. */
 function samePrefix(before: readonly unknown[], now: readonly unknown[]): number {
   const most = Math.min(before.length, now.length);
   let keep = 0;
@@ -106,15 +106,15 @@ function samePrefix(before: readonly unknown[], now: readonly unknown[]): number
   return keep;
 }
 
-/** The part of a stored checkpoint that is LangGraph's; undefined for one that another engine made. */
+/** LangGraph's data in a stored checkpoint; undefined when another engine made the checkpoint. */
 export function langGraphPart(engine: JsonObject | null): LangGraphPart | undefined {
   const part = engine?.["lg"];
   return isObject(part) ? (part as unknown as LangGraphPart) : undefined;
 }
 
 /**
- * A stored checkpoint as LangGraph reads it, made anew: what nodes do to it changes nothing stored. One that another engine
- * made has its state, each channel in version 1.
+ * A stored checkpoint as LangGraph reads it. It is a copy, so nodes that modify it do not modify what is stored. In a
+ * checkpoint that another engine made, each channel has version 1.
  */
 export function tupleOf(library: Library, thread: string, position: Position): CheckpointTuple {
   const { head, values, writes } = position;
@@ -141,12 +141,12 @@ export function tupleOf(library: Library, thread: string, position: Position): C
   };
 }
 
-// --- what tasks have left ---
+// --- pending writes ---
 
-/** Channels of which a task has one write, replaced by the next. */
+/** Channels of which a task has one write: a later write replaces it. */
 const SPECIAL: ReadonlySet<string> = new Set(["__error__", "__scheduled__", "__interrupt__", "__resume__"]);
 
-/** A channel, what was written to it, and the place among its task's writes where that is not the one in the list. */
+/** A write: the channel, the value, and its index among the task's writes where it differs from that in the list. */
 type StoredWrite = readonly [channel: string, value: unknown, place?: number];
 
 interface TaskSite {
@@ -157,9 +157,10 @@ interface TaskSite {
 }
 
 /**
- * What a task has left, with what it has written now. Its writes to channels stand in `result.goto`, in order, the first to a
- * place stays; what is special (questions, answers, an error) in `steps.lg`, the last one stays, and where the wire looks for it.
- * @param writes each value as `show` gives it
+ * Pending writes of a task, with new writes added. Writes to channels are in `result.goto`, in order; of two writes with the
+ * same index the first stays. Special writes (interrupts, answers, an error) are in `steps.lg`, where the last one stays, and
+ * also in the fields that the API reads.
+ * @param writes each value as `show` returns it
  */
 export function writesRecord(
   site: TaskSite,
@@ -212,7 +213,7 @@ function pendingOf(library: Library, left: TaskWrites): CheckpointPendingWrite[]
   ]);
 }
 
-/** The questions that a task waits at. LangGraph writes one, or (from 1.7 on) a list. */
+/** The interrupts that a task waits at. LangGraph writes one, or (from 1.7 on) a list. */
 function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly Interrupt[] {
   const all = Array.isArray(written) ? written : written === undefined ? [] : [written];
   const within = name === "" ? [] : [`${name}:${task}`];
@@ -228,12 +229,12 @@ function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly 
 
 function errorOf(written: unknown): PlainError | null {
   if (written === undefined) return null;
-  // Cut to length where it was written; what is older may lack either.
+  // `asKept` has cut it to length. Older records may lack a name or a message.
   const { name = "Error", message = "" } = isObject(written) ? written : { message: String(written) };
   return { error: String(name), message: String(message) };
 }
 
-/** What a task has thrown, as LangGraph writes it, and no longer than it is told. */
+/** The stored form of an error that a task threw: its name and message, cut to the length that `plainError` allows. */
 function asKept(written: unknown): unknown {
   if (!isObject(written)) return written;
   const { error: name, message } = plainError(written);

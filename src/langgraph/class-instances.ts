@@ -1,17 +1,17 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Library } from "./user-library.ts";
 
-/** An object of a class as data: under which name, or, with null, as plain data. */
+/** An object as data, with the name of its class; null as the name stands for plain data. */
 export interface Members {
   readonly kind: string | null;
-  /** Its members; something else where it says itself what it is in JSON. */
+  /** The members of the object, or what its `toJSON` returns. */
   readonly members: unknown;
 }
 
-/** The names of message classes begin with this. */
+/** Prefix of the names of message classes. */
 const MESSAGE = "message:";
 
-/** The errors that are known by name everywhere. */
+/** Error classes of JavaScript that are restored by their name. */
 const ERRORS = { EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError } as const;
 
 interface Message {
@@ -19,7 +19,7 @@ interface Message {
   readonly [field: string]: unknown;
 }
 
-/** LangChain marks its messages with this, in whatever copy of the package they were made. */
+/** The symbol with which LangChain marks messages. It is the same in every copy of the package. */
 const MESSAGE_SYMBOL = Symbol.for("langchain.message");
 
 function isMessage(value: object): value is Message {
@@ -45,18 +45,18 @@ export function membersOf(value: object): Members {
   return { kind: null, members: jsonOf(value) };
 }
 
-/** As `JSON.stringify` sees it. */
+/** The value that `JSON.stringify` would write: what `toJSON` returns, or the object's own members. */
 function jsonOf(value: object): unknown {
   const { toJSON } = value as { readonly toJSON?: unknown };
   return typeof toJSON === "function" ? (toJSON.call(value, "") as unknown) : asObject(value);
 }
 
-/** The members that an object has itself. */
+/** An object's own members, as a plain object. */
 function asObject(value: object): JsonObject {
   return isObject(value) ? value : { ...value };
 }
 
-/** A message in the form of the wire. What begins with `lc_` is LangChain's own affair. */
+/** A message as the API shows it. Members whose names begin with `lc_` are internal to LangChain and left out. */
 function messageOf(message: Message): Members {
   const members: Record<string, unknown> = {};
   for (const key of Object.keys(message)) if (!key.startsWith("lc_")) members[key] = message[key];
@@ -71,8 +71,8 @@ function messageOf(message: Message): Members {
 }
 
 /**
- * The object that {@link membersOf} saw, of the library's class, from its members. Undefined for a class that is not known
- * (any more), or that refuses them: it stays plain data.
+ * Rebuilds an object of the library's class from the name and members that {@link membersOf} gave. Undefined when the class
+ * is not known (any more), or its constructor throws: the value then stays plain data.
  */
 export function instanceOf(library: Library, kind: string, members: JsonObject): object | undefined {
   if (kind.startsWith(MESSAGE)) return messageFrom(library, kind.slice(MESSAGE.length), members);
@@ -94,10 +94,10 @@ export function instanceOf(library: Library, kind: string, members: JsonObject):
   }
 }
 
-/** Names of classes that can be made; `BaseMessage` is what those are called that say no name. */
+/** Names of message classes that can be constructed. A class that gives no name of its own is called `BaseMessage`. */
 const CLASS = /^(?!Base)[A-Z][A-Za-z]*Message(Chunk)?$/;
 
-/** By the type, where the class is a user's own. */
+/** The class for each message type, used when the message is of a user's own class. */
 const BY_TYPE: { readonly [type: string]: string } = {
   ai: "AIMessage",
   human: "HumanMessage",

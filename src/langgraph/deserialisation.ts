@@ -5,8 +5,8 @@ import type { Library } from "./user-library.ts";
 import { remember } from "./serialisation.ts";
 
 /**
- * What `show` was given, made anew: objects of the library's classes, and nothing that is shared. A class that is not known
- * any more gives plain data. What is put back as it is will be shown by the identical value.
+ * Restores a value that `show` made into data: a copy with objects of the library's classes. An object whose class is no
+ * longer known becomes plain data. As long as the copy is not modified, `show` returns the identical data for it.
  */
 export function revive(library: Library, value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return value;
@@ -24,7 +24,7 @@ export function revive(library: Library, value: unknown, depth = 0): unknown {
   return made ?? members;
 }
 
-/** All members of an object. */
+/** Restores each member of an object. */
 export function reviveAll(library: Library, values: JsonObject): Record<string, unknown> {
   const made: Record<string, unknown> = {};
   for (const key of Object.keys(values)) made[key] = revive(library, values[key]);

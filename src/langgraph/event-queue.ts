@@ -6,7 +6,7 @@ import type { RawCheckpoint, RawWrites } from "./saver-records.ts";
 import type { SaverIo } from "./saver.ts";
 import type { StoredIds } from "./stored-ids.ts";
 
-/** What LangGraph does, in the order in which it does it. */
+/** An event of LangGraph's execution. */
 export type Heard =
   | {
       readonly kind: "chunk";
@@ -19,15 +19,18 @@ export type Heard =
   | { readonly kind: "called"; readonly called: Called }
   | { readonly kind: "ended"; readonly error: PlainError | null };
 
-/** Hears all that LangGraph does for one attempt, by whatever door, and passes it on in order, turn by turn. */
+/**
+ * Queue of all events of one attempt: what LangGraph puts to its saver, streams, and calls. It delivers them in order, in
+ * one batch for each turn of the event loop.
+ */
 export class Ear implements Callee, SaverIo {
   readonly ids: StoredIds;
   readonly #stage: Stage;
   readonly #position: Position;
   readonly #takeIn: (heard: readonly Heard[]) => void;
-  /** Told of what is read of graphs within. */
+  /** Called with each position of a subgraph that is read. */
   found: (ns: string, position: Position) => void = () => undefined;
-  /** Asked first where a graph stands; undefined: where it is stored. */
+  /** Called first on each read; undefined means that the stored position is read. */
   begin: (ns: string, id: string | null) => Promise<Position | null> | undefined = () => undefined;
   #heard: Heard[] = [];
   #listening = false;
@@ -41,12 +44,12 @@ export class Ear implements Callee, SaverIo {
     this.#takeIn = takeIn;
   }
 
-  /** The attempt is over: nothing reaches it any more. */
+  /** True when the attempt is over: no further events are accepted. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** The run was told to stop. */
+  /** Stops the run: chunks and calls that come later are ignored. */
   stop(): void {
     this.#stopped = true;
   }
@@ -55,7 +58,7 @@ export class Ear implements Callee, SaverIo {
     this.#over = true;
   }
 
-  // --- its saver ---
+  // --- calls of the saver ---
 
   async read(ns: string, id: string | null): Promise<Position | null> {
     const { head } = this.#position;
@@ -80,31 +83,31 @@ export class Ear implements Callee, SaverIo {
 
   putWrites(raw: RawWrites): void {
     if (this.#over) return;
-    // Who was told to stop and throws has stopped: that is no error of the task's.
+    // A task that throws after a stop was stopped: its error is not an error of the task.
     if (this.#stopped && raw.isError) return;
     this.#hear({ kind: "writes", raw });
   }
 
-  // --- its nodes ---
+  // --- calls of the nodes ---
 
-  /** A node is called. It waits until the task's actor runs it. */
+  /** Adds a node that LangGraph calls. The call waits until the task's actor runs it. */
   called(called: Called): void {
     if (this.#over || this.#stopped) called.drop();
     else this.#hear({ kind: "called", called });
   }
 
-  // --- its stream ---
+  // --- the stream ---
 
   chunk(ns: readonly string[], mode: string, payload: unknown): void {
     if (!this.#stopped) this.#hear({ kind: "chunk", ns, mode, payload });
   }
 
-  /** The graph has come to its end. */
+  /** Adds the end of the graph, with the error that it threw, if any. */
   finished(thrown: { readonly error: unknown } | null): void {
     this.#hear({ kind: "ended", error: thrown === null ? null : plainError(thrown.error) });
   }
 
-  /** Resolves once all that has happened so far is taken in. */
+  /** Resolves when all events so far have been delivered. */
   takenIn(): Promise<void> {
     return new Promise((resolve) => this.#stage.soon(() => this.#stage.soon(resolve)));
   }
@@ -113,7 +116,7 @@ export class Ear implements Callee, SaverIo {
     this.#heard.push(heard);
     if (this.#listening) return;
     this.#listening = true;
-    // LangGraph goes on by promises alone until it waits for a body: after this turn it stands.
+    // Between two waits for node bodies, LangGraph runs on promises alone: at the end of this turn it is waiting.
     this.#stage.soon(() => {
       this.#listening = false;
       const all = this.#heard;

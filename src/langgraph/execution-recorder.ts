@@ -40,28 +40,31 @@ interface Parts {
   readonly marks: Marks;
   readonly input: JsonObject | null;
   readonly tokens: Tokens;
-  /** Keys of the state of the graph at a namespace that are not to be seen. */
+  /** Keys of the state that are never shown, for the graph at a namespace. */
   hidden(ns: string): ReadonlySet<string>;
-  /** A task has ended, and all that there is to be told of it is told. */
+  /** Called when a task has ended and all of its events are recorded. */
   ended(task: string): void;
 }
 
-/** What a run has done, in its order: made of what LangGraph tells, kept until it is handed over. */
+/**
+ * Recorder of an attempt: turns LangGraph's events into checkpoints, pending writes and events of the run, in order, and
+ * keeps them until they are handed over.
+ */
 export class Chronicle {
   readonly ids: StoredIds;
   readonly left = new Left();
   readonly tasks = new Sites();
   checkpoints: NewCheckpoint[] = [];
   emissions: Emission[] = [];
-  /** The root graph has gone on since a step was handed over. */
+  /** True when the root graph has made a checkpoint since the last step was handed over. */
   moved = false;
-  /** One that has shown its state, and has no checkpoint. */
+  /** A graph that has streamed its state and has no checkpoint. */
   #shown: Loop | null = null;
   readonly #parts: Parts;
   readonly #loops = new Map<string, Loop>();
-  /** Where namespaces stood before this attempt, as far as they were read. */
+  /** Stored positions by namespace, as they were read in this attempt. */
   readonly #read = new Map<string, Position>();
-  /** Checkpoints that were put, and not told of yet. */
+  /** Checkpoints that were put to the saver and have not appeared in the stream yet. */
   readonly #raws = new Map<string, RawCheckpoint>();
 
   constructor(parts: Parts) {
@@ -79,7 +82,7 @@ export class Chronicle {
     return this.checkpoints.length === 0 && this.emissions.length === 0 && this.left.isEmpty;
   }
 
-  /** Checkpoints at which the graph stopped without saying what runs next from there. */
+  /** Graphs that stopped at a checkpoint whose next tasks LangGraph did not stream. */
   get openEnds(): readonly Loop[] {
     return [...this.#loops.values()].filter(({ unknown }) => unknown);
   }
@@ -93,12 +96,12 @@ export class Chronicle {
     return loop;
   }
 
-  /** Has a checkpoint of this namespace been made, or gone on from? */
+  /** True when the graph at this namespace has made a checkpoint, or gone on from one. */
   stands(ns: string): boolean {
     return (this.#loops.get(ns)?.id ?? null) !== null;
   }
 
-  // --- what LangGraph tells ---
+  // --- LangGraph's events ---
 
   read(ns: string, position: Position): void {
     if (!this.#loops.has(ns)) this.#read.set(ns, position);
@@ -107,16 +110,16 @@ export class Chronicle {
 
   put(raw: RawCheckpoint): void {
     this.#raws.set(`${raw.ns} ${raw.id}`, raw);
-    // First of all: what is told besides consists of parts of this, and finds them shown.
+    // Serialises the values first: later events contain parts of them, which are then serialised already.
     void raw.values;
   }
 
-  /** @throws Error where the graph has changed, and cannot go on */
+  /** @throws Error when the graph has changed and cannot go on */
   checkNodes(path: readonly string[], mode: string, told: unknown): void {
     if (mode !== "checkpoints") return;
     const loop = this.loop(path.join("|"));
     const payload = told as CheckpointPayload;
-    // LangGraph has envelopes of the same mode, without tasks.
+    // LangGraph also streams envelopes in this mode; they have no config and no tasks.
     if (payload.config === undefined) return;
     const id = this.ids.told(payload);
     loop.checkNodes(id, payload, this.#raws.get(`${loop.ns} ${id}`));
@@ -153,7 +156,7 @@ export class Chronicle {
     }
   }
 
-  /** All that LangGraph did before it came to a stand is taken in; `over`: it will do no more. */
+  /** Ends a batch of events. `over`: there will be no further batch. */
   close(over: boolean): void {
     for (const loop of this.#loops.values()) this.#between(loop);
     if (over) for (const raw of this.#raws.values()) this.#untold(this.loop(raw.ns), raw);
@@ -173,7 +176,7 @@ export class Chronicle {
     if (emission !== undefined) this.emissions.push(emission);
   }
 
-  /** Of a graph that keeps no checkpoints, nothing is to be waited for. */
+  /** Emits the state of a graph without checkpoints at once: no checkpoint will follow it. */
   #unkept(): void {
     const loop = this.#shown;
     this.#shown = null;
@@ -182,7 +185,7 @@ export class Chronicle {
     this.#between(loop);
   }
 
-  /** The state was shown, and no checkpoint told of. */
+  /** Records a state that was streamed without a checkpoint after it. */
   #between(loop: Loop): void {
     if (loop.values === undefined) return;
     for (const raw of this.#raws.values()) if (raw.ns === loop.ns) return this.#untold(loop, raw);
@@ -204,7 +207,7 @@ export class Chronicle {
       loop.update = update;
       return;
     }
-    // Of tasks that ended earlier, or elsewhere.
+    // Results of tasks that ended earlier, or that were cached elsewhere.
     for (const [name, value] of Object.entries(update)) {
       if (name === "__metadata__") continue;
       loop.returned(name, value);
@@ -234,7 +237,7 @@ export class Chronicle {
     const { ns } = loop;
     const checkpoint = loop.id ?? "";
     const at = this.#parts.source.now();
-    // Written out, here and below: a literal that begins with a spread costs a microsecond a member.
+    // Members are written out, here and below: a literal that begins with a spread costs a microsecond a member.
     if (sent === undefined) {
       this.tasks.set(id, { id, name, ns, checkpoint, triggers, path });
       this.emissions.push({ fact: { t: "task", id, name, ns, checkpoint, triggers, at } });
@@ -272,7 +275,7 @@ export class Chronicle {
     return this.tasks.metaOf(task, (head?.step ?? -1) + 1);
   }
 
-  // --- what it comes to ---
+  // --- results ---
 
   place(task: string): Place & { readonly name: string } {
     const { ns, checkpoint, name } = this.tasks.get(task) ?? {
@@ -283,7 +286,7 @@ export class Chronicle {
     return { ns, checkpoint, task, name };
   }
 
-  /** The questions that the root graph waits at, by task. */
+  /** The interrupts that the root graph waits at, by task. */
   waiting(): Interrupts {
     const { next, id } = this.root;
     const all: Record<string, readonly Interrupt[]> = {};

@@ -6,26 +6,25 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Hosted } from "../ports/hosted-graph.ts";
 import { libraryOf, type Library } from "./user-library.ts";
 
-// Whatever its nodes and channels are: their types are the user's own.
+// The types of its nodes and channels are the user's own.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type CompiledGraph = Pregel<any, any>;
 
 /** A LangGraph.js graph that a file exports. */
 export interface LoadedLangGraph extends Hosted {
   readonly library: Library;
-  /** As it was when it was loaded: a factory was asked with an empty configuration. */
+  /** The graph as it was loaded. A factory was called with an empty configuration. */
   readonly graph: CompiledGraph;
   /**
-   * The graph for a run with this configuration: the one that there is, or, of a factory that takes it, another one each
-   * time.
-   * @throws ServiceError `graph.invalid` when a factory gives something else, and what it throws itself
+   * The graph for a run with this configuration. A factory that takes a configuration makes a new graph each time.
+   * @throws ServiceError `graph.invalid` when a factory returns something else; errors of the factory pass through
    */
   compiled(config: JsonObject): Eventually<CompiledGraph>;
-  /** By its nodes, channels and fixed edges. */
+  /** A hash of the graph's nodes, channels and fixed edges. */
   readonly hash: string;
 }
 
-/** What a file exports, and what that gave where it is a function. */
+/** The export of a file (`found`), and the value that it gave: for a function its result, else the export itself. */
 export interface Exported {
   readonly file: string;
   readonly found: unknown;
@@ -33,9 +32,9 @@ export interface Exported {
 }
 
 /**
- * What is exported as a LangGraph.js graph: a compiled one, a builder (it is compiled), an agent of `createAgent`, or a
- * function that gives one of these. Undefined when it is none.
- * @throws ServiceError `config.invalid` when it is one, and LangGraph.js is missing or of a version that is not served
+ * Loads an export as a LangGraph.js graph: a compiled graph, a builder (which is compiled), an agent of `createAgent`, or a
+ * function that returns one of these. Undefined when it is none of these.
+ * @throws ServiceError `config.invalid` when LangGraph.js is missing, or of a version that is not supported
  */
 export async function langGraphOf({ file, found, given }: Exported): Promise<LoadedLangGraph | undefined> {
   const graph = compile(given);
@@ -55,7 +54,7 @@ export async function langGraphOf({ file, found, given }: Exported): Promise<Loa
   };
 }
 
-/** The compiled graph that a value is, or leads to. */
+/** The compiled graph of a value: the value itself, its result of `compile`, or its member `graph`. */
 function compile(value: unknown): CompiledGraph | undefined {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return undefined;
   if (isCompiled(value)) return value;
@@ -67,7 +66,7 @@ function compile(value: unknown): CompiledGraph | undefined {
   return isCompiled(graph) ? graph : undefined;
 }
 
-/** LangGraph marks what it has compiled. A graph that runs elsewhere (`RemoteGraph`) has the mark too, and no nodes. */
+/** True for a compiled graph. A `RemoteGraph` has LangGraph's mark `lg_is_pregel` too, but no nodes. */
 function isCompiled(value: unknown): value is CompiledGraph {
   return (
     typeof value === "object" &&
@@ -78,7 +77,7 @@ function isCompiled(value: unknown): value is CompiledGraph {
   );
 }
 
-/** Any UUID that is nobody else's. */
+/** Namespace of the UUIDs made here. */
 const NAMESPACE = "6c6b6f1e-60a4-5d0f-8f6a-6d2d7b1c9a10";
 
 function hashOf({ nodes, channels, builder }: CompiledGraph & { readonly builder?: unknown }): string {

@@ -2,7 +2,7 @@ import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import type { Library } from "./user-library.ts";
 import type { Step } from "./runnable.ts";
 
-/** A runnable of several, one after the other. */
+/** A runnable that runs several others in turn. */
 interface Sequence {
   readonly steps: readonly Runnable[];
 }
@@ -10,24 +10,24 @@ interface Sequence {
 export const isSequence = (part: object): part is Runnable & Sequence =>
   "steps" in part && Array.isArray(part.steps);
 
-/** LangGraph's wrapper of a function that is not to be traced. Its class is not exported. */
+/** LangGraph's `RunnableCallable`, a wrapper of a function. Its class is not exported. */
 interface Plain {
   readonly func: Step;
-  /** What it returns is run, if it is a runnable. */
+  /** If the function returns a runnable, that is run too. */
   readonly recurse: boolean;
 }
 
-/** One that writes to channels; an entry's mapper makes what is written of the value. */
+/** LangGraph's `ChannelWrite`, which writes to channels. The mapper of an entry turns the value into what is written. */
 interface Writer {
   readonly writes: readonly object[];
   _write(value: unknown, options: RunnableConfig): Promise<unknown>;
 }
 
 /**
- * A node, its body and what writes that which the body returns, as one step. LangGraph makes a sequence of them, and gives each
- * a configuration and a root of tracing of its own and races it against the signal: six times a node what only a user's code
- * needs. Where callbacks are told of each part, the sequence itself is run.
- * @param whole what LangGraph runs for the node
+ * Flattens a node, its body and the writers of its result, into one runnable. LangGraph makes a sequence of these parts, and
+ * gives each its own configuration and tracing root and races it against the signal: six times a node, although only the
+ * user's code needs it. When callbacks are set, which must see each part, the sequence itself runs.
+ * @param whole the runnable that LangGraph runs for the node
  * @param body the part of it that runs the user's code; the node may have none
  */
 export function inOneStep(library: Library, whole: Runnable, body: unknown): Runnable {
@@ -50,7 +50,7 @@ const bodyStep =
   (value, options) =>
     unlessAborted(body.invoke(value, options) as Promise<unknown>, options.signal);
 
-/** LangGraph's own functions without what stands around them; anything else as it is. */
+/** Runs LangGraph's own functions directly, without their wrappers; other runnables are invoked as they are. */
 function plainStep(library: Library, part: Runnable): Step {
   if (!isPlain(part)) return (value, options) => part.invoke(value, options);
   const { func, recurse } = part;
@@ -86,7 +86,7 @@ const isPlain = (part: unknown): part is Runnable & Plain =>
 const isWriter = (part: object): part is Runnable & Plain & Writer =>
   "writes" in part && Array.isArray(part.writes) && "_write" in part;
 
-/** Once it is told to stop, the step has ended, whether or not the body listens. */
+/** Rejects when the signal aborts, even if the body ignores the signal. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

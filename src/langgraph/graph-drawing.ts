@@ -12,13 +12,13 @@ interface Drawable {
   toJSON(): unknown;
 }
 
-/** As LangGraph draws it; `levels` of subgraphs (all for Infinity) in the place of their nodes. */
+/** LangGraph's drawing of a graph. `levels` levels of subgraphs (all for Infinity) are drawn in place of their nodes. */
 export async function drawingOf(graph: CompiledGraph, levels: number): Promise<Drawing> {
   const xray = levels <= 0 ? false : Number.isFinite(levels) ? levels : true;
   const drawn = (await graph.getGraphAsync({ xray } as Parameters<
     typeof graph.getGraphAsync
   >[0])) as Drawable;
-  // Through JSON: it may hold what is none.
+  // A copy through JSON: the drawing may contain values that are not JSON.
   const { nodes, edges } = JSON.parse(JSON.stringify(drawn.toJSON())) as {
     readonly nodes: readonly DrawnNode[];
     readonly edges: readonly DrawnEdge[];
@@ -36,7 +36,7 @@ function edgeOf({ source, target, conditional, data }: DrawnEdge): DrawnEdge {
   return { source, target, conditional, ...(data !== undefined && { data }) };
 }
 
-/** What the graph's chart is made of. Of one that cannot be drawn (the functional API's), its nodes are known, and no more. */
+/** The outline from which a graph's statechart is made. Of a graph of the functional API, only the nodes are known. */
 export function outlineOf(graph: CompiledGraph): Outline {
   const names = Object.keys(graph.nodes).filter((name) => name !== START);
   const edges = new Map<string, Edge[]>([START, ...names, END].map((name) => [name, []]));
@@ -68,7 +68,7 @@ function edgesIn(graph: CompiledGraph): readonly DrawnEdge[] {
   try {
     return getGraph.call(graph, {}).edges;
   } catch {
-    // A graph that runs elsewhere is drawn there, and asked for its drawing when that is wanted.
+    // A remote graph has no local drawing; it is drawn by its server when a drawing is requested.
     return [];
   }
 }

@@ -9,10 +9,10 @@ import { leadOf } from "./branch-from-checkpoint.ts";
 import type { Library } from "./user-library.ts";
 import type { Marks } from "./loop-checkpoints.ts";
 
-// oxlint-disable-next-line typescript/no-explicit-any -- of a graph whose state nobody here knows
+// oxlint-disable-next-line typescript/no-explicit-any -- the type of the graph's state is not known here
 type StreamOptions = NonNullable<Parameters<Pregel<any, any>["stream"]>[1]>;
 
-/** Keys of `configurable` that name a checkpoint: where a run starts is said by {@link placeOf}. */
+/** Keys of `configurable` that name a checkpoint. They are not copied: {@link placeOf} decides where a run starts. */
 const PLACES: ReadonlySet<string> = new Set([
   "checkpoint_id",
   "checkpoint_ns",
@@ -20,34 +20,34 @@ const PLACES: ReadonlySet<string> = new Set([
   "thread_id",
 ]);
 
-/** What the graph is run with; null: it goes on from where it stands. */
+/** The input that the graph is run with; null when it goes on from its last checkpoint. */
 export function inputOf(library: Library, run: RunRecord, position: Position): unknown {
   const { command, input } = run.kwargs;
-  // An earlier attempt has got to a checkpoint of its own: its input or answers are in it.
+  // An earlier attempt has made a checkpoint, which contains the input or the answers.
   if (run.attempt > 1 && position.head?.run_id === run.run_id) return null;
   if (command === null) return input ?? null;
   return commandOf(library, command, pendingIds(position));
 }
 
-/** What the run's checkpoints say of it. */
+/** The data of the run that each of its checkpoints records. */
 export function marksOf(run: RunRecord, graph: string): Marks {
   const { command, input } = run.kwargs;
   const goesOn = command === null ? (input ?? null) === null : resumes(command);
   return { run: run.run_id, metadata: runMetadata(run), graph, goesOn };
 }
 
-/** The ids of the questions that wait at a position. */
+/** The ids of the interrupts that wait for an answer at a position. */
 export function pendingIds({ head, writes }: Position): readonly string[] {
   const left = new Map(writes.map((each) => [each.task, each]));
   const all = (head?.next ?? []).flatMap(({ id }) => {
     const task = left.get(id);
     return task === undefined || task.result !== undefined ? [] : task.interrupts.map((asked) => asked.id);
   });
-  // Tasks of one step may wait in the same subgraph.
+  // Several tasks of a step may wait at the same interrupt of a subgraph.
   return [...new Set(all)];
 }
 
-/** A command as LangGraph has it. */
+/** Converts a command to a LangGraph `Command`. */
 export function commandOf(library: Library, command: Command, pending: readonly string[]): LangGraphCommand {
   const { Command: LangCommand, Send } = library.langgraph;
   const { update, goto, resume } = command;
@@ -63,9 +63,9 @@ export function commandOf(library: Library, command: Command, pending: readonly 
 }
 
 /**
- * Why an answer cannot be taken, given the questions that wait; null when it can. Where none waits but nodes are yet to run
- * (after a change of the state by hand, before a breakpoint), LangGraph gives it to the first that asks, unless the client
- * wants to be told.
+ * The reason to refuse an answer, given the ids of the pending interrupts; null when it is accepted. When no interrupt is
+ * pending but nodes have yet to run (after a state update, or before a breakpoint), LangGraph gives the answer to the first
+ * node that interrupts. With `strict_resume` such an answer is refused.
  */
 export function answerRefusal(
   { command, strict_resume }: Pick<RunKwargs, "command" | "strict_resume">,
@@ -77,7 +77,7 @@ export function answerRefusal(
   return isLeftOpen && answersById(resume) === undefined ? null : refusal(resume, pending);
 }
 
-/** LangGraph takes an answer that is null, false, 0 or empty for none, unless it comes by its question's id. */
+/** An answer in LangGraph's form. One of null, false, 0 or "" goes by interrupt id: else LangGraph would ignore it. */
 function answersOf(resume: unknown, pending: readonly string[]): unknown {
   if (answersById(resume) !== undefined) return resume;
   const [only] = pending;
@@ -87,14 +87,14 @@ function answersOf(resume: unknown, pending: readonly string[]): unknown {
 
 const isFalsy = (value: unknown): boolean => value === null || value === false || value === 0 || value === "";
 
-/** The place that the run names to start from, as long as it has made no checkpoint itself. */
+/** The checkpoint that the run's configuration names to start from. It is ignored once the run has made a checkpoint. */
 function placeOf(run: RunRecord, position: Position): JsonObject {
   const { configurable } = run.kwargs.config;
   const { head } = position;
   if (head === null || startOf(configurable) !== head.id) return { checkpoint_ns: "" };
   if (leadOf(run, position) === null) return { checkpoint_ns: "", checkpoint_id: head.id };
   const { checkpoint_id, checkpoint_ns, checkpoint_map } = configurable;
-  // A graph with a history of its own has one namespace for ever; others are led to where they begin.
+  // Only namespaces without task ids are kept: they stay the same on a branch. `Leading` handles the others.
   const places = Object.entries(isObject(checkpoint_map) ? checkpoint_map : {});
   const lasting = Object.fromEntries(places.filter(([ns]) => !ns.includes(":")));
   return { checkpoint_id, checkpoint_ns, checkpoint_map: lasting };
@@ -102,7 +102,7 @@ function placeOf(run: RunRecord, position: Position): JsonObject {
 
 const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
 
-/** Tokens cost a handler for every call within the nodes: they are streamed to who has asked for them. */
+/** True when the run asks for tokens. LangGraph streams them only then: they cost a handler for every call within the nodes. */
 export function wantsMessages({ kwargs }: RunRecord): boolean {
   return kwargs.stream_mode.some(
     (mode) => mode === "messages" || mode === "messages-tuple" || mode === "events",
@@ -120,7 +120,7 @@ export function optionsOf(run: RunRecord, position: Position, signal: AbortSigna
     subgraphs: true,
     signal,
     runId,
-    // Of a run that stores nothing before its end, too: its actor joins what is told of it step by step.
+    // Also for a run that is stored only at its end: its actor combines the steps.
     durability: "async" as const,
     configurable: configurableOf(run, placeOf(run, position)),
     metadata: { ...runMetadata(run) },

@@ -5,7 +5,7 @@ import type { CompiledGraph } from "./exported-graph.ts";
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
-/** What a builder keeps of its definition. Not public: each part may be missing. */
+/** Definitions that a LangGraph builder keeps. They are not public API, so each may be missing. */
 interface Builder {
   readonly _schemaDefinition?: unknown;
   readonly _inputDefinition?: unknown;
@@ -14,9 +14,9 @@ interface Builder {
 }
 
 /**
- * What a graph takes and gives as JSON Schemas: where it is defined by schemas (zod, StateSchema) as the library says it; an
- * annotation has names alone, and a reducer and a default by which the most common kinds are told. Nothing of an input is
- * required.
+ * JSON Schemas of a graph's input, output, state and configuration. For a graph defined by schemas (zod, StateSchema) the
+ * library makes them. An `Annotation` has names only; the types of common channels are derived from their reducer and
+ * default. No member of the state schema is required.
  */
 export function schemasOf(library: Library, graph: CompiledGraph, graph_id: string): GraphSchemas {
   const { schema } = library;
@@ -25,7 +25,7 @@ export function schemasOf(library: Library, graph: CompiledGraph, graph_id: stri
       const described = describe(graph);
       return isObject(described) ? (JSON.parse(JSON.stringify(described)) as JsonObject) : null;
     } catch {
-      // A part that JSON Schema has no word for, such as a date.
+      // It has a part that JSON Schema cannot express, such as a date.
       return null;
     }
   };
@@ -43,13 +43,16 @@ export function schemasOf(library: Library, graph: CompiledGraph, graph_id: stri
     output_schema: said(schema.getOutputTypeSchema) ?? annotated("output", output, state),
     state_schema:
       withoutRequired(said(schema.getUpdateTypeSchema)) ?? annotated("state", state, graph.channels),
-    // In LangGraph.js the two are one.
+    // LangGraph.js has one schema for both.
     config_schema: config,
     context_schema: config,
   };
 }
 
-/** The same of all its subgraphs, by the nodes that lead to them, `node|node`; `names`: under which name one is served itself. */
+/**
+ * JSON Schemas of all subgraphs, by the path of nodes that leads to each, `node|node`.
+ * @param names names of the subgraphs that are also served as graphs of their own
+ */
 export async function subgraphSchemas(
   library: Library,
   graph: CompiledGraph,
@@ -74,7 +77,7 @@ function withoutRequired(schema: JsonObject | null): JsonObject | null {
   return rest;
 }
 
-/** Channels by name: what an annotation comes down to. */
+/** Channels by name: the form of an annotation. */
 type Spec = { readonly [key: string]: unknown };
 
 function isSpec(value: unknown): value is Spec {
@@ -111,7 +114,7 @@ function described({ messagesStateReducer }: Library["langgraph"], channel: unkn
   }
 }
 
-/** Of what kind a value is. */
+/** The schema of a value's type. */
 function byExample(value: unknown): JsonObject {
   if (Array.isArray(value)) return { type: "array" };
   switch (typeof value) {

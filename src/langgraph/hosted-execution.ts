@@ -27,13 +27,13 @@ import { inOneTurn } from "./serialisation.ts";
 import { Tokens } from "./token-stream.ts";
 import { untrackedIn } from "./untracked-channels.ts";
 
-/** Runs the graph from its start to its end, and tells the execution all that happens. Never rejects. */
+/** Runs the graph to its end and passes each event to the execution. MUST NOT reject. */
 export type Drive = (execution: HostedExecution, signal: AbortSignal) => Promise<void>;
 
 /**
- * One attempt of one run over a compiled LangGraph.js graph. Pregel's loop drives the steps, and is held at every node: the
- * run's actor starts a task for each, and only that lets the node's body run. All that the loop does is heard in order and
- * taken in once it has come to a stand: then it waits for bodies, or has ended.
+ * One attempt of a run of a compiled LangGraph.js graph. Pregel's loop drives the steps and stops at every node: the run's
+ * actor starts a task for each node, and the node's body runs only then. The events of the loop are queued, and processed in
+ * order when the loop waits for node bodies or has ended.
  */
 export class HostedExecution implements Execution {
   readonly run: RunRecord;
@@ -44,14 +44,14 @@ export class HostedExecution implements Execution {
   readonly #drive: Drive;
   readonly #chronicle: Chronicle;
   readonly #leading: Leading;
-  /** What LangGraph is given to tell everything to. */
+  /** Receives all events from LangGraph. */
   readonly ear: Ear;
   readonly #abort = new AbortController();
-  /** Nodes that wait to be run. */
+  /** Calls of nodes that wait to run, by task. */
   readonly #called = new Map<string, Called>();
-  /** Of the root graph, and not planned yet. */
+  /** Calls of the root graph's nodes that are not planned yet. */
   #ready: Called[] = [];
-  /** Tasks of the root graph that were planned and have not settled. */
+  /** Tasks of the root graph that are planned and have not settled. */
   readonly #atWork = new Set<string>();
   readonly #settling = new Map<string, (settled: Settled) => void>();
   #waiting: ((step: Step) => void) | null = null;
@@ -84,7 +84,7 @@ export class HostedExecution implements Execution {
     this.#leading = new Leading(run, position, stage, this.#chronicle);
   }
 
-  // --- as the run's actor drives it ---
+  // --- calls of the run's actor ---
 
   begin(): Promise<Step> {
     this.#checkAnswers();
@@ -106,13 +106,13 @@ export class HostedExecution implements Execution {
     return callOf(this.#calledAs(task), this.run, this.#source.tenant);
   }
 
-  /** Runs the body of a task that was called. `failed` is told what it throws, unless it was told to stop. */
+  /** Runs the node body of a called task. `failed` is called with the error that it throws, unless the task was stopped. */
   async runBody(task: string, io: NodeIo, failed: (thrown: unknown) => void): Promise<TaskOutcome> {
     const called = this.#calledAs(task);
     this.#called.delete(task);
     const from = this.#chronicle.loop(called.ns).next.find(({ id }) => id === task)?.from;
     const places = from === undefined ? undefined : await this.#leading.into(called, from);
-    // LangGraph's own signal reaches the root's nodes; those within have to be told on their own.
+    // LangGraph's own signal stops the root graph's nodes; nodes of subgraphs need the signal of their task.
     const outcome = await called.start({ signal: called.ns === "" ? undefined : io.signal, places });
     if (outcome.kind === "failed" && called.thrown && !io.signal.aborted) failed(called.thrown.error);
     return outcome;
@@ -140,7 +140,7 @@ export class HostedExecution implements Execution {
     if (this.#ended !== null) return Promise.resolve(this.#rest());
     const abort = (why: string) => this.#abort.abort(new DOMException(why, "AbortError"));
     if (stopped) abort("The run was stopped");
-    // It is about to end by itself, unless a body does not listen.
+    // The graph ends by itself, unless a body ignores its signal.
     else this.#stage.soon(() => this.#stage.soon(() => abort("The run has failed")));
     return new Promise((resolve) => {
       this.#onEnd = () => resolve(this.#rest());
@@ -150,25 +150,25 @@ export class HostedExecution implements Execution {
   abandon(): void {
     if (this.ear.over) return;
     this.ear.close();
-    // Once it has ended, nothing is to be stopped: LangGraph may have left listeners there that throw at nobody.
+    // A graph that has ended is not aborted: LangGraph may have left listeners on the signal whose errors nobody catches.
     if (this.#ended === null) this.#abort.abort(new DOMException("The attempt is over", "AbortError"));
     for (const called of this.#called.values()) called.drop();
     this.#called.clear();
   }
 
-  // --- as LangGraph tells ---
+  // --- LangGraph's events ---
 
   get openEnds(): readonly Loop[] {
     return this.#chronicle.openEnds;
   }
 
-  /** Takes in what LangGraph has done until it came to a stand. */
+  /** Processes a batch of events. LangGraph now waits for node bodies, or has ended. */
   #takeIn(heard: readonly Heard[]): void {
     try {
       inOneTurn(() => {
-        // A checkpoint may be told of before it is put, in the same turn.
+        // In one turn, the stream may show a checkpoint before the saver gets it.
         for (const one of heard) if (one.kind === "put") this.#chronicle.put(one.raw);
-        // Before anything is taken: a run that cannot go on leaves what waits as it was.
+        // Checked before any event is processed: a run that cannot go on must leave the pending tasks as they were.
         for (const one of heard)
           if (one.kind === "chunk") this.#chronicle.checkNodes(one.ns, one.mode, one.payload);
         for (const one of heard) this.#take(one);
@@ -205,7 +205,7 @@ export class HostedExecution implements Execution {
     const { task } = called;
     this.#called.set(task, called);
     if (this.#settling.has(task)) {
-      // It failed, and LangGraph tries once more.
+      // It failed, and LangGraph retries it.
       this.#tell([]);
       const writes = blank(this.#chronicle.place(task));
       this.#answer(task, { kind: "again", writes, emissions: [] });
@@ -214,7 +214,7 @@ export class HostedExecution implements Execution {
   }
 
   #taskEnded(task: string): void {
-    // What runs within it has ended, or was left.
+    // Tasks of its subgraphs have ended with it.
     for (const inner of this.#settling.keys())
       if (this.#chronicle.tasks.isWithin(inner, task))
         this.#settle(inner, settledAs(this.#chronicle, inner, null));
@@ -222,7 +222,7 @@ export class HostedExecution implements Execution {
     this.#settle(task, settledAs(this.#chronicle, task, null));
   }
 
-  /** Calls of the root graph beside tasks that are at work join those; else they are its next step. */
+  /** Adds calls of the root graph to the current step when its tasks are running; else they become the next step. */
   #join(): void {
     if (this.#ready.length > 0 && this.#atWork.size > 0) {
       const joining = this.#ready;
@@ -233,14 +233,14 @@ export class HostedExecution implements Execution {
   }
 
   #emit(fact: Parameters<Stage["emit"]>[0]): number {
-    // What has happened before goes first; a step that is about to be handed over cannot.
+    // Earlier events go first, except those of a step that is about to be handed over.
     if (!this.#chronicle.moved) this.#tell([]);
     return this.#stage.emit(fact);
   }
 
   // --- handing over ---
 
-  /** Tells what has happened meanwhile, in the middle of a step. */
+  /** Hands over what was recorded so far, in the middle of a step. */
   #tell(joining: readonly Called[], ending = false): void {
     const { checkpoints, emissions, left } = this.#chronicle;
     const writes = left.handOver(({ ns, task }) => ns !== "" || !this.#atWork.has(task));
@@ -272,7 +272,7 @@ export class HostedExecution implements Execution {
     waiting(stepOf(this.#chronicle, this.#stage, plan));
   }
 
-  /** What is left to be stored at the end; null: nothing. */
+  /** The last step, with everything that is not handed over yet; null when there is nothing. */
   #rest(): Step | null {
     return this.#chronicle.isEmpty ? null : stepOf(this.#chronicle, this.#stage, { kind: "done" });
   }

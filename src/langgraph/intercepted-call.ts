@@ -5,40 +5,40 @@ import type { TaskOutcome } from "../ports/engine.ts";
 import type { Intercept, NodeCalled } from "./node-interception.ts";
 import { pathOf } from "./loop-checkpoints.ts";
 
-/** What takes in the calls of a run's nodes. */
+/** Receiver of the calls of a run's nodes. */
 export interface Callee {
   called(called: Called): void;
 }
 
-/** Whose nodes are called here, and within which task's body. */
+/** Asynchronous context of a node call: the receiver of the run's calls, and the task whose body is running, if any. */
 interface Scope {
   readonly callee: Callee;
   readonly within: string | null;
 }
 
-/** What a body is given beside what LangGraph gives it. */
+/** Additions to the configuration that LangGraph gives a body. */
 export interface Going {
   readonly signal: AbortSignal | undefined;
-  /** Where graphs within it begin: by namespace the checkpoint. */
+  /** Checkpoint ids at which its subgraphs begin, by namespace. */
   readonly places: JsonObject | undefined;
 }
 
-/** A node that LangGraph has called, and that waits to be run. */
+/** A call of a node by LangGraph. It waits until its task may run. */
 export class Called {
   readonly task: string;
   readonly name: string;
-  /** Of the graph that it is a node of. */
+  /** The namespace of the graph that the node belongs to. */
   readonly ns: string;
-  /** The task within whose body that graph runs. */
+  /** The task in whose body that graph runs; null for the root graph. */
   readonly within: string | null;
   readonly path: readonly (string | number)[];
   readonly triggers: readonly string[];
   readonly step: number;
-  /** Which try it is, from 1. */
+  /** The number of this try, from 1. */
   readonly attempt: number;
-  /** What the body threw, unless that came up from a body within. */
+  /** The error that the body threw; null when the error comes from the body of an inner node. */
   thrown: { readonly error: unknown } | null = null;
-  /** Resolves when the body is to run. */
+  /** Resolves when the body may run. */
   readonly go: Promise<Going>;
   #go: (going: Going) => void = () => undefined;
   #drop: (reason: Error) => void = () => undefined;
@@ -60,11 +60,11 @@ export class Called {
       this.#go = resolve;
       this.#drop = reject;
     });
-    // It may be dropped before anybody waits for it.
+    // The call may be dropped before anything awaits the promise.
     this.go.catch(() => undefined);
   }
 
-  /** Lets the body run, and resolves with how it has ended. */
+  /** Lets the body run, and resolves with its outcome. */
   start(going: Going): Promise<TaskOutcome> {
     return new Promise((resolve) => {
       this.#ended = resolve;
@@ -72,17 +72,17 @@ export class Called {
     });
   }
 
-  /** The body never runs. */
+  /** Cancels the call: the body never runs. */
   drop(): void {
     this.#drop(new DOMException("The run was stopped", "AbortError"));
   }
 
-  /** The host could not run the body: LangGraph waits for it, and is told why. */
+  /** Rejects the call, because the host could not run the body. */
   fail({ error, message }: PlainError): void {
     this.#drop(Object.assign(new Error(message), { name: error }));
   }
 
-  /** What the body returned is LangGraph's affair: what the task comes to is told by that. */
+  /** Ends the call. The returned value is not needed: LangGraph streams the task's result. */
   returned(): void {
     this.#ended({ kind: "returned", value: null });
   }
@@ -94,7 +94,7 @@ export class Called {
   }
 }
 
-/** How LangGraph leaves a body on its own account: at a question, or for the graph above. */
+/** True for the errors by which LangGraph itself leaves a body: an interrupt, or a command for the parent graph. */
 function isBubble(thrown: unknown): boolean {
   return thrown instanceof Error && isObject({ ...thrown }) && "is_bubble_up" in thrown;
 }
@@ -108,13 +108,16 @@ interface InfoConfig {
   readonly metadata?: { readonly [key: string]: unknown };
 }
 
-/** Knows in whose run a node is called, however deep: by the asynchronous context, which LangGraph's own loop keeps. */
+/**
+ * Finds the run to which the call of a node belongs, at any depth. It uses the asynchronous context, which LangGraph's loop
+ * preserves.
+ */
 export class Scopes {
   readonly #current = new AsyncLocalStorage<Scope>();
-  /** By bodies, on its way up. */
+  /** Errors that a body has thrown and that pass through the bodies around it. */
   readonly #thrown = new WeakSet<object>();
 
-  /** Runs what drives a graph: the nodes that it calls are this run's. */
+  /** Runs `drive`; calls of nodes in it go to `callee`. */
   run<T>(callee: Callee, drive: () => T): T {
     return this.#current.run({ callee, within: null }, drive);
   }
@@ -139,7 +142,7 @@ export class Scopes {
   };
 }
 
-/** Both the signal that LangGraph gives the node and the task's own; and both their places. */
+/** Configuration of a body: LangGraph's signal and `checkpoint_map`, combined with the task's own. */
 function given({ config }: NodeCalled, { signal: own, places }: Going): Parameters<NodeCalled["run"]>[0] {
   if (own === undefined && places === undefined) return undefined;
   const { configurable = {}, signal: theirs } = config;

@@ -17,19 +17,19 @@ import { baseStore, StoreDoor } from "./base-store.ts";
 import { schemasOf, subgraphSchemas } from "./graph-schemas.ts";
 import { updated } from "./state-update.ts";
 
-/** The graphs that are served now, by name. */
+/** Returns the graphs that are served now, by name. */
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
 
-/** Told of a node's body that threw, with the call that it was run for. */
+/** Called when the body of a node throws. */
 export type OnFailure = (call: NodeCall, io: NodeIo, thrown: unknown) => void;
 
-/** Hosts compiled LangGraph.js graphs: an engine, and the host that runs their nodes' bodies. */
+/** Makes an engine for compiled LangGraph.js graphs, and the host that runs the bodies of their nodes. */
 export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
   const scopes = new Scopes();
-  // Whoever starts a run may do so from within another's node: nothing of that is to be found in it.
+  // A node may start a run. The new run must not inherit the asynchronous context of that node.
   const outside = new AsyncResource("LangGraphRun");
   const hosted = new WeakMap<CompiledGraph, CompiledGraph>();
-  /** Attempts under way, by run. */
+  /** Executions of current attempts, by run. */
   const open = new Map<string, HostedExecution>();
 
   function hostedOf(library: Library, graph: CompiledGraph): CompiledGraph {
@@ -120,7 +120,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
   return { engine, host };
 }
 
-/** Runs the graph to its end, and tells all that happens. */
+/** Runs the graph to its end, and queues each event of its stream. */
 async function follow(graph: CompiledGraph, execution: HostedExecution, signal: AbortSignal): Promise<void> {
   const { run, position, hosted } = execution;
   let failure: { readonly error: unknown } | null = null;
@@ -141,8 +141,8 @@ async function follow(graph: CompiledGraph, execution: HostedExecution, signal: 
 type Chunk = readonly [ns: readonly string[], mode: string, payload: unknown];
 
 /**
- * What a graph streams. Through `stream`, each chunk would pass three streams of the platform, one within the other, and be
- * raced against the signal. So the method below it is taken, which every runnable has, as `stream` itself takes it.
+ * The chunks that a graph streams. `stream` would pass each chunk through three nested platform streams and race it against
+ * the signal. This calls `_streamIterator`, the method of every runnable on which `stream` is built.
  */
 function chunksOf(
   { runnables }: Library,
@@ -154,7 +154,7 @@ function chunksOf(
   return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
 }
 
-/** LangGraph has stopped right after a checkpoint: what would run next is asked for, and stored with it. */
+/** Reads the next tasks of graphs that stopped right after a checkpoint, to store them with it. */
 async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Promise<void> {
   for (const loop of execution.openEnds) {
     const place = { thread_id: execution.run.thread_id, checkpoint_ns: loop.ns, checkpoint_id: loop.id };
@@ -164,7 +164,7 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
   }
 }
 
-/** What a run is refused for before it is admitted. */
+/** The reason to refuse a run before it is admitted; null when there is none. */
 function refuses(
   { kwargs }: RunAsked,
   interrupts: Interrupts | null,
@@ -172,7 +172,7 @@ function refuses(
 ): PlainRefusal | null {
   const { command, config } = kwargs;
   if (command === null || !resumes(command) || interrupts === null) return null;
-  // It answers an older checkpoint: what waits there is not known here.
+  // The run answers an older checkpoint, whose interrupts are not known here.
   if (typeof config.configurable.checkpoint_id === "string") return null;
   const pending = [...new Set(Object.values(interrupts).flatMap((all) => all.map(({ id }) => id)))];
   return answerRefusal(kwargs, pending, unfinished);

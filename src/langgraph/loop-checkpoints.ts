@@ -7,7 +7,7 @@ import type { RawCheckpoint } from "./saver-records.ts";
 import { type Before, checkpointRecord, langGraphPart } from "./checkpoint-records.ts";
 import { show } from "./serialisation.ts";
 
-/** What LangGraph says of a checkpoint in its mode `checkpoints`. */
+/** A checkpoint as LangGraph streams it in the mode `checkpoints`. */
 export interface CheckpointPayload {
   readonly config: { readonly configurable?: { readonly checkpoint_id?: string } };
   readonly values: unknown;
@@ -20,44 +20,44 @@ export interface CheckpointPayload {
   readonly parentConfig?: { readonly configurable?: { readonly checkpoint_id?: string } };
 }
 
-/** What all checkpoints of a run have in common. */
+/** Data of the run that each of its checkpoints records. */
 export interface Marks {
   readonly run: string;
   readonly metadata: JsonObject;
   readonly graph: string;
-  /** The run brings neither an input nor nodes to go to: it goes on from where the thread stands. */
+  /** True when the run has neither an input nor nodes to go to: it goes on from the thread's last checkpoint. */
   readonly goesOn: boolean;
 }
 
-/** The same while its checkpoint is not handed over. */
+/** A planned task that can change until its checkpoint is handed over. */
 type Planned = { -readonly [K in keyof PlannedTask]: PlannedTask[K] };
 
-/** One graph of a run, the root or one within a task, as its checkpoints tell of it. */
+/** Progress of one graph of a run, the root or a subgraph: its last checkpoint, its state and its next tasks. */
 export class Loop {
   readonly ns: string;
   readonly #marks: Marks;
-  /** Keys of its state that are not to be seen. */
+  /** Keys of its state that are never shown. */
   readonly hidden: ReadonlySet<string>;
-  /** Where it stands. */
+  /** The id of its last checkpoint; null before the first. */
   id: string | null;
   head: CheckpointHead | null;
   shown: JsonObject;
   next: readonly Planned[] = [];
-  /** What runs next from where it stands is not known. */
+  /** True when the tasks after its last checkpoint are not known. */
   unknown = false;
-  /** The state that was shown last, and the checkpoint has yet to be told of. */
+  /** The state that was streamed last, while its checkpoint has not been streamed yet. */
   values: JsonObject | undefined;
-  /** What the task that ends has returned, by its node's name. */
+  /** The update of the task that is ending, by the name of its node. */
   update: JsonObject | undefined;
-  /** What was given to it, where that is known. */
+  /** The input of the graph, if it is known. */
   input: JsonObject | null = null;
-  /** Where it goes on from, as long as it has made no checkpoint. */
+  /** The branch that the graph makes; null when it makes none, or has made its first checkpoint. */
   lead: Lead | null = null;
-  /** The checkpoint that an earlier attempt of the run has got to, and has told of. */
+  /** The last checkpoint of an earlier attempt of the run. Its event has been emitted already. */
   #untilNow: string | null;
-  /** By node, since the last checkpoint. */
+  /** Updates since the last checkpoint, by node. */
   #updates = new Map<string, unknown[]>();
-  /** The last checkpoint that is stored: what the next one changes. */
+  /** The last checkpoint, against which the next one is stored as changes. */
   #base: Before & { readonly id: string | null };
 
   constructor(ns: string, position: Position | null, marks: Marks, hidden: ReadonlySet<string>) {
@@ -73,8 +73,9 @@ export class Loop {
   }
 
   /**
-   * A checkpoint is about to be told of. LangGraph passes over tasks whose nodes are gone, and the questions of those.
-   * @throws Error `GraphChangedError` where the graph was to go on with such a task
+   * Checks that the graph still has the nodes of its planned tasks. LangGraph silently skips tasks of missing nodes, and
+   * their interrupts.
+   * @throws Error `GraphChangedError` when the graph would go on with such a task
    */
   checkNodes(id: string, { tasks }: CheckpointPayload, raw: RawCheckpoint | undefined): void {
     if (this.ns === "" && !this.#marks.goesOn) return;
@@ -85,7 +86,11 @@ export class Loop {
     if (gone.length > 0) throw graphChanged(String(this.#marks.metadata["graph_id"]), gone);
   }
 
-  /** A checkpoint is told of, stored under this id: one that was put, or that it began at. */
+  /**
+   * Records a checkpoint that LangGraph streams: a new one, or the one that the graph began at.
+   * @param id the id under which it is stored
+   * @param raw the checkpoint as the saver got it; undefined when the graph began at it
+   */
   checkpoint(
     id: string,
     payload: CheckpointPayload,
@@ -117,7 +122,7 @@ export class Loop {
     return [head === undefined ? { fact: told, values: shown } : { fact: told, values: shown, head }, made];
   }
 
-  /** A checkpoint was put of which nothing is told: the graph stops at it. What runs next is not known. */
+  /** Records a checkpoint that was put and is not streamed: the graph stops at it. Its next tasks are not known. */
   untold(raw: RawCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
     const { id } = raw;
     const values = this.values ?? this.shown;
@@ -140,7 +145,7 @@ export class Loop {
     return [quiet ? undefined : { fact, values, head: made }, made];
   }
 
-  /** The state is shown although there is no checkpoint of it: the step stays open, some of its tasks have ended. */
+  /** Emits a state that has no checkpoint: some tasks of the step have ended, and the step goes on. */
   between(): Emission | undefined {
     const { values, id, ns, head } = this;
     this.values = undefined;
@@ -148,7 +153,7 @@ export class Loop {
     const step = head?.step ?? 0;
     const fact = {
       t: "checkpoint",
-      // A graph within may have been compiled to keep none.
+      // A subgraph may have been compiled without checkpoints.
       id: id ?? "",
       ns,
       step,
@@ -159,7 +164,7 @@ export class Loop {
     return { fact };
   }
 
-  /** What runs next from where it stands, asked for afterwards. */
+  /** Adds the next tasks, which were read after the graph had stopped. */
   learn(tasks: CheckpointPayload["tasks"]): void {
     this.unknown = false;
     (this.next as Planned[]).push(...tasks.map(plannedOf));
@@ -184,10 +189,10 @@ export class Loop {
     const { run, graph } = this.#marks;
     const { lead } = this;
     this.lead = null;
-    // Written out: a literal that begins with a spread costs a microsecond a member.
+    // Members are written out: a literal that begins with a spread costs a microsecond a member.
     const made = {
       id: record.id,
-      // It may begin at one of another namespace.
+      // The checkpoint that a branch begins at may be in another namespace.
       parent: lead === null || lead.ns === this.ns ? record.parent : null,
       ns: record.ns,
       step: record.step,
@@ -206,7 +211,7 @@ export class Loop {
     return made;
   }
 
-  /** The run's own come with it nearly always: LangGraph was given them. */
+  /** A checkpoint's metadata with the run's added. They are nearly always there already: LangGraph was given them. */
   #metadata(own: JsonObject): JsonObject {
     const { metadata } = this.#marks;
     for (const key of Object.keys(metadata)) if (own[key] !== metadata[key]) return { ...own, ...metadata };
@@ -238,7 +243,7 @@ function baseAt(head: CheckpointHead | null, shown: JsonObject): Before & { read
 
 export const PUSH = "__pregel_push";
 
-/** LangGraph's paths may go on with what is no data. */
+/** The path of a task. Parts of LangGraph's path that are not strings or numbers are left out. */
 export function pathOf(path: readonly unknown[] | undefined, name: string): readonly (string | number)[] {
   const known = path?.filter(
     (part): part is string | number => typeof part === "string" || typeof part === "number",
@@ -256,15 +261,15 @@ export const isInterrupted = (payload: unknown): payload is { readonly __interru
   isObject(payload) && Array.isArray(payload["__interrupt__"]);
 
 /**
- * The state as clients see it, always an object. A graph whose state is one value (the functional API's) shows that: its
- * members where it has any, nothing before there is one, else under the name of the channel that holds it.
+ * The state as clients see it: always an object. In the functional API the state is one value. An object is shown as it is,
+ * a missing value as an empty object, and any other value under the name of its channel, `__end__`.
  */
 export function shownState(values: unknown): JsonObject {
   const shown = show(values ?? {});
   return isObject(shown) ? shown : { __end__: shown };
 }
 
-/** Is what a task is given the state, and nothing else? */
+/** True when the input of a task is exactly the state. */
 export function isState(given: unknown, state: JsonObject): boolean {
   if (!isObject(given)) return false;
   const keys = Object.keys(given);

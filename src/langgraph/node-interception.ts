@@ -4,24 +4,24 @@ import type { CompiledGraph } from "./exported-graph.ts";
 import { inOneStep, isSequence } from "./flatten-sequence.ts";
 import { completeStore } from "./base-store.ts";
 
-/** A node that is about to run. `run` runs its body, with what is given in place of what its configuration has. */
+/** A node that is about to run. `run` runs its body; its argument replaces members of the configuration. */
 export interface NodeCalled {
   readonly name: string;
   readonly config: RunnableConfig;
   run(given?: Pick<RunnableConfig, "signal" | "configurable">): Promise<unknown>;
 }
 
-/** Called in place of every node's body; what it resolves with is what the body returned. */
+/** Called in place of every node's body. MUST resolve with what the body returned. */
 export type Intercept = (call: NodeCalled) => Promise<unknown>;
 
-/** Nodes are copied member by member: their class is not exported. */
+/** A node of a compiled graph. Its class is not exported, so nodes are copied member by member. */
 type PregelNode = CompiledGraph["nodes"][string];
 
 const TAG_HIDDEN = "langsmith:hidden";
 
 /**
- * A copy of a compiled graph whose nodes, and those of the graphs that are its nodes, call `intercept` in place of their
- * bodies. Everything else, what a node writes and where it leads, is the graph's own; the graph itself is not touched.
+ * Copies a compiled graph so that its nodes, and those of its subgraphs, call `intercept` in place of their bodies. All else,
+ * such as writes and edges, stays the same. The graph itself is not modified.
  */
 export function hostGraph(
   library: Library,
@@ -32,7 +32,7 @@ export function hostGraph(
   const known = done.get(graph);
   if (known !== undefined) return known;
   const hosted = copyOf(graph);
-  // A graph may be a node of itself, further down.
+  // A graph may contain itself.
   done.set(graph, hosted);
   const nodes: Record<string, PregelNode> = {};
   for (const [name, node] of Object.entries(graph.nodes)) {
@@ -44,12 +44,12 @@ export function hostGraph(
   return hosted;
 }
 
-/** LangGraph's own nodes, e.g. the one that takes the input: no code of a user's. */
+/** True for LangGraph's own nodes, such as the one that takes the input. They run no user code. */
 function isHidden(node: PregelNode): boolean {
   return node.tags?.includes(TAG_HIDDEN) ?? false;
 }
 
-/** A copy that can be given a checkpointer of its own. */
+/** Copies a graph, so that the copy can have a checkpointer of its own. */
 export function copyOf(graph: CompiledGraph): CompiledGraph {
   return graph.withConfig({}) as unknown as CompiledGraph;
 }
@@ -74,7 +74,7 @@ function hostNode(
 const clone = (node: PregelNode) =>
   Object.assign(Object.create(Object.getPrototypeOf(node) as object) as PregelNode, node);
 
-/** What LangGraph runs for the node is made once, and is one step. */
+/** Makes the runnable of a node once, flattened into one step. */
 function withNode(library: Library, node: PregelNode): PregelNode {
   const whole = node.getNode();
   if (whole === undefined) return node;
@@ -91,7 +91,7 @@ function graphsIn(part: Runnable): readonly CompiledGraph[] {
   return isSequence(part) ? part.steps.flatMap(graphsIn) : [];
 }
 
-/** The body, with the graphs in it hosted too. */
+/** The body of a node, with the graphs in it replaced by their hosted copies. */
 function replaced(
   library: Library,
   body: Runnable,
@@ -105,7 +105,7 @@ function replaced(
   return new library.runnables.RunnableSequence({ first, middle: rest, last, omitSequenceTags: true });
 }
 
-/** A runnable that is called where the body would be. */
+/** A runnable that takes the place of a node's body and calls `intercept`. */
 function actorRunnable(library: Library, name: string, body: Runnable, intercept: Intercept): Runnable {
   return library.runnableOf(body.getName(), (input, options) => {
     completeStore((options as { readonly store?: unknown }).store);
@@ -115,12 +115,12 @@ function actorRunnable(library: Library, name: string, body: Runnable, intercept
   });
 }
 
-/** The graph at a namespace: the root, or the one that a task's node is; undefined where there is none. */
+/** The graph at a namespace: the root, or the subgraph of a node; undefined when there is none. */
 export function subgraphAt(graph: CompiledGraph, ns: string): CompiledGraph | undefined {
   if (ns === "") return graph;
   let at: CompiledGraph | undefined = graph;
   for (const part of ns.split("|")) {
-    // A number counts the graphs that one body runs.
+    // A number distinguishes the graphs that one body runs; it names no node.
     if (/^\d+$/.test(part)) continue;
     const nodes: Partial<CompiledGraph["nodes"]> = at?.nodes ?? {};
     const bound = nodes[part.split(":")[0] ?? ""]?.bound as Runnable | undefined;

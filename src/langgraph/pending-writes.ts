@@ -5,23 +5,23 @@ import type { RawWrites } from "./saver-records.ts";
 import { writesRecord } from "./checkpoint-records.ts";
 import { show } from "./serialisation.ts";
 
-/** What belongs to no task: the writes of a command. */
+/** Task id of writes that belong to no task, such as those of a command. */
 const NULL_TASK = "00000000-0000-0000-0000-000000000000";
 
-/** Where a task stands. */
+/** Key of a task: its namespace, the checkpoint that planned it, and its id. */
 export type Place = Pick<TaskWrites, "ns" | "checkpoint" | "task">;
 
 const keyOf = ({ ns, checkpoint, task }: Place) => `${ns} ${checkpoint} ${task}`;
 
-/** What the tasks of a run have left, and what of it is not handed over yet. */
+/** Pending writes of a run's tasks, and which of them have changed since they were last handed over. */
 export class Left {
   readonly #left = new Map<string, TaskWrites>();
-  /** In order of writing. */
+  /** Keys of tasks whose writes have changed, in order of writing. */
   readonly #changed = new Set<string>();
-  /** Where questions come from: the innermost task's namespace, by id. */
+  /** The origin of each interrupt: the namespace of the innermost task, by interrupt id. */
   readonly #asked = new Map<string, readonly string[]>();
 
-  /** What is stored already. */
+  /** Adds writes that are stored already. */
   seed(writes: readonly TaskWrites[]): void {
     for (const left of writes) if (!this.#left.has(keyOf(left))) this.#left.set(keyOf(left), left);
   }
@@ -45,7 +45,7 @@ export class Left {
     this.#changed.add(key);
   }
 
-  /** Handed over by other means. */
+  /** Marks the writes of a task as handed over. */
   settle(place: Place): void {
     this.#changed.delete(keyOf(place));
   }
@@ -54,6 +54,7 @@ export class Left {
     return this.#changed.size === 0;
   }
 
+  /** Returns the changed writes that match, and marks them as handed over. */
   handOver(isIt: (left: TaskWrites) => boolean): readonly TaskWrites[] {
     const taken: TaskWrites[] = [];
     for (const key of this.#changed) {
@@ -65,13 +66,13 @@ export class Left {
     return taken;
   }
 
-  /** A question as the wire has it: LangGraph's own do not say where they come from. */
+  /** An interrupt as the API shows it, with its origin: LangGraph's interrupts do not name it. */
   interrupt(asked: unknown): Interrupt {
     const { value = null, id = "", ns = [], ...rest } = show(asked) as Partial<Interrupt>;
     return { ...rest, value, id, resumable: true, ns: this.#asked.get(id) ?? ns, when: "during" };
   }
 
-  /** The innermost task says first what it asks, then those around it say the same. */
+  /** Notes the origin of interrupts. The innermost task writes an interrupt first, then the tasks around it repeat it. */
   #noteOrigin(
     { ns, name, task }: Omit<Place, "checkpoint"> & { readonly name: string },
     value: unknown,

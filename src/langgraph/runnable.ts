@@ -1,13 +1,13 @@
 import type * as Runnables from "@langchain/core/runnables";
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 
-/** What a runnable does with what it is given. */
+/** The function that a runnable calls with its input. */
 export type Step = (value: unknown, options: RunnableConfig) => unknown;
 
-/** Makes a function a runnable, with nothing around it: it is given the configuration as its caller has it. */
+/** Makes a runnable that calls the function directly: without tracing, and with the configuration of its caller. */
 export type MakeRunnable = (name: string, step: Step) => Runnable;
 
-/** All that it makes are of one class: calls of many would be slow. */
+/** Makes a `MakeRunnable`. All of its runnables are of one class: calls of many classes would be slow. */
 export function runnableMaker(runnables: typeof Runnables): MakeRunnable {
   class StepRunnable extends runnables.Runnable {
     lc_namespace = ["heddle"];

@@ -3,15 +3,15 @@ import type { JsonObject } from "../model/json.ts";
 import { show } from "./serialisation.ts";
 
 /**
- * A checkpoint as LangGraph hands it over. Its values are looked at once, by whoever asks first: that is in the turn in which
- * it was put, before any further node runs.
+ * A checkpoint as LangGraph puts it. Its values are serialised once, when they are first read. That MUST happen in the turn
+ * in which it was put, before any further node runs.
  */
 export class RawCheckpoint {
   readonly ns: string;
   readonly parent: string | null;
-  /** The id that it is stored under. */
+  /** The id under which it is stored. */
   readonly id: string;
-  /** The id that LangGraph has made for it. */
+  /** The id that LangGraph made for it. */
   readonly own: string;
   readonly v: number;
   readonly ts: string;
@@ -38,7 +38,7 @@ export class RawCheckpoint {
     this.own = checkpoint.id;
     this.v = checkpoint.v;
     this.ts = checkpoint.ts;
-    // LangGraph hands over copies of these, and no objects of a user's.
+    // LangGraph passes copies of these, without objects of the user.
     this.versions = checkpoint.channel_versions;
     this.seen = checkpoint.versions_seen;
     this.newVersions = newVersions;
@@ -49,7 +49,7 @@ export class RawCheckpoint {
     this.#live = checkpoint.channel_values;
   }
 
-  /** All channels that hold something, each as `show` gives it. */
+  /** All channels that have a value, each value as `show` returns it. */
   get values(): JsonObject {
     if (this.#live !== null) {
       this.#values = showMembers(this.#live);
@@ -58,7 +58,7 @@ export class RawCheckpoint {
     return this.#values;
   }
 
-  /** What is said of it beside its source and step. */
+  /** Its metadata, without `source` and `step`. */
   get metadata(): JsonObject {
     if (this.#rest !== null) {
       this.#metadata = show(this.#rest) as JsonObject;
@@ -68,7 +68,7 @@ export class RawCheckpoint {
   }
 }
 
-/** What a task has written, as LangGraph hands it over. It is looked at once, as a checkpoint is. */
+/** Writes of a task, as LangGraph puts them. They are serialised once, when they are first read. */
 export class RawWrites {
   readonly ns: string;
   readonly checkpoint: string;
@@ -86,7 +86,7 @@ export class RawWrites {
     this.#live = writes;
   }
 
-  /** By channel, in order, each value as `show` gives it. */
+  /** The writes in order, each value as `show` returns it. */
   get writes(): readonly (readonly [channel: string, value: unknown])[] {
     if (this.#live !== null) {
       this.#shown = this.#live.map(([channel, value]) => [channel, show(value)]);

@@ -17,12 +17,12 @@ import { RawCheckpoint, RawWrites } from "./saver-records.ts";
 import { partOf, tupleOf, writesRecord } from "./checkpoint-records.ts";
 import type { StoredIds } from "./stored-ids.ts";
 
-/** What a saver reads, and to whom it hands over. Of the latter it says only what it was told: nothing is stored by it. */
+/** Reads and writes of a saver. The saver stores nothing itself: it passes on what LangGraph puts. */
 export interface SaverIo {
   readonly ids: StoredIds;
   /**
-   * Where a namespace stands: at the checkpoint of this id, or at the newest; null where there is none. Stored ones only:
-   * the saver serves what was put to it itself.
+   * The stored position of a namespace: at the checkpoint with this id, or at the newest; null when there is none. The saver
+   * itself returns what was put to it.
    */
   read(ns: string, id: string | null): Promise<Position | null>;
   /** Newest first. */
@@ -30,25 +30,28 @@ export interface SaverIo {
     ns: string,
     query: { readonly before?: string; readonly limit: number },
   ): Promise<readonly Position[]>;
-  /** The namespaces that have checkpoints; without it, the root and those put to. */
+  /** The namespaces that have checkpoints. Without this method, the saver lists the root and the namespaces put to it. */
   namespaces?(): Promise<readonly string[]>;
   /**
-   * Told in order, never awaited. Once the attempt is over it is lost. It is not refused: LangGraph.js may never look at the promise,
-   * and its graph has been told to stop.
+   * Called in order, never awaited. MUST ignore what is put after the attempt is over, and MUST NOT throw: LangGraph.js may
+   * never look at the rejected promise, and its graph has been told to stop.
    */
   put(made: RawCheckpoint): void;
   putWrites(writes: RawWrites): void;
 }
 
-/** Checkpoints listed at a time. */
+/** Checkpoints that are read at once for a list. */
 const PAGE = 100;
 
-/** Checkpoints of a namespace that it serves itself. Long before, they are stored: computing is one step ahead of that. */
+/**
+ * Checkpoints: the most that the saver keeps for a namespace. Older ones have long been stored, since a graph computes at most
+ * one step ahead of storage.
+ */
 const HELD = 64;
 
 /**
- * The checkpoint saver of one attempt of one run: it knows this thread alone, and hands what LangGraph puts to it over to
- * those who write.
+ * The checkpoint saver of one attempt of a run. It knows only the run's thread, and passes what LangGraph puts to its
+ * `SaverIo`.
  */
 class AttemptSaver {
   readonly #library: Library;
@@ -56,7 +59,7 @@ class AttemptSaver {
   readonly #io: SaverIo;
   readonly #held = new Map<string, Map<string, RawCheckpoint>>();
   readonly #writes = new Map<string, RawWrites[]>();
-  /** Namespaces that were found without a checkpoint, until one is put. */
+  /** Namespaces that had no checkpoint when they were read, and that have got none since. */
   readonly #empty = new Set<string>();
 
   constructor(library: Library, thread: string, io: SaverIo) {
@@ -116,7 +119,7 @@ class AttemptSaver {
     const { ns, id } = this.#own(config);
     if (id === null) throw new TypeError("Writes need the checkpoint_id that they were made at");
     const made = new RawWrites({ ns, checkpoint: id, task }, writes);
-    // Before the first checkpoint LangGraph names one that it never puts: nobody could find what is stored there.
+    // Before the first checkpoint, LangGraph names one that it never puts: writes stored for it could never be found.
     if (!this.#empty.has(ns)) this.#io.putWrites(made);
     const at = `${ns} ${id}`;
     const before = this.#writes.get(at);
@@ -132,7 +135,7 @@ class AttemptSaver {
     return (current ?? 0) + 1;
   }
 
-  /** A walk up through the checkpoints, as LangGraph's own savers do it. */
+  /** Walks up through the checkpoints, as LangGraph's own savers do. */
   getDeltaChannelHistory(options: {
     config: RunnableConfig;
     channels: string[];
@@ -165,7 +168,7 @@ class AttemptSaver {
     return tuple;
   }
 
-  /** Before its version 4, LangGraph kept what was sent as writes of the checkpoint before. */
+  /** Migrates a checkpoint of a version below 4: there, LangGraph kept sends as pending writes of the parent. */
   async #migrate({ checkpoint }: CheckpointTuple, ns: string, parent: string): Promise<void> {
     const before = await this.#position(ns, parent);
     if (before === null) return;
@@ -178,7 +181,7 @@ class AttemptSaver {
     checkpoint.channel_versions["__pregel_tasks"] = versions.length > 0 ? Math.max(...versions) : 1;
   }
 
-  /** What was put to it is newer than all that is stored. */
+  /** The position at a checkpoint, or at the newest. What was put to this saver is newer than everything stored. */
   async #position(ns: string, id: string | null): Promise<Position | null> {
     const held = this.#held.get(ns);
     const own = id === null ? newest(held) : held?.get(id);
@@ -197,7 +200,7 @@ class AttemptSaver {
     return this.#withWrites({ head, values, writes: [] });
   }
 
-  /** With what was written since to the tasks of a checkpoint. */
+  /** Adds the writes that were put to this saver to those of a position. */
   #withWrites(position: Position): Position {
     const { head, writes } = position;
     const made = head === null ? undefined : this.#writes.get(`${head.ns} ${head.id}`);
@@ -229,7 +232,7 @@ class AttemptSaver {
     return [...new Set([...stored, ...this.#held.keys()])];
   }
 
-  /** By the id that the checkpoint is stored under. */
+  /** The checkpoint that a configuration names, by the id under which it is stored. */
   #siteOf(config: RunnableConfig): Site {
     const site = siteOf(config);
     return site.id === null ? site : { ...site, id: this.#io.ids.of(site.id) };
@@ -278,7 +281,7 @@ function newest(held: ReadonlyMap<string, RawCheckpoint> | undefined): RawCheckp
   return found;
 }
 
-/** A saver for one attempt of a run on this thread (or one reading or update of its state). */
+/** Makes a saver for one attempt of a run on this thread, or for one read or update of its state. */
 export function attemptSaver(library: Library, thread: string, io: SaverIo): BaseCheckpointSaver {
   return new AttemptSaver(library, thread, io) as unknown as BaseCheckpointSaver;
 }

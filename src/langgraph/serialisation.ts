@@ -4,15 +4,15 @@ import { Kept, KeptValue } from "../model/class-instance.ts";
 import { membersOf } from "./class-instances.ts";
 
 /**
- * What each live object was shown as last. The same for all servers of a process: an object is one object, whoever holds it,
- * and what is remembered of it goes when it goes.
+ * The last data copy of each live object. All servers of a process share it; an entry goes when its object is
+ * garbage-collected.
  */
 const shown = new WeakMap<object, unknown>();
 
-/** What was shown in this turn; null where none is marked. */
+/** Objects that were serialised in this turn; null outside `inOneTurn`. */
 let turn: Set<object> | null = null;
 
-/** Runs `work`, in which no code of a user's runs: what it has shown once is not looked at again. */
+/** Runs `work`, in which no user code may run: each object is compared with its copy at most once in it. */
 export function inOneTurn(work: () => void): void {
   const before = turn;
   turn ??= new Set();
@@ -24,8 +24,8 @@ export function inOneTurn(work: () => void): void {
 }
 
 /**
- * Remembers what an object was made from, so that it is shown as that for as long as nobody changes it. Only what a list may
- * hold, and messages wherever they are: of what stands deeper, that above it is remembered.
+ * Remembers the data copy of an object, which `show` returns as long as the object does not change. Values, items of lists,
+ * and instances of known classes at any depth are remembered; other deeper objects are covered by the copy of their parent.
  */
 export function remember(live: object, as: unknown, depth: number): void {
   if (depth > 1 && !(as instanceof Kept)) return;
@@ -34,10 +34,11 @@ export function remember(live: object, as: unknown, depth: number): void {
 }
 
 /**
- * A value of a graph's state as data: what JSON has a form for is copied, everything else becomes {@link Kept} in its JSON
- * form. The copy shares nothing with the original. An object that has not changed since is shown by the identical copy, and
- * of one that has, its parts that have not: so lists can be told apart item by item.
- * @throws ServiceError `value.unstorable` naming the path: it contains itself, is nested too deep, or has a member `__proto__`
+ * Serialises a value of a graph's state to data. JSON values are copied; other values become a {@link Kept} or
+ * {@link KeptValue}, which has a JSON form. The copy shares nothing with the original. An object that has not changed since
+ * the last call gives the identical copy, and so do the unchanged parts of one that has: lists can be compared by item.
+ * @throws ServiceError `value.unstorable`, with the path, when the value contains itself, is nested too deep, or has a member
+ *   `__proto__`
  */
 export function show(value: unknown): unknown {
   return at(value, 0);
@@ -55,7 +56,7 @@ function at(value: unknown, depth: number): unknown {
     case "object":
       return value === null ? null : objectAt(value, depth);
     default:
-      // Functions and symbols too, where a place has to be filled.
+      // Also for functions and symbols, for example as items of a list.
       return new KeptValue({ kind: "undefined", data: null });
   }
 }
@@ -77,7 +78,7 @@ function objectAt(value: object, depth: number): unknown {
 
 const BUILT_IN = [Date, Map, Set, RegExp, ArrayBuffer] as const;
 
-/** Is an object still as it was shown? False also where only a copy can tell. */
+/** True when an object still equals its copy. Also false when only a new copy can tell, as for a Date or Map. */
 function shows(as: unknown, live: unknown): boolean {
   if (typeof live !== "object" || live === null) {
     return live === as && (typeof live !== "number" || Number.isFinite(live));
@@ -156,7 +157,7 @@ function bytesOf(kind: string, { buffer, byteOffset, byteLength }: Uint8Array): 
   return new KeptValue({ kind: "bytes", data: [kind, text] });
 }
 
-/** Equal, class by class and member by member. Identical parts, nearly all of them, cost nothing. */
+/** Deep equality of two data copies, classes included. Identical parts are not compared; nearly all parts are identical. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -176,7 +177,7 @@ export function isSame(a: unknown, b: unknown): boolean {
 
 const kindOf = (value: object): string | null => (value instanceof Kept ? Kept.kindOf(value) : null);
 
-/** Its path is made on the way out. */
+/** Error for a value that cannot be stored. The path to it is built while the error passes up. */
 class Unstorable extends ServiceError {
   readonly #what: string;
   readonly #path: string;

@@ -12,12 +12,12 @@ import { attemptSaver } from "./saver.ts";
 import { StoredIds } from "./stored-ids.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 
-/** A thread's name in what is computed here: nothing of it is stored under it. */
+/** Thread id for this computation only: nothing is stored under it. */
 const HERE = "thread";
 
 /**
- * What an update of the state makes of a position, as LangGraph itself computes it: over a saver that knows this position alone,
- * and keeps what is put to it.
+ * Computes the checkpoint that a state update makes from a position. LangGraph itself computes it, with a saver that has only
+ * this position and keeps what is put to it.
  */
 export async function updated(
   loaded: LoadedLangGraph,
@@ -54,7 +54,7 @@ export async function updated(
   const record = checkpointRecord(raw, shown, before);
   const checkpoint = {
     ...record,
-    // Of several updates the last is stored, with what all of them change.
+    // Of several updates only the last checkpoint is stored, with the changes of all.
     parent: head?.id ?? null,
     run_id: null,
     metadata: { ...record.metadata, ...asked.metadata },
@@ -70,10 +70,10 @@ function updateOf({ library }: LoadedLangGraph, { values, command, as_node }: St
   return { values: given, ...(as_node !== null && { asNode: as_node }) };
 }
 
-/** What LangGraph says where it is the node that is wrong: unknown, not told, or one of its own that has no use there. */
+/** Messages of LangGraph about a wrong node: one that is unknown, missing, or internal and not usable here. */
 const NAMES_NODE = /^(Node "|No writers found|Ambiguous update|"asNode"|Cannot (copy|apply|create))/;
 
-/** By the node that is said to have made it. */
+/** The written values, by the node named in `as_node`. */
 function writesOf(writes: readonly StateWrite[]): JsonObject | null {
   const named = writes.flatMap(({ as_node, values, command }) => {
     const written = values ?? command?.update;
@@ -82,7 +82,7 @@ function writesOf(writes: readonly StateWrite[]): JsonObject | null {
   return named.length === 0 ? null : Object.fromEntries(named);
 }
 
-/** @throws ServiceError `validation.failed` where LangGraph refuses the update */
+/** @throws ServiceError `validation.failed` when LangGraph refuses the update */
 async function refusing(writes: readonly StateWrite[], update: () => Promise<unknown>): Promise<void> {
   try {
     await update();

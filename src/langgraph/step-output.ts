@@ -6,7 +6,7 @@ import type { Stage } from "../ports/engine-host.ts";
 import type { Called } from "./intercepted-call.ts";
 import type { Chronicle } from "./execution-recorder.ts";
 
-/** What is handed to the run's actor: its steps, its tasks, and what becomes of them. */
+/** Conversion of the recorded execution to what the run's actor gets: steps, tasks and their outcomes. */
 
 export function callOf(called: Called, record: RunRecord, tenant: string): NodeCall {
   const { task, name: node, ns, step, attempt } = called;
@@ -24,12 +24,12 @@ export function callOf(called: Called, record: RunRecord, tenant: string): NodeC
     assistant,
     attempt: record.attempt,
     try: attempt,
-    // LangGraph tries again by itself, and keeps the time of a try.
+    // LangGraph does retries and timeouts itself.
     tries: 1,
     timeout: null,
     subgraph: false,
     step,
-    // What the node is given stays with LangGraph.
+    // LangGraph itself passes the input to the node.
     input: null,
     config: {},
     context: {},
@@ -45,13 +45,16 @@ export function plannedOf({ tasks }: Chronicle, { task: id, name, path, triggers
   return site?.sent === undefined ? planned : { ...planned, input: site.sent };
 }
 
-/** `failure`: why the graph has ended, where that was before the task did. */
+/**
+ * The outcome of a task, from its recorded writes.
+ * @param failure the error that ended the graph before the task; null when there is none
+ */
 export function settledAs(chronicle: Chronicle, task: string, failure: PlainError | null): Settled {
   const place = chronicle.place(task);
   const writes = chronicle.left.at(place) ?? blank(place);
   chronicle.left.settle(place);
   const settled = { writes, emissions: [] } as const;
-  // Of one within another, the failure is the other's.
+  // The failure of a subgraph's task is reported by the task that contains the subgraph.
   if (place.ns !== "" || writes.result !== undefined) return { kind: "done", ...settled };
   if (writes.interrupts.length > 0) return { kind: "interrupted", ...settled };
   const error = writes.error ?? failure;
@@ -59,15 +62,15 @@ export function settledAs(chronicle: Chronicle, task: string, failure: PlainErro
 }
 
 /**
- * LangGraph stops an entrypoint as soon as one of its tasks has failed, and stores of it that it was stopped; what its body
- * threw is why the run fails.
+ * The outcome of a task with the error that its body threw. LangGraph stops an entrypoint when one of its tasks fails, and
+ * stores an AbortError for it; the run must fail with the body's own error instead.
  */
 export function asThrown(settled: Settled, outcome: TaskOutcome): Settled {
   const isStopped = settled.kind === "failed" && settled.error?.error === "AbortError";
   return isStopped && outcome.kind === "failed" ? { ...settled, error: outcome.error } : settled;
 }
 
-/** All that has not been handed over, as the root graph's step; what is of graphs within goes ahead of it. */
+/** Everything that is not handed over yet, as a step of the root graph. Checkpoints of subgraphs are handed over before it. */
 export function stepOf(chronicle: Chronicle, stage: Stage, plan: Plan): Step {
   const { checkpoints, emissions, left, root } = chronicle;
   chronicle.checkpoints = [];

@@ -5,20 +5,21 @@ import type { CheckpointPayload } from "./loop-checkpoints.ts";
 import { langGraphPart } from "./checkpoint-records.ts";
 
 /**
- * Checkpoints are ordered by their ids, and LangGraph makes those by the wall clock, which may be set back. A checkpoint whose
- * id is not above all earlier ones of its thread is stored under another that is. LangGraph goes on to know it by the id that it
- * made, and derives the ids of its tasks from that; so it is kept with the checkpoint.
+ * Maps the checkpoint ids that LangGraph makes to those under which the checkpoints are stored. Checkpoints are ordered by id,
+ * and LangGraph makes ids from the wall clock, which may be set back. A checkpoint whose id is not above all earlier ones of
+ * its thread is stored under another id that is. LangGraph keeps using its own id, and derives task ids from it, so its id is
+ * stored with the checkpoint.
  */
 export class StoredIds {
   readonly #source: Pick<Source, "checkpointId">;
-  /** By LangGraph's own ids, where they differ. */
+  /** Stored ids by LangGraph's ids, where they differ. */
   readonly #stored = new Map<string, string>();
 
   constructor(source: Pick<Source, "checkpointId">) {
     this.#source = source;
   }
 
-  /** LangGraph has made a checkpoint: the id that it is stored under. */
+  /** The id under which to store a checkpoint that LangGraph has made. */
   made(own: string, step: number): string {
     const known = this.#stored.get(own);
     if (known !== undefined) return known;
@@ -27,23 +28,23 @@ export class StoredIds {
     return id;
   }
 
-  /** LangGraph reads a stored checkpoint. */
+  /** Notes the ids of a stored checkpoint that LangGraph reads. */
   read({ id, engine }: CheckpointHead): void {
     const own = langGraphPart(engine)?.id;
     if (own !== undefined) this.#stored.set(own, id);
   }
 
-  /** The id that a checkpoint is stored under, by that or by LangGraph's own. */
+  /** The id under which a checkpoint is stored, given that id or LangGraph's. */
   of(id: string): string {
     return this.#stored.get(id) ?? id;
   }
 
-  /** The same of one that LangGraph tells of. */
+  /** The id under which a checkpoint that LangGraph streams is stored. */
   told({ config }: Pick<CheckpointPayload, "config">): string {
     return this.of(config.configurable?.checkpoint_id ?? "");
   }
 
-  /** What LangGraph says of a checkpoint, which names those of the graphs around it. */
+  /** Metadata of a checkpoint, with the stored ids of its parents: the checkpoints of the graphs around it. */
   metadata(own: CheckpointMetadata): CheckpointMetadata {
     if (this.#stored.size === 0) return own;
     const parents = Object.entries(own.parents ?? {}).map(([ns, id]) => [ns, this.of(id)]);

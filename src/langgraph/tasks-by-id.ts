@@ -1,7 +1,7 @@
 import type { JsonObject } from "../model/json.ts";
 import { taskNs } from "../graph/interrupts.ts";
 
-/** A task, as far as it is known. */
+/** A task of a run, as LangGraph streamed it. */
 export interface Site {
   readonly id: string;
   readonly name: string;
@@ -16,20 +16,20 @@ const UNKNOWN = { name: "", ns: "", checkpoint: null, triggers: [], path: [] };
 
 /** The tasks of a run, by id. */
 export class Sites extends Map<string, Site> {
-  /** The namespace of what runs within the task's body. */
+  /** The namespace of the graph that runs in the task's body. */
   nsOf(task: string): string {
     const { ns, name } = this.get(task) ?? UNKNOWN;
     return taskNs(ns, name, task);
   }
 
-  /** Does the task belong to a graph within this one's body? */
+  /** True when the task belongs to a graph that runs in the body of `outer`. */
   isWithin(task: string, outer: string): boolean {
     const { ns } = this.get(task) ?? UNKNOWN;
     const own = this.nsOf(outer);
     return ns === own || ns.startsWith(`${own}|`);
   }
 
-  /** What events of its messages say of it. */
+  /** Metadata of the task for the events of its messages. */
   metaOf(task: string, step: number): JsonObject {
     const { name, triggers, path } = this.get(task) ?? UNKNOWN;
     const own = this.nsOf(task);

@@ -4,17 +4,17 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Library } from "./user-library.ts";
 import { show } from "./serialisation.ts";
 
-/** Members of a streamed message that its fact has, or that all pieces have. */
+/** Members of a message chunk that are not repeated: its fact has them, or every chunk has them. */
 const OWN: ReadonlySet<string> = new Set(["id", "type", "name", "example"]);
 
-/** The messages that a run's nodes stream, as facts. */
+/** Converts the messages that a run's nodes stream to facts. */
 export class Tokens {
   readonly #library: Library;
   /** Adds a fact; returns the id of its first event. */
   readonly #emit: (fact: Fact) => number;
-  /** Streamed messages by their id: the events that name them. */
+  /** Messages that are being streamed: the id of the first event of each, by message id. */
   readonly #begun = new Map<string, number>();
-  /** Messages that were told of whole. */
+  /** Ids of messages that were emitted whole. */
   readonly #whole = new Set<string>();
   readonly #wanted: boolean;
 
@@ -24,7 +24,7 @@ export class Tokens {
     this.#wanted = wanted;
   }
 
-  /** A message, or a piece of one, as the mode `messages` tells of it. */
+  /** Records a message, or a chunk of one, that LangGraph streams in the mode `messages`. */
   take(ns: readonly string[], [message, metadata]: readonly [BaseMessage, JsonObject | undefined]): void {
     const site = { ns: ns.slice(0, -1).join("|"), meta: metaOf(metadata) };
     const { messages } = this.#library;
@@ -53,7 +53,7 @@ export class Tokens {
     } else this.#emit({ t: "piece", m, chunk: Object.fromEntries(more) });
   }
 
-  /** A node has returned: the messages in its update that are complete now. */
+  /** Facts for the messages that are complete when a node has returned: those in its update. */
   *completed(ns: string, update: unknown, meta: () => JsonObject): Generator<Fact> {
     if (!isObject(update)) return;
     for (const value of Object.values(update)) {
@@ -70,7 +70,7 @@ export class Tokens {
   }
 }
 
-/** What the fact says beside what is said of the run itself. */
+/** Metadata of a message for its fact. */
 function metaOf(metadata: JsonObject | undefined): JsonObject {
   const { tags, name: _, ...rest } = metadata ?? {};
   return show({ ...rest, tags: tags ?? [] }) as JsonObject;

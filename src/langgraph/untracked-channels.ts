@@ -5,8 +5,8 @@ import type { CompiledGraph } from "./exported-graph.ts";
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * The keys of a graph's state that are never stored (`UntrackedValue`), by its namespace. Often they hold what could not be
- * told anyway, such as a connection. Of graphs that a node's body calls none are known.
+ * The keys of a graph's state that are never stored (`UntrackedValue`), for the graph at a namespace. They often hold values
+ * that cannot be serialised, such as a connection. For graphs that a node's body calls, none are known.
  */
 export function untrackedIn(root: CompiledGraph, ns: string): ReadonlySet<string> {
   const channels = subgraphAt(root, ns)?.channels as
@@ -18,7 +18,7 @@ export function untrackedIn(root: CompiledGraph, ns: string): ReadonlySet<string
   return names.length === 0 ? NONE : new Set(names);
 }
 
-/** What LangGraph streams in a mode, without these keys of the state. */
+/** Removes these keys of the state from a payload that LangGraph streams. */
 export function withoutKeys(mode: string, payload: unknown, keys: ReadonlySet<string>): unknown {
   if (keys.size === 0 || !isObject(payload)) return payload;
   switch (mode) {

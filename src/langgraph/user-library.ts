@@ -12,7 +12,7 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import { type MakeRunnable, runnableMaker } from "./runnable.ts";
 
-/** LangGraph.js as a user's project has it: never a copy of our own. One for each place where it is found. */
+/** LangGraph.js as it is installed in a user's project: never a copy of our own. There is one for each installation. */
 export interface Library {
   readonly langgraph: typeof LangGraph;
   readonly pregel: typeof PregelModule;
@@ -24,17 +24,17 @@ export interface Library {
   readonly runnableOf: MakeRunnable;
 }
 
-/** A package brings its modules twice: which one a graph has got depends on how its file was loaded. */
+/** A module format. A package has its modules in both; which one a graph uses depends on how its file was loaded. */
 type Form = "import" | "require";
 
 const NAME = "@langchain/langgraph";
 const RANGE = ">=1.4.12 <2";
 
 /**
- * The LangGraph.js that a graph file gets when it imports it.
- * @param file the graph file's path
- * @param graph what it exports, to tell which form of the package it has got
- * @throws ServiceError `config.invalid`: it is not installed there, of a version that is not served, or cannot be loaded
+ * The LangGraph.js that a graph file imports.
+ * @param file the path of the graph file
+ * @param graph the file's graph, from which the module format in use is found
+ * @throws ServiceError `config.invalid` when it is not installed, of a version that is not supported, or cannot be loaded
  */
 export async function libraryOf(file: string, graph: unknown): Promise<Library> {
   const found = packageAt(NAME, file);
@@ -58,13 +58,13 @@ export async function libraryOf(file: string, graph: unknown): Promise<Library> 
   }
 }
 
-/** Is it a compiled graph of this library's own class? */
+/** True when the graph is an instance of this library's class. */
 function isOf({ pregel }: Library, graph: unknown): boolean {
   return graph instanceof pregel.Pregel;
 }
 
 async function loaded(langgraph: Package, form: Form): Promise<Library> {
-  // What LangGraph itself gets: in a project with several copies only these are its own.
+  // Resolved as LangGraph resolves them: a project may have several copies of a package.
   const part = (name: string, path = "."): Promise<unknown> => {
     const found = name === NAME ? langgraph : packageAt(name, langgraph.manifest);
     if (found === undefined) throw new Error(`it finds no ${name}: npm install ${name}`);
@@ -99,7 +99,7 @@ interface Package {
   readonly exports: unknown;
 }
 
-/** The package that a file gets under this name. Not through its main module: that may not exist in one of the forms. */
+/** The package that a file gets by this name. It is not resolved by its main module, which may be missing in a format. */
 function packageAt(name: string, from: string): Package | undefined {
   for (const directory of createRequire(from).resolve.paths(name) ?? []) {
     const path = join(directory, name, "package.json");
