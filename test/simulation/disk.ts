@@ -112,7 +112,21 @@ class DiskKv implements Kv {
 
   getSync(key: string): Buffer | undefined {
     if (this.#dead) throw new ServiceError("storage.unavailable", DEAD);
-    return this.#disk.values.get(key);
+    return this.#values.get(key);
+  }
+
+  /** Where a batch is acknowledged early, this process sees it at once, as it would see what stands in its memory. */
+  get #values(): ReadonlyMap<string, Buffer> {
+    const { plant, values } = this.#disk;
+    if (plant !== "ack-early" || this.#pending.length === 0) return values;
+    const seen = new Map(values);
+    for (const { ops } of this.#pending) {
+      for (const { key, value } of ops) {
+        if (value === null) seen.delete(key);
+        else seen.set(key, value);
+      }
+    }
+    return seen;
   }
 
   batch(all: readonly Op[], { sync }: { readonly sync: boolean }): Promise<void> {
@@ -141,9 +155,10 @@ class DiskKv implements Kv {
     reverse = false,
     limit = Number.POSITIVE_INFINITY,
   }: Range): AsyncGenerator<Entry> {
-    const keys = [...this.#disk.values.keys()].filter((key) => key >= gte && key < lt).sort();
+    const values = this.#values;
+    const keys = [...values.keys()].filter((key) => key >= gte && key < lt).sort();
     if (reverse) keys.reverse();
-    const found = keys.slice(0, limit).map((key) => [key, this.#disk.values.get(key) as Buffer] as const);
+    const found = keys.slice(0, limit).map((key) => [key, values.get(key) as Buffer] as const);
     for (const entry of found) {
       if (this.#dead) return;
       yield entry;
