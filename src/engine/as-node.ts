@@ -6,11 +6,11 @@ import { END } from "../graph/commands.ts";
 import { lastRan } from "./last-nodes.ts";
 import { invalid, writesNothing } from "./normalized-writes.ts";
 
-/** In the place of a node: an input, and the same checkpoint once more. */
+/** Special values of `as_node`: the update is an input for the next run, or a copy of the checkpoint. */
 export const INPUT = "__input__";
 export const COPY = "__copy__";
 
-/** The node that one of several writes of a step names. @throws ServiceError `validation.failed` */
+/** The `as_node` of one of several writes of a step; it is required there. @throws ServiceError `validation.failed` */
 export function named({ as_node, at }: StateWrite): string {
   if (as_node === null) {
     throw invalid(`${at}as_node`, "is required where one step has several updates");
@@ -21,14 +21,14 @@ export function named({ as_node, at }: StateWrite): string {
   return as_node;
 }
 
-/** @throws ServiceError `validation.failed` where it is no node */
+/** Returns `name` if the graph has such a node. @throws ServiceError `validation.failed` if it has not */
 export function known(definition: Definition, { at }: Pick<StateWrite, "at">, name: string): string {
   if (name === START || definition.nodes.has(name)) return name;
   const nodes = [...definition.nodes.keys()].join(", ");
   throw invalid(`${at}as_node`, `names "${name}", which is no node; the nodes are ${nodes}`);
 }
 
-/** The node that was the last to run. @throws ServiceError `validation.failed` where that cannot be told */
+/** The node that ran last, for a write without `as_node`. @throws ServiceError `validation.failed` if there is not exactly one */
 export function inferred(definition: Definition, head: CheckpointHead | null, write: StateWrite): string {
   const last = lastRan(head);
   const [only] = last ?? [];
@@ -45,6 +45,7 @@ export function inferred(definition: Definition, head: CheckpointHead | null, wr
   return known(definition, write, only);
 }
 
+/** @throws ServiceError `validation.failed` if the write has values or a command */
 export function mustWriteNothing(write: StateWrite, as: string): void {
   if (writesNothing(write)) return;
   throw invalid(`${write.at}values`, `must be null where as_node is "${as}"`);

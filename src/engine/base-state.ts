@@ -5,7 +5,7 @@ import { initialValues, type Applied } from "../graph/superstep.ts";
 import { migrated } from "./graph-migration.ts";
 import type { ReadWrite } from "./normalized-writes.ts";
 
-/** What an update starts from. */
+/** The graph and the checkpoint that a state update starts from. */
 export interface Ground {
   readonly definition: Definition;
   readonly position: Position;
@@ -13,14 +13,15 @@ export interface Ground {
   readonly graph: string;
 }
 
+/** The state that the writes of an update are applied to. */
 export interface Base extends Applied {
-  /** Has another form of the graph left the state? */
+  /** True if another version of the graph made the stored state. */
   readonly changed: boolean;
-  /** Why its `migrate` could not make it fit; the update may, all the same. */
+  /** The error of the graph's `migrate`, or null. The update itself may still repair the state. */
   readonly failure: string | null;
 }
 
-/** What the writes are applied to: the state, brought into the form of the graph, with what keys begin with. */
+/** The state to update: migrated to the graph's current version, with initial values for keys that have none. */
 export function baseOf(asked: Ground, read: readonly ReadWrite[]): Base {
   const { definition, position, graph } = asked;
   const { head } = position;
@@ -39,7 +40,7 @@ export function baseOf(asked: Ground, read: readonly ReadWrite[]): Base {
   return { values: initial.values, changes: { ...changes, ...initial.changes }, changed, failure };
 }
 
-/** What is written takes the place of a value that its key cannot hold any more. */
+/** Drops the values of written keys that the graph's schema refuses now: the write replaces them. */
 function withoutFaulty({ rules }: Definition, values: JsonObject, read: readonly ReadWrite[]): JsonObject {
   const written = new Set(read.flatMap(({ updates }) => updates.flatMap((update) => Object.keys(update))));
   const kept = Object.entries(values).filter(

@@ -5,15 +5,15 @@ import { taskNs } from "../graph/interrupts.ts";
 import { runMetadata } from "../graph/run-metadata.ts";
 import type { Place } from "./graph-position.ts";
 
-/** In a checkpoint's metadata: the run went on with what another form of the graph had begun. */
+/** Metadata key of a checkpoint: the run continued a state that another version of the graph had made. */
 export const GRAPH_CHANGED = "graph_changed";
 
-/** What the checkpoints of a run say about it. */
+/** The metadata that all checkpoints of a run carry. */
 export function metadataOf(run: RunRecord, { ns, parents }: Place): JsonObject {
   return Object.freeze(ns === "" ? runMetadata(run) : { ...runMetadata(run), parents });
 }
 
-/** What the events of a task's messages say about where they come from. */
+/** The metadata of message events: the step and the node that stream the message. */
 export function messageMeta(
   { place, step }: { readonly place: Place; readonly step: number },
   { id, name, path, triggers }: PlannedTask,
@@ -25,7 +25,7 @@ export function messageMeta(
     langgraph_triggers: triggers,
     langgraph_path: path,
     langgraph_checkpoint_ns: ns,
-    // Inherited from above, as LangGraph has it: the task of the root graph.
+    // As in LangGraph: the namespace of the root graph's task, also in subgraphs.
     checkpoint_ns: place.ns === "" ? ns : place.ns.split("|", 1)[0],
   };
 }

@@ -1,14 +1,14 @@
 import type { Engine, EngineKind } from "../ports/engine.ts";
 import type { Host } from "../ports/node-host.ts";
 
-/** An engine, and what runs the bodies of its graphs. */
+/** An engine and the host that runs the node functions of its graphs. */
 export interface EngineParts {
   readonly kind: EngineKind;
   readonly engine: Engine;
   readonly host: Pick<Host, "run">;
 }
 
-/** Two engines as one: each graph is its engine's that has it, an unknown one the first one's. */
+/** Combines two engines: a call goes to the engine that has the graph, or to the first if neither has it. */
 export function severalEngines(
   first: EngineParts,
   second: EngineParts,
@@ -29,7 +29,7 @@ export function severalEngines(
       output: (graph) => of(graph).engine.output(graph),
       refuses: (run, ...rest) => of(run.graph_id).engine.refuses(run, ...rest),
     },
-    // The graph's name may have gone to the other engine since, or to neither.
+    // By the engine that opened the run: meanwhile another engine, or none, may serve the graph's name.
     host: { run: (call, io) => (call.engine === second.kind ? second : first).host.run(call, io) },
   };
 }

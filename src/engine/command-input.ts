@@ -8,7 +8,7 @@ import type { Move } from "../graph/superstep.ts";
 
 export const isGiven = (value: unknown) => value !== null && value !== undefined;
 
-/** Where a command leads. @throws ServiceError `state.invalid`, `value.unstorable` */
+/** Reads the targets of a command's `goto`. @throws ServiceError `state.invalid`, `value.unstorable` */
 export function readTargets(
   definition: Definition,
   goto: Command["goto"],
@@ -20,7 +20,7 @@ export function readTargets(
   );
 }
 
-/** What a command writes: an object, or pairs of key and value. @throws ServiceError `state.invalid`, `value.unstorable` */
+/** Reads a command's `update`: an object, or pairs of key and value. @throws ServiceError `state.invalid`, `value.unstorable` */
 export function readCommandUpdate(
   definition: Definition,
   update: unknown,

@@ -7,7 +7,7 @@ import { inOrder, type Left } from "../graph/superstep.ts";
 import { leftOf, type Frame } from "./superstep-state.ts";
 import { plan } from "./plan-step.ts";
 
-/** All tasks of the step have ended or wait: closes the step, or pauses at it. */
+/** Ends a step whose tasks have all finished or wait: commits their writes and plans on, or pauses the run. */
 export function commitStep(frame: Frame): Step {
   const done: { readonly task: PlannedTask; readonly writes: TaskWrites }[] = [];
   const waiting: Record<string, readonly Interrupt[]> = {};
@@ -40,7 +40,7 @@ export function commitStep(frame: Frame): Step {
   });
 }
 
-/** The updates by node. A node that ran several times has a list of them. */
+/** The updates of the step, by node: a list for a node that ran several times. */
 function updatesOf(lefts: readonly Left[]): JsonObject {
   const [only] = lefts;
   if (lefts.length === 1 && only !== undefined) return { [only.task.name]: only.update };
@@ -55,7 +55,7 @@ function updatesOf(lefts: readonly Left[]): JsonObject {
   return updates;
 }
 
-/** The step stays open: what its finished tasks left is kept beside its checkpoint. */
+/** Pauses the run within the step: the writes of its finished tasks stay pending, stored beside the checkpoint. */
 function pause(frame: Frame, waiting: { readonly [task: string]: readonly Interrupt[] }): Step {
   const emissions: Emission[] = [frame.pauseFact(Object.values(waiting).flat())];
   for (const task of frame.tasks.values()) {
@@ -68,13 +68,13 @@ function pause(frame: Frame, waiting: { readonly [task: string]: readonly Interr
   return { plan: { kind: "paused", interrupts: Object.fromEntries(asked) }, ...frame.still(), emissions };
 }
 
-/** What a finished task has to say to the graph above, in place of an update: see `Reading.leaves`. */
+/** The commands for the parent graph that a finished task returned instead of an update: see `Reading.leaves`. */
 export function leavesOf({ result }: TaskWrites): readonly unknown[] {
   const [first] = result?.goto ?? [];
   return isObject(first) && Array.isArray(first["leaves"]) ? (first["leaves"] as readonly unknown[]) : [];
 }
 
-/** An error as clients know it: what is wrong with an update bears the name that LangGraph gives it. */
+/** The error that clients see: a `ServiceError` becomes an `InvalidUpdateError`, as LangGraph calls it. */
 export function errorOf(thrown: unknown, node?: string): PlainError {
   // By name: a graph file may have loaded its own copy of the class.
   if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return plainError(thrown);

@@ -2,10 +2,10 @@ import type { JsonObject } from "../model/json.ts";
 
 type Block = Record<string, unknown>;
 
-/** Never added to: what they say of a block holds for all of its pieces. */
+/** Fields that are not concatenated: they have the same value in every piece of a block. */
 const FIXED: ReadonlySet<string> = new Set(["type", "id", "name", "index"]);
 
-/** One object goes on with another, as clients put streamed pieces together: texts and lists are joined, the rest replaced. */
+/** Merges a streamed piece into `left`, as clients do: strings and lists are concatenated, other values replaced. */
 export function extend(left: Block, right: JsonObject): void {
   for (const [key, value] of Object.entries(right)) {
     const before = left[key];
@@ -17,18 +17,18 @@ export function extend(left: Block, right: JsonObject): void {
   }
 }
 
-/** Does the block say nothing but this one text? */
+/** True if the block has nothing but this one text. */
 export function says(block: JsonObject | undefined, type: "text" | "reasoning"): boolean {
   return block?.["type"] === type && typeof block[type] === "string" && Object.keys(block).length === 2;
 }
 
-/** The content of a message on its way that is more than text: a list of blocks. */
+/** The content blocks of a message that is being streamed. */
 export class Blocks {
   readonly #list: Block[];
-  /** Where the block with a given `index` stands. */
+  /** Positions in the list, by the `index` that the source gives a block. */
   readonly #places = new Map<unknown, number>();
 
-  /** What has been written so far was text alone. */
+  /** @param text the text that was streamed before the first block */
   constructor(text: string) {
     this.#list = text === "" ? [] : [{ type: "text", text }];
   }
@@ -37,7 +37,7 @@ export class Blocks {
     return this.#list;
   }
 
-  /** Takes a block in, and gives the piece to send: its `index` names the place of the block that it belongs to. */
+  /** Adds a piece and returns it for sending: its `index` is the position of its block in the list. */
   add(block: JsonObject): JsonObject {
     const { index } = block;
     const place = this.#places.get(index) ?? this.#last(block);
@@ -48,7 +48,7 @@ export class Blocks {
     return { ...block, index: place };
   }
 
-  /** The place of the last block, when this one goes on with it; else the next free one. */
+  /** The position of the last block if this piece continues its text, else the next free position. */
   #last(block: JsonObject): number {
     const last = this.#list.length - 1;
     for (const type of ["text", "reasoning"] as const) {

@@ -5,12 +5,12 @@ import type { Ctx } from "../graph/node-context.ts";
 
 const MAX_KEY = 256;
 
-/** What one attempt of a task keeps under keys of its own for its replays. */
+/** The results of `ctx.step` in one attempt of a task: stored by key, so that a replay does not run them again. */
 export class Steps {
   readonly #call: NodeCall;
   readonly #io: NodeIo;
   readonly #check: () => void;
-  /** In this attempt, also those that still run: a key is never run twice. */
+  /** Results of this attempt, also pending ones: the function of a key runs only once. */
   #running: Map<string, Promise<unknown>> | undefined;
 
   constructor(call: NodeCall, io: NodeIo, check: () => void) {
@@ -29,7 +29,7 @@ export class Steps {
       result = this.#first(key, fn);
       (this.#running ??= new Map()).set(key, result);
     }
-    // A copy: what is stored must not change when the node changes what it got.
+    // A copy: the node may change its result, but the stored one must not change.
     return toStorable(await result, "step");
   }
 
@@ -42,7 +42,7 @@ export class Steps {
   }
 }
 
-/** `ctx.step`: what a key's function returned, kept for every replay of the task. */
+/** Makes `ctx.step`. `within` is a prefix for the keys: it keeps parallel bodies of a task apart. */
 export function stepper(steps: Steps, check: () => void, within: string): Ctx["step"] {
   return async <T>(key: string, fn: () => T | Promise<T>): Promise<T> => {
     check();

@@ -34,7 +34,7 @@ import { plan } from "./plan-step.ts";
 import { again } from "./state-update.ts";
 
 /**
- * The first step of an attempt: applies the input, the command or the answers, or goes on from where the thread stands.
+ * The first step of an attempt: applies the input, the command or the answers, or continues from the thread's checkpoint.
  * @throws ServiceError `resume.*`, `state.invalid`
  */
 export function begin(frame: Frame): Step {
@@ -60,8 +60,8 @@ export function begin(frame: Frame): Step {
 }
 
 /**
- * The first step of a subgraph: of a task that starts, from the keys of `input` that both states have; else from where it
- * got to, without what has ended there.
+ * The first step of a subgraph. A new one takes as its input the keys of `input` that both graphs have; one that has a
+ * checkpoint continues from it, without its finished tasks.
  * @throws ServiceError `state.invalid`
  */
 export function beginInner(frame: Frame, input: JsonObject): Step {
@@ -75,7 +75,7 @@ export function beginInner(frame: Frame, input: JsonObject): Step {
     frame.adopt({ values: frame.values, changes: whole(frame.values) });
     return fork(frame, place.from.slice(1));
   }
-  // Before the answers are taken: the questions wait on.
+  // Checked before the answers are applied, so that the questions stay open on a failure.
   const error = frame.changed && head.next[0]?.name !== START ? misfit(frame, "step") : null;
   if (error !== null) return frame.failed(error);
   const { stored, rerun } = placeAnswers(frame, place.answers);
@@ -86,7 +86,7 @@ export function beginInner(frame: Frame, input: JsonObject): Step {
 
 const idsOf = (tasks: readonly PlannedTask[]) => new Set(tasks.map((task) => task.id));
 
-/** Does the run start from a checkpoint that it names, instead of the latest one? */
+/** True if the run names the checkpoint to start from, instead of using the latest one. */
 function isFork({ run, head }: Frame): boolean {
   return head !== null && startOf(run.kwargs.config.configurable) === head.id;
 }
@@ -101,7 +101,7 @@ function takeInput(frame: Frame, input: unknown): Step {
   return start(frame, input, [made], [frame.announce(true)]);
 }
 
-/** Runs the hidden first task: it writes the input, and its edge names the first nodes. */
+/** Runs the built-in `__start__` task: it writes the input, and its edges select the first nodes. */
 function start(
   frame: Frame,
   input: unknown,
@@ -126,7 +126,7 @@ function start(
 
 // --- commands ---
 
-/** An update and targets from outside: a checkpoint of their own, beside what waited to run. */
+/** Applies a command's `update` and `goto` in a checkpoint of their own; planned tasks are planned again with the targets. */
 function direct(frame: Frame, command: Command): Step {
   const { definition, run } = frame;
   const { update, untracked } = readCommandUpdate(definition, command.update, run.run_id);
@@ -161,7 +161,7 @@ function answer(frame: Frame, command: Command): Step {
   if (error !== null) return frame.failed(error);
   const waiting = (head?.next ?? []).flatMap((task) => frame.left.get(task.id) ?? []);
   const given = waiting.some(({ resumes }) => isAnsweredBy(run.run_id, resumes));
-  // An earlier attempt has stored them, and all that was to be told with them.
+  // An earlier attempt has stored the answers and has emitted their events.
   if (given && run.attempt > 1) return goOn(frame, { rerun: withInward(frame), announce: false });
   const pending = waiting.flatMap(({ interrupts }) => interrupts.map(({ id }) => id));
   const refused = refusal(command.resume, pending);
@@ -178,7 +178,7 @@ function answer(frame: Frame, command: Command): Step {
   return goOn(frame, { rerun, announce: true, writes: stored });
 }
 
-/** What came with an answer, kept until the step commits: it belongs to no task. */
+/** Pending writes of the command that brought an answer: they belong to no task and wait until the step commits. */
 function noTask(checkpoint: string, update: JsonObject | null, goto: readonly Move[]): TaskWrites {
   return {
     ...blank({ ns: "", checkpoint, task: NO_TASK, name: "__input__" }),
@@ -189,19 +189,19 @@ function noTask(checkpoint: string, update: JsonObject | null, goto: readonly Mo
 // --- going on ---
 
 interface Going {
-  /** Tasks that run although they wait at an interrupt. */
+  /** Ids of tasks to run although they are paused at an interrupt. */
   readonly rerun: ReadonlySet<string>;
-  /** Are readers to be told of the checkpoint once more? */
+  /** Emit the event of the latest checkpoint again? */
   readonly announce: boolean;
   readonly writes?: readonly TaskWrites[];
 }
 
-/** Runs what is left to run of the latest checkpoint's step. */
+/** Runs the unfinished tasks of the latest checkpoint's step. */
 function goOn(frame: Frame, { rerun, announce, writes = [] }: Going): Step {
   const { head } = frame;
   if (head === null) throw new TypeError("There is no checkpoint to go on from");
   if (head.next[0]?.name === START) {
-    // The run's own input has more than the checkpoint keeps: what is never stored.
+    // The run's own input also has the keys that are never stored in a checkpoint.
     const { run } = frame;
     const given = head.run_id === run.run_id && frame.ns === "";
     const input = given ? run.kwargs.input : head.writes?.[START];
@@ -220,7 +220,7 @@ function goOn(frame: Frame, { rerun, announce, writes = [] }: Going): Step {
   });
   const emissions = announce ? [frame.announce(false)] : [];
   if (tasks.length > 0 || all.length === 0) return plan(frame, { tasks, all, emissions, writes });
-  // All have ended, or wait: the step can be closed at once.
+  // All tasks have finished or are paused: the step can end at once.
   frame.tasks = fewBy(all, ({ id }) => id);
   const closed = commitStep(frame);
   return {
@@ -230,7 +230,7 @@ function goOn(frame: Frame, { rerun, announce, writes = [] }: Going): Step {
   };
 }
 
-/** Applies the update that came with an answer; the tasks that its targets add to the step. */
+/** Applies the update of the command that brought an answer, and returns the tasks that its `goto` adds to the step. */
 function extras(frame: Frame, checkpoint: string): readonly PlannedTask[] {
   const writes = frame.left.get(NO_TASK);
   if (writes?.result === undefined || frame.head === null) return [];
@@ -254,13 +254,13 @@ function extras(frame: Frame, checkpoint: string): readonly PlannedTask[] {
 }
 
 /**
- * Runs a step once more, on a branch of its own: from a checkpoint like the one that was named, whose child it is. So the
- * thread's latest checkpoint is the newest one, and what tasks, and subgraphs in them, have left stays with the other branch.
- * `within`: where a subgraph of the step is to begin instead of at its start.
+ * Runs the step of a named checkpoint again on a new branch: makes a copy of the checkpoint as its child. This keeps the
+ * thread's latest checkpoint the newest one, and pending writes of tasks and their subgraphs stay with the other branch.
+ * @param within checkpoints of the subgraphs to continue from, instead of their start
  */
 function fork(frame: Frame, within: readonly Within[]): Step {
   const { head } = frame;
-  // The input that is to be applied makes a branch of its own.
+  // The pending input makes the new branch when it is applied.
   if (head?.next[0]?.name === START) return goOn(frame, { rerun: new Set(), announce: true });
   const error = frame.changed && head?.next.length !== 0 ? misfit(frame, "step") : null;
   if (error !== null) return frame.failed(error);
@@ -273,7 +273,7 @@ function fork(frame: Frame, within: readonly Within[]): Step {
   return { ...step, checkpoints: [made, ...step.checkpoints] };
 }
 
-/** Tasks that were planned once more: the one in whose place a subgraph stood at the first of `within` goes on from there. */
+/** The replanned tasks: the task whose subgraph made the first checkpoint in `within` continues from there. */
 function ledOn(
   { ns, next: before }: CheckpointHead,
   next: readonly PlannedTask[],

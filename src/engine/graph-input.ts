@@ -6,8 +6,8 @@ import { parse } from "../graph/standard-schema.ts";
 import { own } from "../graph/superstep.ts";
 
 /**
- * An input as an update of the state. Keys that the state lacks are left out: clients may send more than the graph reads.
- * @throws ServiceError `state.invalid`, `value.unstorable`, naming the key
+ * Reads an input as an update of the state. Keys that the state does not have are ignored: clients may send more.
+ * @throws ServiceError `state.invalid`, `value.unstorable`, with the name of the key
  */
 export function readInput(
   definition: Definition,
@@ -50,8 +50,8 @@ function admit(
 }
 
 /**
- * A run starts with all that its graph's state requires.
- * @throws ServiceError `state.invalid`, naming what neither the state nor the input has
+ * Checks that the state or the input has every required key.
+ * @throws ServiceError `state.invalid`, with the name of the missing key
  */
 export function checkRequired({ required }: Definition, values: JsonObject, update: JsonObject | null): void {
   for (const key of required) {
@@ -62,7 +62,7 @@ export function checkRequired({ required }: Definition, values: JsonObject, upda
   }
 }
 
-/** What a checkpoint keeps of an input: all but the keys that are never stored. */
+/** The part of an input that its checkpoint stores: all keys but those that are never stored. */
 export function storedInput({ rules }: Definition, input: JsonObject): JsonObject {
   for (const key in input) {
     if (rules.get(key)?.life !== "never") continue;

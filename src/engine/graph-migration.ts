@@ -9,10 +9,10 @@ import { END } from "../graph/commands.ts";
 import { own, type Applied, type Move } from "../graph/superstep.ts";
 import { NO_TASK, type Frame } from "./superstep-state.ts";
 
-/** Faults told of in one message. */
+/** The most faults that one error message lists. */
 const MOST = 5;
 
-/** A graph, and the state that another form of it may have left. */
+/** A graph and a stored state that another version of it may have made. */
 interface Standing {
   readonly definition: Definition;
   readonly head: CheckpointHead | null;
@@ -21,12 +21,12 @@ interface Standing {
 }
 
 /**
- * What the graph's `migrate` makes of the state that an earlier form of it left, for the one of today; null where it has
- * nothing to say, a text where it could not.
+ * Runs the graph's `migrate` on a state that an earlier version of the graph made. Returns null if there is nothing to
+ * migrate, and an error message if it fails.
  */
 export function migrated({ definition, head, run, stored }: Standing): Applied | string | null {
   if (definition.migrate === undefined || head === null) return null;
-  // Another graph's state is no earlier form of this one's.
+  // The state of another graph cannot be migrated.
   if ((head.metadata["graph_id"] ?? run.graph_id) !== run.graph_id) return null;
   try {
     const made = definition.migrate(stored, { from: head.graph });
@@ -37,7 +37,7 @@ export function migrated({ definition, head, run, stored }: Standing): Applied |
   }
 }
 
-/** Lets it make the state fit; the next checkpoint stores what it made. Returns why it could not. */
+/** Migrates the state; the next checkpoint stores the result. Returns the error if that fails. */
 export function migrate(frame: Frame): PlainError | null {
   const made = migrated(frame);
   if (typeof made === "string") {
@@ -50,7 +50,7 @@ export function migrate(frame: Frame): PlainError | null {
   return null;
 }
 
-/** The change from one whole state to another. What is stored under keys that the graph has no longer stays as it is. */
+/** The changes from the stored state to the migrated one. Keys that the graph no longer has stay as they are. */
 function replaced(
   rules: ReadonlyMap<string, Rule>,
   stored: JsonObject,
@@ -83,9 +83,8 @@ function replaced(
 }
 
 /**
- * What keeps a thread from going on where it stands, in a graph of another form than the one that brought it there; null when
- * nothing does. `state`: where it stands does not matter,
- * for it is told where to go on.
+ * Checks whether a thread can continue in a graph that has changed since its checkpoint. Returns an error, or null if it
+ * can. With `"state"` only the values are checked, not the planned tasks, since a command names the nodes to run.
  */
 export function misfit(frame: Frame, going: "step" | "state"): PlainError | null {
   const faults = [...(going === "step" ? stepFaults(frame) : []), ...stateFaults(frame)];
@@ -137,7 +136,7 @@ function* stepFaults({ head, left, definition, waiting }: Frame): Generator<stri
   }
 }
 
-/** What of a state does not fit the graph. */
+/** The first faults of a state: values that the graph's schema refuses, and required keys without a value. */
 export function misfitsOf(of: Pick<Frame, "definition" | "values">): readonly string[] {
   return [...stateFaults(of)].slice(0, MOST);
 }

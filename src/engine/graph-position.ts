@@ -2,23 +2,23 @@ import type { Definition } from "../graph/definition.ts";
 import type { Inward } from "../graph/interrupts.ts";
 import type { Within } from "../model/run-start.ts";
 
-/** Where a graph stands in its run. */
+/** The position of a graph in its run: the root graph, or a subgraph within a task. */
 export interface Place {
   /** `""` for the root graph, else the namespace of the task that it runs in. */
   readonly ns: string;
-  /** The nodes that lead to it, from the root down. */
+  /** Names of the nodes from the root graph down to this graph. */
   readonly path: readonly string[];
-  /** The graph above it. */
+  /** The parent graph; null for the root. */
   readonly above: Definition | null;
-  /** The checkpoints above it, by their namespace. */
+  /** Checkpoint ids of the graphs above, by namespace. */
   readonly parents: { readonly [ns: string]: string };
-  /** Answers to questions at its tasks and below, by id. */
+  /** Answers to interrupts of its tasks and of subgraphs below, by interrupt id. */
   readonly answers: Inward;
-  /** Does the graph above keep messages that a stop cuts off? Then it also wants those from here. */
+  /** True if the graphs above keep the partial messages of a stopped run; then those from here are kept too. */
   readonly keeps: boolean;
-  /** Are tasks that wait to be run all the same? They ask again. */
+  /** Run paused tasks again? They ask their questions again. */
   readonly again: boolean;
-  /** Where it, and those within it, begin where they have not begun: see {@link PlannedTask.from}. */
+  /** Checkpoints that it and the subgraphs within it start from, if they have none yet: see {@link PlannedTask.from}. */
   readonly from: readonly Within[];
 }
 

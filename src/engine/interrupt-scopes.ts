@@ -8,8 +8,8 @@ import { jsonSchemaOf } from "../graph/json-schema.ts";
 import { describe, validate, type Schema } from "../graph/standard-schema.ts";
 
 /**
- * Where questions get their places. Bodies that run side by side (the calls of `runTools`) have scopes that interleave: which
- * of them asks first must not decide whose answer is whose.
+ * Numbers the interrupts of a body. Bodies that run in parallel (the calls of `runTools`) get scopes with interleaved
+ * numbers, so that the match of answers does not depend on which body asks first.
  */
 interface Scope {
   readonly base: number;
@@ -17,20 +17,20 @@ interface Scope {
   asked: number;
 }
 
-/** Characters of a JSON Schema that goes with a question: clients make a form of it, and can do without. */
+/** Characters: the longest JSON Schema sent with an interrupt. Clients build forms from it; a longer one is left out. */
 const LONGEST_SCHEMA = 32_768;
 
-/** The questions that one attempt of a task asks. The n-th gets the n-th answer. */
+/** The interrupts of one attempt of a task. The n-th interrupt gets the n-th answer. */
 export class Questions {
   readonly #call: NodeCall;
   readonly #ns: string;
-  /** Those without an answer, or with one that was refused, in the order in which they were asked. */
+  /** Interrupts without an answer, or with a refused one, in the order in which they were raised. */
   readonly #waiting: Interrupt[] = [];
   readonly #refused: number[] = [];
   #schemas: Record<string, JsonObject> | undefined;
   #error: PlainError | undefined;
   readonly #root: Scope = { base: 0, stride: 1, asked: 0 };
-  /** Of those who ask side by side. */
+  /** Scopes of parallel bodies, by their `interrupt` function. */
   #scopes: WeakMap<Ctx["interrupt"], Scope> | undefined;
 
   constructor(call: NodeCall) {
@@ -40,7 +40,7 @@ export class Questions {
 
   readonly ask: Ctx["interrupt"] = (value, options) => this.#ask(this.#root, value, options?.schema);
 
-  /** The askers of `count` bodies that run side by side, and what to call once all of them have ended. */
+  /** Makes an `interrupt` function for each of `count` parallel bodies; call `join` when all of them have ended. */
   branch(
     asker: Ctx["interrupt"],
     count: number,
@@ -75,7 +75,7 @@ export class Questions {
         reject(thrown);
       }
     });
-    // A body that forgets to await it must not end the process.
+    // Without this, a body that does not await it would end the process (unhandled rejection).
     answered.catch(() => undefined);
     return answered;
   }
@@ -106,7 +106,7 @@ export class Questions {
     (this.#schemas ??= {})[question.id] = described;
   }
 
-  /** How the attempt ends because of its questions; undefined when none of them waits. */
+  /** The outcome of the attempt if an interrupt is open, else undefined. */
   outcome(): TaskOutcome | undefined {
     if (this.#waiting.length === 0) return undefined;
     const interrupts = this.#waiting;
@@ -117,13 +117,13 @@ export class Questions {
   }
 }
 
-/** The answer as the node gets it, or why it does not. A schema that throws refuses: no answer may cost the question. */
+/** Validates an answer. A schema that throws counts as a refusal, so that the interrupt stays open. */
 function accept(
   answer: unknown,
   schema: Schema | undefined,
 ): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string } {
   try {
-    // A copy: the node may change what it gets.
+    // A copy: the node may change it.
     const value = toStorable(answer, "resume");
     if (schema === undefined) return { ok: true, value };
     const result = validate(schema, value, "resume");
@@ -133,6 +133,7 @@ function accept(
   }
 }
 
+/** The outcome of a node function that threw. */
 export function failure(thrown: unknown): Extract<TaskOutcome, { kind: "failed" }> {
   return { kind: "failed", error: plainError(thrown) };
 }

@@ -3,8 +3,8 @@ import type { JsonObject } from "../model/json.ts";
 import { START } from "../graph/definition-checks.ts";
 
 /**
- * The nodes that were the last to run before a checkpoint, side by side; null where it cannot be told: an input
- * has come since. A superstep's checkpoint says it by what it wrote, another one by a note of its own.
+ * The nodes of the last superstep before a checkpoint; null if unknown, because an input has come since. The checkpoint of
+ * a superstep names them in its writes, any other one in the `last` field of its engine data.
  */
 export function lastRan(head: CheckpointHead | null): readonly string[] | null {
   if (head === null) return [START];
@@ -15,7 +15,7 @@ export function lastRan(head: CheckpointHead | null): readonly string[] | null {
   return source === "input" && parent === null ? [START] : null;
 }
 
-/** The note of it. */
+/** Engine data that records the last nodes, for {@link lastRan}. */
 export function ranLast(last: readonly string[] | null): JsonObject {
   return last === null ? {} : { last };
 }

@@ -18,11 +18,11 @@ export interface HostDeps {
   readonly logger: Logger;
   readonly random: Random;
   readonly clock: Clock;
-  /** Are clients told where a node failed? Default: no. */
+  /** Send the stack traces of failed nodes to clients? Default: no. */
   readonly stacks?: boolean;
 }
 
-/** Runs node bodies in this thread. */
+/** A host that runs node functions in this thread. */
 export function localHost(registry: GraphRegistry, { logger, clock, stacks = false }: HostDeps): Host {
   const parts = { registry, logger, clock, stacks, cache: new ResultCache() };
   return {
@@ -39,7 +39,7 @@ interface Parts {
   readonly cache: ResultCache;
 }
 
-/** Also what reaches past the checks, such as a message begun in time, is cut off at the end. */
+/** Drops events once the attempt is over, also those that no check stops, such as tokens of a message begun earlier. */
 class AttemptIo implements NodeIo {
   over = false;
   readonly #io: NodeIo;
@@ -48,7 +48,7 @@ class AttemptIo implements NodeIo {
     this.#io = io;
   }
 
-  // A getter in a literal costs a microsecond for each object; it is the class's here.
+  // In a class, since a getter in an object literal costs a microsecond for each object.
   get signal(): AbortSignal {
     return this.#io.signal;
   }
@@ -78,7 +78,7 @@ async function attempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOu
     if (node === undefined) {
       throw new ServiceError("graph.not_found", `Graph "${call.graph}" has no node "${call.node}"`);
     }
-    // An answer is no part of the input: what it led to is nobody else's result.
+    // No cache for a task with answers: they are not part of the key, but may change the result.
     const key = node.cache === null || call.resumes.length > 0 ? null : cache.keyOf(node.cache, call);
     const known = key === null ? undefined : cache.find(node, key, clock.mono());
     if (known !== undefined) return { kind: "returned", value: known.value, cached: true };
@@ -95,7 +95,7 @@ async function attempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOu
       reason = { thrown };
       if (call.tries > 1 && !isRetryable(node.retry, thrown)) outcome = { ...outcome, final: true };
     }
-    // A body that swallowed the pause, or threw something else on its way out, waits all the same.
+    // Open interrupts pause the task, even if the body caught the pause or threw another error.
     const waits = questions.outcome();
     if (waits !== undefined) return waits;
     if (reason !== undefined && !own.signal.aborted) tellFailure(parts, call, own, reason.thrown);

@@ -4,24 +4,24 @@ import type { ToolCall } from "../graph/tool-call.ts";
 import type { Usage } from "../graph/token-usage.ts";
 import type { CallPart } from "./tool-call-stream.ts";
 
-/** The writing end as those know it who read what a model says: it also tells about the answer. */
+/** The message writer that readers of model streams use: it also takes the metadata of the model's response. */
 export interface Draft extends MessageWriter {
   toolCall(call: WholeCall): ToolCall;
   toolCall(chunk: CallChunk): void;
   toolCall(part: CallPart): ToolCall | undefined;
   hasCall(id: string): boolean;
-  /** The call has been answered by whoever made it: nobody else is to do so. */
+  /** Leaves out a tool call that the model's side has already executed: the graph must not run it again. */
   answered(id: string): void;
-  /** Adds the share of one more piece. */
+  /** Adds the token counts of one chunk. */
   addUsage(share: Usage): void;
-  /** Adds to the response's metadata; the last word counts. */
+  /** Adds to the response metadata; a later value replaces an earlier one. */
   note(metadata: JsonObject): void;
-  /** Adds to the additional fields; texts are joined. */
+  /** Adds to `additional_kwargs`; strings are concatenated. */
   add(fields: JsonObject): void;
 }
 
-/** A chunk of a model's stream, of a shape that is yet to be found out. */
+/** A chunk of a model's stream, of unknown shape. */
 export type Chunk = { readonly [field: string]: unknown };
 
-/** Takes a chunk in; false when it is not of the reader's shape. */
+/** Writes a chunk to the message; returns false if the chunk is not of the shape that this reader knows. */
 export type ChunkReader = (chunk: Chunk, message: Draft) => boolean;

@@ -7,7 +7,10 @@ import type { Frame } from "./superstep-state.ts";
 import { messageMeta } from "./checkpoint-metadata.ts";
 import { isStreamed, streamedIds } from "./streamed-ids.ts";
 
-/** Tells of the messages in a task's update that are new to the state. `named`: those that it streamed under ids of its own. */
+/**
+ * Adds `complete` events for the messages in a task's update that the task streamed or that are new to the state.
+ * @param named ids that the node chose itself for messages that it streamed
+ */
 export function complete(
   frame: Frame,
   task: PlannedTask,

@@ -18,20 +18,20 @@ import type { Draft } from "./message-draft.ts";
 import { drain } from "./model-stream.ts";
 import { streamedId, streamedIds } from "./streamed-ids.ts";
 
-/** Characters that one message may hold: a model that never ends must not fill the memory. */
+/** Characters: the longest message, so that a model that never ends does not fill the memory. */
 const MOST = 16 * 1024 * 1024;
 const MAX_ID = 256;
 
-/** A message on its way: its pieces go to the run's log, and are gathered for the end. */
+/** A message that is being streamed: emits each piece as an event and collects the pieces for the whole message. */
 class StreamedMessage implements Draft {
   readonly id: string;
   readonly #io: NodeIo;
   readonly #name: string | null;
-  /** The id of its `message` event, by which its tokens name it; -1 when the attempt is over. */
+  /** The id of its `message` event, which its token events refer to; -1 when the attempt is over. */
   readonly #m: number;
   readonly #response: Record<string, unknown>;
   readonly #kwargs: Record<string, unknown>;
-  /** Until a block comes. */
+  /** The text so far, until the first content block. */
   #text = "";
   #blocks: Blocks | undefined;
   #calls: Calls | undefined;
@@ -135,7 +135,7 @@ class StreamedMessage implements Draft {
 
   #end(): Message {
     const response_metadata: JsonObject = { ...this.#response };
-    // What clients add up must be told once: at the end.
+    // Only in the last piece, since clients add up the counts and concatenate the texts of all pieces.
     const chunk: Record<string, unknown> = {};
     if (this.#usage !== null) chunk["usage_metadata"] = this.#usage;
     if (Object.keys(response_metadata).length > 0) chunk["response_metadata"] = response_metadata;
@@ -151,7 +151,7 @@ class StreamedMessage implements Draft {
       ...(this.#calls?.finish() ?? { tool_calls: [], invalid_tool_calls: [] }),
       usage_metadata: this.#usage,
     };
-    // A node may hold the writer for long; the message holds all that is needed.
+    // Frees memory: a node may keep the writer for long, and the message now has the content.
     this.#text = "";
     this.#blocks = undefined;
     this.#calls = undefined;
@@ -167,7 +167,11 @@ function tooLong(): RangeError {
   return new RangeError(`The message holds more than ${MOST} characters`);
 }
 
-/** `ctx.message` of one attempt. `check` throws once the attempt is over; `named` hears of ids that are not our own. */
+/**
+ * Makes `ctx.message` for one attempt.
+ * @param check throws once the attempt is over
+ * @param named called with each message id that the node chooses itself
+ */
 export function messageMaker(
   call: NodeCall,
   io: NodeIo,

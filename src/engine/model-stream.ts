@@ -37,8 +37,8 @@ function iteratorOf(source: unknown): AsyncIterator<unknown> | Iterator<unknown>
 }
 
 /**
- * Writes all that `source` brings to the message. When `signal` aborts it does not wait for the source, which may never
- * answer, and tells it that nothing more is wanted.
+ * Writes all chunks of `source` to the message. When `signal` aborts, it rejects without waiting for the source, which may
+ * never answer, and closes the source's iterator.
  */
 export async function drain(source: unknown, message: Draft, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
@@ -55,7 +55,7 @@ export async function drain(source: unknown, message: Draft, signal: AbortSignal
   try {
     for (let nth = 1; ; nth++) {
       const result = await next();
-      // It may have been aborted while nobody waited.
+      // The signal may have aborted between two chunks.
       signal.throwIfAborted();
       if (result.done === true) {
         done = true;
@@ -69,11 +69,11 @@ export async function drain(source: unknown, message: Draft, signal: AbortSignal
   }
 }
 
-/** Not waited for: a generator that hangs would hold its own end up. */
+/** Closes the iterator without waiting, since a generator that hangs never finishes its `return`. */
 function release(iterator: AsyncIterator<unknown> | Iterator<unknown>): void {
   try {
     Promise.resolve(iterator.return?.()).catch(() => undefined);
   } catch {
-    // Its end is its own business.
+    // An error of the source while it closes is of no interest here.
   }
 }

@@ -10,7 +10,7 @@ import { Frame } from "./superstep-state.ts";
 import { refusalOf } from "./run-validation.ts";
 import { updateState } from "./state-update.ts";
 
-/** Heddle's own engine: graphs made by `graph()`, in supersteps. Pure; every execution stands alone. */
+/** Heddle's own engine: runs graphs made by `graph()` in supersteps. It is pure; executions share no state. */
 export function nativeEngine(registry: GraphRegistry): Engine {
   return {
     has: (graph) => registry.has(graph),
@@ -46,7 +46,7 @@ function isSubgraph(registry: GraphRegistry, graph: string, ns: string, node: st
   try {
     return (subgraphAt(registry.get(graph), ns).nodes.get(node)?.graph ?? null) !== null;
   } catch {
-    // The graphs have changed since.
+    // The graph no longer has a subgraph at this namespace.
     return false;
   }
 }

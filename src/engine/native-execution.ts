@@ -30,15 +30,15 @@ import { asThrown, outcomeOf, placeWithin, sharedInput } from "./subgraph-task.t
 import { messageMeta } from "./checkpoint-metadata.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
-/** How a subgraph was entered. */
+/** The task that a subgraph execution belongs to. */
 interface Entry {
   readonly input: unknown;
-  /** The node that it is. */
+  /** The name of the node in the parent graph. */
   readonly above: string;
   readonly retry: RetryRule | undefined;
 }
 
-/** The part of a policy that is data: its function stays with the node's body. */
+/** The plain data of a retry policy, without its `when` function, which stays with the node's function. */
 function backoffOf({ initial, factor, max, jitter }: RetryRule): Backoff {
   return { initial, factor, max, jitter };
 }
@@ -52,10 +52,10 @@ export class NativeExecution implements Execution {
   readonly #frame: Frame;
   readonly #edition: number;
   readonly #keeper: Keeper | undefined;
-  /** Of a subgraph: the task whose node it is, and what that was given. */
+  /** For a subgraph, the task that it runs in; null for the root graph. */
   readonly #entry: Entry | null;
   #context: JsonObject = {};
-  /** Where the last step has led. */
+  /** The plan that the last step made. */
   #plan: Plan | null = null;
   #refusal = false;
 
@@ -173,7 +173,7 @@ export class NativeExecution implements Execution {
     return isRetryable(retry, asThrown(outcome.error)) ? outcome : { ...outcome, final: true };
   }
 
-  /** What the node gets: what a `send` brought, or the state. */
+  /** The input of a node: the input of its `send`, or the state. */
   #inputOf({ name, input }: PlannedTask): unknown {
     if (input !== undefined) return input.value;
     const { definition, state } = this.#frame;
@@ -188,7 +188,7 @@ export class NativeExecution implements Execution {
     return this.#left(task, "interrupted", { interrupts, resumes, ...(schemas && { schemas }) }, []);
   }
 
-  /** It goes on in the graph above: what it says to that one is kept in the place of an update. */
+  /** Settles a task that returned commands for the parent graph: they are stored in the place of its `goto`. */
   #leaves(task: PlannedTask, leaves: readonly unknown[]): Settled {
     if (this.#entry === null) {
       const message = `Node "${task.name}": to.parent(...) leaves a subgraph; this graph has none above it`;
@@ -208,7 +208,7 @@ export class NativeExecution implements Execution {
     try {
       reading = readReturn(definition, value, id);
       if (reading.leaves !== undefined) return this.#leaves(task, reading.leaves);
-      // Those of a subgraph have been told of by its own tasks.
+      // The tasks of a subgraph have already emitted its messages.
       if (definition.nodes.get(name)?.graph === null) complete(frame, task, reading.update, named, emissions);
       const { update, untracked } = reading;
       const chosen = readEdge(definition, name, () => {
@@ -237,7 +237,7 @@ export class NativeExecution implements Execution {
     return { error, ...this.#left(task, "failed", { error, interrupts, resumes }, [{ fact }]) };
   }
 
-  /** Answers were refused by their schemas: the questions wait again, without them. */
+  /** Settles a task whose answers were refused by their schemas: its interrupts are open again, without those answers. */
   #refused(task: PlannedTask, error: PlainError, { interrupts, places, schemas }: Refused): Settled {
     this.#refusal = true;
     const given = withoutInward(this.#frame.left.get(task.id)?.resumes ?? [], interrupts);

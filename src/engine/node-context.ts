@@ -10,7 +10,11 @@ import { asking, sideBySide } from "./parallel-bodies.ts";
 import { AttemptStore } from "./node-store.ts";
 import { Steps, stepper } from "./durable-steps.ts";
 
-/** What a node's body may do. `check` throws once the attempt is over. */
+/**
+ * Makes the `ctx` argument of a node function.
+ * @param check throws once the attempt is over
+ * @param named called with each message id that the node chooses itself
+ */
 export function contextOf(
   call: NodeCall,
   io: NodeIo,
@@ -64,7 +68,7 @@ class Context implements Ctx<JsonObject> {
   readonly store: Ctx["store"];
   declare readonly log: Log;
   readonly "~sides": Tools["~sides"];
-  /** What the lazy members are made of; not private, since an object that has this one as its prototype has them too. */
+  /** The parts that the lazy getters use. Not a `#private` field: objects with this one as their prototype need it too. */
   readonly [PARTS]: Parts;
 
   constructor(parts: Parts, tools: Tools) {
@@ -88,9 +92,9 @@ class Context implements Ctx<JsonObject> {
 }
 
 /**
- * Made when somebody looks at them, and members of the object itself, so that a copy by spread has them. Their functions are the
- * same for all contexts: V8 makes pairs of accessors in the old generation, and those of a literal would hold all that they
- * refer to, a whole run, until a full collection.
+ * Members made on first access. They are own properties, so that a copy by spread has them. All contexts share the getter
+ * functions: V8 allocates accessor pairs in the old generation, so getters of an object literal would keep everything
+ * that they refer to, a whole run, in memory until a full garbage collection.
  */
 const lazy: PropertyDescriptorMap & ThisType<Context> = {
   signal: {

@@ -7,19 +7,21 @@ import type { NodeIo } from "../ports/node-host.ts";
 import type { Logger, LogLevel } from "../ports/logger.ts";
 import type { Log } from "../graph/node-context.ts";
 
-/** Lines that one attempt of a task keeps with its run, and characters of one: the server's own log has all. */
+/** The most log lines of one attempt that become events of the run. The server's own log has all of them. */
 const MOST_LINES = 1_000;
+/** Characters: the longest message, and the longest JSON text of the fields, in an event. */
 const LONGEST = 4_096;
+/** Characters: the longest stack trace. */
 const LONGEST_STACK = 8_192;
 
 export interface LogDeps {
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Are the stacks of failures kept with the run, where clients find them? Default: no. */
+  /** Put the stack traces of failures into the run's events, where clients see them? Default: no. */
   readonly stacks?: boolean;
 }
 
-/** What a node logs: goes to the server's log, and (`debug` left out) with the run's events to who follows it. */
+/** Makes `ctx.log`: lines go to the server's log and, except those of level `debug`, to the run's events. */
 export function logOf(call: NodeCall, io: NodeIo, { logger, clock }: LogDeps): Log {
   const where = { run_id: call.run, thread_id: call.thread, node: call.node };
   let lines = 0;
@@ -33,7 +35,7 @@ export function logOf(call: NodeCall, io: NodeIo, { logger, clock }: LogDeps): L
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** A try has failed. Clients are told what was thrown; where, the server's own log is, and they only where that was set. */
+/** Logs a failed try. Clients see the error's name and message; the stack goes to the server's log, and to clients if `stacks` is set. */
 export function tellFailure(
   { logger, clock, stacks }: LogDeps,
   call: NodeCall,
@@ -57,7 +59,7 @@ export function tellFailure(
   });
 }
 
-/** Where it was thrown; undefined where that is not known. */
+/** The stack trace, with at most {@link LONGEST_STACK} characters; undefined if there is none. */
 function stackOf(thrown: unknown): string | undefined {
   return thrown instanceof Error && typeof thrown.stack === "string"
     ? readableStack(thrown.stack).slice(0, LONGEST_STACK)
@@ -86,7 +88,7 @@ function keep(
   });
 }
 
-/** A log line must not cost a run: fields that cannot be stored, or are too long, are left out. */
+/** The fields if they can be stored and are not too long, else undefined: a log line must not fail a run. */
 function keepable(fields: JsonObject | undefined): JsonObject | undefined {
   if (fields === undefined) return undefined;
   try {

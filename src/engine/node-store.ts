@@ -9,7 +9,7 @@ import type {
   SearchOptions,
 } from "../graph/node-store.ts";
 
-/** `ctx.store` over what the attempt lets through. A class: every task has one, and few use it. */
+/** `ctx.store` for one attempt. It is a class because each task gets one and few use it, so it must be cheap to make. */
 export class AttemptStore implements NodeStore {
   readonly #io: NodeIo;
   readonly #check: () => void;
@@ -56,5 +56,5 @@ export class AttemptStore implements NodeStore {
   }
 }
 
-/** Plain data: the body may go on changing its own, and it may have to cross to another thread. */
+/** A plain copy of an operation: the node may change its own object later, and the copy may have to go to another thread. */
 const own = <O extends StoreOp>(op: O): O => toStorable(op, String(op.kind)) as O;

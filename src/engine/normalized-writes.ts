@@ -6,19 +6,20 @@ import { readEdge, readUpdate } from "../graph/node-return.ts";
 import { applyUpdates, taskId, type Left, type Site } from "../graph/superstep.ts";
 import { isGiven, readTargets } from "./command-input.ts";
 
-/** A write in normal form. */
+/** A validated write of a state update, in normal form. */
 export interface ReadWrite {
   readonly name: string;
   readonly updates: readonly JsonObject[];
-  /** What its node has left, where its edges see this state and its own updates in it. */
+  /** The writes as those of a task of the node. Its edges see `values` with the updates applied. */
   leftAt(values: JsonObject): Left;
 }
 
+/** A `validation.failed` error of one field. */
 export function invalid(at: string, message: string): ServiceError {
   return new ServiceError("validation.failed", `${at} ${message}`, { fields: [{ at, message }] });
 }
 
-/** What a rule or an edge has thrown, as a refusal of what was asked; where it names no field, it is of `at`. */
+/** Turns an error of a channel rule or an edge into a `ServiceError`. If it names no field, the field is `at`. */
 export function refusalFrom(thrown: unknown, at: string): unknown {
   if (!(thrown instanceof Error)) return thrown;
   // By name: a graph file may have loaded its own copy of the class.
@@ -34,7 +35,7 @@ export function writesNothing({ values, command }: StateWrite): boolean {
   return !isGiven(values) && !isGiven(command);
 }
 
-/** @throws ServiceError `state.invalid`, `value.unstorable`, naming the field */
+/** Validates a write as one by the node `name`. @throws ServiceError `state.invalid`, `value.unstorable`, with the field's name */
 export function readWrite(
   definition: Definition,
   write: StateWrite,
@@ -63,7 +64,7 @@ export function readWrite(
   };
 }
 
-/** An update, several of them, or one as pairs of key and value. */
+/** The updates in `values`: one object, a list of them, or one update as pairs of key and value. */
 function partsOf(values: unknown): readonly unknown[] {
   if (!isGiven(values)) return [];
   if (!Array.isArray(values) || values.length === 0) return [values];

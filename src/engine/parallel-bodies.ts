@@ -4,14 +4,14 @@ import { isPause } from "../graph/interrupts.ts";
 import type { Questions } from "./interrupt-scopes.ts";
 import { stepper, type Steps } from "./durable-steps.ts";
 
-/** What the bodies of one attempt share. */
+/** Services that the parallel bodies of one attempt share. */
 interface Shared {
   readonly questions: Questions;
   readonly steps: Steps;
   readonly check: () => void;
 }
 
-/** `ctx.interrupt` while the attempt lasts. */
+/** Makes `ctx.interrupt`: it throws when the attempt is over. */
 export function asking(ask: Ctx["interrupt"], check: () => void): Ctx["interrupt"] {
   return (value, options) => {
     check();
@@ -20,8 +20,8 @@ export function asking(ask: Ctx["interrupt"], check: () => void): Ctx["interrupt
 }
 
 /**
- * Runs bodies side by side within one attempt. What one of them asks or keeps is told apart from the others by its key and
- * place, never by who was faster.
+ * Runs bodies in parallel within one attempt. Interrupts and steps of a body are identified by its key and its position in
+ * `sides`, never by the order in which bodies finish.
  */
 export async function sideBySide(
   ctx: Ctx,

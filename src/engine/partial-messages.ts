@@ -11,8 +11,8 @@ interface Growing {
 }
 
 /**
- * The messages that a task had begun to stream, as far as it got, each marked as interrupted. Its tool calls are left out: nobody
- * will answer them, and models refuse a conversation with open calls. One that has not said anything is no message.
+ * The partial messages that a task has streamed, each marked as interrupted. Tool calls are left out: nobody will answer
+ * them, and models refuse a conversation with open calls. A message without content is left out too.
  */
 export function partialsOf(streamed: readonly StreamedFact[]): readonly JsonObject[] {
   const begun = new Map<number, Growing>();
@@ -32,7 +32,7 @@ export function partialsOf(streamed: readonly StreamedFact[]): readonly JsonObje
   }
   const partials: JsonObject[] = [];
   for (const { id, name, model, text, blocks } of begun.values()) {
-    // A piece's index is its place, and the list says that already.
+    // The index is the position in the list.
     const content = blocks?.list.map(({ index: _index, ...block }) => block) ?? text;
     if (content.length === 0) continue;
     const response_metadata = { ...(typeof model === "string" && { model_name: model }), interrupted: true };

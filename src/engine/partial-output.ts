@@ -8,7 +8,7 @@ import { applyUpdates } from "../graph/superstep.ts";
 import type { Frame } from "./superstep-state.ts";
 import { partialsOf } from "./partial-messages.ts";
 
-/** The key of the state that keeps what a stopped run has said, and its rule. */
+/** The state key that keeps the partial messages of a stopped run, with its rule. */
 export type Keeper = readonly [key: string, rule: Rule];
 
 export function keeperOf({ rules }: Definition): Keeper | undefined {
@@ -16,7 +16,7 @@ export function keeperOf({ rules }: Definition): Keeper | undefined {
   return undefined;
 }
 
-/** A checkpoint with what the step's tasks have said so far; null when they have said nothing. */
+/** Makes a checkpoint with the messages that the tasks of a stopped step have streamed so far; null if there are none. */
 export function cutStep(
   frame: Frame,
   [key, rule]: Keeper,
@@ -29,7 +29,7 @@ export function cutStep(
   const updates: JsonObject[] = [];
   const writes: Record<string, unknown> = {};
   for (const task of frame.tasks.values()) {
-    // What has been said in full is kept with it; applied once more when the run is gone on with, it changes nothing.
+    // Whole messages of finished tasks are kept too. When the run resumes they are applied again, which changes nothing.
     const returned = left.get(task.id)?.result?.value;
     const update = isObject(returned) && Array.isArray(returned[key]) ? (returned[key] as Message[]) : [];
     const whole = update.filter((message) => message.type === "ai");

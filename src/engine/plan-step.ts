@@ -5,20 +5,20 @@ import type { Emission, Plan, Step } from "../ports/engine.ts";
 import { breaksAt } from "../graph/breakpoints.ts";
 import type { Frame } from "./superstep-state.ts";
 
-/** What is to be planned, and what breakpoints may stop it. */
+/** What {@link plan} needs: the tasks, what to store and emit, and whether breakpoints apply. */
 interface Planning {
-  /** What is to run now. */
+  /** The tasks to run now. */
   readonly tasks: readonly PlannedTask[];
-  /** All tasks of the step, when some of them are done or wait. */
+  /** All tasks of the step; given if some of them have finished or are paused. */
   readonly all?: readonly PlannedTask[];
   readonly emissions: Emission[];
   readonly checkpoints?: readonly NewCheckpoint[];
   readonly writes?: readonly TaskWrites[];
-  /** The nodes that have just run; undefined when breakpoints do not count: the run has just been told to go on. */
+  /** The nodes that have just run; undefined if breakpoints do not apply, because the run has just been resumed. */
   readonly after?: readonly string[];
 }
 
-/** Goes on from the latest checkpoint: with tasks, or not. */
+/** Plans what follows the latest checkpoint: tasks, a pause at a breakpoint, a failure at the recursion limit, or the end. */
 export function plan(frame: Frame, planning: Planning): Step {
   const { tasks, all, emissions, checkpoints = [], writes = [], after } = planning;
   const { values, ns, breaks } = frame;

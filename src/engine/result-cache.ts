@@ -3,8 +3,9 @@ import { isObject, toStorable } from "../model/json.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { CacheRule, NodeRule } from "../graph/node.ts";
 
-/** Results kept of one node, and how long their JSON texts may be together. */
+/** The most cached results of one node. */
 const MOST = 1_000;
+/** Characters: the largest sum of the JSON texts of one node's results. */
 const LENGTH = 16 * 1024 * 1024;
 
 interface Entry {
@@ -12,11 +13,11 @@ interface Entry {
   readonly until: number;
 }
 
-/** What nodes returned, kept in memory for tasks with the same input. A definition that is replaced takes its entries along. */
+/** An in-memory cache of node results, for tasks with the same input. The entries of a replaced definition are dropped. */
 export class ResultCache {
   readonly #nodes = new WeakMap<NodeRule, Results>();
 
-  /** By what a call's result is found; null when its input is nothing that could be compared. */
+  /** The cache key of a call; null if its input cannot be compared. */
   keyOf(rule: CacheRule, { tenant, input, context }: NodeCall): string | null {
     const given = rule.key === undefined ? [input, context] : [rule.key(input as never, context as never)];
     try {
@@ -26,7 +27,7 @@ export class ResultCache {
     }
   }
 
-  /** What was returned, a copy of its own. */
+  /** A copy of the cached result. */
   find(node: NodeRule, key: string, now: number): { readonly value: unknown } | undefined {
     const text = this.#nodes.get(node)?.find(key, now);
     return text === undefined ? undefined : { value: JSON.parse(text) as unknown };
@@ -62,7 +63,7 @@ class Results {
     if (before !== undefined) this.#drop(key, before);
     this.#entries.set(key, entry);
     this.#length += entry.text.length;
-    // The oldest goes first.
+    // The oldest entries are dropped first.
     for (const [old, kept] of this.#entries) {
       if (this.#entries.size <= MOST && this.#length <= LENGTH) break;
       this.#drop(old, kept);
@@ -75,11 +76,11 @@ class Results {
   }
 }
 
-/** The same text for the same data, in whatever order its keys were written. */
+/** A copy with sorted keys, so that the same data always gives the same JSON text. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isObject(value)) return value;
-  // No prototype: a key is never one of its setters.
+  // No prototype, so that a key such as `__proto__` is an ordinary property.
   const copy: Record<string, unknown> = Object.create(null);
   for (const key of Object.keys(value).sort()) copy[key] = sorted(value[key]);
   return copy;

@@ -13,8 +13,8 @@ import {
 import type { Frame } from "./superstep-state.ts";
 
 /**
- * Puts answers, by the questions' ids, where their tasks find them: at a task's own place, or with the task whose subgraph
- * asks. An id that waits no more is passed over. Comes back with what has changed, and which tasks are to run.
+ * Adds answers, by interrupt id, to the pending writes of their tasks: to the task that asked, or to the task whose subgraph
+ * asked. An id that is no longer open is skipped. Returns the changed writes and the tasks to run.
  */
 export function placeAnswers(
   frame: Frame,
@@ -51,14 +51,14 @@ function put(resumes: unknown[], place: number, given: Answer): void {
   resumes[place] = given;
 }
 
-/** Which of the task's questions has this id. */
+/** The index of the task's interrupt with this id. @throws ServiceError `resume.invalid` */
 function placeOf(frame: Frame, task: PlannedTask, id: string): number {
   const ns = taskNs(frame.ns, task.name, task.id);
   for (let place = 0; place < MOST_QUESTIONS; place++) if (interruptId(ns, place) === id) return place;
   throw new ServiceError("resume.invalid", `Interrupt ${id} is not one of node "${task.name}"`);
 }
 
-/** Did this run give one of these answers? */
+/** True if this run gave one of these answers. */
 export function isAnsweredBy(run: string, resumes: readonly unknown[]): boolean {
   return (
     resumes.some((one) => asAnswer(one)?.run === run) ||
@@ -66,7 +66,7 @@ export function isAnsweredBy(run: string, resumes: readonly unknown[]): boolean 
   );
 }
 
-/** Tasks that hold answers for their subgraph: whether it has heard them, only it can tell. */
+/** Ids of tasks with answers for their subgraph. They must run: only the subgraph knows whether it has used the answers. */
 export function withInward(frame: Frame): ReadonlySet<string> {
   const tasks = new Set<string>();
   for (const { task, resumes } of frame.left.values()) {
@@ -75,7 +75,7 @@ export function withInward(frame: Frame): ReadonlySet<string> {
   return tasks;
 }
 
-/** The answers without those to questions that wait (again). */
+/** The answers without those to interrupts that are open (again). */
 export function withoutInward(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
   const inward = readInward(resumes);
   const ids = new Set(waiting.map(({ id }) => id));

@@ -1,9 +1,9 @@
 import type { RetryRule } from "../graph/node.ts";
 
-/** What a service answers when the request is wrong: asking again brings the same. 408 is a time-out, and may pass. */
+/** HTTP statuses of a wrong request: a retry gives the same result. 408 is not one of them, since a time-out may pass. */
 const LASTING: ReadonlySet<unknown> = new Set([400, 401, 402, 403, 404, 405, 406, 407, 409]);
 
-/** Is what a node's body threw worth another try? A `when` that throws says no. */
+/** True if an error that a node threw is worth a retry. A `when` function that throws counts as false. */
 export function isRetryable({ when }: RetryRule, thrown: unknown): boolean {
   try {
     if (when !== undefined) return Boolean(when(thrown));

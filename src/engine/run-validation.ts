@@ -8,12 +8,12 @@ import { parse } from "../graph/standard-schema.ts";
 import { isGiven, readCommandUpdate, readTargets } from "./command-input.ts";
 import { checkRequired, readInput } from "./graph-input.ts";
 
-/** Ids that an input's parts would get, were it applied: here it is only looked at. */
+/** Namespace for generated message ids: the input is only validated here, so that they do not matter. */
 const NOWHERE = "00000000-0000-0000-0000-000000000000";
 
 /**
- * What can be told of a run's request before it is admitted: names that the graph lacks, and what its schemas refuse. What
- * depends on the state of a thread is told by the run.
+ * Validates a run's request before the run is admitted: unknown node names, and values that the graph's schemas refuse. What
+ * depends on the state of the thread is checked by the run. Returns null if nothing is wrong.
  */
 export function refusalOf(
   definition: Definition,
@@ -47,7 +47,7 @@ export function refusalOf(
 }
 
 function resumeRefusal({ kwargs }: RunAsked, interrupts: Interrupts): PlainRefusal | null {
-  // It answers an older checkpoint: what waits there is not known here.
+  // The run resumes an older checkpoint, whose interrupts are not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
   const pending = Object.values(interrupts).flatMap((list) => list.map(({ id }) => id));
   return refusal(kwargs.command?.resume, pending);
@@ -65,7 +65,7 @@ function unknownNode(root: Definition, points: Breakpoints | null, at: string): 
   return null;
 }
 
-/** The graph that lacks what a breakpoint names, `node` or `node|node of a subgraph`; null where it is there. */
+/** The graph in which the node of a breakpoint (`node`, or `node|node of a subgraph`) is missing; null if it exists. */
 function missing(root: Definition, point: string): Definition | null {
   const [name = "", ...above] = point.split("|").reverse();
   let graph = root;
@@ -77,13 +77,13 @@ function missing(root: Definition, point: string): Definition | null {
   return graph.nodes.has(name) || (name === "*" && graph !== root) ? null : graph;
 }
 
-/** What `read` says against a field of the request. */
+/** Runs `read` and returns its error as a refusal of the request, or null. */
 function tried(at: string, read: () => unknown): PlainRefusal | null {
   try {
     read();
     return null;
   } catch (thrown) {
-    // A schema that throws, or answers later, is the graph's own fault: the run tells it.
+    // A schema that throws or is asynchronous is a fault of the graph, not of the request: the run fails with it.
     if (!isRefusal(thrown)) return null;
     const fields: readonly FieldError[] =
       thrown.fields.length > 0 ? thrown.fields : [{ at, message: thrown.message }];
@@ -91,7 +91,7 @@ function tried(at: string, read: () => unknown): PlainRefusal | null {
   }
 }
 
-/** By name: a graph file may have loaded its own copy of the class. */
+/** Compared by name, since a graph file may have loaded its own copy of the class. */
 function isRefusal(thrown: unknown): thrown is ServiceError {
   if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return false;
   const { code } = thrown as ServiceError;

@@ -35,31 +35,31 @@ import { baseOf, type Ground } from "./base-state.ts";
 import { COPY, inferred, INPUT, known, mustWriteNothing, named } from "./as-node.ts";
 import { invalid, readWrite, refusalFrom, writesNothing, type ReadWrite } from "./normalized-writes.ts";
 
-/** What a way to update makes; the rest of the checkpoint is the same for all. */
+/** The result of one kind of update; the other fields of the checkpoint are the same for all kinds. */
 interface Made {
   readonly source: CheckpointSource;
   readonly writes: JsonObject | null;
   readonly next: readonly PlannedTask[];
   readonly applied: Applied;
   readonly waiting: Waiting;
-  /** The nodes that are said to have run; null where that cannot be told. */
+  /** The nodes that count as the last to run; null if unknown. */
   readonly last: readonly string[] | null;
-  /** Of a subgraph: the keys that nodes are said to have written. */
+  /** In a subgraph: the keys that count as written by its nodes. */
   readonly wrote?: readonly string[];
-  /** Set where the state was brought into today's form of the graph. */
+  /** The hash of the graph, if the state was migrated to its current version. */
   readonly graph?: string;
 }
 
 interface Asked extends StateUpdate, Ground {
   readonly first: StateWrite;
-  /** Where the checkpoint will stand; its tasks' step is the one after. */
+  /** The namespace and id of the checkpoint to make; `step` is that of its tasks, one after the checkpoint's. */
   readonly site: Site;
 }
 
 /**
- * One superstep that no run makes: the writes go through the channels' rules, and the edges of the nodes that are said to have
- * made them say what runs next.
- * @throws ServiceError `graph.not_found`, `validation.failed`, `state.*`, naming the fields
+ * Computes a superstep that no run makes. The writes are applied by the channels' rules; the edges of the `as_node` nodes
+ * select the tasks to run next.
+ * @throws ServiceError `graph.not_found`, `validation.failed`, `state.*`, with the names of the fields
  */
 export function updateState(
   root: Definition,
@@ -125,9 +125,9 @@ function make(asked: Asked): Made {
   }
 }
 
-// --- the ways ---
+// --- kinds of update ---
 
-/** The same once more, with what waits to run there, and without what its tasks have left. */
+/** A copy of the checkpoint, with its planned tasks and without their pending writes. */
 function same({ position, site }: Asked, source: CheckpointSource): Made {
   const { head, values } = position;
   return { source, ...again(head, site), applied: { values, changes: {} }, ...standing(head) };
@@ -138,7 +138,7 @@ const standing = (head: CheckpointHead | null) => ({
   last: lastRan(head),
 });
 
-/** The tasks of a checkpoint, planned once more from another place. */
+/** Plans the tasks of a checkpoint again, for a new checkpoint at `site`. */
 export function again(
   head: CheckpointHead | null,
   site: Site,
@@ -149,16 +149,16 @@ export function again(
     else for (const trigger of task.triggers) triggers.pull(task.name, trigger);
   }
   const next = planTasks(site, triggers.pulls, triggers.sends);
-  // The input that waits to be applied is kept with its checkpoint.
+  // An input that is not yet applied stays in the writes of the checkpoint.
   return { next, writes: head?.next[0]?.name === START ? head.writes : null };
 }
 
-/** An input that the next run applies. */
+/** An update as `__input__`: the next run applies it as its input. */
 function input({ definition, position, first, site }: Asked): Made {
   const { at, values } = first;
   if ((first.command ?? null) !== null)
     throw invalid(`${at}command`, `must be null where as_node is "${INPUT}"`);
-  // Looked at here, so that it need not be refused when it is applied.
+  // Validated now, so that the run does not fail when it applies the input.
   readInput(definition, values, site.checkpoint, `${at}values`);
   const kept = isObject(values) ? storedInput(definition, values) : {};
   return {
@@ -171,7 +171,7 @@ function input({ definition, position, first, site }: Asked): Made {
   };
 }
 
-/** Nothing is left to run. What has ended here counts. */
+/** An update as `__end__`: drops the planned tasks and applies the writes of those that have finished. */
 function end({ definition, position }: Asked): Made {
   const { head, values } = position;
   const done = finished(position).map(({ update }) => update);
@@ -228,7 +228,7 @@ function byNodes(asked: Asked, written: readonly (readonly [StateWrite, string])
   };
 }
 
-/** By node; of one that wrote several times a list. */
+/** The updates by node: a list for a node that wrote several times. */
 function writesOf(read: readonly ReadWrite[]): JsonObject {
   const byNode = new Map<string, unknown[]>();
   for (const { name, updates } of read) {
@@ -239,7 +239,7 @@ function writesOf(read: readonly ReadWrite[]): JsonObject {
   return Object.fromEntries([...byNode].map(([name, list]) => [name, list.length === 1 ? list[0] : list]));
 }
 
-/** What tasks of the step that have ended have left, in order. */
+/** The writes of the step's finished tasks, in the order in which they are applied. */
 function finished({ head, writes }: Position): readonly Left[] {
   const left = new Map(writes.map((one) => [one.task, one]));
   const tasks = (head?.next ?? []).filter(({ id }) => left.get(id)?.result !== undefined);

@@ -11,7 +11,7 @@ import { keeperOf } from "./partial-output.ts";
 import type { Frame } from "./superstep-state.ts";
 import type { Place } from "./graph-position.ts";
 
-/** Where the subgraph of a task stands. */
+/** The position of a task's subgraph. */
 export function placeWithin(frame: Frame, task: PlannedTask): Place {
   const { place, head, left, again } = frame;
   return {
@@ -27,7 +27,7 @@ export function placeWithin(frame: Frame, task: PlannedTask): Place {
 }
 
 /**
- * What a subgraph gets of what its task was given: the keys that its state has, and its `input` names if it names any.
+ * The input of a subgraph: the keys of its task's input that its state has and that its `input` schema, if any, names.
  * @throws ServiceError `state.invalid`
  */
 export function sharedInput(
@@ -45,7 +45,7 @@ export function sharedInput(
   );
 }
 
-/** What a subgraph's end is to the task whose node it is. */
+/** The outcome of a task whose subgraph has ended or failed. */
 export function outcomeOf(
   frame: Frame,
   plan: Plan | null,
@@ -72,7 +72,7 @@ export function outcomeOf(
   }
 }
 
-/** Questions of the step's tasks that have no answer. */
+/** Open interrupts of the step's tasks. */
 function pendingOf({ left, head }: Frame): readonly Interrupt[] {
   return (head?.next ?? []).flatMap(({ id }) => {
     const writes = left.get(id);
@@ -80,7 +80,7 @@ function pendingOf({ left, head }: Frame): readonly Interrupt[] {
   });
 }
 
-/** The keys that nodes have written, that `output` shows, and that the graph above has as well. */
+/** The update that a subgraph returns: keys that its nodes have written, that its `output` names, and that the parent has too. */
 function writtenBy({ state, wrote, place, definition }: Frame): JsonObject {
   const shown = definition.output;
   const update: Record<string, unknown> = {};
@@ -91,7 +91,7 @@ function writtenBy({ state, wrote, place, definition }: Frame): JsonObject {
   return update;
 }
 
-/** A failure within, as the policy of the node above sees it: its name and message are all that is left of it. */
+/** A failure of a subgraph as an `Error`, for the retry policy of its node. Only the name and the message are known. */
 export function asThrown({ error, message }: PlainError): Error {
   return Object.assign(new Error(message), { name: error });
 }

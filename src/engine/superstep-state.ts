@@ -33,15 +33,15 @@ import { lastRan, ranLast } from "./last-nodes.ts";
 import { GRAPH_CHANGED, metadataOf } from "./checkpoint-metadata.ts";
 import { ROOT, type Place } from "./graph-position.ts";
 
-/** A task's leavings that are no task's: the update and the targets that came with an answer. */
+/** Task id of pending writes that belong to no task: the `update` and `goto` of a command that brought an answer. */
 export const NO_TASK = "00000000-0000-0000-0000-000000000000";
 
+/** Steps: the default of `recursion_limit`. */
 const RECURSION_LIMIT = 25;
 
-/** No changes. */
 const NONE: Applied["changes"] = Object.freeze({});
 
-/** One run's place in one of its graphs: the latest checkpoint, the state there, and what the tasks of its step have left. */
+/** The state of one graph's execution: the latest checkpoint, its values, and the tasks of the step with their pending writes. */
 export class Frame {
   readonly definition: Definition;
   readonly run: RunRecord;
@@ -50,31 +50,31 @@ export class Frame {
   readonly ns: string;
   readonly stop: number;
   head: CheckpointHead | null;
-  /** The state as it is stored at the head. */
+  /** The stored values of the latest checkpoint. */
   readonly stored: JsonObject;
   values: JsonObject;
-  /** What is never stored: it lives as long as the attempt. */
+  /** Values of keys that are never stored: they last as long as the attempt. */
   untracked: JsonObject = {};
   /** The step's tasks, by id. */
   tasks = new Few<string, PlannedTask>();
   left: Few<string, TaskWrites>;
-  /** How often this attempt has called each task of the step. */
+  /** Tries of each task of the step in this attempt, by task. */
   readonly tries = new Few<string, number>();
-  /** What tasks wrote to keys that are never stored, by task. */
+  /** Writes to keys that are never stored, by task. */
   readonly loose = new Few<string, JsonObject>();
-  /** The state with the one task's update in it, when an edge has already asked for it. */
+  /** The state with the update of one task, if the task's edge has already needed it: saves applying the update again. */
   fresh: { readonly task: string; readonly applied: Applied } | undefined;
-  /** Tasks whose subgraph waits at a breakpoint of its own. */
+  /** Tasks whose subgraph is paused at one of its own breakpoints. */
   readonly held = new Few<string, true>();
-  /** Does this run take up the step of a checkpoint that it did not make: all of it, also what waits? */
+  /** True if this run continues the step of a checkpoint that another run made, with all its tasks, also the paused ones. */
   again = false;
-  /** In a subgraph: the keys that its nodes have written, to be returned; null in the root. */
+  /** In a subgraph: the keys that its nodes have written, which it returns; null in the root graph. */
   readonly wrote: Set<string> | null;
-  /** Made since the checkpoint, and to be stored with the next one. */
+  /** Changes since the latest checkpoint; the next one stores them. */
   #pending: Applied["changes"] = NONE;
-  /** Who waits for more than the step before. */
+  /** Nodes that wait for more than the previous step: joins and deferred nodes. */
   waiting: Waiting;
-  /** Steps that the run may take here. */
+  /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;
   #metadata: JsonObject;
   readonly breaks: { readonly before: Breakpoints | null; readonly after: Breakpoints | null };
@@ -107,35 +107,35 @@ export class Frame {
     const limit = run.kwargs.config["recursion_limit"];
     this.limit = typeof limit === "number" && limit >= 1 ? limit : RECURSION_LIMIT;
     const stop = engine["stop"];
-    // The input takes a step, and the start another; -2 stands for a thread without any.
+    // Two more for the steps of the input and of `__start__`; -2 stands for a thread without a checkpoint.
     this.stop =
       this.continued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.limit + 2;
     if (this.continued && position.head?.metadata[GRAPH_CHANGED] === true) this.markChanged();
   }
 
-  /** Starts from another state than the stored one, and stores with the next checkpoint what makes the one of the other. */
+  /** Replaces the values; the next checkpoint stores the changes from the stored ones. */
   adopt({ values, changes }: Applied): void {
     const initial = initialValues(this.definition, values);
     this.values = initial?.values ?? values;
     this.#pending = initial === undefined ? changes : joinChanges(changes, initial.changes);
   }
 
-  /** Has another form of the graph, or another graph, made the latest checkpoint? */
+  /** True if another graph, or another version of this one, made the latest checkpoint. */
   get changed(): boolean {
     return this.head !== null && this.head.graph !== this.definition.hash;
   }
 
-  /** The checkpoints of this run say that it went on with what another form of the graph had begun. */
+  /** Marks the run's checkpoints: it has continued a state that another version of the graph made. */
   markChanged(): void {
     this.#metadata = Object.freeze({ ...this.#metadata, [GRAPH_CHANGED]: true });
   }
 
-  /** Has an earlier attempt of this run got beyond its beginning? */
+  /** True if an earlier attempt of this run has made the latest checkpoint. */
   get continued(): boolean {
     return this.run.attempt > 1 && this.head?.run_id === this.run.run_id;
   }
 
-  /** Changes the state without a checkpoint: the next one takes it along. */
+  /** Updates the state without a checkpoint; the next checkpoint stores the change. */
   patch(update: JsonObject | null): void {
     const applied = applyUpdates(this.definition, this.values, [update]);
     this.values = applied.values;
@@ -147,7 +147,7 @@ export class Frame {
     return (this.head?.step ?? -2) + 1;
   }
 
-  /** What a node reads. */
+  /** The state that nodes read: stored and never-stored keys. */
   get state(): JsonObject {
     return this.withLoose(this.values, this.untracked);
   }
@@ -157,7 +157,7 @@ export class Frame {
     return values;
   }
 
-  /** Makes a checkpoint of the state as it is; `plan` says what runs from there. */
+  /** Makes a checkpoint of the current state; `plan` gives the tasks to run next. */
   checkpoint(
     source: CheckpointSource,
     writes: JsonObject | null,
@@ -172,13 +172,13 @@ export class Frame {
     if (this.wrote !== null && this.wrote.size > 0) engine = { ...engine, wrote: [...this.wrote] };
     if (source === "fork") engine = { ...engine, ...ranLast(lastRan(this.head)) };
     const { ns } = this;
-    // One of another branch's namespace is no parent: the state is stored anew.
+    // A head from another namespace (of another branch) is no parent: the new checkpoint stores the whole state.
     const parent = this.head === null || this.head.ns !== ns ? null : this.head.id;
     const created_at = this.source.now();
     const { run_id } = this.run;
     const metadata = this.#metadata;
     const graph = this.definition.hash;
-    // Written out, twice: a spread of so many members takes as long as all else here.
+    // Written out twice, since a spread of so many fields takes as long as the rest of this function.
     const head: CheckpointHead = {
       id,
       parent,
@@ -218,7 +218,7 @@ export class Frame {
   }
 
   /**
-   * Applies what the step's tasks left, in this order, and makes the checkpoint.
+   * Applies the writes of the step's tasks, in this order, and makes the checkpoint.
    * @throws ServiceError `state.concurrent_update`, `state.invalid`, or what a reducer throws
    */
   commit(lefts: readonly Left[], writes: JsonObject | null): NewCheckpoint {
@@ -256,7 +256,7 @@ export class Frame {
     }
   }
 
-  /** The fact of the latest checkpoint. */
+  /** The event of the latest checkpoint. `input`: it is the checkpoint of an input. */
   announce(input: boolean): Emission {
     const head = this.head as CheckpointHead;
     const { id, step } = head;
@@ -273,7 +273,7 @@ export class Frame {
     return { fact: output === null ? fact : { ...fact, output }, values: this.values };
   }
 
-  /** The fact of a task's end. */
+  /** The event of a task's end. */
   resultFact(
     { id, name }: PlannedTask,
     outcome: Pick<Extract<Fact, { t: "result" }>, "update" | "error" | "interrupts" | "cached">,
@@ -292,7 +292,7 @@ export class Frame {
   }
 }
 
-/** What a finished task left, read back from its stored form. */
+/** Reads the writes of a finished task from their stored form. */
 export function leftOf(task: PlannedTask, { result }: TaskWrites): Left {
   const update = isObject(result?.value) ? result.value : null;
   return { task, update, goto: (result?.goto ?? []) as readonly Move[] };

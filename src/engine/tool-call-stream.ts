@@ -3,7 +3,7 @@ import { toStorable, type JsonObject } from "../model/json.ts";
 import { objectAt } from "../graph/field-access.ts";
 import { parseToolCall, type InvalidToolCall, type ToolCall, type ToolCalls } from "../graph/tool-call.ts";
 
-/** What a writer says of a call: all of it, or the next piece of its arguments. */
+/** A whole tool call, or the next piece of its arguments. */
 export interface CallPart {
   readonly name?: string | undefined;
   readonly args?: JsonObject | string | undefined;
@@ -14,28 +14,28 @@ export interface CallPart {
 interface Growing {
   name: string;
   readonly id: string;
-  /** As it was streamed. */
+  /** The arguments as streamed JSON text. */
   text: string;
-  /** As it was given at once; it outweighs the text. */
+  /** The arguments if they were given whole; they take precedence over the text. */
   args: JsonObject | undefined;
   dropped: boolean;
 }
 
-/** More would be a source that never ends. */
+/** The most tool calls of a message, against a source that never ends. */
 const MOST = 1_024;
 
-/** The tool calls of a message on its way. */
+/** The tool calls of a message that is being streamed. */
 export class Calls {
   readonly #message: string;
   readonly #list: Growing[] = [];
-  /** Places by the caller's own index. */
+  /** Positions in the list, by the source's own index. */
   readonly #places = new Map<number, number>();
 
   constructor(message: string) {
     this.#message = message;
   }
 
-  /** Adds a part; `chunk` is the piece to send. */
+  /** Adds a part. Returns the chunk to send, and the whole call if its arguments were given whole. */
   add({ name, args = {}, id, index }: CallPart): {
     readonly call: ToolCall | undefined;
     readonly chunk: JsonObject;
@@ -61,7 +61,7 @@ export class Calls {
     if (typeof args === "string") text = args;
     else {
       call.args = objectAt(args, "toolCall.args");
-      // What has been streamed of it is not sent once more.
+      // Arguments that have been streamed are not sent again.
       text = call.text === "" ? JSON.stringify(call.args) : "";
     }
     call.text += text;
@@ -79,7 +79,7 @@ export class Calls {
     return this.#list.some((call) => call.id === id);
   }
 
-  /** Takes a call back: it has been answered already. */
+  /** Leaves a call out of the message, because it has already been executed. */
   drop(id: string): void {
     const call = this.#list.find((one) => one.id === id);
     if (call !== undefined) call.dropped = true;
@@ -90,7 +90,7 @@ export class Calls {
     if (index !== undefined) {
       const place = this.#places.get(index) ?? next;
       const call = this.#list[place];
-      // Some servers number every call 0.
+      // Some servers give every call the index 0.
       const other =
         call !== undefined && name !== undefined && id !== undefined && id !== "" && id !== call.id;
       return other ? next : place;

@@ -8,8 +8,8 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 const ignore: Take = () => undefined;
 
 /**
- * The stream parts of the AI SDK, versions 5 and 6, as `streamText().fullStream` brings them; and those of its model
- * providers, which call a text's piece `delta` and leave arguments as JSON text.
+ * Readers of the stream parts of the AI SDK, versions 5 and 6: of `streamText().fullStream`, and of its model providers, whose
+ * text pieces are called `delta` and whose arguments are JSON text.
  */
 const parts: ReadonlyMap<string, Take> = new Map<string, Take>([
   ["text-delta", (part, message) => message.write(textOf(part["text"] ?? part["delta"]))],
@@ -76,11 +76,11 @@ function toolCall(part: Chunk, message: Draft): void {
   const { input } = part;
   const call = { name: textOf(part["toolName"]), id: textOf(part["toolCallId"]) };
   if (isObject(input)) message.toolCall({ ...call, args: input });
-  // As JSON text it has been streamed already, unless nothing has.
+  // Arguments as JSON text have already been streamed, unless the call is new.
   else if (!message.hasCall(call.id)) message.toolCall({ ...call, args: textOf(input) });
 }
 
-/** The SDK, or the model's server, has called the tool itself: that is part of what the message says. */
+/** Writes the result of a tool that the SDK or the model's server has called itself: it is part of the message. */
 function answer(part: Chunk, status: "success" | "error", output: unknown, message: Draft): void {
   if (part["preliminary"] === true) return;
   const { toolCallId, toolName, input } = part;
@@ -111,7 +111,7 @@ function finish({ response, finishReason, totalUsage, usage }: Chunk, message: D
   if (isObject(counts)) message.usage(usageOf(counts));
 }
 
-/** Providers of version 6 tell the parts of each count, where others tell one number. */
+/** Reads token counts. Providers of version 6 give an object for each count, others a number. */
 function usageOf(usage: JsonObject) {
   const { inputTokens, outputTokens, inputTokenDetails, outputTokenDetails } = usage;
   const input = isObject(inputTokens) ? inputTokens : isObject(inputTokenDetails) ? inputTokenDetails : {};

@@ -5,7 +5,7 @@ import type { Chunk, ChunkReader, Draft } from "../message-draft.ts";
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
-/** An ai message of any of LangChain's versions: a chunk, or a whole one from a model that does not stream. */
+/** True for an AI message of any LangChain version: a chunk, or a whole message from a model that does not stream. */
 function isAi(chunk: Chunk): boolean {
   if (!("content" in chunk)) return false;
   if (Array.isArray(chunk["tool_call_chunks"])) return true;
@@ -15,7 +15,7 @@ function isAi(chunk: Chunk): boolean {
   return typeof asked === "function" && asked.call(chunk) === "ai";
 }
 
-/** LangChain's AIMessageChunks, as `model.stream()` brings them. */
+/** Reads LangChain's AIMessageChunks, as `model.stream()` yields them. */
 export const readLangChain: ChunkReader = (chunk, message) => {
   if (!isAi(chunk)) return false;
   const { content, tool_call_chunks, tool_calls, response_metadata, additional_kwargs, usage_metadata } =
@@ -31,11 +31,11 @@ export const readLangChain: ChunkReader = (chunk, message) => {
   }
   if (isObject(response_metadata)) message.note(response_metadata);
   if (isObject(additional_kwargs)) {
-    // The calls are in their own field.
+    // Tool calls have their own field.
     const { tool_calls: _, ...others } = additional_kwargs;
     if (Object.keys(others).length > 0) message.add(others);
   }
-  // Each chunk tells its own share.
+  // Each chunk counts its own tokens.
   const usage = usageAt(usage_metadata, "usage_metadata");
   if (usage !== null) message.addUsage(usage);
   return true;

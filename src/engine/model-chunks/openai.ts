@@ -5,7 +5,7 @@ import type { ChunkReader, Draft } from "../message-draft.ts";
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
-/** Chunks of `POST /chat/completions` with `stream: true`, of OpenAI and of the many servers that speak like it. */
+/** Reads chunks of `POST /chat/completions` with `stream: true`, from OpenAI and compatible servers. */
 export const readOpenAi: ChunkReader = (chunk, message) => {
   const { choices, error, object, usage } = chunk;
   if (isObject(error) && choices === undefined && chunk["type"] === undefined) {
@@ -14,7 +14,7 @@ export const readOpenAi: ChunkReader = (chunk, message) => {
   if (!Array.isArray(choices) && object !== "chat.completion.chunk") return false;
   noteAbout(chunk, message);
   for (const choice of (choices ?? []) as readonly unknown[]) {
-    // One message is one answer; further ones are those of `n`.
+    // Only the first choice: with `n` above 1 there are more.
     if (!isObject(choice) || (choice["index"] ?? 0) !== 0) continue;
     if (isObject(choice["delta"])) takeDelta(choice["delta"], message);
     if (typeof choice["finish_reason"] === "string") message.note({ finish_reason: choice["finish_reason"] });
