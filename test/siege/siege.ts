@@ -30,7 +30,7 @@ export interface Entry<Size = unknown> {
   readonly full: Scale<Size>;
   readonly small: Scale<Size>;
   readonly server?: ServerOptions;
-  /** It is known to be breached: asked for by hand alone, until it holds. */
+  /** Also the small one is known to be breached on a busy machine: asked for by hand alone, until it holds. */
   readonly isOpen?: true;
   /** The other tenant's new connections may be closed at once meanwhile; what goes over those that are open has to be served. */
   readonly mayCloseNew?: true;

@@ -29,7 +29,6 @@ export const history = entry({
 export const largeStates = entry({
   name: "large-states",
   sent: "threads/search over many large states",
-  isOpen: true,
   full: { size: { threads: 30, bytes: 15 * 1024 * 1024 } },
   small: { size: { threads: 24, bytes: 4 * 1024 * 1024 }, memory: 150 },
   async prepare({ hostile }, { threads: count, bytes }: { threads: number; bytes: number }) {

@@ -36,7 +36,6 @@ export const wrongBody = entry({
 export const largeBodies = entry({
   name: "large-bodies",
   sent: "bodies of 16 MiB: a wide object, empty lists, deep lists, small numbers, texts with an escape",
-  isOpen: true,
   full: { size: 15.9 * MIB, wait: 600 },
   small: { size: 2 * MIB },
   async attack({ hostile }, size: number) {
