@@ -10,17 +10,17 @@ import { Entry, type LiveState, type TailLimits } from "./log-tail.ts";
 import { weigh } from "./memory-size.ts";
 
 /**
- * When readers see a fact. `os`: once it would survive the end of the process. `memory`: as soon as its chunk is on its
- * way to storage; after a crash a reader may have seen what the log no longer has.
+ * When readers see a fact. `os`: when it would survive the end of the process. `memory`: when the write of its chunk
+ * starts; after a crash, a reader may have seen what the log no longer has.
  */
 export type StreamSync = "os" | "memory";
 
 export interface LogLimits {
-  /** Facts in one chunk. A chunk is also what a reader takes in one piece. */
+  /** Facts in one chunk, at most. Readers take a chunk as one piece. */
   readonly chunkFacts: number;
-  /** Estimated bytes in one chunk. */
+  /** Estimated bytes in one chunk, at most. */
   readonly chunkWeight: number;
-  /** What a log keeps in memory of what is stored. */
+  /** Limits of the stored chunks that a log keeps in memory. */
   readonly tail: TailLimits;
 }
 
@@ -38,39 +38,39 @@ export interface LogDeps {
   readonly limits: LogLimits;
 }
 
-/** Where an attempt puts its chunks: the log of its run. */
+/** The log of a run, as the writer of an attempt sees it. */
 export interface Chunks {
   readonly key: ThreadKey;
   readonly run: string;
   readonly readers: number;
-  /** A chunk is on its way to storage. Called in the order of ids. */
+  /** Adds a chunk whose write has started. Called in the order of ids. */
   expect(entry: Entry): void;
-  /** It is stored. */
+  /** The chunk is stored. */
   settle(entry: Entry): void;
   /** No fact will follow. */
   close(): void;
-  /** The attempt is given up. */
+  /** The attempt failed, and is given up. */
   break(): void;
 }
 
-/** The writing end for one attempt. */
+/** The writer of one attempt: collects facts into chunks, and stores them. */
 export class AttemptSink implements Sink {
   readonly #log: Chunks;
   readonly #deps: LogDeps;
   readonly #epoch: number;
-  /** False once a newer attempt, or the end of the log, has cut it off. */
+  /** False when a newer attempt, or the end of the log, has replaced this writer. */
   #alive = true;
-  /** False from `close` on: what is on its way is still followed to its end. */
+  /** False after `close`. Chunks in flight are still followed until they are stored. */
   #open = true;
   #next: number;
-  /** The open chunk. */
+  /** The chunk that is being filled. */
   #first: number;
   #facts: Fact[] = [];
   #states: Map<number, LiveState> | undefined;
   #weight = 0;
   #scheduled = false;
   #inFlight = 0;
-  /** Chunks that were handed over, in the order of the takes. */
+  /** Chunks that the caller has taken to store them, in the order of the takes. */
   #taken: Entry[] = [];
 
   constructor(log: Chunks, deps: LogDeps, epoch: number, first: number) {
@@ -94,7 +94,7 @@ export class AttemptSink implements Sink {
     const id = this.#next;
     const weight = weigh(fact, values);
     const { chunkFacts, chunkWeight } = this.#deps.limits;
-    // A full chunk goes its way at once, also while another is in flight: the journal keeps the order of the calls.
+    // A full chunk is written at once, even while another is in flight: the journal keeps the order of the calls.
     const full = this.#facts.length >= chunkFacts || this.#weight + weight > chunkWeight;
     if (full && this.#facts.length > 0) this.#publish();
     if (values !== undefined) (this.#states ??= new Map()).set(this.#facts.length, { values, head });
@@ -129,7 +129,7 @@ export class AttemptSink implements Sink {
 
   close(): void {
     if (!this.#open) return;
-    // The record has said how many events the run has: what was emitted since belongs to no one.
+    // The run's record states how many events the run has: facts emitted since are dropped.
     this.#drop();
     this.#open = false;
     this.#log.close();
@@ -139,7 +139,7 @@ export class AttemptSink implements Sink {
     if (this.#alive) this.#log.break();
   }
 
-  /** A newer attempt, or the end. */
+  /** Stops the writer: a newer attempt has started, or the log has ended. */
   kill(): void {
     this.#alive = false;
     this.#open = false;
@@ -169,7 +169,7 @@ export class AttemptSink implements Sink {
   #publish(): void {
     const entry = this.#seal();
     this.#inFlight++;
-    // Called before readers may see it: with `memory` they see it in this same turn.
+    // Called before readers may see the chunk: with `memory` they see it in this same turn.
     const stored = this.#deps.journal.publish(this.#log.key, this.#epoch, entry.chunk);
     this.#log.expect(entry);
     stored.then(

@@ -9,7 +9,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import { type FactOf, json, named, type Page, shows, type SlotRenderer, taskNs } from "./render-context.ts";
 import { messageMeta } from "./fact-context.ts";
 
-/** The modes `checkpoints`, `tasks` and `debug`: what a checkpoint is, and how its tasks begin and end. */
+/** The modes `checkpoints`, `tasks` and `debug`: checkpoints, and the start and the end of their tasks. */
 
 type CheckpointFact = FactOf<"checkpoint">;
 type TaskFact = FactOf<"task">;
@@ -24,7 +24,7 @@ const placeOf = (run: RunRecord, ns: string, id: string, head: CheckpointHead | 
   checkpoint_map: mapOf(ns, id, head?.metadata ?? {}),
 });
 
-/** The configuration with which a run would go on from there. */
+/** The configuration with which a run would resume from this checkpoint. */
 function configAt(run: RunRecord, ns: string, id: string): JsonObject {
   const { config } = run.kwargs;
   const place = { thread_id: run.thread_id, checkpoint_ns: ns, checkpoint_id: id };
@@ -51,7 +51,7 @@ const plannedOf = ({ id, name, path }: PlannedTask): JsonObject => ({
   state: null,
 });
 
-/** A checkpoint in full; undefined where its state is not stored any more. */
+/** Renders a checkpoint in full; nothing where its state is not stored any more. */
 function withCheckpoint(
   fact: CheckpointFact,
   page: Page,
@@ -92,7 +92,7 @@ export const checkpointDebugged: SlotRenderer<"checkpoint"> = {
     }),
 };
 
-/** A checkpoint's id tells when it was made. */
+/** The time in a checkpoint's id, in milliseconds. */
 function timeOf(id: string): number | undefined {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-/.test(id) ? uuid6Time(id).ms : undefined;
 }
@@ -103,9 +103,9 @@ function envelope(type: string, step: number | null, at: number, payload: JsonOb
 
 // --- tasks ---
 
-/** A task as its checkpoint planned it, and its place in the run. */
+/** A task as its checkpoint planned it, and the number of its step. */
 export interface TaskPlace {
-  /** Null where the checkpoint is not stored any more. */
+  /** The step; null where the checkpoint is not stored any more. */
   readonly step: number | null;
   readonly planned: PlannedTask | undefined;
 }
@@ -117,7 +117,7 @@ export function taskPlace(page: Page, fact: TaskFact | ResultFact): Eventually<T
   }));
 }
 
-/** What is said of a task beside its events, as beside its messages. */
+/** The metadata of a task's events, as of its messages. */
 export function taskMeta(
   run: RunRecord,
   fact: TaskFact | ResultFact,
@@ -134,7 +134,7 @@ export function taskMeta(
   });
 }
 
-/** What a task was given: the input that was sent to it, or the state of its checkpoint. */
+/** The input of a task: the one that was sent to it, or the state of its checkpoint. */
 export function taskInput(
   page: Page,
   { ns, checkpoint }: TaskFact | ResultFact,
@@ -158,7 +158,7 @@ function withStart(
   );
 }
 
-/** JSON text, as a state's tasks carry it: clients parse it to an error of that name. */
+/** The error as JSON text, as the tasks of a thread's state carry it: clients parse it into an error of that name. */
 const errorText = ({ error, message }: PlainError) => JSON.stringify({ name: error, message });
 
 function resultOf({ id, name, update, written, error, interrupts }: ResultFact): JsonObject {

@@ -11,23 +11,23 @@ export interface ExpiryDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Milliseconds for which the events of a run that has ended are kept. */
+  /** Milliseconds for which the events of an ended run are kept. */
   readonly ttl: number;
-  /** Milliseconds for which a request is known when it comes again. */
+  /** Milliseconds for which idempotency keys are kept. */
   readonly repeats: number;
 }
 
-/** How long events are kept where nothing is said: a day. */
+/** Milliseconds for which events are kept by default: a day. */
 export const DEFAULT_TTL = 86_400_000;
 
-/** Threads looked at in one piece, and the milliseconds between pieces: a pass over many is no burden. */
+/** Threads per batch, and milliseconds between batches: a pass over many threads costs little at a time. */
 const PIECE = 100;
 const PAUSE = 100;
-/** Milliseconds between passes: a tenth of what events are kept for, within these. */
+/** Milliseconds between passes: a tenth of the events' lifetime, within these limits. */
 const SHORTEST = 1_000;
 const LONGEST = 3_600_000;
 
-/** Deletes the events of runs that ended long ago, and forgets requests of long ago, pass after pass in the background. */
+/** Deletes the events of runs that ended long ago, and old idempotency keys, in the background, pass after pass. */
 export class Expiry {
   readonly #deps: ExpiryDeps;
   readonly #between: number;
@@ -40,12 +40,12 @@ export class Expiry {
     this.#between = Math.min(LONGEST, Math.max(SHORTEST, deps.ttl / 10));
   }
 
-  /** The first pass is soon: a server that is started often comes to it too. */
+  /** Starts with a pass soon, so that a server which restarts often gets to it too. */
   start(): void {
     this.#after(Math.min(this.#between, 60_000), null);
   }
 
-  /** Resolves once nothing of it is under way. */
+  /** Stops, and resolves when the current batch is done. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();

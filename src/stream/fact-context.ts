@@ -8,29 +8,32 @@ import type { Journal } from "../ports/journal.ts";
 
 type MessageFact = Extract<Fact, { t: "message" }>;
 
-/** A streamed message as its tokens need it: all of their JSON but the text. */
+/** The constant parts of a streamed message's JSON: everything but the text of a token. */
 export interface MessageHead {
   readonly fact: MessageFact;
   readonly before: string;
   readonly after: string;
 }
 
-/** Message heads kept for one run; an older one is read back from its fact. */
+/** Message heads: this many are cached for one run; an older one is read again from its fact. */
 const HEADS = 1024;
-/** Checkpoints kept for one run's tasks: the newest, of as many subgraphs as are likely to run at once. */
+/**
+ * Checkpoints: this many are cached for one run's tasks, the newest, for as many subgraphs as are likely to run at
+ * once.
+ */
 const SNAPSHOTS = 8;
-/** Chunks read at a time. */
+/** Chunks: how many are read at a time. */
 const PAGE = 64;
 
-/** A checkpoint that was met; what of it is undefined has not been asked for yet. */
+/** A cached checkpoint; a part is undefined until it is needed. */
 interface Snapshot {
   state?: JsonObject | undefined;
   head?: CheckpointHead | undefined;
 }
 
 /**
- * What rendering needs to know of a run beyond the chunk at hand: who it is, the states and the messages that facts
- * refer to.
+ * Data that rendering needs beyond the current chunk: the run's record, and the states and messages that facts refer
+ * to.
  */
 export class RunSource {
   readonly key: ThreadKey;
@@ -53,7 +56,7 @@ export class RunSource {
     this.#recent = recent;
   }
 
-  /** The state at a checkpoint; null where that is not stored (any more). */
+  /** The state at a checkpoint; null where it is not stored (any more). */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
     return andThen(this.#journal.checkpoint(this.key, ns, checkpoint), (found) => {
       if (found !== undefined) return this.#journal.values(this.key, found);
@@ -69,7 +72,10 @@ export class RunSource {
     );
   }
 
-  /** What an earlier fact has of a checkpoint that is not stored of itself: a reader may have begun behind it. */
+  /**
+   * The copy of a checkpoint in an earlier fact, for durability `exit`: the checkpoint itself is not stored, and a
+   * reader may have started after that fact.
+   */
   #inline(ns: string, id: string): Eventually<Inline | undefined> {
     return this.run.kwargs.durability === "exit" ? this.#seekInline(ns, id) : undefined;
   }
@@ -81,12 +87,12 @@ export class RunSource {
     return undefined;
   }
 
-  /** What is known of a checkpoint: the tasks that run from it refer to it again and again. */
+  /** The cached part of a checkpoint: the tasks that run from it refer to it again and again. */
   snapshot(id: string): Snapshot | undefined {
     return this.#snapshots.get(id);
   }
 
-  /** Keeps what is new of a checkpoint. */
+  /** Adds to the cached part of a checkpoint. */
   remember(id: string, { state, head }: Snapshot): void {
     const known = this.#snapshots.get(id);
     if (known !== undefined) {
@@ -101,7 +107,7 @@ export class RunSource {
     this.#snapshots.set(id, { state, head });
   }
 
-  /** The message whose fact has this id, when it is known: else ask {@link seek}. */
+  /** The cached message whose fact has this id; undefined: call {@link seek}. */
   head(id: number): MessageHead | undefined {
     return this.#heads.get(id);
   }
@@ -115,23 +121,23 @@ export class RunSource {
     this.#heads.set(id, headOf(fact, this.run));
   }
 
-  /** Learns the message whose fact has this id: a reader may start in its middle. */
+  /** Reads the message whose fact has this id into the cache: a reader may start in the middle of a message. */
   seek(id: number): Eventually<void> {
     const recent = this.#recent?.(id);
     if (recent !== undefined && this.#learnFrom(recent, id)) return;
     return andThen(this.#journal.events(this.key, this.run.run_id, id - 1, 1), ([chunk]) => {
       if (chunk !== undefined && this.#learnFrom(chunk, id)) return;
-      // Its tokens are shown all the same: text without its particulars is better than none.
+      // Its tokens are shown even so: text without metadata is better than none.
       this.learn(id, { t: "message", id: `${this.run.run_id}:${id}`, name: null, ns: "", meta: {} });
     });
   }
 
-  /** Facts of the run from event `from` to before event `until`: a reader may start in the middle of a message. */
+  /** Facts of the run from event `from` to before event `until`, from memory or storage. */
   async *facts(from: number, until: number): AsyncGenerator<Fact> {
     for (let at = from; at < until;) {
       const recent = this.#recent?.(at);
       const chunks =
-        // Asked for what is older than all it holds, memory answers with its oldest.
+        // For an id older than all that it holds, memory returns its oldest chunk.
         recent === undefined || recent.first > at
           ? await this.#journal.events(this.key, this.run.run_id, at - 1, PAGE)
           : [recent];
@@ -171,7 +177,7 @@ function headOf(fact: MessageFact, run: RunRecord): MessageHead {
   };
 }
 
-/** What every piece of a streamed message has, empty where the piece does not bring it. */
+/** Members of every piece of a streamed message, empty unless the piece sets them. */
 export const blankMessage: JsonObject = {
   tool_calls: [],
   additional_kwargs: {},
@@ -180,7 +186,7 @@ export const blankMessage: JsonObject = {
   response_metadata: {},
 };
 
-/** The metadata beside a message: whose run it is, then what the node's fact says. */
+/** The metadata of a message: its run, then the members of the node's fact. */
 export function messageMeta(run: RunRecord, meta: JsonObject): JsonObject {
   return {
     tags: [],

@@ -2,10 +2,10 @@ import { width } from "../model/run-event.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 
-/** Chunks read at a time. */
+/** Chunks: how many are read at a time. */
 const PAGE = 64;
 
-/** The id of the last event that tells of one of a run's root checkpoints; -1 where none does. */
+/** The id of the last event of a root checkpoint of a run; -1 where there is none. */
 export async function eventAt(
   journal: Journal,
   key: ThreadKey,

@@ -23,37 +23,37 @@ export interface HubDeps {
 
 export interface FollowOptions {
   /**
-   * The id of the last event that the reader has; -1: from the start. An id that the run has not given out is no place
-   * to go on from: then it is read from the start, rather than from a silent end.
+   * The id of the last event that the reader has; -1: from the start. An id that the run has not reached counts as
+   * -1: reading from the start is better than a silent end.
    */
   readonly after: number;
-  /** Closes the reader; one that waits is told, and meets the end. */
+  /** Closes the reader; one that waits is notified, and gets `end`. */
   readonly signal?: AbortSignal;
 }
 
-/** Where runs' facts become readable: the writing ends for their actors, the reading ends for everyone else. */
+/** The logs of all runs: writers for their actors, readers for everyone else. */
 export interface Hub extends Sinks {
   /** Reads the events of a run that waits, runs or has ended. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
   /**
-   * Reads the events of all runs of a thread, those that are to come too, above the thread's number `after` (0: from the
-   * first); it never ends by itself. The reader MUST be closed.
+   * Reads the events of all runs of a thread, future ones too, above the thread's event number `after` (0: from the
+   * first). It never ends by itself. The reader MUST be closed.
    */
   followThread(key: ThreadKey, after: number): ThreadReader;
   /**
-   * The same, and each run from its first event, with its end after its last: for those to whom an event says nothing without
-   * those before it.
+   * The same, but each run from its first event, and with its end after its last: for readers that need every earlier
+   * event of a run to understand the next.
    */
   followWhole(key: ThreadKey, after: number): ThreadReader;
-  /** Does anybody read the events of this run, or of all runs of its thread? They must not expire meanwhile. */
+  /** True when somebody reads the events of this run, or of all runs of its thread. Such events must not expire. */
   isRead(key: ThreadKey, run: string): boolean;
-  /** Cuts all readers and gives all live runs up: the server stops. */
+  /** Cuts all readers and breaks all live logs: the server is stopping. */
   close(): void;
   /** `watches`: threads of which somebody reads all runs. */
   readonly counts: { readonly logs: number; readonly readers: number; readonly watches: number };
 }
 
-/** How long an ended log is kept for the readers that still hold it. */
+/** Milliseconds for which an ended log is kept for readers that are still behind. */
 const LINGER = 60_000;
 
 export function createHub(deps: HubDeps): Hub {
@@ -64,7 +64,7 @@ class StreamHub implements Hub, LogOwner {
   readonly #deps: LogDeps;
   readonly #logs = new ReleasingMap<string, Log>();
   readonly #watches = new Map<string, Watch>();
-  /** Readers, by run: also of runs that have ended, and have no log. */
+  /** Number of readers by run, including runs that have ended and have no log. */
   readonly #readers = new Map<string, number>();
   #closed = false;
   readonly #isClosed = () => this.#closed;
@@ -88,12 +88,15 @@ class StreamHub implements Hub, LogOwner {
     }
     const sink = log.open(epoch, first);
     log.record = run;
-    // Threads that nobody watches pay for no more than this.
+    // Threads that nobody watches cost no more than this check.
     if (this.#watches.size > 0) this.#watches.get(threadOf(key))?.began(run);
     return sink;
   }
 
-  /** A reader that comes before `open` makes the log itself, so that a run which no one watches costs nothing. */
+  /**
+   * Does nothing: a reader that comes before `open` creates the log itself, so a run that no one watches costs
+   * nothing.
+   */
   expect(_key: ThreadKey, _run: string): void {}
 
   dismiss(key: ThreadKey, run: string): void {
@@ -103,7 +106,7 @@ class StreamHub implements Hub, LogOwner {
   removed(key: ThreadKey): void {
     const name = threadOf(key);
     this.#watches.get(name)?.end();
-    // Who asks for a thread of the same id from now on asks for another one.
+    // A later thread with the same id is another thread.
     this.#watches.delete(name);
   }
 
@@ -173,7 +176,7 @@ class StreamHub implements Hub, LogOwner {
     this.#closed = true;
     for (const watch of this.#watches.values()) watch.break();
     this.#watches.clear();
-    // Each one takes itself out.
+    // Each log removes itself.
     for (const log of this.#logs.values()) {
       log.break();
       this.#drop(log);
@@ -201,12 +204,15 @@ class StreamHub implements Hub, LogOwner {
     if (log.state === "ended") log.forget();
   }
 
-  /** The record may have been read before the run's end, and the log let go since: then no one would ever open it. */
+  /**
+   * Checks that the run has not ended: the record may have been read before the run's end, and the old log removed
+   * since. Then no attempt would ever open the new one.
+   */
   #confirm(log: Log): void {
     const settle = (run: RunRecord | undefined) => {
       if (run === undefined || isTerminal(run.status)) log.dismiss();
     };
-    // With the answer in the same turn there is no reader yet, and `dismiss` would let the log go before it comes.
+    // Always in a later turn: `dismiss` would remove the log before its first reader has joined.
     void Promise.resolve(this.#deps.journal.run(log.key, log.run)).then(settle, (cause: unknown) => {
       this.#deps.logger.warn("a run to be followed could not be read", {
         run: log.run,
@@ -221,7 +227,7 @@ class StreamHub implements Hub, LogOwner {
 const nameOf = (key: ThreadKey, run: string) => `${key.tenant}\n${key.thread}\n${run}`;
 const threadOf = (key: ThreadKey) => `${key.tenant}\n${key.thread}`;
 
-/** Above the ids that a run which is not live may have given out. */
+/** One above the last event id that a run may have used, for a run that is not live. */
 function boundOf(run: RunRecord): number {
   return isTerminal(run.status) ? run.next_event : Math.max(run.next_event, run.event_mark);
 }

@@ -7,11 +7,12 @@ import { taskInput, taskMeta, taskPlace } from "./checkpoint-modes.ts";
 import { type MessageHead, messageMeta } from "./fact-context.ts";
 
 /**
- * The mode `events`: a run as LangChain's event objects (version 2). The graph is a chain, each node a chain within it, a
- * streamed message a call of a chat model within its node. Subgraphs' nodes are told of too; `parent_ids` says where.
+ * The mode `events`: a run as LangChain's event objects (version 2). The graph is a chain, each node is a chain
+ * within it, and a streamed message is a call of a chat model within its node. Nodes of subgraphs are included;
+ * `parent_ids` says where they are.
  */
 
-/** What the outermost chain is called: clients look for it by this name. */
+/** The name of the outermost chain: clients look for it. */
 const ROOT = "LangGraph";
 const MODEL = "ChatModel";
 
@@ -36,7 +37,7 @@ function ofRun(run: RunRecord, event: string, data: JsonObject): LangEvent {
   return { event, name: ROOT, run_id, tags: config["tags"] ?? [], metadata, data, parent_ids: [] };
 }
 
-/** A chunk of the graph's output is the mode that shows it, and what it shows. */
+/** A chunk of the graph's output: the stream mode, and the data of that mode. */
 const chunkOf = (page: Page, mode: string, shown: unknown): LangEvent =>
   ofRun(page.source.run, "on_chain_stream", { chunk: [mode, shown] });
 
@@ -47,7 +48,7 @@ export const runStarted: SlotRenderer<"start"> = {
   },
 };
 
-/** Root checkpoints after the one before the input: the state that the graph gives out. */
+/** The output state at root checkpoints, except the one before the input is applied. */
 function withState(
   { ns, id, input, output, shows: part }: FactOf<"checkpoint">,
   page: Page,
@@ -76,7 +77,7 @@ const runEnded: SlotRenderer<"checkpoint"> = {
 
 export const checkpointEvents = [stateStreamed, runEnded] as const;
 
-/** The state as it is where a run pauses, with what it asks. */
+/** The state where a run pauses, with its interrupts. */
 function paused(
   { ns, checkpoint, interrupts, output }: FactOf<"interrupt">,
   page: Page,
@@ -103,7 +104,7 @@ export const interruptEvents: readonly SlotRenderer<"interrupt">[] = [
 
 // --- nodes ---
 
-/** The chains around what has this namespace: the graph, and the tasks whose subgraphs lead there. */
+/** The ids of the chains around a namespace: the graph, and the tasks whose subgraphs lead there. */
 function parentsOf(run: RunRecord, ns: string): readonly string[] {
   const tasks = ns === "" ? [] : ns.split("|").map((part) => part.slice(part.lastIndexOf(":") + 1));
   return [run.run_id, ...tasks];
@@ -138,7 +139,7 @@ export const taskStarted: SlotRenderer<"task"> = {
     ),
 };
 
-/** Has the node returned? One that failed, or waits at an interrupt, has not. */
+/** True when the node has returned. A node that failed, or waits at an interrupt, has not. */
 const returned = ({ error, update, interrupts, again }: FactOf<"result">): boolean =>
   error === undefined && again === undefined && (update !== undefined || interrupts.length === 0);
 

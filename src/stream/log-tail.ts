@@ -2,22 +2,22 @@ import { endOf, type EventChunk } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/** What a fact refers to, as long as it is in memory: the state, and the checkpoint itself where that is new. */
+/** The state that a fact refers to, while it is in memory, and the checkpoint itself where it is new. */
 export interface LiveState {
   readonly values: JsonObject;
   readonly head: CheckpointHead | undefined;
 }
 
-/** A chunk in memory, with what only memory has: live states, and what has been rendered of it. */
+/** A chunk in memory, with data that is not stored: live states, and rendered output. */
 export class Entry {
   readonly chunk: EventChunk;
   /** The id that follows its last event. */
   readonly end: number;
   readonly weight: number;
-  /** The states that its facts refer to, by the fact's place in the chunk. */
+  /** The states that its facts refer to, by the fact's index in the chunk. */
   readonly states: ReadonlyMap<number, LiveState> | undefined;
   stored = false;
-  /** The whole chunk as rendered, by the view's key: what many readers of one run share. */
+  /** The rendered output of the whole chunk, by the view's key, which many readers of one run share. */
   rendered: Map<string, unknown> | undefined;
 
   constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, LiveState>) {
@@ -45,17 +45,17 @@ export interface TailLimits {
   readonly facts: number;
 }
 
-/** Newest chunks whose rendering is kept: readers that keep up ask for no others. */
+/** Chunks: the rendered output of this many of the newest is kept. Readers that keep up need no others. */
 const RENDERED = 8;
 
 /**
- * The newest chunks of one run, without a gap. It is bounded, but always holds the newest, and every one that is not
- * stored yet: nobody else has those.
+ * The newest chunks of one run, without a gap. It is bounded, but always holds the newest chunk, and every chunk that
+ * is not stored yet: nothing else has those.
  */
 export class Tail {
   readonly #limits: TailLimits;
   #entries: Entry[] = [];
-  /** Entries before this place have been let go; the array is cut from time to time, not at each one. */
+  /** Entries before this index were removed; the array is cut from time to time, not at each removal. */
   #head = 0;
   #weight = 0;
   #facts = 0;
@@ -68,7 +68,7 @@ export class Tail {
     return this.#entries.length - this.#head;
   }
 
-  /** The first id it holds, or undefined when it is empty. */
+  /** The first id it holds; undefined when it is empty. */
   get first(): number | undefined {
     return this.#entries[this.#head]?.chunk.first;
   }
@@ -82,7 +82,7 @@ export class Tail {
     this.trim();
   }
 
-  /** Lets go of what is over the limits. Called again when entries that had to be kept have been stored. */
+  /** Removes the oldest stored entries above the limits. Called again when entries have been stored. */
   trim(): void {
     while (this.length > 1) {
       if (this.#weight <= this.#limits.weight && this.#facts <= this.#limits.facts) break;
@@ -105,7 +105,7 @@ export class Tail {
     this.#facts = 0;
   }
 
-  /** The first entry that ends above `id`: the one that holds it, where there is one. */
+  /** The first entry that ends above `id`: the one that contains it, where there is one. */
   find(id: number): Entry | undefined {
     const entries = this.#entries;
     // Readers that keep up want the newest.

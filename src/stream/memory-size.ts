@@ -1,15 +1,15 @@
 import type { Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/** What an object costs before its members are counted. */
+/** Bytes: the size of an object without its members. */
 const BASE = 48;
-/** Items of a list, or members of an object, that are looked at; the rest is taken to be like them. */
+/** Items of a list, or members of an object, that are measured; the rest is taken to be like them. */
 const SAMPLE = 16;
 const DEPTH = 4;
 
 /**
- * About how many bytes a fact holds in memory. An estimate that costs less than what it guards: long lists are sampled.
- * A state weighs in full although steps share most of it, which errs on the side of letting go.
+ * Estimates the bytes that a fact holds in memory. The estimate has to be cheap: long lists are sampled. A state
+ * counts in full although steps share most of it, which errs on the side of removing chunks early.
  */
 export function weigh(fact: Fact, values: JsonObject | undefined): number {
   const state = values === undefined ? 0 : size(values, DEPTH);

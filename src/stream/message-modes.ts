@@ -3,11 +3,17 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import { type FactOf, json, named, type Page, shows, type SlotRenderer } from "./render-context.ts";
 import { blankMessage, type MessageHead, messageMeta } from "./fact-context.ts";
 
-/** The modes `messages-tuple` (named `messages` on the wire: what is new) and `messages` (what has come so far). */
+/**
+ * The modes `messages-tuple` (event name `messages`: each new piece) and `messages` (each message as received so
+ * far).
+ */
 
 // --- messages-tuple ---
 
-/** Tokens are shown whether or not subgraphs were asked for; the name says where from only to those who did. */
+/**
+ * The event name. Tokens of subgraphs are always shown; the name has their namespace only for readers that asked for
+ * subgraphs.
+ */
 function nameOf(ns: string, meta: JsonObject, subgraphs: boolean): string {
   if (ns === "" || !subgraphs) return "messages";
   const leaf = meta["langgraph_checkpoint_ns"];
@@ -22,13 +28,13 @@ function putToken({ fact, before, after }: MessageHead, text: string, id: number
 export const tokenTuple: SlotRenderer<"token"> = {
   put({ m, text }, id, page) {
     const head = page.head(m);
-    // The one that there are many of: no closure is made for it.
+    // Tokens are the most frequent fact: no closure is created for them.
     if (head instanceof Promise) return head.then((found) => putToken(found, text, id, page));
     putToken(head, text, id, page);
   },
 };
 
-/** A piece as the message that it is one of. */
+/** A piece in the form of its message. */
 export function pieceOf({ fact }: MessageHead, chunk: JsonObject): JsonObject {
   const own = { id: fact.id, type: "ai", example: false, name: fact.name };
   return { content: "", ...blankMessage, ...chunk, ...own };
@@ -69,13 +75,13 @@ export const piecePartial: SlotRenderer<"piece"> = { put: partial };
 
 export const messageComplete: SlotRenderer<"complete"> = {
   put(fact, id, page) {
-    // A subgraph's message is the root's once the subgraph has returned it.
+    // A subgraph's message becomes the root's when the subgraph returns it.
     if (!shows(fact.ns, page) || fact.message["type"] === "remove") return;
     page.put(id, "messages/complete", json([fact.message]));
   },
 };
 
-/** The messages that the run's input brought: no task tells of them. */
+/** The messages of the run's input, which no task emits. */
 export const inputComplete: SlotRenderer<"checkpoint"> = {
   put(fact, id, page) {
     if (fact.input || fact.shows !== undefined || fact.ns !== "") return;
@@ -90,12 +96,12 @@ export const inputComplete: SlotRenderer<"checkpoint"> = {
   },
 };
 
-/** The state to which the input was applied to give this checkpoint; undefined where it was not an input that gave it. */
+/** The state before the input was applied to give this checkpoint; undefined where no input gave it. */
 function beforeInput(page: Page, { id }: FactOf<"checkpoint">): Eventually<JsonObject | undefined> {
   const stateAt = (at: string | null): Eventually<JsonObject | undefined> =>
     at === null ? {} : andThen(page.state("", at), (state) => state ?? undefined);
   return andThen(page.checkpoint("", id), (head) => {
-    // One that the run has only started from tells of an earlier run's input.
+    // A checkpoint that the run only starts from has an earlier run's input.
     if (head === null || head.run_id !== page.source.run.run_id) return undefined;
     const { parent, source } = head;
     if (source === "input") return stateAt(parent);

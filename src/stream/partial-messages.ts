@@ -6,12 +6,12 @@ type MessageFact = Extract<Fact, { t: "message" }>;
 export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
 
 /**
- * Messages that are streaming at one place of a run's log, by their fact's id, each as far as it has come. Text is added
- * to text, so that it is held once however many places are known. Never changed.
+ * Messages that are being streamed at one position of a run's log, by their fact's id, each as received so far. Text
+ * is appended as a rope, so it is in memory once however many positions are known. Immutable.
  */
 export type Partials = ReadonlyMap<number, JsonObject>;
 
-/** A message of which nothing has come yet. */
+/** A message without content yet. */
 export function begun({ id, name }: MessageFact): JsonObject {
   return { content: "", ...blankMessage, id, type: "ai", example: false, name };
 }
@@ -41,7 +41,7 @@ export function grown(message: JsonObject, fact: PieceFact): JsonObject {
         ? addUp(asObject(message["usage_metadata"]), usage_metadata)
         : (message["usage_metadata"] ?? usage_metadata),
     }),
-    // A piece cannot change whose it is.
+    // A piece cannot change these.
     id: message["id"],
     type: message["type"],
     example: message["example"],
@@ -52,7 +52,7 @@ export function grown(message: JsonObject, fact: PieceFact): JsonObject {
 const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
 
-/** Text to text; as soon as one of them is blocks, all of it is. */
+/** Joins text to text; if one of the two is a list of blocks, the result is a list of blocks. */
 function joinContent(before: unknown, more: unknown): unknown {
   if (typeof before === "string" && typeof more === "string") return before + more;
   return joinByIndex(blocksOf(before), blocksOf(more));
@@ -63,7 +63,7 @@ function blocksOf(content: unknown): readonly unknown[] {
   return asList(content);
 }
 
-/** Whole calls: one that comes again replaces itself. */
+/** Joins complete tool calls: a call with a known id replaces the earlier one. */
 function joinCalls(before: unknown, more: unknown): readonly unknown[] {
   const calls = [...asList(before)];
   for (const call of asList(more)) {
@@ -75,7 +75,7 @@ function joinCalls(before: unknown, more: unknown): readonly unknown[] {
   return calls;
 }
 
-/** Parts that carry an `index` grow where they stand: their texts are added up. */
+/** Joins parts: a part with a known `index` is appended to the earlier one. */
 function joinByIndex(before: unknown, more: unknown): readonly unknown[] {
   const parts = [...asList(before)];
   for (const part of asList(more)) {
@@ -87,7 +87,10 @@ function joinByIndex(before: unknown, more: unknown): readonly unknown[] {
   return parts;
 }
 
-/** Of a part's members only those that come bit by bit are added up: its name and its kind are said once, or again. */
+/**
+ * Members that arrive in pieces, and are appended. Other members, such as a name or a type, arrive whole, once or
+ * repeatedly.
+ */
 const BIT_BY_BIT: ReadonlySet<string> = new Set(["args", "text", "thinking", "reasoning", "input"]);
 
 function joinPart(before: JsonObject, more: JsonObject): JsonObject {

@@ -11,15 +11,15 @@ export type Kind = Fact["t"];
 export type FactOf<T extends Kind> = Extract<Fact, { t: T }>;
 type Slot<T extends Kind> = (typeof slots)[T][number];
 
-/** Where a renderer puts its event, and what it may ask meanwhile: of the fact at hand, and of what that refers to. */
+/** Context of a renderer: where it puts events, and how it reads what the current fact refers to. */
 export interface Page {
   readonly source: RunSource;
   readonly subgraphs: boolean;
   /** The streamed message whose fact has this id. */
   head(m: number): Eventually<MessageHead>;
-  /** The streamed message `m` as far as it has come, the fact at hand included. For the mode `messages` alone. */
+  /** The streamed message `m` as received so far, with the current fact. Only for the mode `messages`. */
   partial(m: number): JsonObject;
-  /** The state at a checkpoint; null where that is not stored (any more). */
+  /** The state at a checkpoint; null where it is not stored (any more). */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null>;
   /** A checkpoint without its state; null where it is not stored (any more). */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null>;
@@ -27,27 +27,27 @@ export interface Page {
   put(id: number, event: string, data: string): void;
 }
 
-/** How one slot of one kind of fact becomes an event; a renderer that puts nothing has none to show. */
+/** Renders one slot of one kind of fact as an event; it may put nothing. */
 export interface SlotRenderer<T extends Kind> {
-  /** The next one is asked once it has resolved. */
+  /** The next renderer is called when this one has resolved. */
   put(fact: FactOf<T>, id: number, page: Page): Eventually<void>;
 }
 
-/** A mode that has several slots of a kind has a renderer for each, in order. */
+/** A mode with several slots of a kind has a renderer for each, in order. */
 export type ModeTable = {
   readonly [T in Kind]: { readonly [S in Slot<T>]: SlotRenderer<T> | readonly SlotRenderer<T>[] };
 };
 
-/** A fact of a subgraph is shown to those who asked for subgraphs. */
+/** True for facts to show: those of the root graph, and those of subgraphs if the reader asked for subgraphs. */
 export const shows = (ns: string, { subgraphs }: Page): boolean => ns === "" || subgraphs;
 
 export const named = (event: string, ns: string): string => (ns === "" ? event : eventName(`${event}|${ns}`));
 
-/** The part of a state that its graph gives out. */
+/** The part of a state that its graph outputs. */
 export function outputOf(state: JsonObject | null, output: readonly string[] | undefined): JsonObject | null {
   return state === null || output === undefined ? state : pick(state, output);
 }
 
-/** The namespace of a task's own: that of a graph that it runs, and of its messages. */
+/** The namespace of a task: that of its subgraph, and of its messages. */
 export const taskNs = (ns: string, name: string, id: string): string =>
   ns === "" ? `${name}:${id}` : `${ns}|${name}:${id}`;

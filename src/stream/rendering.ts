@@ -10,10 +10,10 @@ import { begun, grown, type Partials, type PieceFact } from "./partial-messages.
 import type { MessageHead, RunSource } from "./fact-context.ts";
 import type { Entry, LiveState } from "./log-tail.ts";
 
-/** What a reader takes from one chunk to the next: the messages that are streaming at its place. */
+/** State that a reader carries between chunks: the messages that are being streamed at its position. */
 export interface Memo {
   partials: Partials | undefined;
-  /** The id that follows the last event that they hold. */
+  /** The id that follows the last event included in `partials`. */
   at: number;
 }
 
@@ -22,37 +22,43 @@ export interface Segment {
   readonly entry: Entry;
   readonly after: number;
   readonly source: RunSource;
-  /** Several readers follow this run: what one has rendered is kept for the others. */
+  /** True when several readers follow this run: rendered output is kept for the others. */
   readonly shared: boolean;
-  /** Of the reader that took it. */
+  /** The state of the reader that read it. */
   readonly memo: Memo;
-  /** It holds no events: the run has ended, as its record says; without one, it was taken back. */
+  /**
+   * Set for a segment without events that marks the run's end, with the run's record; without a record, the run was
+   * rolled back.
+   */
   readonly ended?: { readonly record: RunRecord | undefined };
 }
 
-/** What a reader wants to see, and as what. Two views with the same key render the same. */
+/** What a reader wants to see, and in which format. Two views with the same key give the same output. */
 export interface View<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
   readonly rows: Readonly<Record<Fact["t"], Row | undefined>>;
-  /** Only what happens in these namespaces; null: in all. */
+  /** The namespaces to show; null: all. */
   readonly only: ReadonlySet<string> | null;
-  /** It shows messages as far as they have come: each piece needs those before it. */
+  /** True when it shows messages as received so far: each piece needs those before it. */
   readonly accumulates: boolean;
-  /** It shows more of a checkpoint than its own state: what tasks run from is kept for them. */
+  /**
+   * True when it shows more of a checkpoint than its own state: checkpoints are then cached for the tasks that run
+   * from them.
+   */
   readonly remembers: boolean;
   readonly format: Format<Out>;
 }
 
 const REMEMBERS: readonly StreamMode[] = ["messages", "debug", "tasks", "events"];
 
-/** Gathers events into one piece of output. */
+/** Collects events into one piece of output. */
 export interface Format<Out> {
   readonly name: string;
   begin(): { put(id: number, event: string, data: string): void; done(): Out };
 }
 
-/** The bytes of a server-sent event stream; no bytes where the view shows nothing. */
+/** Server-sent events as bytes; no bytes where the view shows nothing. */
 export const sse: Format<Uint8Array> = {
   name: "sse",
   begin() {
@@ -64,7 +70,10 @@ export const sse: Format<Uint8Array> = {
   },
 };
 
-/** `namespaces`: what happens elsewhere is left out; `""` is the run's own graph. `modes` that are unknown to the table show nothing; control events are in every view. */
+/**
+ * Creates a view. `namespaces`: only facts in these are shown; `""` is the root graph. Modes without a renderer show
+ * nothing; control events are in every view.
+ */
 export function viewOf<Out>(
   modes: readonly StreamMode[],
   subgraphs: boolean,
@@ -86,13 +95,13 @@ export function viewOf<Out>(
   };
 }
 
-/** A segment as rendered, and the messages that are streaming at its end where the view needs to know them. */
+/** The output of a segment, and, where the view needs them, the messages that are being streamed at its end. */
 interface Rendered<Out> {
   readonly out: Out;
   readonly partials: Partials | undefined;
 }
 
-/** Renders a segment for a view; at once when all that its facts refer to is in memory. */
+/** Renders a segment for a view; synchronously when everything its facts refer to is in memory. */
 export function render<Out>(segment: Segment, view: View<Out>): Eventually<Out> {
   const { entry, memo } = segment;
   return andThen(rendered(segment, view), ({ out, partials }) => {
@@ -106,7 +115,7 @@ function rendered<Out>(segment: Segment, view: View<Out>): Eventually<Rendered<O
   const { entry } = segment;
   if (!segment.shared || segment.after >= entry.chunk.first) return new Rendering(segment, view).run();
   entry.rendered ??= new Map();
-  // The key names the format, so that what is found under it is of that type.
+  // The key includes the format, so the value has that type.
   const found = entry.rendered.get(view.key) as Eventually<Rendered<Out>> | undefined;
   if (found !== undefined) return found;
   const made = new Rendering(segment, view).run();
@@ -115,7 +124,7 @@ function rendered<Out>(segment: Segment, view: View<Out>): Eventually<Rendered<O
   if (made instanceof Promise) {
     made.then(
       (out) => kept.set(view.key, out),
-      // The next reader tries anew; this one is told by its own promise.
+      // The next reader tries again; this one gets the error from its own promise.
       () => kept.delete(view.key),
     );
   }
@@ -130,7 +139,7 @@ class Rendering<Out> implements Page {
   readonly #view: View<Out>;
   readonly #partials: Map<number, JsonObject> | undefined;
   readonly #out: { put(id: number, event: string, data: string): void; done(): Out };
-  /** The fact at hand, by its place in the chunk, and the id of its first event. */
+  /** The index of the current fact in the chunk. The next field: the id of its first event. */
   #place = 0;
   #id: number;
   #slot = 0;
@@ -153,7 +162,7 @@ class Rendering<Out> implements Page {
     for (; this.#place < facts.length; this.#place++) {
       const fact = facts[this.#place] as Fact;
       if (this.#slot === 0) {
-        // Where a message is, its beginning tells.
+        // The namespace of a message is in its first fact.
         if (only !== null && namesMessage(fact) && this.source.head(fact.m) === undefined) {
           const wait = this.source.seek(fact.m);
           if (wait instanceof Promise) return wait.then(() => this.run());
@@ -177,7 +186,7 @@ class Rendering<Out> implements Page {
     return { out: this.#out.done(), partials: this.#partials };
   }
 
-  /** What is of no namespace is in every one. */
+  /** True when the fact is in one of the namespaces. A fact without a namespace is in every one. */
   #isIn(fact: Fact, only: ReadonlySet<string>): boolean {
     if (namesMessage(fact)) return only.has(this.source.head(fact.m)?.fact.ns ?? "");
     return !("ns" in fact) || only.has(fact.ns);
@@ -190,7 +199,7 @@ class Rendering<Out> implements Page {
   head(m: number): Eventually<MessageHead> {
     const head = this.source.head(m);
     if (head !== undefined) return head;
-    // Looks again: another reader may meanwhile have displaced it.
+    // Looks again: another reader may have displaced it meanwhile.
     return andThen(this.source.seek(m), () => this.head(m));
   }
 
@@ -216,7 +225,7 @@ class Rendering<Out> implements Page {
     });
   }
 
-  /** What memory has for the fact at hand, if that is the checkpoint it refers to. */
+  /** The live state of the current fact, if the checkpoint is the one it refers to. */
   #live(checkpoint: string): LiveState | undefined {
     const { entry } = this.#segment;
     const live = entry.states?.get(this.#place);
@@ -226,7 +235,10 @@ class Rendering<Out> implements Page {
     return own === checkpoint ? live : undefined;
   }
 
-  /** Takes in what later facts refer to, whether this one is shown or not. A promise: it is to be met once more. */
+  /**
+   * Notes what later facts refer to, whether this fact is shown or not. A promise: call it again for this fact when
+   * it resolves.
+   */
   #meet(fact: Fact): Promise<unknown> | undefined {
     if (fact.t === "message") {
       this.source.learn(this.#id, fact);
@@ -254,7 +266,7 @@ class Rendering<Out> implements Page {
     });
   }
 
-  /** A message of which this reader has not seen the beginning, as far as it had come before the fact at hand. */
+  /** Reads a message whose beginning this reader has not seen, as received before the current fact. */
   async #rebuild(m: number): Promise<JsonObject> {
     let message = begun((await this.head(m)).fact);
     for await (const fact of this.source.facts(m, this.#id)) {
@@ -264,7 +276,10 @@ class Rendering<Out> implements Page {
   }
 }
 
-/** Messages that are taken to be streaming at once; more than that, and the oldest is rebuilt when it goes on. */
+/**
+ * Messages: at most this many are tracked as being streamed at once; beyond that, the oldest is read again when it
+ * continues.
+ */
 const STREAMING = 256;
 
 function forget(partials: Map<number, JsonObject>, id: unknown): void {

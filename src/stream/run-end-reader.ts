@@ -13,11 +13,11 @@ interface Deps {
   readonly run: RunRecord;
 }
 
-/** Reads one run, and once that has ended, its end: a segment without events that takes one number. */
+/** Reads one run, and then its end, as a segment without events that takes one event number. */
 export class WholeReader implements Reader {
   readonly #inner: Reader;
   readonly #deps: Deps;
-  /** The number of the end, once it has been told. */
+  /** The event number of the end, when it has been returned. */
   #end: number | undefined;
   #closed = false;
 
@@ -60,7 +60,7 @@ export class WholeReader implements Reader {
   #ended(): Eventually<Segment | Pause> {
     const { journal, key, run } = this.#deps;
     return andThen(journal.run(key, run.run_id), (record) => {
-      // Its log was let go before its end: there is nothing more to read, and nothing to tell.
+      // Its log was broken before its end: there is nothing more to read, and no end to report.
       if (this.#closed || (record !== undefined && !isTerminal(record.status))) return "end";
       const first = Math.max(this.#inner.cursor + 1, record?.next_event ?? 0);
       this.#end = first;

@@ -6,42 +6,42 @@ import { AttemptSink, type Chunks, type LogDeps } from "./attempt-sink.ts";
 import type { RunSource } from "./fact-context.ts";
 import { type Entry, Tail } from "./log-tail.ts";
 
-/** Someone who waits for a log to change. */
+/** A listener that waits for a log to change. */
 export interface Waiter {
   ready(): void;
 }
 
-/** What a log tells the hub that holds it. */
+/** Notifications of a log to the hub. */
 export interface LogOwner {
-  /** It came to its end, or its last reader left: is it still needed? */
+  /** The log has ended, or its last reader has left: the hub checks whether it is still needed. */
   changed(log: Log): void;
 }
 
 /**
- * `waiting`: no attempt has been opened. `live`: one is. `ended`: no fact will follow. `broken`: the attempt was given
- * up; its readers are to come again.
+ * `waiting`: no attempt has been opened. `live`: an attempt is open. `ended`: no fact will follow. `broken`: the
+ * attempt was given up; its readers have to connect again.
  */
 export type LogState = "waiting" | "live" | "ended" | "broken";
 
-/** The live log of one run: what is on its way to storage, and the newest of what is stored. */
+/** The log of one run in memory: chunks that are being stored, and the newest stored ones. */
 export class Log implements Chunks {
   readonly key: ThreadKey;
   readonly run: string;
-  /** What rendering knows of the run; made by the first reader, who brings the record. */
+  /** The rendering context of the run; created by the first reader, which has the record. */
   source: RunSource | undefined;
-  /** The run, while an attempt is live: storage may not have it yet. */
+  /** The run's record while an attempt is live: it may not be stored yet. */
   record: RunRecord | undefined;
-  /** Ends the time for which it is kept after its end. */
+  /** Cancels the timer that removes the log after its end. */
   lingering: Cancel | undefined;
   readonly #deps: LogDeps;
   readonly #owner: LogOwner;
   readonly #tail: Tail;
   #state: LogState = "waiting";
   #sink: AttemptSink | undefined;
-  /** In order of ids: what is on its way to storage. */
+  /** Chunks that are being stored, in order of ids. */
   #pending: Entry[] = [];
   #closing = false;
-  /** Chunks are seen before they are stored. */
+  /** True when readers see chunks before they are stored. */
   #early: boolean;
   #shown = false;
   #visible = Number.POSITIVE_INFINITY;
@@ -67,24 +67,24 @@ export class Log implements Chunks {
   }
 
   /**
-   * The id from which on memory answers. Infinity: nothing has been shown yet by this log, so that what storage holds
-   * below its first event may still grow (the last writes of an older attempt).
+   * The first id that memory can serve. Infinity: this log has shown nothing yet, so that events below its first may
+   * still be stored (the last writes of an older attempt).
    */
   get from(): number {
     return this.#shown ? (this.#tail.first ?? this.#visible) : Number.POSITIVE_INFINITY;
   }
 
-  /** The id that follows the last event that may be seen. */
+  /** The id that follows the last visible event. */
   get visible(): number {
     return this.#visible;
   }
 
-  /** The id that the next event takes; undefined before an attempt has been opened. */
+  /** The id of the next event; undefined before an attempt has been opened. */
   get next(): number | undefined {
     return this.#sink?.next;
   }
 
-  /** Grows with every change that a reader may care about: what was read before is worth another look. */
+  /** Grows with every change that matters to a reader. */
   get version(): number {
     return this.#version;
   }
@@ -95,8 +95,9 @@ export class Log implements Chunks {
 
   open(epoch: number, first: number): Sink {
     this.#sink?.kill();
-    // What an older attempt has in flight is not followed any more: whether it got stored is told by the journal once
-    // the first chunk of this attempt is stored (writes take effect in order), which therefore is seen only then.
+    // Chunks that an older attempt has in flight are not followed any more. The journal knows whether they were
+    // stored once the first chunk of this attempt is stored (writes take effect in order), so that chunk becomes
+    // visible only then.
     if (this.#pending.length > 0) {
       for (const entry of this.#pending) entry.stored = true;
       this.#pending = [];
@@ -108,17 +109,17 @@ export class Log implements Chunks {
       this.#shown = first === 0;
     }
     this.#state = "live";
-    // An id that a reader may have seen (with `sync: "memory"`, before it was stored) is never given twice.
+    // An id that a reader may have seen (with `sync: "memory"`, before it was stored) is never used twice.
     this.#sink = new AttemptSink(this, this.#deps, epoch, Math.max(first, this.#visible));
     return this.#sink;
   }
 
-  /** No attempt will be opened. */
+  /** Ends a log for which no attempt will be opened. */
   dismiss(): void {
     if (this.#state === "waiting") this.#end();
   }
 
-  /** Takes a chunk that has been sealed; it is seen once it and all before it are stored. */
+  /** Adds a complete chunk; readers see it when it and all chunks before it are stored. */
   expect(entry: Entry): void {
     this.#pending.push(entry);
     if (this.#early) {
@@ -162,7 +163,7 @@ export class Log implements Chunks {
     this.#wake();
   }
 
-  /** All is stored and the log is let go: readers that are behind read the rest from storage. */
+  /** Frees the memory of an ended log: readers that are behind read the rest from storage. */
   forget(): void {
     this.#tail.clear();
   }
@@ -178,14 +179,14 @@ export class Log implements Chunks {
     if (this.#readers === 0) this.#owner.changed(this);
   }
 
-  /** Tells `waiter` once, at the next change. */
+  /** Calls `waiter` once, at the next change. */
   wait(waiter: Waiter): void {
     this.#waiters.push(waiter);
   }
 
   #show(entry: Entry): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
-    // Between the attempts lies what only storage knows; a tail has no gaps.
+    // Events between two attempts are only in the storage; a tail has no gaps.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();
     this.#shown = true;
     this.#visible = entry.end;
@@ -196,7 +197,7 @@ export class Log implements Chunks {
     this.#state = "ended";
     this.record = undefined;
     this.#sink?.kill();
-    // Readers that keep up end here and now; most logs are then held by no one.
+    // Readers that keep up end here; most logs then have no readers left.
     this.#wake();
     this.#owner.changed(this);
   }
@@ -210,7 +211,7 @@ export class Log implements Chunks {
       try {
         waiter.ready();
       } catch (cause) {
-        // One reader's fault must not keep the event from the others, nor reach the writer.
+        // An error of one reader must not keep the event from the others, nor reach the writer.
         this.#deps.logger.error("a stream reader failed", { run: this.run, error: String(cause) });
       }
     }

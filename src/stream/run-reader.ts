@@ -7,60 +7,60 @@ import type { Memo, Segment } from "./rendering.ts";
 import { Entry, inlineStates } from "./log-tail.ts";
 
 /**
- * `wait`: nothing more yet, `onReady` will tell. `end`: the run has ended and all of it has been read. `cut`: the log was
- * broken off; come again with the last id.
+ * `wait`: nothing more yet, the `onReady` listener will be called. `end`: the run has ended and all of it has been
+ * read. `cut`: the log was broken; read again from the last id.
  */
 export type Pause = "wait" | "end" | "cut";
 
-/** One reader of one run's events: a cursor that moves at the reader's own pace and costs the writer nothing. */
+/** A reader of events: a cursor that moves at the reader's own pace and costs the writer nothing. */
 export interface Reader {
   /**
-   * The next events, in order, each exactly once; the cursor moves past them. MUST NOT be called again before a promise
-   * that it returned has settled.
+   * The next events, in order, each exactly once; the cursor moves past them. MUST NOT be called again before a
+   * returned promise has settled.
    * @throws ServiceError `journal.damaged` rather than leave a gap
    */
   next(): Eventually<Segment | Pause>;
-  /** Registers the one listener that is told, after a `wait`, that `next` is worth another try. */
+  /** Registers the one listener, which is called after a `wait` when `next` is worth another try. */
   onReady(listener: () => void): void;
-  /** The log was broken off, as by a stop of the server: a read that fails now is no fault. */
+  /** True when the log was broken, as by a shutdown: a read that fails now is no error. */
   readonly isCut: boolean;
   /** The id of the last event that was read; -1 before the first. */
   readonly cursor: number;
-  /** Forgets what was read ahead: a reader that has to stop holds a cursor, not a buffer. */
+  /** Drops what was read ahead, so that a reader that has to pause holds a cursor and no buffer. */
   rest(): void;
-  /** Goes back to after event `id` of the run whose events it gave last: those after it were not sent. */
+  /** Moves the cursor back to event `id` of the last run that was read: the events after it were not sent. */
   rewind(id: number): void;
-  /** Lets go. Afterwards `next` says `end`. */
+  /** Closes the reader. Afterwards `next` returns `end`. */
   close(): void;
 }
 
 const FEWEST = 4;
 const MOST = 256;
-/** Facts that are read ahead at most, about. */
+/** Facts: about this many are read ahead at most. */
 const AHEAD = 1024;
 
-/** Reads from storage until it meets what the log has in memory, then from there. */
+/** Reads a run's events from storage until it reaches those in memory, then from there. */
 export class RunReader implements Reader {
   readonly #journal: Journal;
   readonly #source: RunSource;
-  /** Undefined: the run has ended, and storage has all of it. */
+  /** Undefined: the run has ended, and the storage has all of it. */
   readonly #log: Log | undefined;
   #cursor: number;
   #ahead: readonly EventChunk[] = [];
   #place = 0;
   #limit = FEWEST;
-  /** Storage has been read to its end since the log last changed. */
+  /** True when the storage has been read to its end since the log last changed. */
   #dry = false;
   #closed = false;
   readonly #memo: Memo = { partials: undefined, at: -1 };
-  /** The log will tell. */
+  /** True when it waits for the log's next change. */
   #armed = false;
   #listener: () => void = () => undefined;
 
   readonly #closes: () => void;
   readonly #isStopping: () => boolean;
 
-  /** `isStopping`: the server stops, and cuts all its readers. */
+  /** `isStopping`: the server is stopping, and cuts all readers. */
   constructor(
     journal: Journal,
     source: RunSource,
@@ -115,7 +115,7 @@ export class RunReader implements Reader {
     this.#closes();
   }
 
-  /** Closes it from outside. */
+  /** Closes the reader on request of its owner, and notifies the listener. */
   stop(): void {
     if (this.#closed) return;
     this.close();
@@ -154,20 +154,20 @@ export class RunReader implements Reader {
   }
 
   #wait(log: Log): "wait" {
-    // Asked again without news, it still is told but once.
+    // Registers once, even when `next` is called again without news.
     if (!this.#armed) log.wait(this);
     this.#armed = true;
     return "wait";
   }
 
-  /** `from`: where memory began when storage was asked; `version`: the log's, then. */
+  /** `from`: the first id in memory when the storage was read; `version`: the log's version then. */
   #took(chunks: readonly EventChunk[], from: number, version: number | undefined): void {
-    // Storage may answer with what is in flight; that is not for readers yet.
+    // The storage may return chunks in flight, which are not visible yet.
     const visible = this.#log?.visible ?? Number.POSITIVE_INFINITY;
     const seen = chunks.length > 0 && (chunks.at(-1) as EventChunk).first >= visible;
     const shown = seen ? chunks.filter((chunk) => chunk.first < visible) : chunks;
     if (shown.length === 0) {
-      // No event lies between here and there; a short answer, by contrast, says nothing.
+      // An empty answer: no event lies between the cursor and memory. A short answer says nothing.
       if (from < Number.POSITIVE_INFINITY) this.#cursor = Math.max(this.#cursor, from - 1);
       else this.#dry = this.#log?.version === version;
       return;

@@ -42,12 +42,12 @@ import {
   taskShown,
 } from "./checkpoint-modes.ts";
 
-/** How clients are told, beside an update, that the node did not run for it. */
+/** Added to an update when the node did not run for it. */
 const CACHED = ',"__metadata__":{"cached":true}';
 
 /**
- * Every event of every stream mode, by the kind of fact and its slot. `messages-tuple` is what clients ask for; the events
- * are named `messages`.
+ * The renderer of every event of every stream mode, by the kind of fact and its slot. Clients ask for
+ * `messages-tuple`; its events are named `messages`.
  */
 const table: ModeTable = {
   start: {
@@ -138,13 +138,13 @@ const table: ModeTable = {
   },
 };
 
-/** Events that every reader gets, whatever modes it asked for. */
+/** Events that every reader gets, whatever its modes. */
 const control: ReadonlySet<string> = new Set(["metadata", "error"]);
 
-/** The renderers that a view needs of one kind of fact, by slot. */
+/** The renderers of a view for one kind of fact, by slot. */
 export type Row = readonly (SlotRenderer<Kind> | undefined)[];
 
-/** The part of the table that these modes show. A kind of which they show nothing has no row. */
+/** The part of the table for these modes. A kind without any renderer has no row. */
 export function rowsOf(modes: readonly StreamMode[]): Readonly<Record<Kind, Row | undefined>> {
   const wanted = new Set<string>(modes);
   const rows: Partial<Record<Kind, Row>> = {};
@@ -165,6 +165,6 @@ export function rowsOf(modes: readonly StreamMode[]): Readonly<Record<Kind, Row 
   return rows as Record<Kind, Row | undefined>;
 }
 
-/** Kinds that name a streamed message. */
+/** True for kinds of facts that refer to a streamed message. */
 export const namesMessage = (fact: Fact): fact is FactOf<"token"> | FactOf<"piece"> =>
   fact.t === "token" || fact.t === "piece";

@@ -4,24 +4,24 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { Pause, Reader } from "./run-reader.ts";
 import type { Segment } from "./rendering.ts";
 
-/** Where a pump writes. It never holds more than what it was given last. */
+/** The output of a pump. It never holds more than the last piece it was given. */
 export interface Outlet<Out> {
-  /** Takes a piece. False: the peer does not keep up; nothing more comes until it has drained. */
+  /** Sends a piece. False: the peer is slow; the pump waits until it has drained. */
   put(piece: Out): boolean;
-  /** Sends what it has gathered or could not send before. False: the peer does not keep up. */
+  /** Sends what it has buffered. False: the peer is slow. */
   flush(): boolean;
   /**
-   * The peer does not keep up. Where much is held for it, lets go of that and tells the id of the last event that was sent:
-   * what follows is read again.
+   * The peer is slow. If much is buffered for it, drops the buffer and returns the id of the last event that was
+   * sent: the events after it are read again.
    */
   shed?(): number | undefined;
-  /** It is over: in good order, or (`cut`, `stalled`, `failed`) so that the peer comes again with its last id. */
+  /** Ends the output: normally, or (`cut`, `stalled`, `failed`) so that the peer connects again with its last id. */
   finish(outcome: Exclude<Outcome, "left">): void;
 }
 
 /**
- * `ended`: all events were sent. `cut`: the log was broken off. `stalled`: the peer took nothing for too long. `failed`:
- * the events could not be read. `left`: the peer went away.
+ * `ended`: all events were sent. `cut`: the log was broken. `stalled`: the peer took nothing for too long. `failed`:
+ * the events could not be read. `left`: the peer closed the connection.
  */
 export type Outcome = "ended" | "cut" | "stalled" | "failed" | "left";
 
@@ -30,35 +30,35 @@ export interface PumpOptions {
   readonly logger: Logger;
   /** Milliseconds that a peer may take nothing while data waits. */
   readonly stall?: number;
-  /** Told once how it ended. */
+  /** Called once, when the pump has ended. */
   readonly onDone?: (outcome: Outcome) => void;
 }
 
-/** `stop`: there is nothing to go on with for now. */
+/** `stop`: there is nothing more to do for now. */
 type Step = "on" | "stop";
 
 const STALL = 10_000;
-/** Segments pumped before other work gets its turn. */
+/** Segments pumped before other work gets a turn. */
 const BURST = 32;
 
-/** Moves a run's events from its log to one peer, at the peer's pace: what the peer does not take stays in the log. */
+/** Moves events from a reader to one peer, at the peer's pace: events that the peer does not take stay in the log. */
 export class Pump<Out> {
   readonly #reader: Reader;
   readonly #render: (segment: Segment) => Eventually<Out>;
   readonly #outlet: Outlet<Out>;
   readonly #options: PumpOptions;
   #done = false;
-  /** The peer does not keep up. */
+  /** True while the peer is slow. */
   #blocked = false;
-  /** In `#turn`, or waiting for a read: it goes on by itself. */
+  /** True during `#turn` and while a read is pending: it continues by itself. */
   #busy = false;
-  /** Busy with a read that has yet to answer: nothing of the outlet is in use meanwhile. */
+  /** True while a read is pending: nothing of the outlet is in use meanwhile. */
   #isReading = false;
-  /** A signal came while it was busy. */
+  /** True when a signal came while it was busy. */
   #missed = false;
   #cancelStall: Cancel = () => undefined;
 
-  /** `render` is asked for each segment, in order, and not again before it has answered. */
+  /** `render` is called for each segment, in order, and not again before it has resolved. */
   constructor(
     reader: Reader,
     render: (segment: Segment) => Eventually<Out>,
@@ -77,8 +77,9 @@ export class Pump<Out> {
   }
 
   /**
-   * Sends what the outlet has gathered: now, or once the pump is no longer busy, or the peer keeps up again. A read from disk is not waited
-   * for: the answer to a command would come only after the node that the command has started.
+   * Sends what the outlet has buffered: now, or when the pump is no longer busy or the peer has drained. It does not
+   * wait for a pending disk read: the answer to a command would come only after the node that the command has
+   * started.
    */
   nudge(): void {
     if (this.#blocked || this.#done) return;
@@ -86,17 +87,18 @@ export class Pump<Out> {
       if (!this.#outlet.flush()) this.#block();
       return;
     }
-    // It may have flushed what there was, and be just about to rest. What the peer does not take shows when the read has answered.
+    // The pump may have flushed already and be about to go idle. What the peer does not take shows when the read has
+    // resolved.
     this.#missed = true;
     if (this.#isReading) this.#outlet.flush();
   }
 
-  /** The peer went away: nothing is written any more. */
+  /** Ends the pump: the peer closed the connection, and nothing is written any more. */
   left(): void {
     this.#close("left");
   }
 
-  /** The peer has caught up. */
+  /** Continues: the peer has drained. */
   readonly drained = (): void => {
     if (this.#done || !this.#blocked) return;
     this.#unblock();
@@ -104,7 +106,7 @@ export class Pump<Out> {
     else this.#turn();
   };
 
-  /** The cursor stays where it is until the peer has drained. */
+  /** Pauses: the cursor stays where it is until the peer has drained. */
   #block(): void {
     if (this.#done) return;
     const sent = this.#outlet.shed?.();
@@ -134,7 +136,7 @@ export class Pump<Out> {
     }
   };
 
-  /** Stays busy when something is under way that will call back. */
+  /** Runs until it has to wait. It stays busy when a pending operation will call back. */
   #run(): void {
     for (let burst = 0; !this.#done && !this.#blocked; burst++) {
       if (burst === BURST) return this.#options.scheduler.soon(this.#again);
@@ -169,7 +171,7 @@ export class Pump<Out> {
   #step(got: Segment | Pause): Eventually<Step> {
     if (this.#done) return "stop";
     if (typeof got === "string") {
-      // A peer that is slow to take the last events shall have them before the end.
+      // A slow peer gets the last events before the end.
       if (!this.#outlet.flush()) this.#block();
       else if (got !== "wait") this.#finish(got === "end" ? "ended" : "cut");
       return "stop";

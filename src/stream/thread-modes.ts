@@ -5,8 +5,8 @@ import type { ThreadReader } from "./thread-reader.ts";
 import { type Format, render, type Segment, type View, viewOf } from "./rendering.ts";
 
 /**
- * A thread's runs as server-sent events with the thread's numbers as ids, for a pump that reads `reader`. With `lifecycle` that has to
- * tell of the ends of runs.
+ * Renders a thread's runs as server-sent events, with the thread's event numbers as ids, for a pump that reads
+ * `reader`. With `lifecycle` the reader has to report the ends of runs.
  */
 export function threadEvents(
   reader: ThreadReader,

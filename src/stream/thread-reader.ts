@@ -9,36 +9,36 @@ import type { Watch, Watcher } from "./thread-watch.ts";
 
 interface Deps {
   readonly key: ThreadKey;
-  /** The thread's number of the last event that is not wanted; 0: none. */
+  /** The thread's event number after which to read; 0: from the first. */
   readonly after: number;
   readonly journal: Journal;
   readonly logger: Logger;
   readonly watch: Watch;
-  /** Reads one run. */
+  /** Opens a reader of one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
-  /** The end of a run is an event too: it has the number that follows the run's last. */
+  /** Set when the end of a run is an event too, whose number follows the run's last. */
   readonly ends?: true;
 }
 
-/** Runs looked up at a time: their inputs come along, which may be large. */
+/** Runs: how many are looked up at a time. Their inputs, which may be large, are read with them. */
 const PAGE = 8;
 
 /**
- * Reads the runs of one thread, one after the other in the order in which they began: first those that are stored, then
- * each that begins. It waits for those to come, and says `end` only once it is closed, or the thread is deleted.
+ * Reads the runs of one thread, one after the other in the order in which they began: first those that are stored,
+ * then each new one. It waits for new ones, and returns `end` only when it is closed or the thread is deleted.
  */
 export class ThreadReader implements Reader, Watcher {
   readonly #deps: Deps;
   readonly #watch: Watch;
   #run: RunRecord | undefined;
   #reader: Reader | undefined;
-  /** The thread's number of the last event that was read. */
+  /** The thread's event number of the last event that was read. */
   #cursor: number;
-  /** Where the last run began that was read, or was found to have nothing more. */
+  /** The thread's event number at which the last run that was read, or skipped, began. */
   #base = 0;
   #page: readonly RunRecord[] = [];
   #place = 0;
-  /** The watch's version at which every run that had begun was taken up. */
+  /** The version of the watch up to which every run has been read. */
   #upTo = -2;
   #waits = false;
   #closed = false;
@@ -51,7 +51,7 @@ export class ThreadReader implements Reader, Watcher {
     this.#watch.join(this);
   }
 
-  /** The run whose events `next` gave last. */
+  /** The run whose events `next` returned last. */
   get run(): RunRecord | undefined {
     return this.#run;
   }
@@ -60,7 +60,7 @@ export class ThreadReader implements Reader, Watcher {
     return this.#watch.broken;
   }
 
-  /** The thread's number of the last event that was read. */
+  /** The thread's event number of the last event that was read. */
   get cursor(): number {
     return this.#cursor;
   }
@@ -120,7 +120,7 @@ export class ThreadReader implements Reader, Watcher {
     try {
       this.#listener();
     } catch (cause) {
-      // One reader's fault must not reach the run that begins.
+      // An error of one reader must not reach the run that begins.
       this.#deps.logger.error("a thread's reader failed", { error: String(cause) });
     }
   }
@@ -148,7 +148,7 @@ export class ThreadReader implements Reader, Watcher {
     this.#reader = undefined;
   }
 
-  /** Takes up the run that follows. False: there is none so far. */
+  /** Opens the next run. False: there is none so far. */
   #seek(): Eventually<boolean> {
     while (this.#place < this.#page.length) {
       if (this.#take(this.#page[this.#place++] as RunRecord)) return true;
@@ -156,7 +156,7 @@ export class ThreadReader implements Reader, Watcher {
     const watch = this.#watch;
     const { version } = watch;
     if (this.#upTo === version) return false;
-    // It follows on the one that was read last: no need to look it up, which thousands of readers would do at once.
+    // It follows the run that was read last: no need to look it up, which thousands of readers would do at once.
     if (this.#upTo === version - 1) return this.#takeLast();
     const { journal, key } = this.#deps;
     const from = Math.max(this.#cursor, this.#base);
@@ -165,7 +165,7 @@ export class ThreadReader implements Reader, Watcher {
       this.#page = found.filter(({ seq_base }) => seq_base > this.#base);
       this.#place = 0;
       if (this.#page.length > 0) return this.#seek();
-      // One that has just begun may not be stored yet; but all those before it are.
+      // A run that has just begun may not be stored yet, but all those before it are.
       return watch.version === version ? this.#takeLast() : this.#seek();
     });
   }
@@ -176,7 +176,7 @@ export class ThreadReader implements Reader, Watcher {
     return last !== undefined && this.#take(last);
   }
 
-  /** False: nothing of this run is wanted. */
+  /** Opens a run. False: nothing of it has to be read. */
   #take(run: RunRecord): boolean {
     const { seq_base } = run;
     if (seq_base <= this.#base) return false;

@@ -2,7 +2,7 @@ import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadReader } from "./thread-reader.ts";
 import { type Format, type View, viewOf } from "./rendering.ts";
 
-/** How a thread's runs are seen, each in the modes that were asked for, or in its own. For a pump that reads `reader`. */
+/** The views of a thread's runs: each run in the requested modes, or in its own. For a pump that reads `reader`. */
 export function threadView<Out>(
   reader: ThreadReader,
   modes: readonly StreamMode[] | undefined,

@@ -1,14 +1,14 @@
 import type { RunRecord } from "../model/run.ts";
 
-/** Someone who is told of the runs that begin. */
+/** A listener for new runs of a thread. */
 export interface Watcher {
-  /** A run has begun, or the watch is broken off. */
+  /** Called when a run has begun, or the watch has ended or was broken. */
   told(): void;
 }
 
 /**
- * Where those who read a thread's runs hear of each that begins: no actor is asked, and none waked. Made for the first of
- * them, gone with the last.
+ * Notifies the readers of a thread of each run that begins. No actor is involved, and no thread is loaded. Created
+ * for the first reader, removed with the last.
  */
 export class Watch {
   readonly #onEmpty: () => void;
@@ -18,13 +18,13 @@ export class Watch {
   #broken = false;
   #over = false;
 
-  /** `running`: the thread's run that is in progress. */
+  /** `running`: the thread's run in progress. */
   constructor(running: RunRecord | undefined, onEmpty: () => void) {
     this.#last = running;
     this.#onEmpty = onEmpty;
   }
 
-  /** The run that began last, of those that are known here. */
+  /** The last run that began, as far as it is known here. */
   get last(): RunRecord | undefined {
     return this.#last;
   }
@@ -38,7 +38,7 @@ export class Watch {
     return this.#broken;
   }
 
-  /** No run will begin any more. */
+  /** True when no run will begin any more: the thread was deleted. */
   get over(): boolean {
     return this.#over;
   }
@@ -53,20 +53,20 @@ export class Watch {
   }
 
   began(run: RunRecord): void {
-    // Another attempt: the same events go on.
+    // Another attempt of the same run continues its events.
     if (run.run_id === this.#last?.run_id) return;
     this.#last = run;
     this.#version++;
     this.#tell();
   }
 
-  /** The thread is deleted. */
+  /** Ends the watch: the thread was deleted. */
   end(): void {
     this.#over = true;
     this.#tell();
   }
 
-  /** The server stops. */
+  /** Breaks the watch: the server is stopping. */
   break(): void {
     this.#broken = true;
     this.#tell();

@@ -2,21 +2,21 @@ import { packMessage } from "../codec/msgpack.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { Format } from "./rendering.ts";
 
-/** Events as messages of a WebSocket, one for each, in order. */
+/** Events as WebSocket messages, one message for each event, in order. */
 export interface Frames {
   readonly messages: readonly (string | Uint8Array)[];
-  /** The id that each has in its run. */
+  /** The id of each event in its run. */
   readonly ids: readonly number[];
 }
 
 /**
- * `{"id","event","data"}`, as JSON text or, `packed`, as MessagePack. Of a thread's `run` they also carry `run_id`, and their
- * ids are the thread's numbers.
+ * The format `{"id","event","data"}`, as JSON text or, `packed`, as MessagePack. For a `run` of a thread, messages
+ * also carry `run_id`, and their ids are the thread's event numbers.
  */
 export function frames(packed: boolean, run?: RunRecord): Format<Frames> {
   const base = run?.seq_base ?? 0;
   const beside = run === undefined ? {} : { run_id: run.run_id };
-  // What follows the data.
+  // The text after the data.
   const end = run === undefined ? "}" : `,"run_id":"${run.run_id}"}`;
   const message = (id: number, event: string, data: string): string | Uint8Array =>
     packed

@@ -4,7 +4,7 @@ import { toldOf } from "../schemas/error-responses.ts";
 
 type Closing = readonly [code: number, reason: string];
 
-/** How the peer is told why its events end: RFC 6455 §7.4, and the codes that IANA has added. */
+/** Close code and reason for each way in which a stream ends: RFC 6455 §7.4, and the codes that IANA has added. */
 export const closing: Readonly<Record<Exclude<Outcome, "left">, Closing>> = {
   ended: [1000, "The run has ended"],
   cut: [1012, "The stream was broken off; connect again with last_event_id"],
@@ -12,16 +12,16 @@ export const closing: Readonly<Record<Exclude<Outcome, "left">, Closing>> = {
   failed: [1011, "The events could not be read"],
 };
 
-/** It sent more commands than it took answers. */
+/** For a peer that sends commands without reading the answers. */
 export const FLOOD: Closing = [1008, "Too many commands whose answers were not taken"];
 
-/** Close codes are 4000 + the status that the same request would get over HTTP. */
+/** For a socket without valid credentials. Close codes are 4000 + the HTTP status of the same request. */
 export const UNAUTHORIZED: Closing = [4401, "A valid key or token is needed"];
 
-/** Bytes that a close frame's reason may have. */
+/** Bytes that the reason in a close frame may have. */
 const REASON = 123;
 
-/** Closes a socket that cannot be served, for what was thrown. */
+/** Closes a socket that cannot be served, with the code and reason of an error. */
 export function refuseSocket(socket: Socket, cause: unknown): void {
   const { status, told } = toldOf(cause);
   if (status >= 500) return socket.close(status === 503 ? 1013 : 1011, told.detail.slice(0, REASON));

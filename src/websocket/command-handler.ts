@@ -8,10 +8,10 @@ import { runCancel } from "../schemas/request-schemas.ts";
 import { checkReason } from "../schemas/cancel-request.ts";
 import type { LiveDeps } from "./deps.ts";
 
-/** Does one command, and resolves with what its acknowledgement says once that is stored. */
+/** Executes one command. Resolves with the members of its acknowledgement when the change is stored. */
 type Command = (body: RawBody) => Promise<JsonObject>;
 
-/** What may be asked of a thread over its socket: the fields of the same requests over HTTP, checked like them. */
+/** The commands of a thread's socket, with the fields of the same HTTP requests, validated in the same way. */
 export function commander(deps: LiveDeps, key: ThreadKey): Command {
   const { journal, runs, logger, requestLog } = deps;
 
@@ -27,7 +27,9 @@ export function commander(deps: LiveDeps, key: ThreadKey): Command {
     return { run_id };
   }
 
-  /** With no `assistant_id`, the one that ran last: it has asked. */
+  /**
+   * Resumes an interrupted thread; without `assistant_id`, with the assistant that ran last and raised the interrupt.
+   */
   async function resume({ resume: answer, ...body }: RawBody, isGiven: boolean): Promise<JsonObject> {
     const command = isObject(body["command"]) ? body["command"] : {};
     if (!isGiven && !Object.hasOwn(command, "resume")) throw invalidField("resume", "is required");
@@ -51,7 +53,7 @@ export function commander(deps: LiveDeps, key: ThreadKey): Command {
     return { run_id: id };
   }
 
-  /** The run that is executed, or the first to be; null: the thread rests. */
+  /** The id of the run in progress, or of the first that waits; null: the thread is idle. */
   async function inProgress(): Promise<string | null> {
     const { active, queue } = await threadAt(journal, key);
     return active ?? queue[0] ?? null;

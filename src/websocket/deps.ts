@@ -16,21 +16,21 @@ export interface LiveDeps {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   readonly door: Door;
-  /** Counts those that are let in, but for the ones that `inspect` takes. */
+  /** Counts open sockets, except those of `inspect`. */
   readonly sockets: Sockets;
-  /** Shows live actors. */
+  /** Serves a socket that shows live actors. */
   readonly inspect: (socket: Socket, tenant: string, query: string) => void;
-  /** At which level connections and commands are logged. */
+  /** The level at which connections and commands are logged. */
   readonly requestLog: LogLevel;
 }
 
-/** A request for a socket that is let in: what is kept of it once the request is gone. */
+/** An accepted upgrade request: the parts that are needed after the request is gone. */
 export interface Asked {
   readonly tenant: string;
-  /** What stood in the path for the parts that may be any. */
+  /** The variable segments of the path. */
   readonly parts: readonly string[];
   readonly query: string;
   readonly lastEventId: string | undefined;
-  /** Messages are MessagePack, not text. */
+  /** True for MessagePack messages; else text. */
   readonly packed: boolean;
 }

@@ -5,13 +5,13 @@ import type { Reader } from "../stream/run-reader.ts";
 import { render, type View } from "../stream/rendering.ts";
 import { SocketOutlet } from "./socket-writer.ts";
 
-/** What a mirror is told while it runs. */
+/** Sends other messages while events are sent. */
 export interface Mirror {
-  /** Sends an answer, as soon as the peer takes it. Returns how many it has not taken. */
+  /** Sends an answer as soon as the peer takes it. Returns the number of answers that the peer has not taken. */
   say(answer: string | Uint8Array): number;
 }
 
-/** Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer takes no more. */
+/** Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls. */
 export function mirror(
   reader: Reader,
   socket: Socket,

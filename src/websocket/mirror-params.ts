@@ -5,18 +5,18 @@ import { Query } from "../schemas/query.ts";
 import { afterHeader, afterQuery, modesOf } from "../schemas/stream-params.ts";
 
 export interface MirrorParams {
-  /** Undefined: nothing was said. */
+  /** The id of the last event that the client has; undefined: not given. */
   readonly after: number | undefined;
-  /** Undefined: the run's own. */
+  /** The stream modes; undefined: the run's own. */
   readonly modes: readonly StreamMode[] | undefined;
 }
 
-/** Longest query that is looked at. */
+/** Characters of the longest query that is parsed. */
 const LONGEST = 4096;
 
 /**
- * Reads `last_event_id` (absent: as the header of that name says; `-1` and `-`: from the start) and `stream_mode` (repeated,
- * a comma list or a JSON array; absent: the run's own).
+ * Reads `last_event_id` (absent: the header of that name; `-1` and `-`: from the start) and `stream_mode` (repeated,
+ * a comma-separated list or a JSON array; absent: the run's own).
  * @throws ServiceError `validation.failed`
  */
 export function mirrorParams(text: string, lastEventId: string | undefined): MirrorParams {
@@ -26,7 +26,7 @@ export function mirrorParams(text: string, lastEventId: string | undefined): Mir
   return { after: afterQuery(query) ?? header, modes: modesOf(query) };
 }
 
-/** A UUID that stands in the path. @throws ServiceError `validation.failed` */
+/** Parses a UUID in the path. @throws ServiceError `validation.failed` */
 export function uuidOf(text: string | undefined, name: string): string {
   const id = parseUuid(text);
   if (id === undefined) throw invalidField(name, "is not a UUID");

@@ -1,6 +1,6 @@
 import type { Socket } from "../ports/transport.ts";
 
-/** Counts the WebSockets that are open. */
+/** Counts the open WebSockets. */
 export class Sockets {
   #open = 0;
 
@@ -8,14 +8,14 @@ export class Sockets {
     return this.#open;
   }
 
-  /** The same socket, which counts until it is closed. */
+  /** Wraps a socket, and counts it until it is closed. */
   counted(socket: Socket): Socket {
     this.#open++;
     return new Counted(socket, () => void this.#open--);
   }
 }
 
-/** A socket tells one listener of its end: this is the one, and tells the other. */
+/** A socket has one close listener: the wrapper registers it, and calls the one that is set on the wrapper. */
 class Counted implements Socket {
   readonly #socket: Socket;
   #onClose: () => void = () => undefined;

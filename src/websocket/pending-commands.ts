@@ -2,20 +2,20 @@ import { ServiceError } from "../model/errors.ts";
 import { objectOf, type RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 
-/** Commands of one socket that are not done yet, and their bytes. */
+/** Commands of one socket that may be pending, and their bytes. */
 const MOST = 32;
 const BYTES = 1024 * 1024;
-/** Ids that are remembered: a command that is sent again is not done again. */
+/** Ids that are remembered: a command that is sent again with the same id is not executed again. */
 const IDS = 1024;
-/** Characters of an id. */
+/** Characters of the longest id. */
 const LONGEST = 200;
 
 export type CommandId = string | number;
 
-/** Does one command, and answers it once that is stored. */
+/** Executes one command, and answers it when the change is stored. */
 type Do = (id: CommandId, body: RawBody) => Promise<void>;
 
-/** Answers one that was not done; null: nobody knows which. */
+/** Answers a command that was not executed; null: its id is unknown. */
 type Refuse = (id: CommandId | null, cause: unknown) => void;
 
 const busy = new ServiceError(
@@ -24,8 +24,8 @@ const busy = new ServiceError(
 );
 
 /**
- * The commands of one socket, done one after the other in the order in which they came, so that a cancel finds the run that
- * was asked for before it. Each is answered exactly once, after it is stored.
+ * The commands of one socket, executed one after the other in the order in which they came, so that a cancel finds
+ * the run that was started before it. Each is answered exactly once, when its change is stored.
  */
 export class Commands {
   readonly #do: Do;
@@ -36,14 +36,14 @@ export class Commands {
   #bytes = 0;
   #last: Promise<void> = Promise.resolve();
 
-  /** `rest` is called when none is left to do. */
+  /** `rest` is called when no command is pending any more. */
   constructor(doIt: Do, refuse: Refuse, rest: () => void = () => undefined) {
     this.#do = doIt;
     this.#refuse = refuse;
     this.#rest = rest;
   }
 
-  /** `ready`: nothing is done before, nor when it rejects. */
+  /** Adds a command. It is executed when `ready` has resolved, and not at all when it rejects. */
   take(message: Uint8Array | string, ready: Promise<void>): void {
     let id: CommandId | null = null;
     try {

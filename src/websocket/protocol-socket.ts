@@ -13,17 +13,20 @@ import type { Asked, LiveDeps } from "./deps.ts";
 import { SocketOutlet } from "./socket-writer.ts";
 import { uuidOf } from "./mirror-params.ts";
 
-/** Milliseconds within which subscriptions are taken to be made together: a client that comes back makes all of its own anew. */
+/**
+ * Milliseconds within which subscriptions are grouped: a client that reconnects makes all of its subscriptions again.
+ */
 const TOGETHER = 5;
-/** Answers that a peer may leave untaken. */
+/** Answers that a peer may leave unread. */
 const UNTAKEN = 128;
-/** The thread-centric protocol (version 2): commands in, answers and events out. */
+/** Serves the thread-centric protocol (version 2): commands in, answers and events out. */
 export async function openProtocolSocket(deps: LiveDeps, socket: Socket, asked: Asked): Promise<void> {
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
   const { protocol, scheduler, logger, requestLog } = deps;
   const feed = new Feed(protocol, key);
   const outlet = new SocketOutlet(socket);
-  // What waits for the peer is kept: events that depend on those before are not read again from the middle.
+  // No `shed`: events for a slow peer stay buffered, because they depend on earlier ones and cannot be read again
+  // from the middle.
   const kept: Outlet<Frames> = {
     put: (frames) => outlet.put(frames),
     flush: () => outlet.flush(),

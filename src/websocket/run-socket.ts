@@ -9,7 +9,7 @@ import type { Asked, LiveDeps } from "./deps.ts";
 import { mirror } from "./event-mirror.ts";
 import { mirrorParams, uuidOf } from "./mirror-params.ts";
 
-/** Mirrors one run's events until it ends. */
+/** Sends one run's events until the run ends. */
 export async function openRunSocket(deps: LiveDeps, socket: Socket, asked: Asked): Promise<void> {
   let gone = false;
   socket.onClose(() => (gone = true));

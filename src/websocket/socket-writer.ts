@@ -3,15 +3,15 @@ import type { Frames } from "../stream/websocket-frames.ts";
 import type { Outcome, Outlet } from "../stream/stream-pump.ts";
 import { closing } from "./close-codes.ts";
 
-/** Bytes of events that are held for a peer which does not keep up; more than that, and they are read again. */
+/** Bytes of events that are buffered for a slow peer; if more wait, they are dropped and read again. */
 const HELD = 128 * 1024;
 
 const NONE: Frames = { messages: [], ids: [] };
 
-/** Sends events over a WebSocket, and between them what else there is to say. */
+/** Sends events over a WebSocket, and answers between them. */
 export class SocketOutlet implements Outlet<Frames> {
   readonly #socket: Socket;
-  /** The chunk at hand, shared with other readers, and how far it has been sent. */
+  /** The current chunk, shared with other readers. The next field: how many of its messages have been sent. */
   #frames = NONE;
   #place = 0;
   #said: (string | Uint8Array)[] = [];
@@ -20,12 +20,12 @@ export class SocketOutlet implements Outlet<Frames> {
     this.#socket = socket;
   }
 
-  /** Answers that the peer has not taken. */
+  /** The number of answers that the peer has not taken. */
   get backlog(): number {
     return this.#said.length;
   }
 
-  /** Goes with the next flush. */
+  /** Adds an answer to the next flush. */
   say(answer: string | Uint8Array): void {
     this.#said.push(answer);
   }

@@ -12,27 +12,28 @@ import type { RawBody } from "../schemas/body.ts";
 import { filterOf, unsubscribe } from "../schemas/protocol-schemas.ts";
 import { SwitchingReader } from "./switching-reader.ts";
 
-/** Subscriptions of one socket. */
+/** Subscriptions that one socket may have. */
 const MOST = 256;
 
 interface Subscription {
   readonly filter: EventFilter;
-  /** The number of the last event that it has been sent, or does not want. */
+  /** The number of the last event that it was sent, or does not want. */
   after: number;
 }
 
 /**
- * What the subscriptions of one socket are sent: each event as soon as one of them wants it, and once. A new one is told
- * what was before, so the thread is read again from there; the others have had that.
+ * The event feed of one socket's subscriptions: sends each event that at least one of them wants, and sends it once.
+ * A new subscription also gets past events: the thread is then read again from there, and the others skip what they
+ * have had.
  */
 export class Feed {
   readonly reader = new SwitchingReader();
   readonly #protocol: Protocol;
   readonly #key: ThreadKey;
   readonly #subscriptions = new Map<string, Subscription>();
-  /** Those that have not been started yet. */
+  /** Subscriptions that have not started yet, by id. */
   readonly #waiting = new Map<string, { readonly filter: EventFilter; readonly since: number | undefined }>();
-  /** Nothing is read until {@link start}. */
+  /** True while nothing is read, until {@link start}. */
   #held = false;
   #starting = false;
   #made = 0;
@@ -45,7 +46,10 @@ export class Feed {
     this.#key = key;
   }
 
-  /** Its id. It is told of nothing before {@link start}. @throws ServiceError `validation.failed`, `server.busy` */
+  /**
+   * Adds a subscription, and returns its id. It gets no events before {@link start}.
+   * @throws ServiceError `validation.failed`, `server.busy`
+   */
   subscribe(params: RawBody): string {
     const { filter, since } = filterOf(params);
     if (this.#subscriptions.size + this.#waiting.size >= MOST) {
@@ -53,7 +57,7 @@ export class Feed {
     }
     const id = `subscription-${++this.#made}`;
     this.#waiting.set(id, { filter, since });
-    // What comes meanwhile is for after what was before.
+    // New events have to wait until the past ones are sent.
     this.reader.hold();
     this.#held = true;
     return id;
@@ -66,8 +70,9 @@ export class Feed {
   }
 
   /**
-   * Tells the subscriptions that were made since of what was before. Many that are made together are told together: clients
-   * take an event that one of them is sent for all of them, and would see a later one before an earlier one.
+   * Starts the subscriptions that were added since the last start, with their past events. Subscriptions made
+   * together start together: a client takes an event sent for one of them as sent for all, and would else see a later
+   * event before an earlier one.
    */
   async start(): Promise<void> {
     if (this.#starting || this.reader.closed) return;
@@ -82,9 +87,9 @@ export class Feed {
   async #startThose(): Promise<void> {
     this.#held = false;
     const waiting = [...this.#waiting];
-    // Whoever was told already goes on where that was.
+    // The earlier subscriptions continue where they are.
     const others = [...this.#subscriptions.values()];
-    // All were taken back: nobody is to be told anything.
+    // All were removed: there is nothing to start.
     if (waiting.length === 0 && others.length === 0) return;
     const from = waiting.map(([, { since }]) => since).filter((since) => since !== undefined);
     if (others.length > 0) from.push(this.#seen);
@@ -93,16 +98,16 @@ export class Feed {
     for (const other of others) other.after = Math.max(other.after, this.#seen);
     this.#seen = reader.cursor;
     for (const [id, { filter, since = reader.cursor }] of waiting) {
-      // It may have been taken back meanwhile.
+      // It may have been removed meanwhile.
       if (this.#waiting.delete(id)) this.#subscriptions.set(id, { filter, after: since });
     }
     this.#read = protocolOf(reader);
     this.reader.switch(reader);
-    // One more has come meanwhile, and is told next.
+    // Another was added meanwhile, and starts next.
     if (this.#held) this.reader.hold();
   }
 
-  /** For a pump that reads {@link reader}. */
+  /** Renders segments for a pump that reads {@link reader}. */
   readonly render = (segment: Segment): Eventually<Frames> => {
     const { turn } = this.reader;
     return andThen(this.#read(segment), (events) =>

@@ -2,7 +2,7 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Pause, Reader } from "../stream/run-reader.ts";
 import type { Segment } from "../stream/rendering.ts";
 
-/** A reader that can be told to read something else from now on; it waits until it is told for the first time. */
+/** A reader whose source can be replaced; it waits until it has the first one. */
 export class SwitchingReader implements Reader {
   #inner: Reader | undefined;
   #turn = 0;
@@ -17,7 +17,7 @@ export class SwitchingReader implements Reader {
     return this.#inner?.cursor ?? -1;
   }
 
-  /** Counts the switches: what was read before the last one is not to be shown. */
+  /** Counts the switches: segments that were read before the last one are not shown. */
   get turn(): number {
     return this.#turn;
   }
@@ -26,7 +26,7 @@ export class SwitchingReader implements Reader {
     return this.#closed;
   }
 
-  /** Reads nothing until it is told what. */
+  /** Pauses until the next `switch`. */
   hold(): void {
     this.#inner?.close();
     this.#inner = undefined;

@@ -12,10 +12,10 @@ import type { Asked, LiveDeps } from "./deps.ts";
 import { type Mirror, mirror } from "./event-mirror.ts";
 import { mirrorParams, uuidOf } from "./mirror-params.ts";
 
-/** Answers that a peer may leave untaken. */
+/** Answers that a peer may leave unread. */
 const UNTAKEN = 128;
 
-/** Mirrors the events of all runs of a thread, and takes commands. */
+/** Sends the events of all runs of a thread, and executes commands. */
 export async function openThreadSocket(deps: LiveDeps, socket: Socket, asked: Asked): Promise<void> {
   const { scheduler, logger } = deps;
   let gone = false;
@@ -43,7 +43,7 @@ export async function openThreadSocket(deps: LiveDeps, socket: Socket, asked: As
       answer({ type: "error", id, status, ...told }).catch(() => undefined);
     },
   );
-  // Also those that come before the thread is found: they wait for it.
+  // Commands that come before the thread is found wait for it.
   const found = opened.then(() => undefined);
   found.catch(() => undefined);
   socket.onMessage((message) => commands.take(message, found));

@@ -6,7 +6,7 @@ import { openRunSocket } from "./run-socket.ts";
 import { openThreadSocket } from "./thread-socket.ts";
 import { toldOf } from "../schemas/error-responses.ts";
 
-/** Serves a socket. What it throws is told by the code and the reason that the socket is closed with. */
+/** Serves a socket. An error that it throws becomes the code and the reason with which the socket is closed. */
 type Open = (deps: LiveDeps, socket: Socket, asked: Asked) => Promise<void>;
 
 const routes: readonly (readonly [path: RegExp, open: Open])[] = [
@@ -15,20 +15,20 @@ const routes: readonly (readonly [path: RegExp, open: Open])[] = [
   [/^\/threads\/([^/]+)\/stream\/events$/, openProtocolSocket],
 ];
 
-/** Who names it gets MessagePack instead of text. */
+/** The WebSocket subprotocol for MessagePack messages instead of text. */
 const PACKED = "heddle.msgpack";
 
-/** Routes WebSockets. What is wrong with a known address is told by a close code: browsers show no refused upgrade. */
+/** Routes WebSockets. Errors at a known path become close codes: browsers do not show why an upgrade was refused. */
 export function createUpgrade(deps: LiveDeps): Handlers["upgrade"] {
   const { door, logger, requestLog } = deps;
   return (request) => {
     const { tenant, refusal } = door.meetSocket(request);
     logger[requestLog]("socket", { path: request.path.slice(0, 300), tenant, refused: refusal?.message });
-    // A foreign page gets no socket at all.
+    // A page of a foreign origin gets no socket at all.
     if (refusal !== undefined) return refuse(403, refusal.message);
     const packed = protocolsOf(request).includes(PACKED);
     const protocol = packed ? { protocol: PACKED } : {};
-    // Clients that are told by a code stop; after a refused upgrade they try for ever.
+    // Clients stop at a close code; after a refused upgrade they retry forever.
     if (tenant === undefined) {
       return { kind: "accept", ...protocol, open: (socket) => socket.close(...UNAUTHORIZED) };
     }
@@ -40,7 +40,7 @@ export function createUpgrade(deps: LiveDeps): Handlers["upgrade"] {
     for (const [pattern, open] of routes) {
       const match = pattern.exec(path);
       if (match === null) continue;
-      // The request is gone once this call has returned.
+      // The request is invalid after this call returns.
       const asked = {
         tenant,
         parts: match.slice(1),

@@ -10,7 +10,7 @@ export function matches(filter: EventFilter, { channel, namespace }: ProtocolEve
   });
 }
 
-/** A node's name stands for every task of it. */
+/** True for the same segment, and for any task of the node when only the node is named. */
 function isSegment(wanted: string, segment: string | undefined): boolean {
   if (segment === undefined) return false;
   return segment === wanted || (!wanted.includes(":") && segment.split(":", 1)[0] === wanted);

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
 
-/** What is told of a message, in order. */
+/** Receives the events of a message, in order. */
 export type Told = (data: JsonObject) => void;
 
 interface Block {
@@ -9,7 +9,7 @@ interface Block {
   open: boolean;
 }
 
-/** The content of one message as blocks that begin, grow and end. Only calls of tools may be open side by side. */
+/** The content of one message as blocks that start, grow and finish. Only tool calls may be open side by side. */
 export class Blocks {
   readonly #tell: Told;
   readonly #blocks: Block[] = [];
@@ -25,7 +25,7 @@ export class Blocks {
     this.#append(block, "text", text);
   }
 
-  /** A piece of content as it was streamed: a block, or more of one. */
+  /** Adds a piece of content: a block, or more of one. */
   content(piece: JsonObject): void {
     const { index, ...content } = piece;
     const { type, text, reasoning } = content;
@@ -45,7 +45,7 @@ export class Blocks {
     this.#delta(known, { type: "block-delta", fields: known.content });
   }
 
-  /** A call of a tool, or a piece of one. */
+  /** Adds a tool call, or a piece of one. */
   call(chunk: JsonObject): void {
     const { id = null, name = null, args, index } = chunk;
     const key = `call ${String(index ?? id)}`;
@@ -58,12 +58,12 @@ export class Blocks {
     if (content["args"] !== "") this.#delta(block, { type: "block-delta", fields: { ...content } });
   }
 
-  /** All that is open has ended. */
+  /** Finishes all open blocks. */
   end(): void {
     for (const block of this.#blocks) this.#finish(block);
   }
 
-  /** The block that was begun last, if it is of this type and goes on. */
+  /** The last block, if it is open and has this type. */
   #going(type: string): Block | undefined {
     const last = this.#blocks.at(-1);
     return last?.open === true && last.content["type"] === type ? last : undefined;
@@ -106,7 +106,7 @@ function merged(before: JsonObject, more: JsonObject): Record<string, unknown> {
   return joined;
 }
 
-/** Said once, or again. */
+/** Members that arrive whole, once or repeatedly, and are not appended. */
 const FIXED: ReadonlySet<string> = new Set(["type", "id", "name", "index", "__proto__"]);
 
 function callOf({ id, name, args }: JsonObject): JsonObject {
@@ -114,7 +114,7 @@ function callOf({ id, name, args }: JsonObject): JsonObject {
     const parsed: unknown = args === "" ? {} : JSON.parse(String(args));
     if (isObject(parsed)) return { type: "tool_call", id, name, args: parsed };
   } catch {
-    // Told as one that cannot be made.
+    // Sent as an invalid tool call.
   }
   return { type: "invalid_tool_call", id, name, args, error: "The arguments are no JSON object" };
 }

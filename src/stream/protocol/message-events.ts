@@ -4,7 +4,7 @@ import { Blocks, type Told } from "./message-blocks.ts";
 
 type FactOf<T extends Fact["t"]> = Extract<Fact, { t: T }>;
 
-/** Tells of one message; `node` and the like are its own. */
+/** Receives an event of a message, with the namespace and the node that emit it. */
 export type Teller = (ns: string, node: unknown, data: JsonObject) => void;
 
 interface Streaming {
@@ -21,10 +21,10 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
   ["system", "system"],
 ]);
 
-/** Messages that are taken to be streaming at once. */
+/** Messages: at most this many are tracked as being streamed at once. */
 const STREAMING = 256;
 
-/** The messages of one run, as they are streamed, and those that nodes return as they are. */
+/** The messages of one run as protocol events: streamed ones, and those that nodes return whole. */
 export class Messages {
   readonly #tell: Teller;
   readonly #streaming = new Map<number, Streaming>();
@@ -75,7 +75,7 @@ export class Messages {
 
   #start(role: string, id: string, ns: string, meta: JsonObject): Streaming {
     const node = meta["langgraph_node"];
-    // With an id in each, messages that one node streams side by side are told apart.
+    // The id tells messages apart that one node streams side by side.
     const tell: Told = (data) => this.#tell(ns, node, { ...data, run_id: id });
     const { ls_model_name: model, ls_provider: provider } = meta;
     const metadata = {

@@ -2,11 +2,11 @@ import type { JsonObject } from "../../model/json.ts";
 
 /** An event of the thread-centric protocol (version 2). */
 export interface ProtocolEvent {
-  /** The thread's number. Events of one fact may share the last of its numbers: then `id` tells them apart. */
+  /** The thread's event number. Events of one fact may share its last number: then `id` tells them apart. */
   readonly seq: number;
   readonly id: string;
   readonly method: string;
-  /** What it is subscribed to by. */
+  /** The channel by which clients subscribe to it. */
   readonly channel: string;
   readonly namespace: readonly string[];
   /** The whole event as JSON text. */
@@ -15,27 +15,27 @@ export interface ProtocolEvent {
 
 export const namespaceOf = (ns: string): readonly string[] => (ns === "" ? [] : ns.split("|"));
 
-/** What an event says beside its data. */
+/** Members of an event beside its data. */
 export interface Beside {
   readonly at: number;
   readonly node?: unknown;
 }
 
-/** Numbers the events of one fact: each has one of the thread's numbers that the fact takes. */
+/** Numbers the events of one fact with the thread's event numbers that the fact takes. */
 export class Numbers {
   readonly events: ProtocolEvent[] = [];
   #next = 0;
   #last = 0;
   #extra = 0;
 
-  /** From now on they are those of a fact that takes `width` numbers from `first` on. */
+  /** Starts a fact that takes `width` numbers from `first` on. */
   begin(first: number, width: number): void {
     this.#next = first;
     this.#last = first + width - 1;
     this.#extra = 0;
   }
 
-  /** `data` is JSON text. */
+  /** Adds an event. `data` is JSON text. */
   put(method: string, ns: string, data: string, { at, node }: Beside, channel = method): void {
     const seq = Math.min(this.#next++, this.#last);
     const extra = this.#next - 1 > this.#last ? ++this.#extra : 0;

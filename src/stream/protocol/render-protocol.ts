@@ -6,7 +6,7 @@ import type { Segment } from "../rendering.ts";
 import type { ProtocolEvent } from "./protocol-event.ts";
 import { Translator } from "./translator.ts";
 
-/** What the segments of a thread's runs are in the protocol, for a pump that reads `reader`, which gives runs whole. */
+/** Renders segments as protocol events, for a pump that reads `reader`, which has to return whole runs. */
 export function protocolOf(reader: ThreadReader): (segment: Segment) => Eventually<readonly ProtocolEvent[]> {
   let of: RunRecord | undefined;
   let translator: Translator | undefined;
@@ -20,7 +20,7 @@ export function protocolOf(reader: ThreadReader): (segment: Segment) => Eventual
   };
 }
 
-/** The same as server-sent events, of those that are `wanted`. */
+/** The same as server-sent events, for the events that are `wanted`. */
 export function protocolSse(
   reader: ThreadReader,
   wanted: (event: ProtocolEvent) => boolean,

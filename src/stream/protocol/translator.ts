@@ -11,18 +11,18 @@ import type { Segment } from "../rendering.ts";
 import { json, Numbers, type ProtocolEvent } from "./protocol-event.ts";
 import { Messages, objectsIn } from "./message-events.ts";
 
-/** Root states by which clients take a run for over. */
+/** Lifecycle events of the root graph by which clients see the end of a run. */
 type Terminal = "completed" | "failed" | "interrupted";
 
 /**
- * Tells one run in the words of the protocol. It has to be given all of the run's events in order: what is told of a message
- * or of a subgraph depends on what came before. The same run always gives the same events.
+ * Translates one run into protocol events. It MUST get all of the run's events, in order: the events of a message or
+ * of a subgraph depend on earlier ones. The same run always gives the same events.
  */
 export class Translator {
   readonly #run: RunRecord;
   readonly #numbers = new Numbers();
   readonly #messages: Messages;
-  /** Subgraphs that have begun and not ended, by their namespace. */
+  /** Namespaces of subgraphs that have started and not ended. */
   readonly #children = new Set<string>();
   readonly #asked = new Set<string>();
   #at: number;
@@ -34,13 +34,13 @@ export class Translator {
     this.#messages = new Messages((ns, node, data) => this.#put("messages", ns, json(data), node));
   }
 
-  /** The events of a segment, in order. */
+  /** Translates a segment. */
   read(segment: Segment): Eventually<readonly ProtocolEvent[]> {
     const { chunk } = segment.entry;
     return this.#from(segment, 0, this.#run.seq_base + chunk.first);
   }
 
-  /** The run has ended, as its record says; with nothing left of that, somebody took it back. */
+  /** The events for the end of a run; without a record, the run was rolled back or deleted. */
   end(record: RunRecord | undefined, seq: number): readonly ProtocolEvent[] {
     this.#numbers.begin(seq, 1);
     if (record?.ended_at) this.#at = Math.max(this.#at, record.ended_at);
@@ -73,7 +73,7 @@ export class Translator {
   #tell(fact: Fact, id: number, page: Page): Eventually<void> {
     switch (fact.t) {
       case "start":
-        // The number before may be the end of the run before it.
+        // The number before may be that of the end of the previous run.
         this.#numbers.begin(this.#run.seq_base + id + 1, 1);
         this.#paused = false;
         return this.#lifecycle("", "running");
@@ -138,7 +138,7 @@ export class Translator {
     });
   }
 
-  /** Each question once: those of a subgraph are also its task's, and the run's. */
+  /** Requests input, once for each interrupt: those of a subgraph are also on its task, and on the run. */
   #ask(ns: string, interrupts: FactOf<"interrupt">["interrupts"]): void {
     for (const { id, value } of interrupts) {
       if (this.#asked.has(id)) continue;
@@ -148,7 +148,7 @@ export class Translator {
     }
   }
 
-  /** A tool is told of by the messages that call it and that answer for it. */
+  /** Emits tool events from the messages that call a tool and from those that answer. */
   #tools({ message, ns, meta }: FactOf<"complete">): void {
     const tell = (data: JsonObject) => this.#put("tools", ns, json(data), meta["langgraph_node"]);
     if (message["type"] === "ai") {
@@ -171,7 +171,7 @@ export class Translator {
     this.#numbers.put(method, ns, data, { at: this.#at, node }, channel);
   }
 
-  /** What the renderers of single modes are given. */
+  /** The context for the renderers of single modes. */
   #page({ entry, source }: Segment, place: number): Page {
     return new FactPage(source, entry.states?.get(place), (event, data) => {
       const bar = event.indexOf("|");

@@ -9,7 +9,7 @@ import type { Inspection } from "../../service/actor-inspection.ts";
 import { Feed, type FeedDeps } from "./thread-feed.ts";
 import { Watcher } from "./watcher.ts";
 
-/** Peers of one tenant that may watch at once, and those of all: with room for many tenants that each use their share. */
+/** Peers that may watch at once, of one tenant and of all: enough for many tenants that each use their share. */
 const TENANT_MOST = 256;
 const MOST = 4_096;
 const LONGEST = 1024;
@@ -19,7 +19,7 @@ export interface FeedsDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** May the states of graphs be shown? */
+  /** True when the states of graphs may be shown. */
   readonly values: boolean;
 }
 
@@ -28,17 +28,17 @@ interface Asked {
   readonly run: string | null;
 }
 
-/** Close codes are 4000 + the status that the same request would get over HTTP. */
+/** Close codes: 4000 + the HTTP status of the same request. */
 const FORBIDDEN = 4403;
 const UNKNOWN = 4404;
 const INVALID = 4422;
 
-/** The WebSocket `/inspect`: the message format of `@statelyai/inspect`, one text frame a message. */
+/** The WebSocket `/inspect`, in the message format of `@statelyai/inspect`: one text frame for each message. */
 export class Feeds {
   readonly #deps: FeedsDeps;
   readonly #feed: FeedDeps;
   readonly #feeds = new Map<string, Feed>();
-  /** How many watch, by tenant. */
+  /** Watching peers, by tenant. */
   readonly #tenants = new Map<string, number>();
   #watching = 0;
 
@@ -48,7 +48,7 @@ export class Feeds {
     this.#feed = { ...deps, nextSeq: () => ++seq };
   }
 
-  /** How many watch. */
+  /** The number of watching peers. */
   get watching(): number {
     return this.#watching;
   }

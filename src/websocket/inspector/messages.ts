@@ -3,17 +3,17 @@ import type { ShownActor, ShownEvent, ShownState } from "../../ports/inspector.t
 /** The release of `@statelyai/inspect` whose message format this is. */
 const FORMAT = "0.7.2";
 
-/** Characters of a graph's state that are shown. */
+/** Characters of a graph's state that are shown at most. */
 const MOST = 64 * 1024;
 
-/** When a message is told, and as which. */
+/** The number and the time of a message. */
 export interface Stamp {
   readonly seq: number;
   /** Epoch milliseconds. */
   readonly at: number;
 }
 
-/** An actor; `definition` is its chart as text. */
+/** The message for a new actor; `definition` is its statechart as text. */
 export function actorMessage(actor: ShownActor, state: ShownState, definition: string, stamp: Stamp): string {
   const { name, parent } = actor;
   return JSON.stringify({
@@ -61,7 +61,7 @@ function base({ id, kind, machine, thread, run }: ShownActor, { seq, at }: Stamp
     createdAt: String(at),
     id: null,
     _version: FORMAT,
-    // Ours; the vendor's receivers pass them over.
+    // Members of our own, which the vendor's receivers ignore.
     seq,
     kind,
     machine,

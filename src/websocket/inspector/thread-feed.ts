@@ -11,23 +11,26 @@ import type { Inspection } from "../../service/actor-inspection.ts";
 import { actorMessage, eventMessage, snapshotMessage, type Stamp } from "./messages.ts";
 import type { Watcher } from "./watcher.ts";
 
-/** Events that are kept for late joiners, at most. Snapshots are not: the actors are shown to them as they stand. */
+/**
+ * Events that are kept for peers that join later. Snapshots are not kept: such a peer gets the current state of each
+ * actor.
+ */
 const RECENT = 200;
 
 export interface FeedDeps {
   readonly inspection: Inspection;
   readonly clock: Clock;
-  /** Numbers every message of a server. */
+  /** The number of the next message of the server. */
   readonly nextSeq: () => number;
 }
 
-/** A peer, and the run that it wants to see alone. */
+/** A peer, and the only run that it wants to see, if any. */
 export interface Viewer {
   readonly watcher: Watcher;
   readonly run: string | null;
 }
 
-/** What all who watch the same are sent: each message is made once. It ends with the last of them. */
+/** The messages for all peers that watch the same scope: each message is made once. It ends with the last peer. */
 export class Feed implements Inspector {
   readonly #deps: FeedDeps;
   readonly #scope: InspectScope;
@@ -40,11 +43,11 @@ export class Feed implements Inspector {
     this.#deps = deps;
   }
 
-  /** `recorded` are shown where they do not live. */
+  /** Adds a peer. `recorded`: past actors, shown unless they are live. */
   join(viewer: Viewer, recorded: readonly Shown[]): void {
     const found = new Map(recorded.map((one) => [one.actor.id, one]));
     const add = (actor: ShownActor, state: ShownState) => void found.set(actor.id, { actor, state });
-    // Asked anew for each: nothing has to be kept for those who may come.
+    // The live actors are read again for each peer: nothing has to be kept for later ones.
     this.#deps.inspection.watch(this.#scope, { actor: add, event: () => undefined, snapshot: add })();
     for (const { actor, state } of found.values()) {
       if (!wants(viewer, actor.run)) continue;
@@ -52,11 +55,11 @@ export class Feed implements Inspector {
       viewer.watcher.send(() => this.#actorMessage(actor, state, stamp));
     }
     for (const { text, actor } of this.#recent) {
-      // Of those who are gone it could make nothing.
+      // Events of actors that are gone would mean nothing to it.
       if (found.has(actor.id) && wants(viewer, actor.run)) viewer.watcher.send(text);
     }
     this.#viewers.add(viewer);
-    // It shows what lives first, which has been told already: only what comes after that is news.
+    // A new watch reports the live actors first, which were sent above: only what follows is new.
     if (this.#stop === null) {
       let telling = false;
       const news: Inspector = {
@@ -69,7 +72,7 @@ export class Feed implements Inspector {
     }
   }
 
-  /** True: nobody is left. */
+  /** Removes a peer. True: no peer is left. */
   leave(viewer: Viewer): boolean {
     this.#viewers.delete(viewer);
     if (this.#viewers.size > 0) return false;

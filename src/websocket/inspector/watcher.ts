@@ -1,19 +1,19 @@
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 import type { Socket } from "../../ports/transport.ts";
 
-/** Characters that wait for one peer, at most. Messages are shared by all that watch the same. */
+/** Characters that may wait for one peer. Messages are shared by all peers that watch the same scope. */
 const MOST = 1024 * 1024;
-/** Characters that are gathered in one turn, at most, before they are sent. */
+/** Characters that are collected in one turn, at most, before they are sent. */
 const GATHERED = 16 * 1024;
 /** Milliseconds that a peer may take nothing while messages wait. */
 const STALL = 10_000;
 
 const SLOW = [1013, "Messages were not taken fast enough; connect again: the actors are shown anew"] as const;
 
-/** A message, or how to make one: a late joiner is shown thousands of actors, at its own pace. */
+/** A message, or a function that makes it: a peer that joins gets thousands of actors, at its own pace. */
 export type Piece = string | (() => string);
 
-/** One peer that watches. What it does not take waits, within bounds; a peer that is too slow is cut off. */
+/** One watching peer. Messages that it does not take wait, within bounds; a peer that is too slow is disconnected. */
 export class Watcher {
   readonly #socket: Socket;
   readonly #scheduler: Scheduler;
@@ -23,7 +23,7 @@ export class Watcher {
   #blocked = false;
   #closed = false;
   #stall: Cancel | null = null;
-  /** They are sent after this turn: one system call for all. */
+  /** True when a flush is scheduled after this turn: one system call for all messages. */
   #due = false;
 
   constructor(socket: Socket, scheduler: Scheduler) {
@@ -58,7 +58,7 @@ export class Watcher {
     this.#socket.close(code, reason);
   }
 
-  /** The peer has left. */
+  /** Ends the watcher: the peer has disconnected. */
   gone(): void {
     this.#closed = true;
     this.#unstall();
