@@ -1,9 +1,12 @@
 import { Kept, KeptValue, type KeptValueOf } from "../model/class-instance.ts";
 
-/** Where a kept value stands, inner ones first: the keys that lead there, and its class or all of it. */
+/** The path of a class instance in the data, with its class name ({@link Kept}) or its description ({@link KeptValue}). */
 type Mark = readonly [path: readonly (string | number)[], kept: string | KeptValueOf];
 
-/** JSON text of a value that holds {@link Kept} ones, which are told beside it; undefined when it holds none. */
+/**
+ * Writes a value with {@link Kept} or {@link KeptValue} instances as JSON text, with a list of where they are, inner ones
+ * first. Undefined if the value has none.
+ */
 export function toMarkedText(value: unknown): string | undefined {
   const marks: Mark[] = [];
   const plain = without(value, [], marks);
@@ -24,7 +27,7 @@ function without(value: unknown, path: readonly (string | number)[], marks: Mark
   return Object.fromEntries(members);
 }
 
-/** The value that {@link toMarkedText} wrote. */
+/** Reads the value that {@link toMarkedText} wrote. */
 export function fromMarkedText(text: string): unknown {
   const [plain, marks] = JSON.parse(text) as [unknown, Mark[]];
   const root = { value: plain };

@@ -1,37 +1,37 @@
 import { shapeOf } from "./stored-shapes.ts";
 import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid.ts";
 
-/** Bytes of a buffer: many values share one, so that few are made. */
+/** Bytes of a buffer. Many values share one, so that few are allocated. */
 const SIZE = 64 * 1024;
-/** Bytes that any one header takes, at most; a number among them. */
+/** Bytes: the most that a header or a number takes. */
 const HEADER = 9;
-/** Characters from which on a string is written by the runtime: shorter ones are written sooner by hand. */
+/** Characters: strings of this length or more are written by `Buffer.write`; for shorter ones a loop is faster. */
 const LONG = 64;
-/** Members from which on an object is worth the look whether it is the last one once more. */
+/** Members: objects with this many or more are remembered, to copy their bytes if the same object follows again. */
 const LARGE = 4;
 const HALF = /\p{Surrogate}/u;
 
-/** Numbers from here up to 127 take two bytes: in the place of the shorter form stands a shape. */
+/** The first byte value that stands for a shape: numbers from here up to 127 take two bytes instead of one. */
 const SHAPE = 0x40;
 
 /**
- * Writes plain JSON data as MessagePack: as msgpackr reads it, in three quarters of the time that msgpackr takes to write it, which
- * was an eighth of what a run of one node costs. Whatever is not plain is left to msgpackr. Two things are shorter: an object of a
- * known shape (a record of msgpackr's, see `shapes.ts`), and a UUID.
+ * A MessagePack encoder for plain JSON data, which msgpackr reads. It takes three quarters of the time of msgpackr's encoder,
+ * which was an eighth of the cost of a run of one node. Data that is not plain is left to msgpackr. Two things are stored
+ * shorter: an object of a known shape (a msgpackr record, see `stored-shapes.ts`), and a UUID.
  */
 export class PlainPacker {
   #bytes = Buffer.allocUnsafeSlow(SIZE);
   #view = viewOf(this.#bytes);
   #start = 0;
   #at = 0;
-  /** An object that was written to these bytes, from where, up to where: the steps of a run share their metadata. */
+  /** The last large object written to this buffer, and the range of its bytes: the steps of a run share their metadata. */
   #last: object | null = null;
   #from = 0;
   #to = 0;
 
   /**
-   * The bytes of `value`, with `head` bytes left free in front; undefined where it holds something else than null, booleans,
-   * numbers, whole strings, arrays and plain objects, or a member named `__proto__`.
+   * Encodes `value`, with `head` free bytes in front. Undefined if it contains anything but null, booleans, numbers,
+   * well-formed strings, arrays and plain objects, or a member named `__proto__`.
    */
   pack(value: unknown, head: number): Buffer | undefined {
     if (this.#bytes.length - this.#at < SIZE / 16) this.#renew(SIZE, 0);
@@ -42,14 +42,14 @@ export class PlainPacker {
     try {
       isWhole = this.#value(value);
     } finally {
-      // What was not written whole is no copy to take.
+      // A partly written object must not be copied later.
       if (!isWhole) {
         this.#at = this.#start;
         this.#last = null;
       }
     }
     const made = isWhole ? this.#bytes.subarray(this.#start, this.#at) : undefined;
-    // What a large value took is its own.
+    // A larger buffer is not shared with other values.
     if (this.#bytes.length > SIZE) this.#renew(SIZE, 0);
     return made;
   }
@@ -92,7 +92,7 @@ export class PlainPacker {
     }
   }
 
-  /** A type, and a whole number of so many bytes. */
+  /** Writes a type byte and an integer of `width` bytes. */
   #sized(type: number, n: number, width: 1 | 2 | 4): void {
     const bytes = this.#bytes;
     bytes[this.#at++] = type;
@@ -107,7 +107,7 @@ export class PlainPacker {
 
   #string(text: string): boolean {
     const { length } = text;
-    // Three bytes are the most that a UTF-16 unit takes.
+    // A UTF-16 unit takes at most three bytes.
     if (this.#at + HEADER + length * 3 > this.#bytes.length) this.#grow(HEADER + length * 3);
     if (length >= LONG) return this.#long(text);
     const bytes = this.#bytes;
@@ -136,7 +136,7 @@ export class PlainPacker {
     const isWide = text.length >= 0x1_0000 / 3;
     const from = this.#at + (isWide ? 5 : 3);
     const count = this.#bytes.write(text, from);
-    // An encoder puts something else in the place of half a surrogate pair.
+    // The encoder replaces a lone surrogate.
     if (count !== text.length && HALF.test(text)) return false;
     if (isWide) this.#sized(0xdb, count, 4);
     else this.#sized(0xda, count, 2);
@@ -178,7 +178,7 @@ export class PlainPacker {
   #again(): boolean {
     const length = this.#to - this.#from;
     if (this.#at + length > this.#bytes.length) this.#grow(length);
-    // It may have been left behind in another buffer.
+    // Growing may have moved to another buffer, without the object's bytes.
     if (this.#last === null) return false;
     this.#bytes.copyWithin(this.#at, this.#from, this.#to);
     this.#at += length;
@@ -189,7 +189,7 @@ export class PlainPacker {
     this.#renew(Math.max(SIZE, 2 * (this.#at - this.#start + more)), this.#at - this.#start);
   }
 
-  /** Goes on in other bytes, with what has been written of the value. */
+  /** Switches to a new buffer and copies the bytes written so far of the value. */
   #renew(size: number, written: number): void {
     const bytes = Buffer.allocUnsafeSlow(size);
     this.#bytes.copy(bytes, 0, this.#start, this.#start + written);

@@ -1,13 +1,13 @@
 import { Kept } from "../model/class-instance.ts";
 
-/** Characters of JSON that are written at a time, about. */
+/** Characters: the approximate size of a piece of JSON. */
 const PIECE = 64 * 1024;
-/** Members and entries that are looked at to tell whether a value is small. */
+/** The most members and entries of a value that counts as small. */
 const FEW = 4_000;
 
 /**
- * What `JSON.stringify` makes of a value, piece by piece: as one string, an answer of megabytes takes twice its size in memory, and
- * hundreds of milliseconds at once.
+ * Writes a value as `JSON.stringify` does, but in pieces. As one string, a response of megabytes would take twice its size in
+ * memory and block the event loop for hundreds of milliseconds.
  */
 export function* jsonPieces(value: unknown): Generator<string> {
   if (isSmall(value)) {
@@ -21,7 +21,7 @@ export function* jsonPieces(value: unknown): Generator<string> {
   }
 }
 
-/** Can it be written at once? Also where it has a form of its own, which it gives as a whole. */
+/** True if the value can be written in one piece. An object with its own `toJSON` or class always is. */
 export function isSmall(value: unknown): boolean {
   let left = PIECE;
   const look = (part: unknown): boolean => {
@@ -42,7 +42,7 @@ export function isSmall(value: unknown): boolean {
   );
 }
 
-/** About how many bytes a value takes in memory; of a very large one some less. */
+/** Bytes: the approximate size of a value in memory; too low for very large values. */
 export function sizeOf(value: unknown): number {
   let nodes = 100_000;
   const look = (part: unknown): number => {
@@ -74,7 +74,7 @@ function* textPieces(text: string): Generator<string> {
   yield '"';
   for (let at = 0; at < text.length;) {
     let end = at + PIECE;
-    // The two halves of a pair stay together.
+    // Keeps the two halves of a surrogate pair together.
     if (isHigh(text.charCodeAt(end - 1))) end++;
     yield JSON.stringify(text.slice(at, end)).slice(1, -1);
     at = end;
@@ -110,7 +110,7 @@ function* objectPieces(object: { readonly [name: string]: unknown }): Generator<
     let small: string | undefined;
     if (isSmall(member)) {
       small = JSON.stringify(member);
-      // It has no form in JSON: the member is left out.
+      // The value has no JSON form, so that the member is left out.
       if (small === undefined) continue;
     }
     text += `${isFirst ? "" : ","}${JSON.stringify(name)}:`;

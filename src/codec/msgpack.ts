@@ -5,7 +5,7 @@ import { PlainPacker } from "./fast-msgpack.ts";
 import { SHAPES } from "./stored-shapes.ts";
 import { readUuid, UUID_TYPE } from "./uuid.ts";
 
-// msgpackr knows extensions for the whole process alone. The types are ours from here on: 0x48 to 0x4a.
+// msgpackr registers extensions for the whole process. Heddle uses the types 0x48 to 0x4a.
 addExtension({
   Class: Kept,
   type: 0x48,
@@ -20,34 +20,34 @@ addExtension({
 });
 addExtension({ type: UUID_TYPE, unpack: readUuid });
 
-/** One shape of bytes for one value: records (msgpackr's own extension) would need their definitions beside them. */
+/** Without records, a msgpackr extension: they would have to be stored with their definitions. */
 const packr = new Packr({ useRecords: false });
-/** For what is JSON data through and through: nearly all. */
+/** Encodes plain JSON data: nearly all values. */
 const packer = new PlainPacker();
-/** Reads what it has written. */
+/** Decodes the bytes of {@link packer}. */
 const unpackr = new Unpackr({ structures: SHAPES.map((names) => [...names]), mapsAsObjects: true });
 
-/** The kinds of payload: the first byte says which one follows. */
+/** Kinds of payload, stored in the first byte. */
 const MSGPACK = 1;
 const JSON_TEXT = 2;
-/** JSON text with what it cannot say beside it. */
+/** JSON text with a list of class instances, see `class-instance-json.ts`. */
 const MARKED_TEXT = 3;
-/** MessagePack with shapes and UUIDs, see `plain.ts`. */
+/** MessagePack with shapes and UUIDs, see `fast-msgpack.ts`. */
 const SHORT = 4;
 
-/** UTF-8 of U+FFFD: what an encoder writes in the place of half a surrogate pair; and its first byte, sooner looked for. */
+/** UTF-8 of U+FFFD, which an encoder writes for a lone surrogate; and its first byte, which is faster to search for. */
 const REPLACED = Buffer.from("\uFFFD");
 const REPLACED_FIRST = 0xef;
-/** First byte of a lone surrogate that was encoded as it is; also of Hangul, so it proves nothing. */
+/** First byte of a lone surrogate that was encoded as it is. Hangul has it too, so that it proves nothing. */
 const SURROGATE = 0xed;
 const PROTO = Buffer.from("__proto__");
-/** Half of a surrogate pair: in a Unicode pattern whole pairs are no surrogates. */
+/** A lone surrogate: in a Unicode pattern, whole pairs do not match. */
 const HALF = /\p{Surrogate}/u;
 
 /**
- * JSON data (and {@link Kept} values in it, as they are) as bytes, with `head` bytes left free in front. What comes back is
- * what `JSON.stringify` and `JSON.parse` would give, exactly: msgpackr alters half surrogate pairs and members named
- * `__proto__`, so a value that holds one is written as JSON text.
+ * Encodes JSON data, with {@link Kept} instances in it, with `head` free bytes in front. Decoding gives exactly what
+ * `JSON.stringify` and `JSON.parse` would give: msgpackr alters lone surrogates and members named `__proto__`, so a value
+ * that has one is written as JSON text.
  */
 export function packValue(value: unknown, head: number): Buffer {
   const plain = packer.pack(value, head + 1);
@@ -56,7 +56,7 @@ export function packValue(value: unknown, head: number): Buffer {
     return plain;
   }
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
-  // Searching bytes is a hundredth of the cost of looking at each string, and nearly always finds nothing.
+  // A byte search costs a hundredth of a look at each string, and nearly always finds nothing.
   const suspect =
     bytes.indexOf(SURROGATE, head + 1) !== -1 ||
     (bytes.indexOf(REPLACED_FIRST, head + 1) !== -1 && bytes.indexOf(REPLACED, head + 1) !== -1) ||
@@ -66,7 +66,7 @@ export function packValue(value: unknown, head: number): Buffer {
   return bytes;
 }
 
-/** JSON data as a message that any reader of MessagePack takes. */
+/** Encodes JSON data as standard MessagePack, which any reader understands. */
 export function packMessage(value: unknown): Uint8Array {
   return packr.pack(value);
 }
@@ -80,11 +80,11 @@ function packText(value: unknown, head: number): Buffer {
   return bytes;
 }
 
-/** Does it hold a string or a name that msgpackr would not give back? */
+/** True if the value has a string or a name that msgpackr would alter. */
 function isAltered(value: unknown): boolean {
   if (typeof value === "string") return HALF.test(value);
   if (typeof value !== "object" || value === null) return false;
-  // Bytes are given back as they are.
+  // Bytes are not altered.
   if (ArrayBuffer.isView(value)) return false;
   if (Array.isArray(value)) return value.some(isAltered);
   if (value instanceof KeptValue) return isAltered(KeptValue.of(value).data);
@@ -94,7 +94,7 @@ function isAltered(value: unknown): boolean {
   return false;
 }
 
-/** The value that {@link packValue} wrote, from `start` on. @throws Error when these bytes are none */
+/** Decodes the value that {@link packValue} wrote, from `start` on. @throws Error if the bytes are not such a value */
 export function unpackValue(bytes: Buffer, start: number): unknown {
   switch (bytes[start]) {
     case SHORT:

@@ -1,10 +1,10 @@
 /**
- * Objects that are stored again and again, by the names of their members in their order: such a one is written as its number
- * and its members' values. MUST NOT change, since stored numbers mean it; new ones go to the end, up to {@link MOST}. An
- * object of other names, or in another order, is written with them.
+ * Shapes of objects that are stored often: the names of their members, in order. Such an object is stored as the number of
+ * its shape and the values of its members. Shapes MUST NOT change, since stored data has their numbers; new ones go to
+ * the end, up to {@link MOST}. An object with other names, or in another order, is stored with its names.
  */
 export const SHAPES: readonly (readonly string[])[] = [
-  // What a run was created with.
+  // The arguments of a run (`kwargs`).
   [
     "input",
     "command",
@@ -26,19 +26,19 @@ export const SHAPES: readonly (readonly string[])[] = [
   ["created_by", "graph_id", "assistant_id"],
   ["user_id", "run_id", "thread_id", "graph_id", "assistant_id", "created_by"],
   ["graph_id", "assistant_id"],
-  // What the journal lists.
+  // Entries of the journal.
   ["kind", "epoch"],
   ["kind", "epoch", "runs"],
   ["kind", "epoch", "checkpoints"],
   ["kind", "epoch", "runs", "checkpoints"],
-  // In a checkpoint: a task, what the engine keeps, where the channels stand.
+  // In a checkpoint: a task, the engine data, references to the values of the channels.
   ["id", "name", "path", "triggers"],
   ["id", "name", "path", "triggers", "input"],
   ["stop"],
   ["at", "channels"],
   ["is"],
   ["value"],
-  // What happens in a run.
+  // Events of a run.
   ["t", "attempt"],
   ["t", "id", "ns", "step", "input"],
   ["t", "id", "name", "ns", "checkpoint", "triggers", "at"],
@@ -75,13 +75,13 @@ export const SHAPES: readonly (readonly string[])[] = [
   ],
 ];
 
-/** As many as one byte can tell from small numbers. */
+/** The most shapes: byte values 0x40 to 0x7f are free for them. */
 const MOST = 0x40;
 if (SHAPES.length > MOST) throw new RangeError(`More than ${MOST} shapes`);
 
 type Numbers = ReadonlyMap<string, ReadonlyMap<number, readonly number[]>>;
 
-/** Those that begin with a name, by how many names they have. */
+/** Shape numbers by their first name, then by the number of names. */
 const NUMBERS: Numbers = numbered();
 
 function numbered(): Numbers {
@@ -95,7 +95,7 @@ function numbered(): Numbers {
   return begin;
 }
 
-/** The number of the shape of an object with these names; -1: it has none. */
+/** The number of the shape with these names; -1 if there is none. */
 export function shapeOf(names: readonly string[]): number {
   const { length } = names;
   const numbers = NUMBERS.get(names[0] as string)?.get(length);

@@ -1,27 +1,28 @@
-/** Where the pairs of digits of a UUID stand in its text. */
+/** Positions of the pairs of digits in the text of a UUID. */
 const PAIRS = Uint8Array.of(0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34);
 const DASH = 0x2d;
-/** By a character's code what it stands for as a lower-case hexadecimal digit; {@link NONE}: it is none. */
+/** Values of lower-case hexadecimal digits, by character code; {@link NONE} for other characters. */
 const NONE = 0x80;
 const DIGITS = new Uint8Array(0x80).fill(NONE);
 const CODES = Buffer.from("0123456789abcdef");
 for (const [digit, code] of CODES.entries()) DIGITS[code] = digit;
 
-/** What stands for it among the extensions of MessagePack. */
+/** The MessagePack extension type of a UUID. */
 export const UUID_TYPE = 0x4a;
 
-/** Characters of a UUID as text, and its bytes. */
+/** Characters of a UUID as text. */
 export const UUID_LENGTH = 36;
+/** Bytes of a UUID in binary form. */
 export const UUID_BYTES = 16;
 
-/** Texts written a moment ago, each in the place that its last digits give it, and their bytes: a run names the same few many times. */
+/** The size of the cache of recent UUIDs: their texts and bytes, at an index from the last digits. A run repeats the same few often. */
 const PLACES = 64;
 const texts: string[] = Array.from({ length: PLACES }, () => "");
 const written = new Uint8Array(PLACES * UUID_BYTES);
 
 /**
- * Writes the 16 bytes of a text of 36 characters; false where it is no UUID in the form in which {@link readUuid} gives it
- * back, of whatever version.
+ * Writes a UUID of any version, a text of 36 characters, as 16 bytes. Returns false if the text is not a UUID in the exact
+ * form that {@link readUuid} gives back.
  */
 export function writeUuid(text: string, bytes: Uint8Array, at: number): boolean {
   const place = (text.charCodeAt(34) * 7 + text.charCodeAt(35)) & (PLACES - 1);
@@ -57,7 +58,7 @@ function parse(text: string, to: number): boolean {
 
 const spelled = Buffer.alloc(UUID_LENGTH, "-");
 
-/** The text of a UUID's 16 bytes. */
+/** Converts the 16 bytes of a UUID to text. */
 export function readUuid(bytes: Uint8Array): string {
   for (let i = 0; i < UUID_BYTES; i++) {
     const byte = bytes[i] as number;

@@ -5,7 +5,7 @@ interface Verdict {
   readonly note?: string;
 }
 
-/** What people make a form of. */
+/** The JSON Schema of an answer; clients build a form from it. */
 const form = {
   type: "object",
   properties: {
@@ -28,10 +28,10 @@ const standard = {
   jsonSchema: { input: () => form, output: () => form },
 } as const;
 
-/** Any Standard Schema would do (zod, valibot, arktype); this one is written out, to need no package. */
+/** The schema of an answer. It could be any Standard Schema (zod, valibot, arktype); this one needs no package. */
 const verdict: Schema<unknown, Verdict> = { "~standard": standard };
 
-/** Writes a draft, asks a human about it, and sends it, writes it anew (refused with a note) or lets it be. */
+/** Writes a draft and asks a human about it: sends it, rewrites it (refused with a note), or ends (refused without one). */
 export default graph({
   name: "approval",
   state: {

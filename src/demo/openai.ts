@@ -8,7 +8,7 @@ export interface Access {
   readonly model: string;
 }
 
-/** How to reach a model, as the environment says; undefined without `OPENAI_API_KEY`. */
+/** The model's API key, address and name, from the environment; undefined without `OPENAI_API_KEY`. */
 export function access(model: string | undefined): Access | undefined {
   const { OPENAI_API_KEY: key, OPENAI_BASE_URL, OPENAI_MODEL } = process.env;
   if (key === undefined || key === "") return undefined;
@@ -16,7 +16,7 @@ export function access(model: string | undefined): Access | undefined {
   return { key, baseUrl, model: model || OPENAI_MODEL || "gpt-4o-mini" };
 }
 
-/** What one call of `POST /chat/completions` streams, chunk by chunk: `ctx.message.from` reads it. */
+/** Streams the chunks of one call of `POST /chat/completions`, for `ctx.message.from`. */
 export async function* chat(
   { key, baseUrl, model }: Access,
   said: readonly Message[],
@@ -61,7 +61,7 @@ const roles: Readonly<Record<string, string>> = {
   tool: "tool",
 };
 
-/** A message of the state as the API wants it. */
+/** Converts a message of the state to the form of the API. */
 function asOpenAi({ type, content, tool_calls = [], invalid_tool_calls = [], tool_call_id }: Message): Json {
   const calls = [
     ...tool_calls.map(({ id, name, args }) => ({ id, name, text: JSON.stringify(args) })),
@@ -81,5 +81,5 @@ function asOpenAi({ type, content, tool_calls = [], invalid_tool_calls = [], too
   };
 }
 
-/** Blocks that the API takes; reasoning and the like stay here. */
+/** Types of content blocks that the API accepts; others, such as reasoning, are not sent. */
 const sent: ReadonlySet<unknown> = new Set(["text", "image_url", "input_audio", "file"]);

@@ -3,7 +3,7 @@ import { schema } from "./schema.ts";
 import { speak } from "./scripted.ts";
 
 interface Note {
-  /** The run that wrote it: a thread may be asked again. */
+  /** The run that wrote the note: a thread may have several runs. */
   readonly run: string;
   readonly topic: string;
   readonly text: string;
@@ -11,20 +11,20 @@ interface Note {
 
 const MOST = 8;
 
-/** The parts of a question, as far as commas and "and" tell them. */
+/** Splits a question into topics at commas, semicolons and "and". */
 function topicsOf(question: string): readonly string[] {
   const parts = question.split(/,|;|\band\b/i).map((part) => withoutMarks(part.trim()));
   return [...new Set(parts.filter((part) => part !== ""))].slice(0, MOST);
 }
 
-/** A text without the marks at its end. `/[?.!]+$/` would search a long row of marks again from each of them. */
+/** Removes the marks at the end of a text. The pattern `/[?.!]+$/` would take quadratic time on a long row of marks. */
 function withoutMarks(text: string): string {
   let end = text.length;
   while (end > 0 && "?.!".includes(text.charAt(end - 1))) end--;
   return text.slice(0, end);
 }
 
-/** Splits a question into topics, looks into all of them at once, and writes one report when all are done. */
+/** Splits a question into topics, researches all of them in parallel, and writes one report when all are done. */
 export default graph({
   name: "research",
   state: { question: value(""), notes: list<Note>(), report: value<string>() },

@@ -1,6 +1,9 @@
 import type { Schema } from "../index.ts";
 
-/** What `read` makes of a value, or what is wrong with it. Any Standard Schema would do (zod, valibot, arktype); the demo writes its own, to need no package. */
+/**
+ * Makes a schema from a function that returns the parsed value, or an error message as a string. Any Standard Schema works
+ * (zod, valibot, arktype); the demo has its own, to need no package.
+ */
 export function schema<T>(
   read: (value: { readonly [key: string]: unknown }) => T | string,
 ): Schema<unknown, T> {

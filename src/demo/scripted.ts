@@ -14,7 +14,7 @@ function configured(ctx: Ctx): { readonly [name: string]: unknown } {
   return (ctx.config["configurable"] ?? {}) as { readonly [name: string]: unknown };
 }
 
-/** Says a text word by word, with the pauses that a model would make. */
+/** Streams a text word by word, with pauses like those of a model. */
 export async function speak(message: MessageWriter, text: string, ctx: Ctx): Promise<Message> {
   const { delay_ms } = configured(ctx);
   const delay = typeof delay_ms === "number" && delay_ms >= 0 ? Math.min(delay_ms, 10_000) : DELAY;
@@ -27,7 +27,7 @@ export async function speak(message: MessageWriter, text: string, ctx: Ctx): Pro
   return message.end();
 }
 
-/** A model of no mind: it repeats what it was told; asked to count, it calls its tool. `configurable.name` is its name. */
+/** A scripted model: it repeats the user's text; if asked to count, it calls its tool. `configurable.name` is its name. */
 export async function answer(said: readonly Message[], ctx: Ctx): Promise<Message> {
   const message = ctx.message({ model: "scripted" });
   const last = said.at(-1);

@@ -9,8 +9,8 @@ import { plainModules, typescriptModules } from "./module-loader.ts";
 export type Embed = (texts: string[]) => unknown;
 
 /**
- * Loads what a configuration names as the store's embedder: a function of texts, or LangChain's `Embeddings`.
- * @param config the configuration file, absolute
+ * Loads the store's embedder that a configuration names: a function of texts, or a LangChain `Embeddings` object.
+ * @param config the absolute path of the configuration file
  * @throws ServiceError `config.invalid`
  */
 export async function loadEmbedder(

@@ -11,32 +11,32 @@ import { plainModules, typescriptModules, type Modules } from "./module-loader.t
 
 export const TYPESCRIPT: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
 
-/** Milliseconds that one graph file may take. */
+/** Milliseconds: the timeout for loading one graph file. */
 const PATIENCE = 30_000;
 
 export interface LoadOptions {
   readonly random: Random;
   readonly scheduler: Scheduler;
-  /** Load files anew although they were loaded before, as they are now. */
+  /** Load files again even if they were loaded before. */
   readonly fresh?: boolean;
-  /** Hears of each file of the user's own that is loaded, soon after. */
+  /** Called with the path of each loaded file of the user's project, soon after it is loaded. */
   readonly onFile?: (path: string) => void;
-  /** Milliseconds that one file may take; default 30 s. */
+  /** Milliseconds: the timeout for one file. Default: 30 s. */
   readonly patience?: number;
 }
 
 export interface LoadedGraphs {
-  /** Heddle's own. */
+  /** Native graphs. */
   readonly graphs: { readonly [name: string]: Definition };
-  /** Those of LangGraph.js. */
+  /** LangGraph.js graphs. */
   readonly langGraphs: ReadonlyMap<string, LoadedLangGraph>;
 }
 
 /**
- * Loads graph files, JavaScript or TypeScript, ES modules or CommonJS. Inside them `heddle` is the running package, never
- * a second copy; all else, LangGraph.js too, comes from their own project. An export that is a function is called for the
- * graph.
- * @throws ServiceError `config.invalid`, naming the graph, the file and the export
+ * Loads graph files: JavaScript or TypeScript, ES modules or CommonJS. In them `heddle` resolves to the running package, never
+ * to a second copy; everything else, also LangGraph.js, comes from their own project. An exported function is called to
+ * make the graph.
+ * @throws ServiceError `config.invalid`, with the name of the graph, the file and the export
  */
 export async function loadGraphs(
   config: Pick<Config, "path" | "graphs">,
@@ -46,7 +46,7 @@ export async function loadGraphs(
   const langGraphs = new Map<string, LoadedLangGraph>();
   const entries = Object.entries(config.graphs);
   const typescript = entries.some(([, { file }]) => TYPESCRIPT.has(extname(file)));
-  // What has to be loaded anew goes through tsx as well: it keeps one load apart from another.
+  // A fresh load goes through tsx as well, since its namespaces separate one load from another.
   const files = entries.map(([, { file }]) => file);
   const viaTsx =
     typescript || options.fresh === true
@@ -105,7 +105,7 @@ function whatIs(value: unknown): string {
   return typeof invoke === "function" ? `a runnable that is no compiled graph; ${what}` : what;
 }
 
-/** What to do about it, where that is known. */
+/** A hint on how to fix a load error, if there is one. */
 function hintOf(cause: unknown): string {
   const { code, message } =
     cause instanceof Error ? (cause as NodeJS.ErrnoException) : { code: "", message: "" };
@@ -115,14 +115,14 @@ function hintOf(cause: unknown): string {
 }
 
 /**
- * A function is asked once at the load, with an empty configuration. One that gives a LangGraph.js graph and takes the
- * configuration is asked again for each run, with the run's.
+ * Calls a graph factory with an empty configuration. A factory of a LangGraph.js graph that takes the configuration is called
+ * again for each run, with the run's configuration.
  */
 async function made(factory: unknown): Promise<unknown> {
   return (factory as (config: object) => unknown)({ configurable: {} });
 }
 
-/** What `value` becomes, unless that takes too long. */
+/** Awaits `value`; rejects after the timeout. */
 export function settled<T>(value: T, { scheduler, patience = PATIENCE }: LoadOptions): Promise<Awaited<T>> {
   return new Promise((resolve, reject) => {
     const cancel = scheduler.after(patience, () =>
@@ -136,7 +136,7 @@ export function settled<T>(value: T, { scheduler, patience = PATIENCE }: LoadOpt
   });
 }
 
-/** The layers of a module: CommonJS puts its exports behind `default`, and TypeScript's once more. */
+/** The nested export objects of a module: CommonJS puts its exports under `default`, and compiled TypeScript once more. */
 function* layers(module: unknown): Generator<{ readonly [name: string]: unknown }> {
   let holder = module;
   for (let depth = 0; depth < 3; depth++) {
@@ -152,13 +152,13 @@ export function exported(module: unknown, name: string): unknown {
   let found: unknown;
   for (const members of layers(module)) {
     if (Object.hasOwn(members, name)) found = members[name];
-    // Another name is taken where it is met first, the default from the innermost.
+    // A named export is taken from the outermost layer that has it, the default export from the innermost.
     if (found !== undefined && name !== "default") break;
   }
   return found;
 }
 
-/** What a module exports, as its author wrote it. */
+/** The names that a module exports, without those that CommonJS adds. */
 export function namesOf(module: unknown): readonly string[] {
   const all = [...layers(module)].filter((members) => isModule(members));
   const names = new Set(all.flatMap((members) => Object.keys(members)));
@@ -167,7 +167,7 @@ export function namesOf(module: unknown): readonly string[] {
   return [...names];
 }
 
-/** A layer, and not an exported thing: that has a prototype of its own, or says what it is. */
+/** True for an object of exports; false for an exported value, which is a function, a class instance or a graph. */
 function isModule(members: object): boolean {
   if (typeof members === "function" || "~heddle" in members) return false;
   const prototype = Object.getPrototypeOf(members) as unknown;

@@ -6,14 +6,14 @@ import { ServiceError } from "../model/errors.ts";
 import type { Random } from "../ports/random.ts";
 import { resolveAsOurs } from "./resolve-heddle.ts";
 
-/** One way to load files. What two of them import is one module. */
+/** A way to load files. A module that two files import is loaded once. */
 export interface Modules {
   load(url: string): Promise<unknown>;
-  /** Tells of files that could not be told of while they were loaded. */
+  /** Calls `onFile` for CommonJS files, which cannot be reported while they are loaded. */
   readonly report?: () => void;
 }
 
-/** As Node does it. */
+/** Loads JavaScript files with Node's own `import`. */
 export async function plainModules(files: readonly string[]): Promise<Modules> {
   resolveAsOurs(undefined, files);
   return { load: (url) => import(url) };
@@ -21,14 +21,14 @@ export async function plainModules(files: readonly string[]): Promise<Modules> {
 
 export interface TypescriptOptions {
   readonly random: Random;
-  /** Nothing of the user's own is taken from an earlier load. */
+  /** Load the user's files again, even if they were loaded before. */
   readonly fresh?: boolean;
   readonly onFile?: (path: string) => void;
 }
 
 /**
- * Through tsx, apart from whatever else goes through it in this process, an earlier load too: each has a namespace, and
- * with it modules of its own. Packages are not meant: there is one of each, as Node has it.
+ * Loads TypeScript files with tsx. Each load has its own tsx namespace, and with it its own modules, separate from earlier
+ * loads and other uses of tsx in this process. Packages are shared, as in Node.
  */
 export async function typescriptModules(
   directory: string,
@@ -53,11 +53,11 @@ export async function typescriptModules(
     ...(tsconfig === undefined ? {} : { tsconfig }),
     ...(onFile === undefined ? {} : { onImport: tell }),
   });
-  // After tsx: the hook that was registered last is asked first.
+  // After tsx, because the hook that was registered last runs first.
   resolveAsOurs(namespace);
   const { cache } = createRequire(import.meta.url);
   const commonjs = () => Object.keys(cache).filter((name) => ownFile(name) !== undefined);
-  // The namespace does not reach CommonJS in plain JavaScript.
+  // The namespace does not apply to CommonJS files in plain JavaScript.
   if (fresh === true) for (const name of commonjs()) delete cache[name];
   return {
     load: (url) => scope.import(url, import.meta.url),
@@ -65,7 +65,7 @@ export async function typescriptModules(
   };
 }
 
-/** The path of a file, unless a package brought it. */
+/** The path of a file of the user's project; undefined for files of packages and built-in modules. */
 function ownFile(name: string): string | undefined {
   const plain = name.replace(/(%3[Ff]|\?)[^/]*$/, "");
   if (/[\\/]node_modules[\\/]/.test(plain)) return undefined;
@@ -81,7 +81,7 @@ function findAbove(directory: string, name: string): string | undefined {
   return above === directory ? undefined : findAbove(above, name);
 }
 
-/** tsx's CommonJS side takes this setting from the environment alone. */
+/** Sets an environment variable during `work`: the CommonJS part of tsx reads this setting only from there. */
 function withVariable(name: string, value: string | undefined, work: () => void): void {
   const before = process.env[name];
   if (value === undefined || before !== undefined) return work();

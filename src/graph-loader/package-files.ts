@@ -1,18 +1,18 @@
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** How the files of the running program end: as sources `.ts`, built `.js`. */
+/** File extension of the running program: `.ts` in the sources, `.js` in the build. */
 const ENDING = extname(fileURLToPath(import.meta.url));
 
-/** The folder above this file's, as the sources have it and as the build does, whose chunks lie as deep. */
+/** The `src` folder, or that of the build: in both it is the parent of this file's folder. */
 const SRC = new URL("../", import.meta.url);
 
-/** A file in `src`, or in what was built of it. */
+/** The URL of a file in `src` or in the build. */
 export function inSource(path: string): URL {
   return new URL(path, SRC);
 }
 
-/** A module that the build keeps as a file of its own, by its path within `src`. */
+/** The URL of an entry module, which the build writes as a separate file, by its path in `src`. */
 export function entry(name: "index" | "app/node-worker"): URL {
   return inSource(`${name}${ENDING}`);
 }

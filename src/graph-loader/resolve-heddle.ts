@@ -3,13 +3,13 @@ import { fileURLToPath } from "node:url";
 import { findsOurs } from "./self-resolution.ts";
 import { entry, inSource } from "./package-files.ts";
 
-/** The package's own door: built, or from source. */
+/** The package's main module: built, or in the sources. */
 const OWN = entry("index").href;
 
-/** The same door in source, when this is the built one: the demo goes through it. */
+/** The main module in the sources, if the program is built: the demo imports it. */
 const TWIN = OWN.endsWith(".js") ? inSource("../index.ts").href : OWN;
 
-/** What tsx puts behind a file's name to tell one load from another; `?` is escaped where a path has to hold it. */
+/** The suffix that tsx appends to file names to separate loads; `?` is escaped in paths. */
 const MARK = /(%3[Ff][^/\\]*)?(\?[^/\\]*)?$/;
 const TYPESCRIPT = /\.([cm]?ts|tsx|jsx)$/;
 
@@ -27,13 +27,13 @@ type SyncResolve = (
   next: (name: string, context: unknown) => Resolved,
 ) => Resolved;
 
-/** In Node 22.15 and later. */
+/** `module.registerHooks`, in Node 22.15 and later. */
 type RegisterHooks = ((hooks: { resolve: SyncResolve }) => unknown) | undefined;
 
 /**
- * What `import` and `require` find from now on, for the whole process, since Node knows no smaller scope: `heddle` is the
- * running package, and under `namespace` (of tsx) a package is the one that everybody else has.
- * @param files the only ones that will be loaded, where they are known
+ * Changes module resolution for the whole process, since Node has no smaller scope: `heddle` resolves to the running package,
+ * and imports of packages within the tsx `namespace` resolve to the shared copy.
+ * @param files the only files that will be loaded, if known
  */
 export function resolveAsOurs(namespace: string | undefined, files?: readonly string[]): void {
   const cjs = Module as unknown as { _resolveFilename: ResolveFilename; registerHooks: RegisterHooks };
@@ -52,9 +52,9 @@ export function resolveAsOurs(namespace: string | undefined, files?: readonly st
     });
     return;
   }
-  // Elsewhere hooks live in a thread of their own, which a start has to wait for: only where it makes a difference.
+  // In older versions hooks run in their own thread, whose start takes time: registered only if they are needed.
   if (files?.every((name) => findsOurs(name, file)) === true) return;
-  // Nothing of this file can be reached there.
+  // The hook thread cannot access this module, so the code is passed as text.
   const hook = `
     const OWN = ${JSON.stringify(OWN)}, TWIN = ${JSON.stringify(TWIN)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};
     ${String(plain)}
@@ -76,7 +76,7 @@ function isTwin(url: string): boolean {
   return url.split("?")[0] === TWIN;
 }
 
-/** The name of a package's file without the namespace, under which Node would load it once more. */
+/** The name of a package's file without the namespace; with it, Node would load the package a second time. */
 function plain(name: string, namespace: string | undefined): string {
   if (namespace === undefined || !name.includes(namespace)) return name;
   const found = name.replace(MARK, "");

@@ -8,15 +8,15 @@ interface Manifest {
 }
 
 /**
- * Does the name `heddle` lead from a file to `door`, the running package's, without our doing? Node looks at the package that
- * the file belongs to, then into `node_modules` of each folder above. In doubt it does not.
+ * True if Node itself resolves `heddle` from a file to `door`, the main module of the running package. Node looks at the
+ * package that the file belongs to, then into `node_modules` of each folder above. False in doubt.
  */
 export function findsOurs(file: string, door: string): boolean {
   try {
     const manifest = createRequire(import.meta.url).resolve("heddle/package.json");
     const { exports } = JSON.parse(readFileSync(manifest, "utf8")) as Manifest;
     const ours = dirname(manifest);
-    // Run from its sources, the package has another door than its name leads to.
+    // When it runs from its sources, the package's main module is not the one that its name resolves to.
     return join(ours, exports?.["."]?.default ?? "") === door && leadsTo(ours, realpathSync(file));
   } catch {
     return false;

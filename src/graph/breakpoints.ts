@@ -1,8 +1,8 @@
 import { START } from "./definition-checks.ts";
 
 /**
- * The breakpoints of a run that are in the subgraph at `path` (node names from the root down): those that begin with it,
- * `node|inner`. A bare name, and a bare `*`, mean the root's nodes alone.
+ * The breakpoints of a run in the subgraph at `path` (node names from the root down), given as `node|inner`. A bare name and
+ * a bare `*` mean nodes of the root graph only.
  */
 export function breakpointsAt(
   points: readonly string[] | "*" | null,
@@ -16,7 +16,7 @@ export function breakpointsAt(
   return inner.length === 0 ? null : inner;
 }
 
-/** Does a breakpoint name one of these nodes? */
+/** True if a breakpoint names one of these nodes. */
 export function breaksAt(points: readonly string[] | "*" | null, names: Iterable<string>): boolean {
   if (points === null) return false;
   for (const name of names) if (name !== START && (points === "*" || points.includes(name))) return true;

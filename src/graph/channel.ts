@@ -4,46 +4,46 @@ import type { JsonObject } from "../model/json.ts";
 import type { Side } from "./json-schema.ts";
 import type { Schema } from "./standard-schema.ts";
 
-/** What the writes of one superstep make of a channel. */
+/** The new value of a channel after the writes of one superstep, and the change to store. */
 export interface Changed {
   readonly value: unknown;
   readonly change: ChannelChange;
 }
 
 /**
- * How one key of the state takes writes. Pure: a rule keeps nothing between calls, and never changes a value it was given.
- * An absent value is `undefined`.
+ * The rule of one state key: how writes are validated and applied. It is pure: a rule keeps nothing between calls and never
+ * changes a value that it was given. An absent value is `undefined`.
  */
 export interface Rule {
-  /** Names the rule, for drawings and the definition's hash. */
+  /** The name of the rule, for drawings and the definition's hash. */
   readonly kind: string;
-  /** `kept` until overwritten; `step`: gone after the step that follows the write; `never` stored, and gone with the run. */
+  /** How long a value lasts: `kept` until overwritten; `step` until the end of the step after the write; `never` stored, until the run ends. */
   readonly life: "kept" | "step" | "never";
   /** The value before the first write, or undefined. */
   readonly initial: unknown;
-  /** Must it have a value when a run starts? */
+  /** True if the key must have a value when a run starts. */
   readonly required?: boolean;
-  /** What its schema gives, as far as that can be told: a part of the definition's hash. */
+  /** The type of the values as text, as far as the schema shows it: a part of the definition's hash. */
   readonly shape?: string | null;
-  /** A write (`input`) or the value (`output`) as JSON Schema, as far as that can be told. */
+  /** The JSON Schema of a write (`input`) or of the value (`output`); null if unknown. */
   describe?(side: Side): JsonObject | null;
-  /** What is wrong with a stored value that another structure of the graph left, `at` being its path. */
+  /** Validates a stored value that another version of the graph made. @param at the path of the value, for errors */
   check?(stored: unknown, at: string): readonly FieldError[];
   /**
    * The normal form of one task's write: validated, a copy of its own, storable.
-   * @param at names it in errors, e.g. `update.notes`
-   * @param mint a deterministic id for the n-th part of the write
+   * @param at the path of the write for errors, e.g. `update.notes`
+   * @param mint makes a deterministic id for the n-th part of the write
    * @throws ServiceError `state.invalid`, `value.unstorable`
    */
   read(write: unknown, at: string, mint: (index: number) => string): unknown;
   /**
-   * What `writes`, in the order of their tasks and in normal form, make of `current`; undefined when nothing changes.
+   * Applies `writes`, in the order of their tasks and in normal form, to `current`; undefined if nothing changes.
    * @throws ServiceError `state.concurrent_update`, `state.invalid`
    */
   update(current: unknown, writes: readonly unknown[], key: string): Changed | undefined;
-  /** Of a list of messages: does it hold one with this id? Other rules hold no messages. */
+  /** For message lists: true if `current` has a message with this id. Absent in other rules. */
   holds?(current: unknown, id: string): boolean;
-  /** Of a list of messages: a message that a run was stopped in the middle of is kept. */
+  /** For message lists: true if the partial message of a stopped run is kept. */
   readonly keepsPartial?: boolean;
 }
 
@@ -56,7 +56,7 @@ export function isChannel(value: unknown): value is Channel {
   return typeof value === "object" && value !== null && "~channel" in value;
 }
 
-/** The state of a graph, key by key: a Standard Schema (last value) or a channel. */
+/** The keys of a graph's state: each a Standard Schema (the last value wins) or a channel. */
 export interface StateSpec {
   readonly [key: string]: Schema | Channel;
 }
@@ -69,8 +69,8 @@ type ValueOf<X> =
 type UpdateOf<X> =
   X extends Channel<unknown, infer U> ? U : Types<X> extends { readonly input: infer I } ? I : unknown;
 
-/** What a node reads. */
+/** The state as a node reads it. */
 export type State<S extends StateSpec> = { readonly [K in keyof S]: ValueOf<S[K]> };
 
-/** What a node may return: some of the keys. */
+/** The update that a node may return: some of the keys. */
 export type Update<S extends StateSpec> = { readonly [K in keyof S]?: UpdateOf<S[K]> | undefined };

@@ -1,15 +1,15 @@
-/** The end of the graph: where a node without an edge leads. */
+/** The end of the graph; a node without edges leads to it. */
 export const END = "__end__" as const;
 export type END = typeof END;
 
-/** Runs a node once more, in the next step, with an input of its own instead of the state. */
+/** A command to run a node in the next step with its own input instead of the state. */
 export interface Send<N extends string = string> {
   readonly "~heddle": "send";
   readonly node: N;
   readonly input: unknown;
 }
 
-/** What a node returns to name the next node itself; its edges hold all the same. */
+/** A command that a node returns to name the next nodes, in addition to its edges. */
 export interface To<N extends string = string, U = unknown> {
   readonly "~heddle": "to";
   readonly to: N | Send<N> | readonly (N | Send<N>)[];
@@ -17,19 +17,19 @@ export interface To<N extends string = string, U = unknown> {
 }
 
 /**
- * What a node of a subgraph returns to go on in the graph above. The subgraph ends with the superstep, its own state is not
- * returned; `write` is in keys of the graph above.
+ * A command that a node of a subgraph returns to continue in the parent graph. The subgraph ends with the superstep and its
+ * own state is not returned; `write` is an update of the parent's state.
  */
 export interface ToParent {
   readonly "~heddle": "parent";
-  // Not named as in To: TypeScript would infer the one from the other.
+  // Not the names of the fields in To: TypeScript would infer one type from the other.
   readonly parent: string | Send | readonly (string | Send)[];
   readonly write?: unknown;
 }
 
 export type Target<N extends string = string> = N | END | Send<N>;
 
-/** An edge that is chosen by the state, and tells the drawing between which targets. */
+/** A conditional edge: a function of the state, with its possible targets for the drawing. */
 export interface Branch<St = never, N extends string = string> {
   readonly "~heddle": "branch";
   readonly choose: (state: St) => Target<N> | readonly Target<N>[];
@@ -37,8 +37,8 @@ export interface Branch<St = never, N extends string = string> {
 }
 
 /**
- * Runs `node` in the next step with `input` instead of the state: once for each send. The node's `input` schema checks it when
- * the run gets there; keys of the state that are never stored are left out of it.
+ * Makes a command that runs `node` in the next step with `input` instead of the state, once for each send. The node's `input`
+ * schema validates it; keys of the state that are never stored are left out.
  */
 export function send<const N extends string>(node: N, input: unknown): Send<N> {
   return { "~heddle": "send", node, input };
@@ -59,18 +59,18 @@ function toParent(target: ToParent["parent"], update?: unknown): ToParent {
 interface ToNode {
   <const N extends string, U = never>(target: N | Send<N> | readonly (N | Send<N>)[], update?: U): To<N, U>;
   /**
-   * Leaves the subgraph for nodes of the graph above (LangGraph's `Command.PARENT`).
+   * Leaves the subgraph for nodes of the parent graph (LangGraph's `Command.PARENT`).
    * @see ToParent
    */
   readonly parent: typeof toParent;
 }
 
-/** What a node returns to say itself where to go, with an update or without. Its edges hold all the same. */
+/** Makes a command that names the next nodes, with or without an update. The node's edges apply as well. */
 export const to: ToNode = Object.assign(toNode, { parent: toParent });
 
 /**
- * An edge chosen by the state, with the node's own update in it; `targets` are what it may choose among: the drawing shows
- * them, and a choice beside them fails the run. The state's type has to be named: `(s: State<typeof state>) => ...`.
+ * Makes a conditional edge. `choose` gets the state with the node's own update applied. The drawing shows `targets`; any other
+ * choice fails the run. The type of the state must be written out: `(s: State<typeof state>) => ...`.
  */
 export function branch<St, const N extends string>(
   choose: (state: St) => Target<NoInfer<N>> | readonly Target<NoInfer<N>>[],

@@ -3,7 +3,7 @@ import { isObject } from "../model/json.ts";
 import { durationOf } from "../model/time.ts";
 import { END } from "./commands.ts";
 
-/** The pseudo node whose task is the input; its edge is `edges.start`. */
+/** The built-in first node: its task writes the input, and its edge is `edges.start`. */
 export const START = "__start__";
 
 const RESERVED: ReadonlySet<string> = new Set([
@@ -18,7 +18,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 ]);
 const MAX_NAME = 128;
 
-/** Says what is wrong with a graph's literal. */
+/** Throws the error for an invalid graph definition. @throws ServiceError `graph.invalid` */
 export function refuse(what: string): never {
   throw new ServiceError("graph.invalid", what);
 }
@@ -28,13 +28,13 @@ export function checkName(name: string, what: string): void {
   if (name === "") refuse(`${what} has an empty name`);
   if (name.length > MAX_NAME)
     refuse(`${what} "${name.slice(0, 32)}..." has a name of over ${MAX_NAME} characters`);
-  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  // oxlint-disable-next-line no-control-regex -- the check is for control characters
   if (/[|:\u0000-\u001f]/.test(name)) {
     refuse(`${what} ${JSON.stringify(name)}: a name must not contain "|", ":" or control characters`);
   }
 }
 
-/** A node's name, or (`end`) the end of the graph. */
+/** Checks that `target` is the name of a node or, if `end` is set, the end of the graph. */
 export function checkTarget(target: unknown, at: string, names: ReadonlySet<string>, end: boolean): void {
   if (end && target === END) return;
   if (typeof target !== "string" || !names.has(target)) {
@@ -47,7 +47,7 @@ export function record(value: unknown, what: string): { readonly [key: string]: 
   return isObject(value) ? value : refuse(`${what} must be a plain object`);
 }
 
-/** A length of time above 0, in milliseconds. */
+/** Milliseconds: a duration above 0. @throws ServiceError `graph.invalid` */
 export function milliseconds(time: unknown, what: string): number {
   return durationOf(time) ?? refuse(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`);
 }

@@ -8,43 +8,43 @@ import { isBranch, type Target } from "./commands.ts";
 import { isGraphNode, nodeOf, type NodeRule } from "./node.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
 
-/** Where a node leads: always the same, or chosen by the state. */
+/** The edges of a node: fixed targets, or a function that chooses them by the state. */
 export type EdgeRule =
   | { readonly kind: "always"; readonly targets: readonly string[] }
   | {
       readonly kind: "choice";
       readonly choose: (state: never) => Target | readonly Target[];
-      /** What it may choose among, where that was declared. */
+      /** The possible targets; null if they were not declared. */
       readonly targets: readonly string[] | null;
     };
 
-/** A graph, checked: immutable data. */
+/** A validated graph definition: immutable data. */
 export interface Definition {
   readonly "~heddle": "graph";
   readonly name: string | null;
   /**
-   * Tells one structure of a graph from another: names, edges, kinds of channels, and their schemas where these can be
-   * described. Bodies of functions do not count. The same in every process.
+   * Identifies the version of a graph's structure: names, edges, kinds of channels, and their schemas if these can be
+   * described. The bodies of functions do not count. It is the same in every process.
    */
   readonly hash: string;
   readonly rules: ReadonlyMap<string, Rule>;
   readonly nodes: ReadonlyMap<string, NodeRule>;
-  /** By the node that they leave; the start is {@link START}. */
+  /** By the node where they start; the entry of the graph is {@link START}. */
   readonly edges: ReadonlyMap<string, EdgeRule>;
   /** The keys of the state that must have a value when a run starts. */
   readonly required: readonly string[];
-  /** Is there a node that waits until nothing else is left to run? */
+  /** True if a node has `defer`. */
   readonly defers: boolean;
-  /** The nodes that wait for others. */
+  /** The nodes that wait for others (`after`). */
   readonly joins: readonly NodeRule[];
   readonly context: Schema | undefined;
-  /** The keys of the state that an input may have, with what checks them beside the state's own rule; null: all. */
+  /** The state keys that an input may have, each with an additional schema or null; null: all keys. */
   readonly input: ReadonlyMap<string, Schema | null> | null;
-  /** The keys of the state that a run shows as its values; null: all. */
+  /** The state keys that a run returns as its values; null: all. */
   readonly output: readonly string[] | null;
-  /** What is said of them. */
+  /** Schemas that describe the output keys, for clients. */
   readonly outputSchemas: ReadonlyMap<string, Schema | null> | null;
-  /** Makes a state that another structure of this graph left fit this one. */
+  /** Converts a state that another version of this graph made. */
   readonly migrate: ((state: JsonObject, from: { readonly from: string }) => unknown) | undefined;
 }
 
@@ -77,7 +77,7 @@ function edgeOf(spec: unknown, at: string, names: ReadonlySet<string>): EdgeRule
   return { kind: "always", targets: [...new Set(targets as readonly string[])] };
 }
 
-/** Which keys of the state an input or an output has: a list of them, or a record with a schema for each. */
+/** Reads the keys of `input` or `output`: a list of state keys, or a record with a schema for each. */
 function keysOf(
   spec: unknown,
   at: string,
@@ -154,8 +154,8 @@ const PARTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Checks a graph's literal and freezes it.
- * @throws ServiceError `graph.invalid`, naming the graph and the part
+ * Validates a graph literal and freezes it.
+ * @throws ServiceError `graph.invalid`, with the name of the graph and of the part
  */
 export function define(literal: Literal): Definition {
   try {
@@ -212,13 +212,13 @@ function definitionOf(literal: Literal): Definition {
   });
 }
 
-/** The graph that a node is; null where it has a body. */
+/** The subgraph of a node; null if the node is a function. */
 export function subgraphOf(node: NodeRule | undefined): Definition | null {
   return (node?.graph ?? null) as Definition | null;
 }
 
 /**
- * The graph at a namespace, `node:task|node:task`, of a definition: the subgraph to which its nodes lead.
+ * The subgraph at a namespace (`node:task|node:task`) of a graph.
  * @throws ServiceError `graph.not_found`
  */
 export function subgraphAt(root: Definition, ns: string): Definition {

@@ -1,9 +1,9 @@
-/** Names whose leaving edges lead to others. Every name that is led to MUST be a key. */
+/** Edges of a graph: the targets by source. Every target MUST be a key as well. */
 export type Edges = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * Which one every way to a node from `start` passes last before it; nodes that cannot be reached are absent. (Cooper, Harvey and
- * Kennedy: over an order in which a node stands before those it leads to, until nothing changes.)
+ * The immediate dominator of each node: the last node before it that every path from `start` passes. Unreachable nodes are
+ * absent. Algorithm of Cooper, Harvey and Kennedy: iterates in reverse postorder until nothing changes.
  */
 export function dominators(edges: Edges, start: string): ReadonlyMap<string, string> {
   const order = postorder(edges, start).reverse();
@@ -38,7 +38,7 @@ export function dominators(edges: Edges, start: string): ReadonlyMap<string, str
 function postorder(edges: Edges, start: string): string[] {
   const order: string[] = [];
   const seen = new Set([start]);
-  // Of one's own: a chain of nodes may be longer than the language's stack.
+  // An explicit stack: a chain of nodes may be longer than the call stack.
   const stack = [{ name: start, left: [...(edges.get(start) ?? [])] }];
   for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
     const next = top.left.pop();

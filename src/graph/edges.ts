@@ -2,24 +2,24 @@ import { START } from "./definition-checks.ts";
 import type { Definition } from "./definition.ts";
 import { END } from "./commands.ts";
 
-/** Where a node leads, as drawings show it. */
+/** An edge of a graph as drawings show it. */
 export interface Edge {
   readonly to: string;
-  /** Only the run itself knows whether it is taken. */
+  /** Present if it depends on the run whether the edge is taken. */
   readonly guard?: string;
   readonly description?: string;
 }
 
-/** The guard of an edge that a function takes or not. */
+/** The guard of a conditional edge. */
 export const CHOSEN = "chosen";
 
-/** Where it leads is a function's to say, so every place is shown that nothing else leads to. */
+/** A possible edge of a function without declared targets: one is drawn to each node that no other edge leads to. */
 const UNDECLARED = {
   guard: CHOSEN,
   description: "chosen at run time; the graph does not declare where",
 };
 
-/** Every edge, by the node that it leaves, the start first and the end last. */
+/** All edges, by the node where they start: `__start__` first, `__end__` last. */
 export function edgesOf(definition: Definition): ReadonlyMap<string, readonly Edge[]> {
   const { nodes, edges } = definition;
   const out = new Map<string, Edge[]>([START, ...nodes.keys(), END].map((name) => [name, []]));
@@ -49,7 +49,7 @@ export function edgesOf(definition: Definition): ReadonlyMap<string, readonly Ed
       out.get(from)?.push({ to: one, ...UNDECLARED });
   }
   for (const from of last) {
-    // A body may say itself where to go, by `to` or `send`.
+    // The node's function may choose its targets itself, by `to` or `send`.
     const to = open.length === 0 && !unled.includes(from) ? unled : [];
     for (const one of to) out.get(from)?.push({ to: one, ...UNDECLARED });
     out.get(from)?.push({ to: END });

@@ -4,14 +4,14 @@ import { type Definition, subgraphOf } from "./definition.ts";
 import { CHOSEN, edgesOf } from "./edges.ts";
 import { END } from "./commands.ts";
 
-/** What stands for a node in the drawing: where edges to it arrive, and where those from it leave. */
+/** The drawn nodes that stand for a node of the graph: where its incoming edges end, and where its outgoing edges start. */
 interface Ends {
   readonly entry: string;
-  /** Undefined: a subgraph of which no single node is the last. Edges that leave it are not drawn. */
+  /** Undefined for a subgraph without a single last node; its outgoing edges are not drawn. */
   readonly exit: string | undefined;
 }
 
-/** As LangGraph draws it. `depth`: how many levels of subgraphs are drawn in the place of their nodes. */
+/** Draws a graph as LangGraph does. `depth`: the levels of subgraphs that are expanded into their nodes. */
 export function drawingOf(definition: Definition, depth: number): Drawing {
   const nodes: DrawnNode[] = [bare(START)];
   const edges: DrawnEdge[] = [];
@@ -53,8 +53,8 @@ const bare = (id: string): DrawnNode => ({
 const dataOf = (name: string, isGraph: boolean) => ({ id: ["heddle", isGraph ? "Graph" : "Node"], name });
 
 /**
- * A subgraph's drawing to stand within another: without its start and end, where a single node can stand for them. One node
- * is drawn as itself.
+ * The drawing of a subgraph for use within another, without its start and end if a single node can take their place. Returns
+ * undefined, so that the subgraph is drawn as one node, if it has only one node or no single first node.
  */
 function expand(drawn: Drawing, name: string): { drawing: Drawing; ends: Ends } | undefined {
   const inner = trimmed(trimmed(drawn, "target"), "source");
@@ -71,7 +71,7 @@ function expand(drawn: Drawing, name: string): { drawing: Drawing; ends: Ends } 
   };
 }
 
-/** The only node that no edge has for its target (the first) or for its source (the last), `without` being left out. */
+/** The only node that is not a target (the first) or not a source (the last) of any edge, ignoring the node `without`. */
 function only({ nodes, edges }: Drawing, side: "source" | "target", without?: string): string | undefined {
   const other = side === "target" ? "source" : "target";
   const met = new Set(edges.filter((edge) => edge[other] !== without).map((edge) => edge[side]));
@@ -79,7 +79,7 @@ function only({ nodes, edges }: Drawing, side: "source" | "target", without?: st
   return found.length === 1 ? found[0]?.id : undefined;
 }
 
-/** Without the first or last node, if another one takes its place. */
+/** Removes the first (`target`) or last (`source`) node, if exactly one other node takes its place. */
 function trimmed(drawing: Drawing, side: "source" | "target"): Drawing {
   const end = only(drawing, side);
   if (end === undefined || only(drawing, side, end) === undefined) return drawing;

@@ -1,15 +1,15 @@
 import { ServiceError } from "../model/errors.ts";
 import { isDefinition, type Definition } from "./definition.ts";
 
-/** A definition with a number of its own in this process. */
+/** A definition with its number, which is unique in this process. */
 interface Edition {
   readonly definition: Definition;
   readonly edition: number;
 }
 
 /**
- * The graphs that a server serves, by name. A name may get another definition while runs are under way: what is done by
- * the earlier one finds it by its edition for as long as anybody holds it.
+ * The graphs that a server serves, by name. A name may get a new definition during runs: a run that started with the earlier
+ * one finds it by its edition, until it is garbage-collected.
  */
 export class GraphRegistry {
   #graphs = new Map<string, Edition>();
@@ -25,8 +25,8 @@ export class GraphRegistry {
   }
 
   /**
-   * From now on these are the graphs, all at once or, when one is refused, none.
-   * @throws ServiceError `graph.invalid` when one was not made by `graph()`
+   * Replaces all graphs at once, or none if one is refused.
+   * @throws ServiceError `graph.invalid` if one was not made by `graph()`
    */
   replace(graphs: { readonly [name: string]: unknown }): void {
     const next = new Map<string, Edition>();
@@ -65,7 +65,7 @@ export class GraphRegistry {
     throw new ServiceError("graph.not_found", `There is no graph "${name}"; the graphs are: ${known}`);
   }
 
-  /** The definition of that edition; where nobody holds it any more, the one of today. @throws ServiceError `graph.not_found` */
+  /** The definition of that edition, or the current one if it is gone. @throws ServiceError `graph.not_found` */
   at(name: string, edition: number): Definition {
     const now = this.#graphs.get(name);
     if (now?.edition === edition) return now.definition;

@@ -5,8 +5,8 @@ import { DIALECT, jsonSchemaOf, moved, type Side } from "./json-schema.ts";
 import type { Schema } from "./standard-schema.ts";
 
 /**
- * What a graph takes and gives as JSON Schemas. A key that cannot be described may be anything. Nothing of an input is
- * required, since a thread may have it already; what a run shows has the keys that the graph requires.
+ * The JSON Schemas of a graph's input, output, state and context. A key that cannot be described may be anything. No input
+ * key is required, since the thread may already have a value; the output has the keys that the graph requires.
  */
 export function schemasOf(definition: Definition, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name } = definition;
@@ -39,16 +39,16 @@ export function schemasOf(definition: Definition, graph_id: string): GraphSchema
     input_schema: describe("input", "input", input && [...input.keys()], input),
     output_schema: describe("output", "output", output, outputSchemas, required),
     state_schema: describe("state", "output"),
-    // Any key of `config` is passed on; what a graph is set up with stands in its `context`.
+    // Any key of `config` is allowed; the settings of a graph are in its `context`.
     config_schema: null,
     context_schema: context === undefined ? null : jsonSchemaOf(context, "input"),
   };
 }
 
-/** A key in a JSON pointer that is the fragment of an address. */
+/** Escapes a key for a JSON pointer in a URI fragment. */
 const pointed = (key: string) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
 
-/** The subgraphs of a graph at all levels, by the nodes that lead to them, `node|node`. */
+/** The subgraphs of a graph at all levels, by their path of node names, `node|node`. */
 export function subgraphsOf(definition: Definition): ReadonlyMap<string, Definition> {
   const found = new Map<string, Definition>();
   for (const node of definition.nodes.values()) {

@@ -3,18 +3,18 @@ import type { Interrupt } from "../model/interrupt.ts";
 import { isObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 
-/** An answer to an interrupt, with the run that gave it; null in the place of one that has not been answered. */
+/** An answer to an interrupt, with the run that gave it. */
 export interface Answer {
   readonly value: unknown;
   readonly run: string;
 }
 
-/** Places for questions of one task, and for their answers. */
+/** The most interrupts of one task. */
 export const MOST_QUESTIONS = 65_536;
 
 /**
- * What `ctx.interrupt` throws to leave the body. Users do not get it, so that nobody builds on it; whether the body lets it
- * through or swallows it makes no difference: that a question was asked is remembered apart from it.
+ * The error that `ctx.interrupt` throws to leave the node's function. It is not exported to users. A function that catches it
+ * changes nothing: the open interrupt is recorded apart from it.
  */
 export class Paused extends Error {
   override readonly name = "Paused";
@@ -23,19 +23,19 @@ export class Paused extends Error {
   }
 }
 
-/** By name: a graph file may have loaded its own copy of the class. */
+/** Compared by name, since a graph file may have loaded its own copy of the class. */
 export function isPause(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === "Paused";
 }
 
 const ID = /^[0-9a-f]{32}$/;
 
-/** The namespace of a task: `node:task`, below the graph's own. */
+/** The namespace of a task: `node:task`, below the namespace of its graph. */
 export function taskNs(ns: string, name: string, task: string): string {
   return `${ns === "" ? "" : `${ns}|`}${name}:${task}`;
 }
 
-/** The n-th question of a task: its id is the same on every replay. */
+/** The id of the n-th interrupt of a task: the same on every replay. */
 export function interruptId(taskNamespace: string, index: number): string {
   return hex32(`${taskNamespace}|${index}`);
 }
@@ -45,15 +45,15 @@ export function toInterrupt(taskNamespace: string, index: number, value: unknown
   return { value, id, resumable: true, ns: taskNamespace.split("|"), when: "during" };
 }
 
-/** The stored form of an answer, read back. */
+/** Reads an answer from its stored form; null if there is none. */
 export function asAnswer(stored: unknown): Answer | null {
   return isObject(stored) && Object.hasOwn(stored, "value") ? (stored as unknown as Answer) : null;
 }
 
-/** Answers to questions of a subgraph, kept by the task whose node it is, by the question's id. */
+/** Answers to interrupts of a subgraph, by interrupt id: stored with the task that the subgraph runs in. */
 export type Inward = { readonly [id: string]: Answer };
 
-/** A subgraph's task asks nothing itself: what stands among its answers is all for the tasks within. */
+/** Reads the answers for a subgraph from the answers of its task, which asks nothing itself. */
 export function readInward(resumes: readonly unknown[]): Inward {
   const [first] = resumes;
   return isObject(first) && isObject(first["inward"]) ? (first["inward"] as Inward) : {};
@@ -64,20 +64,20 @@ export function storeInward(inward: Inward): readonly unknown[] {
   return [];
 }
 
-/** A null in the place of an answer is one only when the command asks for nothing else. */
+/** True if the command answers interrupts. `resume: null` is an answer only if the command has no `update` and no `goto`. */
 export function resumes(command: Command): boolean {
   if (!Object.hasOwn(command, "resume") || command.resume === undefined) return false;
   return command.resume !== null || ((command.update ?? null) === null && (command.goto ?? null) === null);
 }
 
-/** A resume that answers by id: an object with nothing but ids for keys. Everything else is one plain answer. */
+/** The answers by interrupt id, if all keys of `resume` are ids; undefined if it is one plain answer. */
 export function answersById(resume: unknown): ReadonlyMap<string, unknown> | undefined {
   if (!isObject(resume)) return undefined;
   const keys = Object.keys(resume);
   return keys.length > 0 && keys.every((key) => ID.test(key)) ? new Map(Object.entries(resume)) : undefined;
 }
 
-/** Why a resume cannot be taken, given the ids that wait; null when it can. */
+/** The reason to refuse a resume, given the ids of the open interrupts; null if it is valid. */
 export function refusal(
   resume: unknown,
   pending: readonly string[],

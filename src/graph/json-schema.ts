@@ -1,14 +1,14 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Schema } from "./standard-schema.ts";
 
-/** What goes in, or what comes out: defaults and transforms make them differ. */
+/** The side of a schema: the values that it accepts, or those that it returns. Defaults and transforms make them differ. */
 export type Side = "input" | "output";
 
 export const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 /**
- * What a library makes of a part that JSON Schema has no word for, such as a date: anything goes, instead of an error. An
- * option of another library is passed over.
+ * Options of the schema libraries for a part that JSON Schema cannot express, such as a date: it becomes "any value" instead
+ * of an error. Each library ignores the options of the others.
  */
 const libraryOptions = {
   unrepresentable: "any",
@@ -18,8 +18,8 @@ const libraryOptions = {
 type Describe = (options: { readonly target: string; readonly libraryOptions: object }) => unknown;
 
 /**
- * A schema as JSON Schema (draft 2020-12), where its library can say it: by the Standard JSON Schema interface, which zod and
- * arktype schemas have, and valibot's by `toStandardJsonSchema`. Null where it cannot.
+ * Converts a schema to JSON Schema (draft 2020-12), by the Standard JSON Schema interface: zod and arktype schemas have it,
+ * those of valibot by `toStandardJsonSchema`. Null if the schema lacks it or cannot be converted.
  */
 export function jsonSchemaOf(schema: Schema, side: Side): JsonObject | null {
   const { jsonSchema } = schema["~standard"] as {
@@ -27,7 +27,7 @@ export function jsonSchemaOf(schema: Schema, side: Side): JsonObject | null {
   };
   try {
     const described = jsonSchema?.[side]?.({ target: "draft-2020-12", libraryOptions });
-    // A copy without what is no JSON, or what is hidden: libraries add both.
+    // A copy without non-JSON values and hidden properties: libraries add both.
     return described === undefined ? null : objectOf(JSON.parse(JSON.stringify(described)));
   } catch {
     return null;
@@ -36,7 +36,7 @@ export function jsonSchemaOf(schema: Schema, side: Side): JsonObject | null {
 
 const objectOf = (value: unknown) => (isObject(value) ? value : null);
 
-/** A JSON Schema to stand within another one, at `pointer`: what it says of its own parts points there. */
+/** Embeds a JSON Schema in another one at `pointer`: its internal references are rewritten. */
 export function moved(schema: JsonObject, pointer: string): JsonObject {
   const { $schema: _, ...rest } = schema;
   return repointed(rest, pointer) as JsonObject;

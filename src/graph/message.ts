@@ -12,28 +12,28 @@ export interface Message {
   readonly name: string | null;
   readonly id: string;
   readonly example: boolean;
-  /** Of an ai message. */
+  /** For `ai` messages. */
   readonly tool_calls?: readonly ToolCall[];
   readonly invalid_tool_calls?: readonly InvalidToolCall[];
   readonly usage_metadata?: Usage | null;
-  /** Of a tool message. */
+  /** For `tool` messages. */
   readonly tool_call_id?: string;
   readonly artifact?: unknown;
   readonly status?: "success" | "error";
 }
 
-/** Takes the message with this id out; {@link REMOVE_ALL} takes out every one before it. */
+/** Removes the message with this id; {@link REMOVE_ALL} removes all messages before it. */
 export interface RemoveMessage {
   readonly type: "remove";
   readonly id: string;
 }
 
-/** The id by which a `remove` message takes out all messages before it. */
+/** The id of a `remove` message that removes all messages before it. */
 export const REMOVE_ALL = "__remove_all__";
 
 /**
- * A message as a client or a node may write it: with `type` or `role` (`"user"` and `"human"`, `"assistant"` and `"ai"` are
- * the same), tool calls also in the form of the OpenAI API, or as LangChain serializes its classes.
+ * A message as a client or a node may write it, with `type` or `role` (`"user"` equals `"human"`, `"assistant"` equals
+ * `"ai"`). Tool calls may have the form of the OpenAI API; the message may be a serialized LangChain class.
  */
 export interface MessageLiteral {
   readonly role?: string;
@@ -63,7 +63,7 @@ const types: ReadonlyMap<string, Message["type"] | "remove"> = new Map([
   ["remove", "remove"],
 ] as const);
 
-/** `HumanMessage`, `AIMessageChunk` and the like, as some clients write the type. */
+/** A class name such as `HumanMessage` or `AIMessageChunk`, which some clients send as the type. */
 const CLASS_NAME = /^([A-Za-z]+)Message(Chunk)?$/;
 
 function known(named: string): Message["type"] | "remove" | undefined {
@@ -78,7 +78,7 @@ function typeAt(named: unknown, at: string): Message["type"] | "remove" {
   );
 }
 
-/** A pair of role and content, such as `["user", "hi"]`: one message, not two. */
+/** True for a pair of role and content, such as `["user", "hi"]`: one message, not two. */
 export function isPair(value: unknown): value is readonly [role: string, content: unknown] {
   if (!Array.isArray(value) || value.length !== 2) return false;
   const [role, content] = value as readonly unknown[];
@@ -86,14 +86,14 @@ export function isPair(value: unknown): value is readonly [role: string, content
   return typeof content === "string" || (Array.isArray(content) && content.every(isObject));
 }
 
-/** The form into which LangChain's classes are serialized. */
+/** The fields of a serialized LangChain class; undefined if it is not one. */
 function fromConstructor({ type, id, kwargs }: JsonObject): JsonObject | undefined {
   if (type !== "constructor" || !Array.isArray(id) || !isObject(kwargs)) return undefined;
   const path: readonly unknown[] = id;
   return { ...kwargs, type: path.at(-1) };
 }
 
-/** The fields of a message, whatever form it came in. */
+/** The fields of a message in any of the accepted forms. */
 function fieldsAt(like: unknown, at: string): JsonObject {
   if (typeof like === "string") return { type: "human", content: like };
   if (isPair(like)) return { type: like[0], content: like[1] };
@@ -101,7 +101,7 @@ function fieldsAt(like: unknown, at: string): JsonObject {
     refuse(at, "is no message: it must be an object with a type (or role) and content, or a string");
   }
   let fields = like as JsonObject;
-  // An object of one of LangChain's classes.
+  // An instance of a LangChain message class.
   const { toJSON } = like as { toJSON?: unknown };
   if (typeof toJSON === "function") {
     const shown: unknown = toJSON.call(like);
@@ -109,7 +109,7 @@ function fieldsAt(like: unknown, at: string): JsonObject {
   }
   const made = fromConstructor(fields);
   if (made !== undefined) return made;
-  // The form in which LangChain stores messages: the fields in `data`.
+  // LangChain's storage form: the fields are in `data`.
   const { data, type } = fields;
   return isObject(data) && fields["content"] === undefined ? { ...data, type } : fields;
 }
@@ -121,7 +121,7 @@ function contentAt(content: unknown, at: string): Message["content"] {
   return content.map((block: unknown, i) => blockAt(block, `${at}[${i}]`));
 }
 
-/** A content block, kept as it is: text, image_url, file, reasoning and whatever else there is. */
+/** A copy of a content block of any type (text, image_url, file, reasoning, ...), unchanged. */
 export function blockAt(block: unknown, at: string): JsonObject {
   if (typeof block === "string") return { type: "text", text: block };
   const copy = toStorable(block, at);
@@ -138,15 +138,16 @@ function statusAt(value: unknown, at: string): "success" | "error" {
   return value === "success" || value === "error" ? value : refuse(at, 'must be "success" or "error"');
 }
 
-/** OpenAI's `developer` is a system message; clients that send it on need to know which one it was. */
+/** OpenAI's `developer` role is stored as a system message; the original role is noted for clients that send it on. */
 function kwargsAt(fields: JsonObject, named: unknown, at: string): JsonObject {
   const kwargs = objectAt(fields["additional_kwargs"], at);
   return named === "developer" ? { __openai_role__: "developer", ...kwargs } : kwargs;
 }
 
 /**
- * A message in its stored form: a storable copy with every field of its type. One without an id gets `mint()`.
- * @throws ServiceError `state.invalid`, `value.unstorable`, naming the field by `at`
+ * Converts a message to its stored form: a storable copy with all fields of its type. `mint` makes an id if it has none.
+ * @param at the path of the message, for errors
+ * @throws ServiceError `state.invalid`, `value.unstorable`, with the path of the field
  */
 export function toMessage(like: unknown, at: string, mint: () => string): Message | RemoveMessage {
   const fields = fieldsAt(like, at);
@@ -176,7 +177,7 @@ function aiFields(fields: JsonObject, kwargs: JsonObject, at: string) {
   const given = listAt(fields["tool_calls"], `${at}.tool_calls`);
   const invalid = listAt(fields["invalid_tool_calls"], `${at}.invalid_tool_calls`);
   const { tool_calls: raw } = kwargs;
-  // Some clients leave the calls where the OpenAI API put them.
+  // Some clients leave the calls in `additional_kwargs`, as LangChain's OpenAI classes do.
   const calls = given.length === 0 && invalid.length === 0 && Array.isArray(raw) ? raw : given;
   return {
     ...toolCallsAt(calls, invalid, at),

@@ -5,7 +5,7 @@ import type { Schema } from "./standard-schema.ts";
 import type { ToolCall } from "./tool-call.ts";
 import type { UsageLike } from "./token-usage.ts";
 
-/** Log lines of a node; the run, the thread and the node are named in each. */
+/** The logger of a node: each line carries the ids of the run and the thread, and the node's name. */
 export interface Log {
   debug(message: string, fields?: JsonObject): void;
   info(message: string, fields?: JsonObject): void;
@@ -15,18 +15,18 @@ export interface Log {
 
 export interface MessageInit {
   /**
-   * An id of your own, up to 256 characters; without it each try of a task has ids of its own. A retry that streams under
-   * the same id is appended, by who reads along, to what the failed try has streamed.
+   * Your own id, of up to 256 characters. Default: a generated id, different for each try of a task. With your own id, clients
+   * append the tokens of a retry to those of the failed try.
    */
   readonly id?: string;
   readonly name?: string;
-  /** The model that is asked: told with every token (`ls_model_name`) and kept in `response_metadata.model_name`. */
+  /** The model's name: sent with every token (`ls_model_name`) and stored in `response_metadata.model_name`. */
   readonly model?: string;
   readonly additional_kwargs?: JsonObject;
   readonly response_metadata?: JsonObject;
 }
 
-/** A whole tool call: its arguments are known. */
+/** A whole tool call, with its arguments. */
 export interface WholeCall {
   readonly name: string;
   readonly args?: JsonObject;
@@ -39,28 +39,28 @@ export interface CallChunk {
   readonly name?: string | undefined;
   readonly args: string;
   readonly id?: string | undefined;
-  /** Which call of the message it belongs to; without it the one with this id, or the last one. */
+  /** The call of the message that it belongs to. Default: the call with this id, or the last one. */
   readonly index?: number | undefined;
 }
 
-/** An ai message that is being streamed, token by token. */
+/** Writes an AI message that is streamed token by token. */
 export interface MessageWriter {
-  /** Fixed from the start: the tokens and the stored message share it. */
+  /** The id of the message: the tokens and the stored message share it. */
   readonly id: string;
   /**
    * Adds text to the content (cheap: call it for every token), or a content block such as
-   * `{ type: "image_url", image_url }`. Text goes on with the text before it, `{ type: "reasoning", reasoning }` with the
-   * reasoning before it, and a block with an `index` with the one of the same index.
-   * @throws RangeError when the message would hold more than 16 Mi characters
+   * `{ type: "image_url", image_url }`. Text continues the text before it, `{ type: "reasoning", reasoning }` continues the
+   * reasoning before it, and a block with an `index` continues the block of the same index.
+   * @throws RangeError if the message would have more than 16 Mi characters
    */
   write(part: string | JsonObject): void;
   /** Adds a whole tool call. */
   toolCall(call: WholeCall): ToolCall;
-  /** Adds to a tool call whose arguments are being streamed; what is no JSON at the end is an invalid tool call. */
+  /** Adds a piece of a tool call. If its arguments are not JSON in the end, it becomes an invalid tool call. */
   toolCall(chunk: CallChunk): void;
-  /** Says what the model call cost; the last word counts. */
+  /** Sets the token counts of the model call; a later call replaces an earlier one. */
   usage(usage: UsageLike): void;
-  /** The finished message, which the node returns in its update. Nothing can be added after it. */
+  /** Ends the message and returns it, for the node's update. Nothing can be added afterwards. */
   end(): Message;
 }
 
@@ -68,46 +68,46 @@ export interface MessageMaker {
   /** Begins a message (stream modes `messages-tuple` and `messages`). */
   (init?: MessageInit): MessageWriter;
   /**
-   * Streams all of `source`, and resolves with the finished message. The source brings strings, chunks of the OpenAI API,
-   * stream parts of the AI SDK (`fullStream`) or LangChain's AIMessageChunks, each known by its shape.
+   * Streams all of `source`, and resolves with the finished message. The source yields strings, chunks of the OpenAI API,
+   * stream parts of the AI SDK (`fullStream`) or LangChain's AIMessageChunks; each is recognised by its shape.
    * Rejects when `ctx.signal` aborts, when the source fails, and with a TypeError for a chunk of another shape.
    */
   from(source: AsyncIterable<unknown> | Iterable<unknown>, init?: MessageInit): Promise<Message>;
 }
 
-/** Runs several bodies side by side within one task, for `runTools`; not for nodes. */
+/** A function to run in parallel with others within one task: used by `runTools`, not by nodes. */
 export interface Side {
-  /** What it is known by on a replay: the same for the same work. */
+  /** Identifies it on a replay: the same key for the same work. */
   readonly key: string;
   run(ctx: Ctx): Promise<unknown>;
 }
 
-/** What a node may do beside returning an update. Dead once its attempt has ended. */
+/** The context of a node function. It stops working when the attempt has ended. */
 export interface Ctx<C = unknown> {
   /**
-   * Pauses the run until a human answers, and resolves with the answer. The node runs again from its start then: its n-th
-   * call gets the n-th answer. MUST NOT be caught: what it throws is no error. With a `schema`, an answer that it refuses
-   * fails the run, and the question stays.
+   * Pauses the run until a human answers, and resolves with the answer. The node then runs again from its start: its n-th
+   * call gets the n-th answer. MUST NOT be caught: the pause that it throws is not a failure. With a `schema`, an answer that
+   * the schema refuses fails the run, and the interrupt stays open.
    */
   interrupt<A = unknown>(value: unknown, options?: { readonly schema?: Schema<unknown, A> }): Promise<A>;
   /**
-   * Runs `fn` once for all replays of this task, and resolves with its stored result (`undefined` is stored as null).
+   * Runs `fn` once for all replays of this task and resolves with its stored result (`undefined` is stored as null).
    * A second call with the same key gets the same result.
    */
   step<T>(key: string, fn: () => T | Promise<T>): Promise<T>;
-  /** Sends `data` to readers of the stream mode `custom`. @throws ServiceError `value.unstorable` naming the path */
+  /** Sends `data` to the stream mode `custom`. @throws ServiceError `value.unstorable`, with the path */
   emit(data: unknown): void;
   readonly message: MessageMaker;
   /** Aborts when the run is cancelled, superseded or timed out. */
   readonly signal: AbortSignal;
-  /** The assistant's and the run's config, with `configurable`. */
+  /** The merged config of the assistant and the run, with `configurable`. */
   readonly config: JsonObject;
-  /** The assistant's and the run's context, checked by the graph's schema for it. */
+  /** The merged context of the assistant and the run, validated by the graph's `context` schema. */
   readonly context: C;
   /**
-   * Long-term memory, shared by all threads of the tenant and by its clients (`/store`). A write is stored once its promise
-   * resolves, whatever becomes of the run; a node that runs again writes again, unless it does so in a `step`. Once the
-   * attempt has ended every call rejects.
+   * Long-term memory, shared by all threads of the tenant and by its clients (`/store`). A write is stored when its promise
+   * resolves, whatever happens to the run. A node that runs again writes again, unless it writes in a `step`. When the
+   * attempt has ended, every call rejects.
    */
   readonly store: NodeStore;
   readonly runId: string;
@@ -115,12 +115,12 @@ export interface Ctx<C = unknown> {
   readonly taskId: string;
   /** 1 for the first attempt of the run. */
   readonly attempt: number;
-  /** The graph's place: `""` for the root graph. */
+  /** The namespace of the graph: `""` for the root graph. */
   readonly ns: string;
   readonly log: Log;
   /**
-   * Runs all sides and waits for all. Each has its own questions and its own `step` keys. When one pauses, the results of those
-   * that have ended are kept: on the replay they are not run again. Results MUST be storable.
+   * Runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If one pauses,
+   * the results of the finished ones are stored, so that the replay does not run them again. Results MUST be storable.
    */
   readonly "~sides"?: (sides: readonly Side[]) => Promise<readonly PromiseSettledResult<unknown>[]>;
 }

@@ -7,20 +7,21 @@ import { refuse } from "./field-access.ts";
 import { parse } from "./standard-schema.ts";
 import type { Move } from "./superstep.ts";
 
-/** What a node returned, in normal form. */
+/** The return value of a node, in normal form. */
 export interface Reading {
-  /** Null where it returned none. */
+  /** The update to store, or null. */
   readonly update: JsonObject | null;
-  /** What it wrote to keys that are never stored; null where it wrote none. */
+  /** The update of keys that are never stored, or null. */
   readonly untracked: JsonObject | null;
   readonly goto: readonly Move[];
-  /** It leaves its graph for the one above: its `to.parent(...)`s, storable. Whatever else it returned is dropped. */
+  /** The `to.parent(...)` commands, in storable form. Everything else that the node returned is dropped then. */
   readonly leaves?: readonly unknown[];
 }
 
 /**
- * An update in normal form: each key validated, copied, storable; messages in full, with ids derived from `namespace`.
- * @throws ServiceError `state.invalid` naming an unknown key or what a schema refuses, `value.unstorable` naming the path
+ * Brings an update into normal form: each key validated, copied and storable; messages complete, with ids derived from
+ * `namespace`.
+ * @throws ServiceError `state.invalid` for an unknown key or a value that a schema refuses, `value.unstorable`; with the path
  */
 export function readUpdate(
   { rules }: Definition,
@@ -56,8 +57,8 @@ export function keysOf(rules: Definition["rules"]): string {
 }
 
 /**
- * A target in normal form.
- * @throws ServiceError `state.invalid` when it is no node, or the node's `input` refuses what is sent
+ * Brings a target into normal form.
+ * @throws ServiceError `state.invalid` if it is not a node, or if the node's `input` schema refuses the input of a `send`
  */
 export function readMove(definition: Definition, target: unknown, at: string): Move {
   const node = isSend(target) ? target.node : target;
@@ -75,7 +76,7 @@ export function readMove(definition: Definition, target: unknown, at: string): M
   return { node, input: toStorable(input, `send("${node}")`) };
 }
 
-/** What is sent is stored: of a state that is sent on as a whole, what never is stored is left out. */
+/** The input of a `send` without keys that are never stored: the input is stored, and may be the whole state. */
 function withoutUntracked({ rules }: Definition, input: unknown): unknown {
   if (!isObject(input)) return input;
   for (const key in input) {
@@ -92,7 +93,7 @@ function readMoves(definition: Definition, targets: unknown, at: string): readon
 }
 
 /**
- * What a node's body returned, in normal form.
+ * Brings the return value of a node into normal form.
  * @throws ServiceError `state.invalid`, `value.unstorable`
  */
 export function readReturn(definition: Definition, returned: unknown, namespace: string): Reading {
@@ -123,8 +124,9 @@ export function readReturn(definition: Definition, returned: unknown, namespace:
 }
 
 /**
- * Where a chosen edge leads, by the state with the task's own update in it.
- * @throws ServiceError `state.invalid` when it names no node, or what the edge's function throws
+ * The targets that a conditional edge chooses; none if the edge is not conditional. `fresh` gives the state with the task's
+ * own update applied.
+ * @throws ServiceError `state.invalid` if a target is not a node; or what the edge's function throws
  */
 export function readEdge(definition: Definition, from: string, fresh: () => JsonObject): readonly Move[] {
   const edge = definition.edges.get(from);

@@ -2,59 +2,59 @@ import type { Ctx } from "./node-context.ts";
 import { checkName, checkTarget, milliseconds, record, refuse } from "./definition-checks.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
 
-/** How a failed node is tried again. Times in milliseconds. */
+/** The retry policy of a node, with defaults filled in. Times are in milliseconds. */
 export interface RetryRule {
-  /** Tries in all, at least 1. */
+  /** The number of tries, at least 1. */
   readonly attempts: number;
   /** The pause after the first failure. */
   readonly initial: number;
-  /** What each further pause is multiplied by. */
+  /** The multiplier of each further pause. */
   readonly factor: number;
-  /** No pause is longer. */
+  /** The longest pause. */
   readonly max: number;
-  /** Spread pauses by chance, so that many that failed together do not come back together. */
+  /** Randomize pauses, so that nodes that failed together do not retry together. */
   readonly jitter: boolean;
-  /** Is an error worth another try? Undefined: the errors that may pass are. */
+  /** Is an error worth a retry? Undefined: transient errors are. */
   readonly when: ((error: unknown) => boolean) | undefined;
 }
 
-/** How long the results of a node are kept, and by what they are found. */
+/** The result cache of a node: the time to live and the key of its results. */
 export interface CacheRule {
   /** Milliseconds, or null for as long as the process lives. */
   readonly ttl: number | null;
   readonly key: ((input: never, context: never) => unknown) | undefined;
 }
 
-/** A graph in the place of a body; `definition.ts` knows all of it. */
+/** A graph as a node. The full type, `Definition`, is in `definition.ts`, which imports this file. */
 export interface GraphNode {
   readonly "~heddle": "graph";
   readonly hash: string;
 }
 
-/** Told by a mark, not by its making: a graph file may have loaded its own copy of this module. */
+/** Checks a brand instead of a class or identity, since a graph file may have loaded its own copy of this module. */
 export function isGraphNode(value: unknown): value is GraphNode {
   return typeof value === "object" && value !== null && (value as Partial<GraphNode>)["~heddle"] === "graph";
 }
 
-/** A node as the engine sees it. */
+/** A validated node, with defaults filled in. */
 export interface NodeRule {
   readonly name: string;
   readonly run: (state: unknown, ctx: Ctx) => unknown;
-  /** The graph that the node is, in place of a body; null where it has one. */
+  /** The subgraph, if the node is one; null for a function. */
   readonly graph: GraphNode | null;
-  /** Checks what the node gets; undefined: it gets the state. */
+  /** Validates the node's input; undefined: the node gets the state. */
   readonly input: Schema | undefined;
   readonly retry: RetryRule;
-  /** Milliseconds that a try may take, or null. */
+  /** Milliseconds: the timeout of a try; null: none. */
   readonly timeout: number | null;
-  /** The nodes that must all have run before it runs; empty: it waits for none. */
+  /** The nodes that must all have run before this one; may be empty. */
   readonly after: readonly string[];
-  /** Does it wait until nothing else is left to run? */
+  /** True if it waits until no other node is left to run. */
   readonly defer: boolean;
   readonly cache: CacheRule | null;
 }
 
-/** LangGraph's default policy, but for the number of tries: who says nothing wants no second one. */
+/** LangGraph's default retry policy, except for the number of tries: by default there is no retry. */
 const ONCE: RetryRule = Object.freeze({
   attempts: 1,
   initial: 500,
@@ -66,7 +66,7 @@ const ONCE: RetryRule = Object.freeze({
 
 const OPTIONS: ReadonlySet<string> = new Set(["run", "input", "retry", "timeout", "after", "defer", "cache"]);
 
-/** Checks one entry of `nodes`. @throws ServiceError `graph.invalid`, naming the node and the option */
+/** Validates one entry of `nodes`. @throws ServiceError `graph.invalid`, with the name of the node and the option */
 export function nodeOf(name: string, spec: unknown, names: ReadonlySet<string>): NodeRule {
   checkName(name, "The node");
   const at = `nodes.${name}`;

@@ -5,18 +5,18 @@ import { dominators } from "./dominators.ts";
 import { type Edge, edgesOf } from "./edges.ts";
 import { END } from "./commands.ts";
 
-/** A graph with more nodes is drawn flat: what runs side by side is looked for in small ones alone. */
+/** The most nodes of a graph that is searched for parallel regions; a larger one is drawn flat. */
 const MOST_NESTED = 200;
-/** Subgraphs within subgraphs that are drawn. */
+/** The most levels of subgraphs that are drawn. */
 const DEEPEST = 6;
 
-/** What a graph's chart is made of. */
+/** The structure of a graph that a statechart is made from. */
 export interface Outline {
-  /** Where each node leads: the start first, the end last. */
+  /** The edges of each node: `__start__` first, `__end__` last. */
   readonly edges: ReadonlyMap<string, readonly Edge[]>;
-  /** Nodes that always start several others side by side, and do nothing else. */
+  /** The targets of nodes with fixed edges. */
   readonly forks: ReadonlyMap<string, readonly string[]>;
-  /** The graph that a node is. */
+  /** The subgraph of a node; null if the node is a function. */
   inner(node: string): Outline | null;
 }
 
@@ -34,14 +34,14 @@ function outlineOf(definition: Definition): Outline {
   };
 }
 
-/** The chart of one of our own graphs. */
+/** The statechart of a native graph. */
 export function chartOf(definition: Definition, name: string): Statechart {
   return outlined(outlineOf(definition), name);
 }
 
 /**
- * The graph as a statechart: a node is a state, an edge a transition on the node's end, a subgraph a state with states inside,
- * and what an edge starts side by side are the regions of a parallel state, as far as nothing else leads into them.
+ * Draws a graph as a statechart. A node is a state, an edge is a transition on the node's end, and a subgraph is a compound
+ * state. Nodes that an edge starts in parallel are the regions of a parallel state, if nothing else leads into them.
  */
 export function outlined(outline: Outline, name: string): Statechart {
   return { id: name, ...drawn(outline, "", 0) };
@@ -62,7 +62,7 @@ function drawn(outline: Outline, prefix: string, depth: number): ChartState & { 
     const home = homes.regions.get(node) ?? "";
     inside(states, home).set(node, state);
   }
-  // From the innermost out: what holds a region is made once that is whole.
+  // From the innermost group outwards, so that a region is complete before the state that contains it is made.
   for (const { key, home, heads } of homes.groups.toReversed()) {
     const regions = heads.map((head) => [
       head,
@@ -79,7 +79,7 @@ function inside<T>(all: Map<string, Map<string, T>>, home: string): Map<string, 
   return found;
 }
 
-/** Readable where the name is plain; XState reads dots and hashes in others. */
+/** The id of a state: the node's name if it is plain, else a number, since dots and hashes have a meaning in XState ids. */
 function idOf(prefix: string, node: string, i: number): string {
   return `${prefix}${/^[\w-]+$/.test(node) ? node : `node ${i}`}`;
 }
@@ -92,15 +92,15 @@ function transitions(node: string, out: readonly Edge[], id: (node: string) => s
 }
 
 interface Group {
-  /** No node can be called that. */
+  /** The name of the parallel state; it contains a colon, so that no node can have it. */
   readonly key: string;
-  /** The head of the region that it stands in; empty: the graph itself. */
+  /** The first node of the region that contains this group; empty: the graph itself. */
   readonly home: string;
-  /** The nodes that are started side by side. */
+  /** The nodes that are started in parallel: the first node of each region. */
   readonly heads: readonly string[];
 }
 
-/** Which nodes form regions of their own: what an edge starts, with all that can be reached through that alone. */
+/** Finds the parallel regions: a node that a fork starts, with all nodes that can be reached only through it. */
 function homesOf({ edges, forks }: Outline) {
   const regions = new Map<string, string>();
   const groups: Group[] = [];
@@ -114,7 +114,7 @@ function homesOf({ edges, forks }: Outline) {
       if (at === head) return true;
     return false;
   };
-  // Nothing leads to it but its own edge, and what is reached through it.
+  // Only the fork's edge, and nodes of the region itself, lead to its first node.
   const isClosed = (head: string, from: string): boolean =>
     [...edges].every(
       ([other, out]) => other === from || out.every(({ to }) => to !== head) || isBelow(other, head),
@@ -135,7 +135,7 @@ function homesOf({ edges, forks }: Outline) {
   for (const [from, own] of heads) {
     groups.push({ key: `after: ${from}`, home: homeOf(from), heads: own });
   }
-  // Those further in stand later.
+  // Outer groups come before inner ones.
   const depth = (home: string): number => {
     const from = [...heads].find(([, own]) => own.includes(home))?.[0];
     return from === undefined ? 0 : 1 + depth(homeOf(from));

@@ -1,10 +1,10 @@
 import { EMPTY, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 
-/** Settings of one call, of no use to whoever reads the checkpoint later. */
+/** Keys of `configurable` that belong to one request and are left out of the metadata. */
 const HIDDEN: ReadonlySet<string> = new Set(["checkpoint_id", "checkpoint_ns", "checkpoint_map"]);
 
-/** What the checkpoints of a run say about it. */
+/** The metadata of a run's checkpoints: scalar `configurable` keys, the run's metadata, and ids. */
 export function runMetadata(run: RunRecord): JsonObject {
   const { configurable, metadata } = run.kwargs.config;
   const facts: Record<string, unknown> = {};

@@ -7,7 +7,7 @@ import { describe, issuesAt, type Schema } from "./standard-schema.ts";
 import type { InvalidToolCall, ToolCall } from "./tool-call.ts";
 import type { Tool } from "./tool.ts";
 
-/** The answer to a tool call: a message for the state, which gets its id there. */
+/** The result of a tool call, as a message for the state, which gives it an id. */
 export interface ToolMessage extends MessageLiteral {
   readonly type: "tool";
   readonly content: Message["content"];
@@ -19,7 +19,7 @@ export interface ToolMessage extends MessageLiteral {
 
 type Call = ToolCall | InvalidToolCall;
 
-/** The calls of the last ai message that no tool message after it has answered. */
+/** The calls of the last AI message without a tool message after it. */
 function waiting(from: Message | readonly Message[]): readonly Call[] {
   const list = "type" in from ? [from] : from;
   const last = list.findLastIndex((message) => message.type === "ai");
@@ -38,7 +38,7 @@ function answer(
   return { type: "tool", content, name, tool_call_id: id ?? "", artifact: artifact ?? {}, status } as const;
 }
 
-/** What a tool returned, as the content of its message. */
+/** Makes the tool message for a tool's return value. */
 function success(call: Call, returned: unknown): ToolMessage {
   if (typeof returned === "string") return answer(call, "success", returned);
   if (returned === undefined) return answer(call, "success", "");
@@ -70,7 +70,7 @@ async function callTool(tools: ReadonlyMap<string, Tool>, call: Call, ctx: Ctx):
     const args = await argsOf(tool.schema, call);
     return success(call, await tool.run(args as never, ctx, call));
   } catch (thrown) {
-    // A pause is no error; and a run that stops wants no answer for its model.
+    // A pause is not an error of the tool, and a run that is being stopped needs no message for the model.
     if (isPause(thrown) || ctx.signal.aborted) throw thrown;
     const { error, message } = plainError(thrown);
     return answer(call, "error", `${error}: ${message}`);
@@ -78,11 +78,11 @@ async function callTool(tools: ReadonlyMap<string, Tool>, call: Call, ctx: Ctx):
 }
 
 /**
- * Runs the tool calls of an ai message (of a list: of the last one, those that have no answer yet), all at once, and resolves
- * with their tool messages in the order of the calls. Arguments that the tool's schema refuses, an unknown tool and what a tool
- * throws become messages with `status: "error"`, for the model to read. A tool may call `ctx.interrupt`: the run pauses once
- * all others have ended, and those are not run again when it goes on.
- * @throws ServiceError `graph.invalid` when two tools have one name; what a tool throws when the run is being stopped
+ * Runs the unanswered tool calls of an AI message (of the last one in a list) in parallel, and resolves with their tool
+ * messages in the order of the calls. Arguments that the tool's schema refuses, an unknown tool and an error of a tool become
+ * messages with `status: "error"`, for the model to read. A tool may call `ctx.interrupt`: the run pauses when all other
+ * tools have ended, and these are not run again when the run resumes.
+ * @throws ServiceError `graph.invalid` if two tools have the same name; errors of a tool while the run is being stopped
  */
 export async function runTools<C>(
   tools: readonly Tool[],

@@ -1,8 +1,8 @@
 import { ServiceError, type FieldError } from "../model/errors.ts";
 
 /**
- * The part of the Standard Schema interface (standardschema.dev, version 1) that Heddle uses: zod, valibot and arktype
- * schemas all have it, so none of them is a dependency.
+ * The part of the Standard Schema interface (standardschema.dev, version 1) that Heddle uses. Schemas of zod, valibot and
+ * arktype implement it, so that none of them is a dependency.
  */
 export interface Schema<Input = unknown, Output = Input> {
   readonly "~standard": {
@@ -38,7 +38,7 @@ function pathOf(at: string, issue: SchemaIssue): string {
   return path;
 }
 
-/** What `value` becomes by `schema`, or what is wrong with it: by path, starting at `at`. */
+/** Validates `value`. Returns the schema's output, or field errors whose paths start with `at`. */
 export function validate<Output>(
   schema: Schema<unknown, Output>,
   value: unknown,
@@ -48,7 +48,7 @@ export function validate<Output>(
   | { readonly ok: false; readonly fields: readonly FieldError[] } {
   const result = schema["~standard"].validate(value);
   if (result instanceof Promise) {
-    // Nobody waits for its answer, and a rejection that nobody hears would end the process.
+    // The result is not awaited, and an unhandled rejection would end the process.
     result.catch(() => undefined);
     throw new ServiceError(
       "graph.invalid",
@@ -59,14 +59,14 @@ export function validate<Output>(
   return { ok: false, fields: issuesAt(at, result.issues) };
 }
 
-/** Issues by path, starting at `at`. */
+/** Converts schema issues to field errors whose paths start with `at`. */
 export function issuesAt(at: string, issues: readonly SchemaIssue[]): readonly FieldError[] {
   return issues.map((issue) => ({ at: pathOf(at, issue), message: issue.message }));
 }
 
 /**
- * What a schema gives, as text that tells one from another: its JSON Schema where its library can say it, else the name of its
- * type. Null where neither is known: then two are taken for the same.
+ * A text that identifies the output type of a schema, for the definition's hash: its JSON Schema if the library gives one, else
+ * the name of its type. Null if neither is known; such schemas count as equal.
  */
 export function shapeOf(schema: Schema): string | null {
   try {
@@ -76,21 +76,21 @@ export function shapeOf(schema: Schema): string | null {
     const described = jsonSchema?.output?.({ target: "draft-2020-12" });
     if (described !== undefined) return JSON.stringify(described);
   } catch {
-    // What JSON Schema has no word for, such as a date.
+    // The schema has a part that JSON Schema cannot express, such as a date.
   }
   const { type } = schema as { readonly type?: unknown };
   return typeof type === "string" ? type : null;
 }
 
-/** What is wrong with `value`, by path. */
+/** The field errors of `value`; empty if it is valid. */
 export function faults(schema: Schema, value: unknown, at: string): readonly FieldError[] {
   const result = validate(schema, value, at);
   return result.ok ? [] : result.fields;
 }
 
 /**
- * What `value` becomes by `schema`.
- * @throws ServiceError `state.invalid`, naming what is wrong by path
+ * Validates `value` and returns the schema's output.
+ * @throws ServiceError `state.invalid`, with the paths of the errors
  */
 export function parse<Output>(schema: Schema<unknown, Output>, value: unknown, at: string): Output {
   const result = validate(schema, value, at);

@@ -6,27 +6,28 @@ import { START } from "./definition-checks.ts";
 import type { Definition } from "./definition.ts";
 import { END } from "./commands.ts";
 
-/** Where a task leads, in a form that can be stored: a node, or a node with an input of its own. */
+/** A target of a task, in storable form: a node, or a node with its own input (a `send`). */
 export type Move = string | { readonly node: string; readonly input: unknown };
 
-/** What a finished task left. */
+/** The writes of a finished task. */
 export interface Left {
   readonly task: PlannedTask;
   readonly update: JsonObject | null;
-  /** Where it led beside its fixed edges. */
+  /** The targets that the task chose, in addition to its fixed edges. */
   readonly goto: readonly Move[];
 }
 
-/** The nodes that have arrived at each join that is not complete, by the node that waits. */
+/** Incomplete joins: for each node that waits, the nodes that have already run. */
 export type Joins = { readonly [node: string]: readonly string[] };
 
-/** What waits, from one step to another, for more than the step before it. */
+/** Nodes that wait for more than the previous step: joins and deferred nodes. */
 export interface Waiting {
   readonly joins: Joins;
-  /** The deferred nodes whose turn has come, with what triggered them. */
+  /** The deferred nodes that have been triggered, with their triggers. */
   readonly deferred: { readonly [node: string]: readonly string[] };
 }
 
+/** The state after updates, and the changes to store. */
 export interface Applied {
   readonly values: JsonObject;
   readonly changes: { readonly [channel: string]: ChannelChange };
@@ -35,12 +36,12 @@ export interface Applied {
 export const PULL = "__pregel_pull";
 export const PUSH = "__pregel_push";
 
-/** The value of a key, never something inherited from `Object.prototype`. */
+/** The own value of a key; never a property inherited from `Object.prototype`. */
 export function own(values: JsonObject, key: string): unknown {
   return Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
-/** The order in which the writes of a step are applied: by path, never by time of completion. */
+/** Compares tasks by the order in which their writes are applied: by path, never by time of completion. */
 export function inOrder(a: PlannedTask, b: PlannedTask): number {
   for (let i = 0; i < Math.min(a.path.length, b.path.length); i++) {
     const [x, y] = [a.path[i], b.path[i]];
@@ -52,8 +53,8 @@ export function inOrder(a: PlannedTask, b: PlannedTask): number {
 }
 
 /**
- * What the updates of one superstep, in task order and in normal form, make of the state. The old state is untouched; only
- * what changes is new.
+ * Applies the updates of one superstep, in task order and in normal form, to the state. The old state is not changed; the new
+ * one shares its unchanged values.
  * @throws ServiceError `state.concurrent_update`, `state.invalid`, or what a reducer throws
  */
 export function applyUpdates(
@@ -76,7 +77,7 @@ export function applyUpdates(
   return { values: next === undefined ? values : Object.freeze(next), changes };
 }
 
-/** What several updates write, by key. */
+/** The writes of several updates, by key. */
 function gathered(updates: readonly (JsonObject | null)[]): ReadonlyMap<string, readonly unknown[]> {
   const writes = new Map<string, unknown[]>();
   for (const update of updates) {
@@ -89,7 +90,7 @@ function gathered(updates: readonly (JsonObject | null)[]): ReadonlyMap<string, 
   return writes;
 }
 
-/** Takes out what lived for the one step that has ended, unless the step wrote it again. */
+/** Removes the values of `ephemeral` keys, which last for one step, unless the step has written them again. */
 export function clearBrief({ rules }: Definition, before: JsonObject, applied: Applied): Applied {
   let cleared: Applied | undefined;
   for (const [key, rule] of rules) {
@@ -100,7 +101,7 @@ export function clearBrief({ rules }: Definition, before: JsonObject, applied: A
   return cleared === undefined ? applied : { ...cleared, values: Object.freeze(cleared.values) };
 }
 
-/** The values that keys have before their first write, for those that `values` lacks. */
+/** Adds the initial values of keys that `values` lacks; undefined if there is nothing to add. */
 export function initialValues({ rules }: Definition, values: JsonObject): Applied | undefined {
   const changes: Record<string, ChannelChange> = {};
   let next: Record<string, unknown> | undefined;
@@ -116,7 +117,7 @@ export function initialValues({ rules }: Definition, values: JsonObject): Applie
   return next && { values: Object.freeze(next), changes };
 }
 
-/** Two changes of the state, one after the other, as one. */
+/** Combines two successive changes of the state into one. */
 export function joinChanges(first: Applied["changes"], then: Applied["changes"]): Applied["changes"] {
   const later = Object.keys(then);
   if (later.length === 0) return first;
@@ -141,7 +142,7 @@ function isEmpty(changes: Applied["changes"]): boolean {
   return true;
 }
 
-/** Where tasks are planned from. */
+/** The checkpoint for which tasks are planned. */
 export interface Site {
   readonly ns: string;
   readonly checkpoint: string;
@@ -149,7 +150,7 @@ export interface Site {
   readonly step: number;
 }
 
-/** The same after a restart: what a task left is found again by its id. */
+/** A deterministic task id: the same after a restart, so that pending writes can be matched to their tasks. */
 export function taskId(
   { ns, checkpoint, step }: Site,
   name: string,
@@ -168,21 +169,21 @@ export function push(site: Site, name: string, index: number, input: unknown): P
   return { id, name, path: [PUSH, index], triggers: [PUSH], input: { value: input } };
 }
 
-/** The tasks, in order, that `triggers` (by node) and `sends` bring about. */
+/** The tasks, in order, for `triggers` (by node) and `sends`. */
 export function planTasks(
   site: Site,
   triggers: ReadonlyMap<string, readonly string[]>,
   sends: readonly { readonly node: string; readonly input: unknown }[],
 ): readonly PlannedTask[] {
   const tasks: PlannedTask[] = [];
-  // By code units, as everywhere: the order must not depend on a locale.
+  // Sorted by code units, so that the order does not depend on a locale.
   const names = triggers.size > 1 ? [...triggers.keys()].sort() : triggers.keys();
   for (const name of names) tasks.push(pull(site, name, triggers.get(name) ?? []));
   for (const [index, { node, input }] of sends.entries()) tasks.push(push(site, node, index, input));
   return tasks;
 }
 
-/** Collects what triggers a next step. */
+/** Collects the triggers and sends of the next step. */
 export class Triggers {
   readonly pulls = new Few<string, readonly string[]>();
   readonly sends: { readonly node: string; readonly input: unknown }[] = [];
@@ -199,7 +200,7 @@ export class Triggers {
   }
 }
 
-/** What runs after a step whose tasks left this, in task order, and who still waits. */
+/** Plans the next step from the writes of a step's tasks, in task order; also returns the nodes that still wait. */
 export function planNext(
   definition: Definition,
   site: Site,
@@ -222,8 +223,9 @@ export function planNext(
 }
 
 /**
- * Takes the deferred nodes out of `triggers`, and lets all of them go once nothing else is left to run (`busy`: something
- * is). Returns those that still wait.
+ * Removes deferred nodes from `triggers`, and adds all of them back when nothing else is left to run.
+ * @param busy true if other tasks are still to run
+ * @returns the deferred nodes that still wait
  */
 export function holdBack(
   { nodes, defers }: Definition,
@@ -253,7 +255,7 @@ export function holdBack(
 function arrive(definition: Definition, lefts: readonly Left[], joins: Joins, triggers: Triggers): Joins {
   let waiting = joins;
   for (const node of definition.joins) {
-    // An earlier form of the graph may have waited for others.
+    // An earlier version of the graph may have waited for other nodes.
     const before = ownArrivals(waiting, node.name).filter((name) => node.after.includes(name));
     const arrivals = new Set(before);
     for (const { task } of lefts) if (node.after.includes(task.name)) arrivals.add(task.name);
@@ -269,19 +271,19 @@ function arrive(definition: Definition, lefts: readonly Left[], joins: Joins, tr
   return waiting;
 }
 
-/** Names of nodes are free: `constructor` must not find what every object inherits. */
+/** Reads an own property only: a node may be called `constructor`. */
 function ownArrivals(joins: Joins, node: string): readonly string[] {
   return Object.hasOwn(joins, node) ? (joins[node] ?? []) : [];
 }
 
-/** The task that takes the input: hidden, its result is the input. */
+/** The built-in task that writes the input to the state. */
 export function startTask(site: Site): PlannedTask {
   return pull(site, START, [START]);
 }
 
 const NOBODY: Waiting = Object.freeze({ joins: {}, deferred: {} });
 
-/** Reads what a checkpoint has kept of {@link Waiting}. */
+/** Reads {@link Waiting} from the engine data of a checkpoint. */
 export function readWaiting({ joins, deferred }: JsonObject): Waiting {
   if (joins === undefined && deferred === undefined) return NOBODY;
   return {
@@ -290,7 +292,7 @@ export function readWaiting({ joins, deferred }: JsonObject): Waiting {
   };
 }
 
-/** What is kept of it: nothing of what is empty; null where all is. */
+/** The engine data that stores {@link Waiting}, without empty parts; null if all parts are empty. */
 export function keptOf({ joins, deferred }: Waiting): JsonObject | null {
   let kept: JsonObject | null = null;
   for (const _ in joins) kept = { joins };

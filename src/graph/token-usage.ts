@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import { objectAt, refuse } from "./field-access.ts";
 
-/** What a model call cost, in tokens. Details are objects of counts, such as `input_token_details: { cache_read }`. */
+/** The token counts of a model call. Details are objects of counts, such as `input_token_details: { cache_read }`. */
 export interface Usage {
   readonly input_tokens: number;
   readonly output_tokens: number;
@@ -9,7 +9,7 @@ export interface Usage {
   readonly [detail: string]: unknown;
 }
 
-/** As it may be written: what is absent is 0, the total the sum of both. */
+/** Token counts as a node may write them: an absent count is 0, and an absent total is the sum of both. */
 export type UsageLike = { readonly [K in keyof Usage]?: Usage[K] | undefined };
 
 function countAt(usage: JsonObject, field: string, at: string): number | undefined {
@@ -20,8 +20,8 @@ function countAt(usage: JsonObject, field: string, at: string): number | undefin
 }
 
 /**
- * A usage with all its counts; null where there is none.
- * @throws ServiceError `state.invalid`, `value.unstorable`, naming the field by `at`
+ * Reads token counts and fills in absent ones; null if there are none.
+ * @throws ServiceError `state.invalid`, `value.unstorable`, with the path of the field
  */
 export function usageAt(value: unknown, at: string): Usage | null {
   if (value === undefined || value === null) return null;
@@ -36,7 +36,7 @@ export function usageAt(value: unknown, at: string): Usage | null {
   return { ...usage, input_tokens, output_tokens, total_tokens };
 }
 
-/** Two usages as one: counts are added up, details too. */
+/** Adds two sets of token counts, with their details. */
 export function sum(left: Usage, right: Usage): Usage {
   return add(left, right) as Usage;
 }
@@ -51,7 +51,7 @@ function add(left: JsonObject, right: JsonObject): JsonObject {
   return total;
 }
 
-/** The counts that are there, under this name; nothing where there are none. */
+/** The present counts as an object under `name`; an empty object if there are none. */
 export function details(name: string, counts: JsonObject): JsonObject {
   const known = Object.entries(counts).filter(([, count]) => typeof count === "number");
   return known.length === 0 ? {} : { [name]: Object.fromEntries(known) };

@@ -1,7 +1,7 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import { objectAt, refuse, textAt } from "./field-access.ts";
 
-/** What a model asks to be called. */
+/** A tool call that a model requests. */
 export interface ToolCall {
   readonly name: string;
   readonly args: JsonObject;
@@ -9,7 +9,7 @@ export interface ToolCall {
   readonly type: "tool_call";
 }
 
-/** A call whose arguments are no JSON object: kept as the model wrote them. */
+/** A call whose arguments are not a JSON object: they are stored as the model wrote them. */
 export interface InvalidToolCall {
   readonly name: string | null;
   readonly args: string | null;
@@ -23,11 +23,11 @@ export interface ToolCalls {
   readonly invalid_tool_calls: readonly InvalidToolCall[];
 }
 
-/** A call as a model wrote it: its arguments are JSON text, and that may be broken. */
+/** Parses a call as a model wrote it: its arguments are JSON text, which may be invalid. */
 export function parseToolCall(name: string, text: string, id: string | null): ToolCall | InvalidToolCall {
   let error: string;
   try {
-    // A model that has nothing to say to a tool without parameters may say nothing at all.
+    // A model may send no text at all for a tool without parameters.
     const args: unknown = JSON.parse(text.trim() === "" ? "{}" : text);
     if (isObject(args) && name !== "") {
       return { name, args: toStorable(args, "args") as JsonObject, id, type: "tool_call" };
@@ -39,7 +39,7 @@ export function parseToolCall(name: string, text: string, id: string | null): To
   return { name: name === "" ? null : name, args: text, id, error, type: "invalid_tool_call" };
 }
 
-/** The form of the OpenAI API, `{ id, type: "function", function: { name, arguments } }`, or Heddle's own. */
+/** Reads a call in the form of the OpenAI API, `{ id, type: "function", function: { name, arguments } }`, or in Heddle's own. */
 function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
   if (!isObject(call)) refuse(at, "must be an object with name, args and id");
   const id = textAt(call["id"], `${at}.id`);
@@ -48,7 +48,7 @@ function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
     const name = textAt(named["name"], `${at}.function.name`);
     if (name === null) refuse(`${at}.function.name`, "must be a string");
     const { arguments: args } = named;
-    // Some servers have parsed them already.
+    // Some servers have already parsed the arguments.
     if (isObject(args))
       return { name, args: objectAt(args, `${at}.function.arguments`), id, type: "tool_call" };
     return parseToolCall(name, textAt(args, `${at}.function.arguments`) ?? "", id);
@@ -71,8 +71,8 @@ function invalidCallAt(call: unknown, at: string): InvalidToolCall {
 }
 
 /**
- * The calls of an ai message, sound and broken ones apart.
- * @throws ServiceError `state.invalid`, `value.unstorable`, naming the field by `at`
+ * Reads the calls of an AI message and separates the valid from the invalid ones.
+ * @throws ServiceError `state.invalid`, `value.unstorable`, with the path of the field
  */
 export function toolCallsAt(calls: readonly unknown[], invalid: readonly unknown[], at: string): ToolCalls {
   if (calls.length === 0 && invalid.length === 0) return { tool_calls: [], invalid_tool_calls: [] };

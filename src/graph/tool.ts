@@ -5,17 +5,17 @@ import { isSchema, type Schema } from "./standard-schema.ts";
 import type { ToolCall } from "./tool-call.ts";
 
 /**
- * Something that a model may call: what `tool()` makes. `run` gets the arguments, checked, the node's ctx (with its `signal`;
- * it may also ask by `ctx.interrupt`), and the call.
+ * A tool that a model may call, made by `tool()`. `run` gets the validated arguments, the node's ctx (with `signal` and
+ * `interrupt`) and the call.
  *
- * What it returns is the content of the tool message: a text, or data as JSON text; `{ content, artifact }` sets the content
- * (text or blocks) apart from an artifact that is for the program alone.
+ * Its return value is the content of the tool message: a string, or data as JSON text. `{ content, artifact }` separates the
+ * content (text or blocks) from an artifact that is not sent to the model.
  */
 export interface Tool<A = never> {
   readonly name: string;
   readonly description: string;
   readonly schema: Schema<unknown, unknown>;
-  /** The arguments as JSON Schema, to tell a model; of any object where the schema's library gives none. */
+  /** The JSON Schema of the arguments, for the model; that of any object if the schema's library gives none. */
   readonly parameters: JsonObject;
   run(args: A, ctx: Ctx, call: ToolCall): unknown;
 }
@@ -23,9 +23,9 @@ export interface Tool<A = never> {
 const MAX_NAME = 128;
 
 /**
- * Defines a tool. `parameters` (JSON Schema) is taken from the schema where its library gives it (zod, arktype, valibot with its
- * converter).
- * @throws ServiceError `graph.invalid`, naming the part that is wrong
+ * Defines a tool. The default of `parameters` (JSON Schema) is taken from the schema if its library supports that (zod,
+ * arktype, valibot with its converter).
+ * @throws ServiceError `graph.invalid`, with the name of the invalid part
  */
 export function tool<A>(literal: {
   readonly name: string;
@@ -48,7 +48,7 @@ function refuse(what: string): never {
   throw new ServiceError("graph.invalid", what);
 }
 
-/** By the Standard JSON Schema interface, which the libraries are beginning to have. */
+/** The JSON Schema by the Standard JSON Schema interface, which not all libraries have. */
 function jsonSchemaOf(schema: Schema): JsonObject {
   const standard = schema["~standard"] as { readonly validate: unknown; readonly jsonSchema?: unknown };
   const { input } = (standard.jsonSchema ?? {}) as { input?: unknown };
@@ -56,7 +56,7 @@ function jsonSchemaOf(schema: Schema): JsonObject {
     const made: unknown = typeof input === "function" ? input({ target: "draft-07" }) : undefined;
     if (isObject(made)) return made;
   } catch {
-    // It has parts that JSON Schema cannot say: the model is told less, the check is the same.
+    // It has parts that JSON Schema cannot express: the model gets less detail, the validation is the same.
   }
   return { type: "object" };
 }

@@ -1,13 +1,13 @@
 import type { ChartState } from "../model/statechart.ts";
 
-/** As XState has it: one state, or by region or parent what is inside it. */
+/** A state value in XState's form: the name of a state, or an object of regions or parent states. */
 export type ChartValue = string | { readonly [state: string]: ChartValue };
 
 interface Tree extends Map<string, Tree> {}
 
 /**
- * Where a graph's chart stands while these nodes run; each is named by its way through subgraphs. Nodes that run side by side and
- * are in no parallel state stand beside one another all the same: then it is a set, not XState's to move.
+ * The state value of a graph's chart while the given nodes run; each is a path of node names through subgraphs. Nodes that run
+ * in parallel outside of a parallel state are listed side by side: the value is then a set that XState itself cannot enter.
  */
 export function valueAt(chart: ChartState, running: Iterable<readonly string[]>): ChartValue {
   const tree: Tree = new Map();
@@ -22,7 +22,7 @@ export function valueAt(chart: ChartState, running: Iterable<readonly string[]>)
   return shortest(tree);
 }
 
-/** The states on the way to a node. One that the chart does not have stands for itself: the graph has changed since. */
+/** The path of states to a node. A node that the chart lacks, because the graph has changed since, keeps its own name. */
 function pathTo(chart: ChartState, nodes: readonly string[]): readonly string[] {
   const [node, ...inner] = nodes;
   if (node === undefined) return [];
@@ -36,7 +36,7 @@ function search(chart: ChartState, node: string): { path: string[]; state: Chart
   const own = Object.hasOwn(states, node) ? states[node] : undefined;
   if (own?.id !== undefined) return { path: [node], state: own };
   for (const [name, state] of Object.entries(states)) {
-    // What has an id is a node: what is inside of it is its own affair.
+    // A state with an id is a node: the states inside it belong to its subgraph.
     const found = state.id === undefined ? search(state, node) : undefined;
     if (found !== undefined) return { path: [name, ...found.path], state: found.state };
   }

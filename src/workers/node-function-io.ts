@@ -6,13 +6,13 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 type Say = (message: FromWorker) => void;
 
-/** What a body in a worker may do to the world: all of it is done by the server, which hears of it. */
+/** The `NodeIo` of a node function in a worker: sends every operation as a message to the server, which performs it. */
 export class BodyIo implements NodeIo {
   readonly #id: number;
   readonly #say: Say;
   #messages = 0;
   #asks = 0;
-  /** Made when somebody looks at the signal. */
+  /** Made on the first access of the signal. */
   #controller: AbortController | undefined;
   #reason: DOMException | undefined;
   readonly #asked = new Map<number, { resolve(value: unknown): void; reject(why: Error): void }>();

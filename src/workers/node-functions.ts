@@ -7,28 +7,28 @@ import { BodyIo } from "./node-function-io.ts";
 import { crossing, crossingFields } from "./structured-clone.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
-/** What waits before it is posted although the turn goes on. */
+/** Messages: when this many are queued, they are posted before the current turn of the event loop ends. */
 const MANY = 64;
 
 export interface BodiesDeps {
-  /** Gives messages to the server. @throws DOMException `DataCloneError`, and none has been given */
+  /** Posts messages to the server. @throws DOMException `DataCloneError`; then none of them has been posted */
   post(messages: readonly FromWorker[]): void;
   readonly scheduler: Scheduler;
 }
 
-/** The worker's side: runs node bodies for the server. */
+/** Runs node functions in a worker thread, for the server. */
 export class Bodies {
-  /** Speaks to the server. */
+  /** Sends log lines to the server. */
   readonly logger: Logger;
   readonly #deps: BodiesDeps;
   readonly #host: Host;
-  /** The edition of a graph here: definitions do not cross, and the server counts its own. */
+  /** The edition of a graph in this thread: each thread has its own definitions and numbers. */
   readonly #edition: (graph: string) => number;
   readonly #running = new Map<number, BodyIo>();
   #said: FromWorker[] = [];
   #flushing = false;
 
-  /** `host`: made with {@link logger}. */
+  /** @param host makes the host, with {@link logger} */
   constructor(deps: BodiesDeps, host: (logger: Logger) => Host, edition: (graph: string) => number) {
     this.#deps = deps;
     this.logger = this.#logger();
@@ -79,7 +79,7 @@ export class Bodies {
       this.#flush();
       this.#deps.post([{ t: "done", id, outcome }]);
     } catch (thrown) {
-      // What cannot go to another thread: the run that it is of must hear of it.
+      // The outcome cannot be cloned to another thread: the task fails with the error.
       this.#deps.post([{ t: "done", id, outcome: { kind: "failed", error: plainError(thrown) } }]);
     } finally {
       this.#running.delete(id);

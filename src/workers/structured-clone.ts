@@ -5,8 +5,8 @@ import type { TaskOutcome } from "../ports/engine.ts";
 import type { LogFields } from "../ports/logger.ts";
 
 /**
- * An outcome as it can go to another thread, where an object is without its class: those that say what they are in JSON (a
- * message of LangChain, say) say it here. What has no such form is refused as it would be where it is stored.
+ * Prepares an outcome for structured clone, which drops the classes of objects. Objects with `toJSON`, such as LangChain
+ * messages, are converted here. A value without a JSON form fails the task with the same error as on storing it.
  */
 export function crossing(node: string, outcome: TaskOutcome): TaskOutcome {
   if (outcome.kind !== "returned") return outcome;
@@ -19,7 +19,7 @@ export function crossing(node: string, outcome: TaskOutcome): TaskOutcome {
   }
 }
 
-/** Whoever reads it finds what is wrong in it, too deep or in a circle. */
+/** The deepest level to convert. Deeper or circular values are left as they are: the server finds the error when it reads them. */
 const DEEP = 32;
 
 function plain(value: unknown, at: string, depth: number): unknown {
@@ -31,7 +31,7 @@ function plain(value: unknown, at: string, depth: number): unknown {
   }
   const prototype = Object.getPrototypeOf(value) as unknown;
   if (prototype !== Object.prototype && prototype !== null) return toStorable(value, at);
-  // What `to` and `send` made is no part of the path: the update in it is.
+  // Commands made by `to` and `send` add nothing to the path in errors; the update in them does.
   const made = Object.hasOwn(value, "~heddle");
   let copy: Record<string, unknown> | undefined;
   for (const [key, member] of Object.entries(value)) {
@@ -41,7 +41,7 @@ function plain(value: unknown, at: string, depth: number): unknown {
   return copy ?? value;
 }
 
-/** A log line's fields in the same way. What has no such form is told as far as it can be: a line must not fail. */
+/** Prepares the fields of a log line in the same way. A value that cannot be converted becomes a text: logging must not fail. */
 export function crossingFields(fields: LogFields): JsonObject {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, told(value)]));
 }

@@ -5,26 +5,26 @@ import type { JsonObject } from "../model/json.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { LogLevel } from "../ports/logger.ts";
 
-/** To a worker. `id` names one call of a node among those of the server. */
+/** Messages to a worker. `id` identifies a call of a node; the server numbers the calls of each worker. */
 export type ToWorker =
   | { readonly t: "call"; readonly id: number; readonly call: NodeCall }
-  /** The body's signal aborts, with a DOMException of this name. */
+  /** Aborts the signal of a call, with a DOMException of this name. */
   | { readonly t: "abort"; readonly id: number; readonly name: string; readonly message: string }
-  /** What the body asked for is done, or why it is not. */
+  /** The result or the error of a `record` or `store` request. */
   | {
       readonly t: "answer";
       readonly id: number;
       readonly ask: number;
       readonly value?: unknown;
-      /** With the code that one of ours has. */
+      /** `code`: that of a `ServiceError`. */
       readonly error?: PlainError & { readonly code?: ErrorCode };
     }
-  /** Is anybody there? A body may keep the thread to itself. */
+  /** Asks for a `pong`. A node function that blocks the thread prevents the answer. */
   | { readonly t: "ping" };
 
 /**
- * From a worker. What one turn says comes in one list. A `message` fact has a number in its call, from 0: its tokens and
- * pieces name it by that, since the id of its event is given out by the server.
+ * Messages from a worker, sent as one list for each turn of the event loop. `message` facts are numbered within their call,
+ * from 0; token and piece facts refer to these numbers, since the server assigns the event ids.
  */
 export type FromWorker =
   /** The graphs are loaded. */

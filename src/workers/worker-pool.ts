@@ -7,25 +7,26 @@ import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 import { Seat, type Taken } from "./worker-slot.ts";
 
-/** Milliseconds before a worker that ended is followed by another one. */
+/** Milliseconds before a new worker replaces one that ended. */
 const PAUSE = 200;
 
 export interface PoolDeps {
   readonly count: number;
   spawn(): WorkerThread<ToWorker, readonly FromWorker[]>;
-  /** Where all else runs: in this thread. */
+  /** The host in this thread, for calls that workers cannot take. */
   readonly local: Host;
-  /** Have the workers the definition that the call asks for? */
+  /** True if the workers have the definition that the call needs. */
   serves(call: NodeCall): boolean;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
 }
 
 /**
- * Runs node bodies in worker threads, each call in the one with the fewest. A body that keeps its thread to itself holds up
- * those beside it there, and nothing of the server; once it is told to stop and its thread does not answer, the
- * thread is ended. What was running in a thread that ends has failed with `WorkerLostError`, and may be tried again as its node says.
- * Resolves once all workers have loaded their graphs. @throws ServiceError `config.invalid` when one cannot
+ * Starts a host that runs node functions in worker threads; each call goes to the worker with the fewest calls. A function
+ * that blocks its thread delays the other calls there, but not the server. If it is aborted and its thread does not answer,
+ * the thread is terminated. Calls in a thread that ends fail with `WorkerLostError`, and the node's retry policy applies.
+ * Resolves when all workers have loaded their graphs.
+ * @throws ServiceError `config.invalid` if a worker cannot load them
  */
 export async function workerHost(deps: PoolDeps): Promise<Host> {
   const pool = new Pool(deps);
@@ -76,7 +77,7 @@ class Pool implements Host {
     try {
       best.take(taken);
     } catch {
-      // It holds what has no copy, such as a value that is never stored: it can run here alone.
+      // The call cannot be cloned, for example because of an untracked value, so it runs in this thread.
       void this.#deps.local.run(taken.call, taken.io).then(taken.settle);
     }
   }

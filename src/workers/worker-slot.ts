@@ -7,20 +7,20 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
-/** Milliseconds in which a worker that was told to stop a body has to say anything at all. */
+/** Milliseconds in which a worker must send any message after an abort, or it is terminated. */
 const PATIENCE = 2_000;
 
-/** A call of a node that a worker has taken. */
+/** A call of a node for a worker. */
 export interface Taken {
   readonly call: NodeCall;
   readonly io: NodeIo;
-  /** Tells its outcome. */
+  /** Receives the outcome. */
   settle(outcome: TaskOutcome): void;
 }
 
-/** A call at work. */
+/** A running call. */
 interface Work extends Taken {
-  /** The ids of its messages' events, by their numbers in the worker. */
+  /** Event ids of its messages, by their number in the worker. */
   readonly messages: number[];
   readonly forget: () => void;
 }
@@ -28,13 +28,13 @@ interface Work extends Taken {
 export interface SeatDeps {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** It takes calls from now on. */
+  /** Called when the worker is ready to take calls. */
   ready(): void;
-  /** It takes none any more, and those that it had have failed. `refused`: its graphs could not be loaded. */
+  /** Called when the worker has ended; its running calls fail. `refused`: its graphs could not be loaded. */
   ended(refused: boolean): void;
 }
 
-/** One worker, as the server sees it. */
+/** The server's side of one worker thread: posts calls to it and handles its messages. */
 export class Seat {
   readonly #thread: WorkerThread<ToWorker, readonly FromWorker[]>;
   readonly #deps: SeatDeps;
@@ -42,10 +42,10 @@ export class Seat {
   #ids = 0;
   #isReady = false;
   #isOver = false;
-  /** Grows with all that it says. */
+  /** The number of message lists received; shows whether the worker still answers. */
   #said = 0;
   #watch: Cancel | undefined;
-  /** Why its graphs could not be loaded. */
+  /** The error if its graphs could not be loaded. */
   failure: string | undefined;
 
   constructor(thread: WorkerThread<ToWorker, readonly FromWorker[]>, deps: SeatDeps) {
@@ -66,7 +66,7 @@ export class Seat {
     return this.#work.size;
   }
 
-  /** @throws DOMException `DataCloneError` for what cannot go to another thread */
+  /** @throws DOMException `DataCloneError` if the call cannot be cloned */
   take(taken: Taken): void {
     const id = this.#ids++;
     this.#thread.post({ t: "call", id, call: taken.call });
@@ -92,7 +92,7 @@ export class Seat {
     this.#watch = this.#deps.scheduler.after(PATIENCE, () => {
       this.#watch = undefined;
       if (this.#isOver || this.#said !== said) return;
-      // A body that never gives its thread back can be ended in no other way.
+      // The only way to stop a function that blocks its thread.
       void this.#thread.terminate();
     });
   }
@@ -132,7 +132,7 @@ export class Seat {
     } else work.io.emit(fact);
   }
 
-  /** Does what a body asks for, and tells it how that went. */
+  /** Performs a request of a node function and posts the result. */
   #asked(message: Extract<FromWorker, { t: "record" | "store" }>): void {
     const { id, ask } = message;
     const answer = (told: Pick<Extract<ToWorker, { t: "answer" }>, "value" | "error">) => {

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../model/json.ts";
 
 const text = { type: "string" };
 
-/** A list of messages, as JSON Schema. Clients offer a conversation where they find `langgraph_type`. */
+/** The JSON Schema of a list of messages. Clients show a chat for a key with `langgraph_type`. */
 export const messagesSchema: JsonObject = {
   type: "array",
   langgraph_type: "messages",
@@ -23,7 +23,7 @@ export const messagesSchema: JsonObject = {
   },
 };
 
-/** What a value to start with tells of a key. */
+/** The JSON Schema that an initial value implies. */
 export function startingWith(initial: unknown): JsonObject {
   if (initial === undefined) return {};
   const type = initial === null ? undefined : Array.isArray(initial) ? "array" : typeof initial;

@@ -3,7 +3,7 @@ import { parse, type Schema } from "../standard-schema.ts";
 import { checksOf, reader } from "./last-value.ts";
 import { only } from "./single-write.ts";
 
-/** A key that lives for the one step that follows the write. Two writes in one superstep are an error. */
+/** A key whose value lasts for one step after the write. Two writes in one superstep are an error. */
 export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T | undefined, T> {
   return {
     "~channel": {},
@@ -20,8 +20,8 @@ export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
 }
 
 /**
- * A key that is never stored, nor shown to clients: it lives as long as the run's attempt, and may hold what cannot be
- * stored. Nodes MUST cope with its absence. Two writes in one superstep are an error.
+ * A key that is neither stored nor shown to clients: its value lasts as long as the run's attempt and need not be storable.
+ * Nodes MUST cope with its absence. Two writes in one superstep are an error.
  */
 export function untracked<T = unknown>(schema?: Schema<unknown, T>): Channel<T | undefined, T> {
   return {

@@ -18,7 +18,7 @@ export function value<T>(initial?: T): Channel<T | undefined, T> {
     kind: "value",
     life: "kept",
     initial: initial === undefined ? undefined : toStorable(initial, "initial"),
-    // Any value may follow.
+    // No type: later values may be of any type.
     describe: () => (initial === undefined ? {} : { default: initial }),
     read: toStorable,
     update: set,
@@ -26,8 +26,8 @@ export function value<T>(initial?: T): Channel<T | undefined, T> {
 }
 
 /**
- * A last-value key whose writes `schema` checks; its default, if it has one, is the initial value. One
- * that refuses `undefined` is required.
+ * A last-value key whose writes `schema` validates. The schema's default is the initial value; if the schema refuses
+ * `undefined`, the key is required.
  */
 export function checked(schema: Schema, key: string): Channel {
   const absent = validate(schema, undefined, key);
@@ -43,7 +43,7 @@ export function checked(schema: Schema, key: string): Channel {
   };
 }
 
-/** What a schema says of values that are stored. */
+/** The parts of a rule that a schema provides. */
 export function checksOf(schema: Schema): Pick<Rule, "shape" | "check" | "describe"> {
   return {
     shape: shapeOf(schema),
@@ -52,7 +52,7 @@ export function checksOf(schema: Schema): Pick<Rule, "shape" | "check" | "descri
   };
 }
 
-/** How a declared value is read: by its schema, or as it is. */
+/** Makes the `read` of a rule: validates with the schema, if any. */
 export function reader(schema: Schema | undefined): Rule["read"] {
   return schema === undefined ? toStorable : (write, at) => toStorable(parse(schema, write, at), at);
 }

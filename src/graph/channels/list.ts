@@ -3,7 +3,7 @@ import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
 import { refuse } from "../field-access.ts";
 
-/** A list: what a node returns is appended, in the order of the tasks. */
+/** A list: the items that nodes return are appended, in the order of the tasks. */
 export function list<V>(): Channel<readonly V[], readonly V[]> {
   return {
     "~channel": {},
@@ -20,12 +20,12 @@ export function list<V>(): Channel<readonly V[], readonly V[]> {
   };
 }
 
-/** What is wrong with a stored value that is to be a list. */
+/** The `check` of a list: a stored value must be an array. */
 export function checkList(stored: unknown, at: string): readonly FieldError[] {
   return Array.isArray(stored) ? [] : [{ at, message: "must be an array" }];
 }
 
-/** A new list with the items at its end; the old one is untouched, and their items are shared. */
+/** Makes a new list with the items at its end. The old list is not changed; both share their items. */
 function append(current: unknown, writes: readonly (readonly unknown[])[]) {
   const old: readonly unknown[] = Array.isArray(current) ? current : [];
   const items = writes.length === 1 ? (writes[0] ?? []) : writes.flat();

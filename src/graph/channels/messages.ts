@@ -16,17 +16,17 @@ type Places = Map<string, number>;
 
 export interface MessagesOptions {
   /**
-   * What becomes of a message that is being streamed while its run is interrupted or cancelled. `"drop"` (the default): the
-   * state is that of the last whole superstep. `"keep"`: what was said so far is appended, without tool calls, and marked by
-   * `response_metadata.interrupted`; if the run is gone on with (input null), the whole message takes its place. A rollback
-   * keeps nothing. With several such keys, the first takes it.
+   * What happens to a message that is being streamed when its run is interrupted or cancelled. `"drop"` (the default): the
+   * state is that of the last complete superstep. `"keep"`: the partial message is appended, without tool calls, and marked by
+   * `response_metadata.interrupted`; if the run is continued (input null), the whole message replaces it. A rollback keeps
+   * nothing. If several keys have `"keep"`, the first one is used.
    */
   readonly onInterrupt?: "keep" | "drop";
 }
 
 /**
- * A list of messages: a new one is appended, one whose id is known replaces the old one in its place,
- * `{ type: "remove", id }` takes one out. One that comes without an id gets one.
+ * A list of messages. A message with a new id is appended, one with a known id replaces the old one in its place,
+ * and `{ type: "remove", id }` removes one. A message without an id gets one.
  * @throws ServiceError `graph.invalid` for an unknown `onInterrupt`
  */
 export function messages(
@@ -37,9 +37,9 @@ export function messages(
     throw new ServiceError("graph.invalid", 'messages({ onInterrupt }) must be "keep" or "drop"');
   }
   /**
-   * Where each id stands in a list, shared with the lists that it grows into: finding an id must not cost more the longer
-   * the conversation is. Nothing but a cache: a list without one gets a new one. A place beyond a list's end belongs to a
-   * longer one.
+   * Positions by message id, for each list. A list shares the map with the longer lists made from it, so that the cost of
+   * finding an id does not grow with the conversation. It is only a cache: a list without a map gets a new one. A position
+   * beyond the end of a list belongs to a longer list.
    */
   const known = new WeakMap<readonly Message[], Places>();
 
@@ -57,12 +57,12 @@ export function messages(
     return place !== undefined && place < list.length;
   }
 
-  /** Nothing replaced, nothing removed: the usual case, and it leaves the old list as it is. */
+  /** Appends messages, the usual case: nothing is replaced or removed. */
   function append(old: readonly Message[], incoming: readonly Message[]): Changed {
     // Spread, not concat: copying a frozen array by concat takes five times as long.
     const value = Object.freeze([...old, ...incoming]);
     let places = placesOf(old);
-    // Another list has grown out of the old one already.
+    // Another list was already made from the old one and has extended the map.
     if (places.size !== old.length) places = new Map(old.map((message, i) => [message.id, i]));
     for (let i = old.length; i < value.length; i++) places.set((value[i] as Message).id, i);
     known.set(value, places);
@@ -106,7 +106,7 @@ export function messages(
   };
 }
 
-/** Replaces and removes: the first message that changes, and all after it, are written anew. */
+/** Replaces and removes messages. The change stores the first changed message and all after it again. */
 function edit(old: readonly Message[], incoming: readonly Incoming[], key: string): Changed {
   let merged: Message[] = [...old];
   let places: Places = new Map(merged.map((message, i) => [message.id, i]));

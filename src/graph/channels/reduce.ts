@@ -6,10 +6,10 @@ import { checksOf, reader } from "./last-value.ts";
 
 /**
  * A key whose writes are folded into its value, in the order of the tasks. `fold` MUST be pure: it may be called more than
- * once for one write, and MUST NOT change what it is given.
+ * once for one write, and MUST NOT change its arguments.
  *
- * With a schema, writes are checked by it, its default is where the fold starts, and without one the first write becomes the
- * value. Otherwise `initial` is where it starts.
+ * With a schema, the schema validates writes and its default is the initial value; without a default the first write becomes
+ * the value. Otherwise `initial` is the initial value.
  */
 export function reduce<V, I = V>(
   schema: Schema<I, V>,
@@ -24,7 +24,7 @@ export function reduce(start: unknown, fold: (value: never, update: never) => un
     kind: "reduce",
     life: "kept",
     initial: schema === undefined ? toStorable(start, "initial") : initialOf(schema),
-    // What is folded into the value may be of another type.
+    // Nothing is known of the input: writes may be of another type than the value.
     describe: (side) => (side === "output" ? startingWith(start) : {}),
     ...(schema && checksOf(schema)),
     read: reader(schema),

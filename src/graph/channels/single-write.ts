@@ -1,8 +1,8 @@
 import { ServiceError } from "../../model/errors.ts";
 
 /**
- * The only write of a superstep.
- * @throws ServiceError `state.concurrent_update` when there are several: nothing says which of them should win
+ * Returns the only write of a superstep.
+ * @throws ServiceError `state.concurrent_update` if there are several, since nothing decides which of them wins
  */
 export function only(writes: readonly unknown[], key: string): unknown {
   if (writes.length > 1) {
