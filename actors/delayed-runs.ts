@@ -77,7 +77,7 @@ export class Delays {
     try {
       await this.#seeTo();
     } catch (cause) {
-      this.#deps.logger.warn("delayed runs could not be read; it is tried again", { error: String(cause) });
+      this.#deps.logger.warn("delayed runs could not be read; retrying", { error: String(cause) });
       this.expect(this.now + PAUSE);
     } finally {
       this.#looking = false;
@@ -94,7 +94,7 @@ export class Delays {
     this.#told = new Set();
     // A run that was started and is still listed exists only in the list.
     const tell = ({ key, run }: Due) =>
-      told.has(run) ? this.#lose(key, run, "its thread does not know of it") : this.#tell(key, run);
+      told.has(run) ? this.#lose(key, run, "its thread does not list it") : this.#tell(key, run);
     await Promise.all(due.map(tell));
     const next = found.find(({ due: at }) => at > now);
     if (due.length > 0) this.expect(this.now);
@@ -112,7 +112,7 @@ export class Delays {
       if (code === "thread.not_found" || code === "journal.damaged") {
         return this.#lose(key, run, String(cause));
       }
-      logger.warn("a delayed run could not be started; it is tried again", {
+      logger.warn("a delayed run could not be started; retrying", {
         thread: key.thread,
         run,
         error: String(cause),

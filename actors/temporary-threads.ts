@@ -74,7 +74,7 @@ export class Temporaries {
   /** Deletes a temporary thread. Never rejects: if it fails, the next start finds the thread and deletes it. */
   async remove(key: ThreadKey, { epoch, seq }: ThreadRecord): Promise<void> {
     await this.#deps.journal.remove(key, { epoch, seq }).catch((cause: unknown) => {
-      this.#deps.logger.info("a temporary thread is left to the next start to delete", {
+      this.#deps.logger.info("a temporary thread could not be deleted; the next start deletes it", {
         thread: key.thread,
         cause: String(cause),
       });

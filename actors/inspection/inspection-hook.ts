@@ -81,7 +81,7 @@ export class Hook {
       work();
     } catch (cause) {
       this.stop();
-      this.#cell.deps.logger.error("a thread is not inspected any more", {
+      this.#cell.deps.logger.error("the inspection of a thread failed and was stopped", {
         thread: this.#cell.key.thread,
         cause: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
       });

@@ -19,7 +19,7 @@ export function cutStep(
   } catch (thrown) {
     // The run must end even so.
     const { message: error } = plainError(thrown);
-    cell.deps.logger.warn("what a stopped run had begun to say could not be kept", { error });
+    cell.deps.logger.warn("the partial output of a stopped run could not be stored", { error });
     return null;
   }
 }

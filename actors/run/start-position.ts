@@ -26,6 +26,6 @@ export function stillAt(cell: Cell, { ns, id }: Within): Eventually<Position> {
   cell.saw(id);
   return andThen(cell.at(id, ns), (found) => {
     if (found !== undefined) return found;
-    throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} is not there any more`);
+    throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} no longer exists`);
   });
 }

@@ -268,7 +268,7 @@ export class Tasks {
     const { cell } = this.#attempt;
     const check = (): void => {
       if (this.#attempt.alive && this.#live.get(live.call.task) === live) return;
-      const message = `This attempt of node "${live.call.node}" is over: it does not reach the store any more`;
+      const message = `This attempt of node "${live.call.node}" is over: it can no longer use the store`;
       throw new ServiceError("journal.fenced", message);
     };
     check();

@@ -18,8 +18,8 @@ export function findInconsistency(
   for (const { run_id, status } of runs) {
     if (isTerminal(status) === listsRun(after, run_id)) {
       return isTerminal(status)
-        ? `run ${run_id} ends (${status}) and is still to be done`
-        : `run ${run_id} is ${status}, and its thread has gone past it`;
+        ? `run ${run_id} ends (${status}), and its thread still lists it`
+        : `run ${run_id} is ${status}, and its thread does not list it`;
     }
   }
   // Most appends change none of the lists.
@@ -28,11 +28,12 @@ export function findInconsistency(
   }
   for (const id of listed(before)) {
     const hasEnded = forget.includes(id) || runs.some(({ run_id }) => run_id === id);
-    if (!listsRun(after, id) && !hasEnded) return `run ${id} is given up without an end`;
+    if (!listsRun(after, id) && !hasEnded) return `run ${id} is removed from its thread without an end`;
   }
   for (const id of listed(after)) {
     const isNew = runs.some(({ run_id, order }) => run_id === id && order >= before.next_run);
-    if (!listsRun(before, id) && !isNew) return `run ${id} is to be done, and is neither new nor in progress`;
+    if (!listsRun(before, id) && !isNew)
+      return `run ${id} is added to its thread, and is neither new nor in progress`;
   }
   return undefined;
 }

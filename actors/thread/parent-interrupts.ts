@@ -22,7 +22,7 @@ export async function withoutQuestions(cell: Cell, ns: string): Promise<readonly
     const task = segment.slice(segment.indexOf(":") + 1);
     const left = writes.find((one) => one.task === task);
     if (!head?.next.some(({ id }) => id === task) || left?.result !== undefined) {
-      const message = `names no subgraph that is at work in the thread's latest state: "${segment.slice(0, 200)}"`;
+      const message = `names no subgraph in progress at the thread's latest checkpoint: "${segment.slice(0, 200)}"`;
       throw new ServiceError("validation.failed", `${FIELD} ${message}`, {
         fields: [{ at: FIELD, message }],
       });

@@ -28,7 +28,7 @@ export function refuseConflictingResume({ record }: Cell, run: RunRecord, ahead:
 const conflict = (id: string | undefined) =>
   new ServiceError(
     "resume.conflict",
-    `Interrupt ${id} is being answered, or passed over, by another run of the thread`,
+    `Interrupt ${id} is answered, or moved past, by another run of the thread`,
   );
 
 /**

@@ -29,7 +29,7 @@ export async function forget(cell: Cell, run: RunRecord): Promise<void> {
     }
     // A run in progress builds on checkpoints that may be this run's.
     if (situationOf(actor.getSnapshot().value) !== "resting") {
-      throw new ServiceError("thread.busy", "Thread is busy: its runs can be deleted once it rests");
+      throw new ServiceError("thread.busy", "Thread is busy: its runs can be deleted when it is idle");
     }
     const { seq } = cell.record;
     let standing: Standing | undefined;

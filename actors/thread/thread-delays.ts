@@ -39,7 +39,7 @@ export async function delay(
   const { run_id: id } = run;
   const due = run.due ?? 0;
   if (cell.delayed.size >= MOST) {
-    throw new ServiceError("server.busy", `${MOST} runs of this thread wait for their time already`);
+    throw new ServiceError("server.busy", `${MOST} delayed runs of this thread are waiting already`);
   }
   const stopped = decision.kind === "supersede" && decision.active ? markActive(cell, decision.action) : [];
   const waiting = cell.record.queue;

@@ -67,7 +67,7 @@ export class Expiry {
       const next = await journal.expireEvents(clock.now() - ttl, from, PIECE, (...run) => hub.isRead(...run));
       this.#after(next === null ? this.#between : PAUSE, next);
     } catch (cause) {
-      logger.warn("old events could not be deleted; it is tried again later", { error: String(cause) });
+      logger.warn("old events could not be deleted; retrying later", { error: String(cause) });
       this.#after(this.#between, null);
     }
   }

@@ -7,7 +7,7 @@ type Closing = readonly [code: number, reason: string];
 /** Close code and reason for each way in which a stream ends: RFC 6455 §7.4, and the codes that IANA has added. */
 export const closing: Readonly<Record<Exclude<Outcome, "left">, Closing>> = {
   ended: [1000, "The run has ended"],
-  cut: [1012, "The stream was broken off; connect again with last_event_id"],
+  cut: [1012, "The stream was interrupted; connect again with last_event_id"],
   stalled: [1013, "Events were not taken for too long; connect again with last_event_id"],
   failed: [1011, "The events could not be read"],
 };

@@ -18,10 +18,7 @@ export function commander(deps: LiveDeps, key: ThreadKey): Command {
   async function start(body: RawBody): Promise<JsonObject> {
     const { on_disconnect, ...request } = runRequest(body);
     if (on_disconnect === "cancel") {
-      throw invalidField(
-        "on_disconnect",
-        "must be continue: a run that is asked for here outlives the socket",
-      );
+      throw invalidField("on_disconnect", "must be continue: a run started here outlives the socket");
     }
     const { run_id } = await runs.start(key, request);
     return { run_id };
@@ -36,7 +33,10 @@ export function commander(deps: LiveDeps, key: ThreadKey): Command {
     const { metadata } = await threadAt(journal, key);
     const assistant = body["assistant_id"] ?? metadata["assistant_id"];
     if (assistant === undefined) {
-      throw invalidField("assistant_id", "is required: no run was made here, so nothing waits for an answer");
+      throw invalidField(
+        "assistant_id",
+        "is required: the thread has no run, so no interrupt waits for an answer",
+      );
     }
     return start({
       ...body,

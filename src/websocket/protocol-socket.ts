@@ -62,7 +62,7 @@ export async function openProtocolSocket(deps: LiveDeps, socket: Socket, asked: 
         if (feed.unsubscribe(params)) return answer({});
         return say(error(id, "no_such_subscription", "There is no such subscription on this socket"));
       case "subscription.reconnect":
-        return say(error(id, "not_supported", "Subscribe anew, with `since`: the last event that was seen"));
+        return say(error(id, "not_supported", "Subscribe again, with `since`: the last event that was seen"));
       default:
         return answer(await obey(protocol, key, command));
     }

@@ -147,9 +147,7 @@ export class Seat {
       if (work === undefined) return answer({});
       work.io.record(message.step, message.value).then(() => answer({}), refuse);
     } else if (work === undefined) {
-      refuse(
-        new ServiceError("journal.fenced", "This attempt is over: it does not reach the store any more"),
-      );
+      refuse(new ServiceError("journal.fenced", "This attempt is over: it can no longer use the store"));
     } else work.io.store(message.ops).then((value) => answer({ value }), refuse);
   }
 

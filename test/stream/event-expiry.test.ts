@@ -71,7 +71,7 @@ test("a failure is told, and does not end it", async () => {
   expiry.start();
   await scheduler.pass(2_000);
   expect(asked).toHaveLength(2);
-  expect(lines.lines).toEqual(["old events could not be deleted; it is tried again later"]);
+  expect(lines.lines).toEqual(["old events could not be deleted; retrying later"]);
   await expiry.stop();
 });
 

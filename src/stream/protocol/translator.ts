@@ -197,11 +197,11 @@ class FactPage implements Page {
   }
 
   head(): never {
-    throw new TypeError("messages are not rendered by their heads here");
+    throw new TypeError("the protocol does not render message heads");
   }
 
   partial(): never {
-    throw new TypeError("messages are not rendered by their parts here");
+    throw new TypeError("the protocol does not render partial messages");
   }
 
   state(ns: string, id: string): Eventually<JsonObject | null> {

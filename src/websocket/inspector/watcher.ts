@@ -8,7 +8,7 @@ const GATHERED = 16 * 1024;
 /** Milliseconds that a peer may take nothing while messages wait. */
 const STALL = 10_000;
 
-const SLOW = [1013, "Messages were not taken fast enough; connect again: the actors are shown anew"] as const;
+const SLOW = [1013, "Messages were not taken fast enough; connect again: the actors are sent again"] as const;
 
 /** A message, or a function that makes it: a peer that joins gets thousands of actors, at its own pace. */
 export type Piece = string | (() => string);
