@@ -16,35 +16,37 @@ import type {
 import type { Journal } from "../ports/journal.ts";
 import { recordedRun, recordedThread } from "./stored-actors.ts";
 
-/** A chart that actors follow. */
+/** A statechart that actors follow. */
 export interface Machine {
   /** `thread`, `run`, `task`, or `graph:` and the graph's name. */
   readonly id: string;
-  /** Tells one form of it from another. */
+  /** Differs when the definition differs. */
   readonly hash: string;
-  /** As XState reads it. */
+  /** The definition, as XState reads it. */
   readonly definition: JsonObject;
-  /** The same, as text. */
+  /** The definition as JSON text. */
   readonly text: string;
 }
 
-/** What people look at: the charts, and the actors that follow them. It wakes none. */
+/** Read access for the inspector: the statecharts, and the actors that follow them. It wakes no actor. */
 export interface Inspection {
   machines(): readonly Machine[];
-  /** Undefined: there is none of that name. */
+  /** Undefined when no chart has this id. */
   machine(id: string): Machine | undefined;
-  /** Threads whose actors live: those at work first. */
+  /** Threads whose actors are in memory, those with work first. */
   live(tenant: string, limit: number): readonly LiveThread[];
-  /** @throws ServiceError `run.not_found` where only the thread's id could tell */
+  /**
+   * The thread of a run. @throws ServiceError `run.not_found` when the run is not in memory and its thread cannot be derived from its id
+   */
   threadOf(tenant: string, run: string): Promise<string>;
   /**
-   * A thread with its run (null: its latest) and that run's graph, as the records have them: for who does not live now.
+   * The stored state of a thread, of one of its runs (null: the latest) and of that run's graph. For actors that are not in memory.
    * @throws ServiceError `thread.not_found`, `run.not_found`
    */
   recorded(key: ThreadKey, run: string | null): Promise<readonly Shown[]>;
-  /** The same, but of those who live as they stand now; parents first. */
+  /** Like {@link recorded}, with the current state of those actors that are in memory; parents first. */
   actors(key: ThreadKey, run: string | null): Promise<readonly Shown[]>;
-  /** Shows what lives and happens, until the function that comes back is called. */
+  /** Reports the actors in memory and their events, until the returned function is called. */
   watch(scope: InspectScope, inspector: Inspector): () => void;
 }
 
@@ -56,7 +58,7 @@ interface Deps {
 
 export function createInspection({ system, journal, engine }: Deps): Inspection {
   let own: readonly Machine[] | undefined;
-  // A graph may get another definition while the server runs: its chart is made anew for whoever asks.
+  // Not cached: a graph may get another definition while the server runs.
   const graphs = (name: string): readonly Machine[] => {
     const chart = engine.chart?.(name);
     return chart === undefined ? [] : [machineOf(`graph:${name}`, { ...chart })];
@@ -74,7 +76,7 @@ export function createInspection({ system, journal, engine }: Deps): Inspection 
     async threadOf(tenant, run) {
       const live = system.live.threadOf(tenant, run);
       if (live !== undefined) return live;
-      // One that was given no thread is on one that is found by its own id.
+      // A run that was started without a thread has one whose id is derived from the run's.
       const alone = twin(run);
       if ((await journal.run({ tenant, thread: alone }, run)) !== undefined) return alone;
       throw new ServiceError("run.not_found", `Run ${run} does not live; give its thread_id too`);

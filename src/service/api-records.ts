@@ -9,7 +9,7 @@ import { mapOf } from "../model/run-start.ts";
 import { type ThreadRecord, threadStatus, ttlFrom } from "../model/thread.ts";
 import { toIso } from "../model/time.ts";
 
-/** Stored records as the wire shows them. */
+/** Stored records in the shape that the API returns. */
 
 export function versionOf(version: AssistantVersion): JsonObject {
   return {
@@ -29,7 +29,7 @@ export function assistantOf(assistant: AssistantRecord): JsonObject {
   return { ...versionOf(assistant), updated_at: toIso(assistant.updated_at) };
 }
 
-/** When a thread goes, and what of it; null: it stays. */
+/** When a thread expires, and what is deleted then; null: never. */
 export function ttlOf({ ttl, rested_at }: ThreadRecord): JsonObject | null {
   if (ttl === null) return null;
   const { strategy, minutes } = ttl;
@@ -41,7 +41,7 @@ export function ttlOf({ ttl, rested_at }: ThreadRecord): JsonObject | null {
   };
 }
 
-/** `values`: the state, null for a thread that has none yet. */
+/** A thread as the API shows it. `values`: its state; null when it has none yet. */
 export function threadOf(thread: ThreadRecord, values: JsonObject | null): JsonObject {
   const status = threadStatus(thread);
   return {
@@ -58,10 +58,10 @@ export function threadOf(thread: ThreadRecord, values: JsonObject | null): JsonO
   };
 }
 
-/** How a run stands beside its record. */
+/** Facts about a run that are not in its record. */
 export interface Standing {
   readonly isRunning: boolean;
-  /** Which run to start it is, from 1; undefined when it does not wait. */
+  /** Position in the queue, counted from 1; undefined when the run is not queued. */
   readonly position: number | undefined;
 }
 
@@ -101,7 +101,7 @@ export function cronOf(cron: CronRecord): JsonObject {
   };
 }
 
-/** The state of a thread that has not run yet: clients take the missing checkpoint for "no history". */
+/** The state of a thread that has not run yet. Clients read the missing checkpoint as "no history". */
 export const emptyState: JsonObject = {
   values: {},
   next: [],
@@ -120,15 +120,15 @@ export interface StateParts {
   readonly checkpoint: Checkpoint;
   readonly values: JsonObject;
   readonly writes: readonly TaskWrites[];
-  /** Show what the nodes wrote in the metadata: it may be as large as the state. */
+  /** Includes the writes of nodes in the metadata. They may be as large as the state. */
   readonly withWrites: boolean;
-  /** The next newer checkpoint of its namespace, where the state is not the latest. */
+  /** The next newer checkpoint of the same namespace; absent when this state is the latest. */
   readonly later?: CheckpointHead;
-  /** Subgraphs of its tasks, by task. */
+  /** Subgraphs in the tasks, by task id. */
   readonly within?: ReadonlyMap<string, Within>;
 }
 
-/** A subgraph in a task: its state where that was asked for, else its namespace alone. */
+/** A subgraph in a task: its namespace, and its state if that was asked for. */
 export type Within =
   | { readonly ns: string; readonly state?: undefined }
   | { readonly ns: string; readonly state: JsonObject };
@@ -139,7 +139,7 @@ export function stateOf(parts: StateParts): JsonObject {
   const left = new Map(writes.map((task) => [task.task, task]));
   return {
     values,
-    // At the latest one a task that has finished waits for its siblings: it does not run again.
+    // In the latest state, a finished task that waits for its siblings is not listed: it does not run again.
     next: checkpoint.next
       .filter((task) => later !== undefined || left.get(task.id)?.result === undefined)
       .map(({ name }) => name),
@@ -157,7 +157,7 @@ export function stateOf(parts: StateParts): JsonObject {
   };
 }
 
-/** A place to go on from. One in a subgraph has a map of the checkpoints above it too, which its metadata knows. */
+/** A checkpoint to continue from. In a subgraph it has a map of the checkpoints above it too, which its metadata holds. */
 export function checkpointOf(thread: string, ns: string, id: string, metadata: JsonObject = {}): JsonObject {
   return { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: mapOf(ns, id, metadata) };
 }
@@ -186,7 +186,7 @@ function taskOf(
     id: task.id,
     name: task.name,
     path: task.path,
-    // JSON text: clients parse it to an error of that name.
+    // JSON text: clients parse it into an error of that name.
     error: (error ?? null) === null ? null : JSON.stringify({ name: error?.error, message: error?.message }),
     interrupts: left === undefined || left.result !== undefined ? [] : left.interrupts,
     checkpoint:
@@ -194,23 +194,23 @@ function taskOf(
         ? null
         : { thread_id: thread, checkpoint_ns: within.ns },
     state: within?.state ?? null,
-    // What it has written, while it waits for its siblings.
+    // The update of a finished task that waits for its siblings.
     result: left?.result?.value ?? null,
   };
 }
 
-/** What a task wrote, as the checkpoint to which it led says; null where there is none. */
+/** What a task wrote, read from the checkpoint that it led to; null when there is none. */
 function resultOf(task: PlannedTask, { id, next, writes }: CheckpointHead, later?: CheckpointHead): unknown {
   if (task.name === START) return writes?.[START] ?? null;
   if (later === undefined || later.parent !== id || later.source !== "loop") return null;
   const written =
     later.writes !== null && Object.hasOwn(later.writes, task.name) ? later.writes[task.name] : null;
-  // A node that ran several times has a list of updates, in the order of its tasks.
+  // A node that ran several times in one superstep has a list of updates, in the order of its tasks.
   const same = next.filter(({ name }) => name === task.name);
   return same.length > 1 && Array.isArray(written) ? (written[same.indexOf(task)] ?? null) : written;
 }
 
-/** The interrupts that wait for an answer at a checkpoint, in the order of its tasks. */
+/** The interrupts of a checkpoint that wait for an answer, in the order of its tasks. */
 export function pendingInterrupts(
   checkpoint: Checkpoint,
   writes: readonly TaskWrites[],

@@ -9,7 +9,7 @@ export const assistantOrders = ["created_at", "updated_at", "name", "graph_id", 
 export interface AssistantSearch extends AssistantFilter {
   readonly limit: number;
   readonly offset: number;
-  /** Default `created_at`: the default assistants, which always were, count as the oldest. */
+  /** Default `created_at`. Default assistants count as the oldest. */
   readonly sort_by?: (typeof assistantOrders)[number];
   /** Default `desc`. */
   readonly sort_order?: "asc" | "desc";
@@ -17,7 +17,7 @@ export interface AssistantSearch extends AssistantFilter {
 
 export interface AssistantPage {
   readonly assistants: readonly AssistantRecord[];
-  /** How many there are on all pages. */
+  /** The number of matches on all pages. */
   readonly total: number;
 }
 
@@ -26,7 +26,10 @@ interface Place {
   readonly by: string | number;
 }
 
-/** Finds a page among the stored assistants and the default ones. Of all but the page no more is held than the place of some. */
+/**
+ * Finds a page among the stored assistants and the default ones. Outside the page, only ids and sort keys are in memory, and only a limited
+ * number.
+ */
 export async function searchAssistants(
   catalog: Catalog,
   tenant: string,
@@ -55,13 +58,13 @@ export async function searchAssistants(
     if (left-- === 0) break;
     if (share.isSpent()) await share.next();
     const found = system.get(id) ?? (await catalog.assistant(tenant, id));
-    // It may have been deleted since.
+    // The assistant may have been deleted since the scan.
     if (found !== undefined) assistants.push(found);
   }
   return { assistants, total: ordered.total };
 }
 
-/** Names are sorted as people look for them. */
+/** Names are sorted without regard to case. */
 const orderOf = (value: string | number) => (typeof value === "string" ? value.toLowerCase() : value);
 
 const compare = <T extends string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -12,7 +12,7 @@ import { DefaultAssistants } from "./default-assistants.ts";
 import { Exclusive } from "./keyed-mutex.ts";
 import { storableObject } from "./storable-values.ts";
 
-/** What of an assistant its maker may say. */
+/** The fields of an assistant that a client may set. */
 export interface AssistantParts {
   readonly graph_id?: string;
   readonly name?: string;
@@ -25,37 +25,40 @@ export interface AssistantParts {
 export interface NewAssistant extends AssistantParts {
   readonly graph_id: string;
   readonly assistant_id?: string;
-  /** What to do when the id is taken: `raise` (default) throws `assistant.exists`, `do_nothing` answers what is there. */
+  /** When the id is taken: `raise` (default) throws `assistant.exists`, `do_nothing` returns the existing assistant. */
   readonly if_exists?: "raise" | "do_nothing";
 }
 
 export interface VersionQuery {
   readonly limit: number;
   readonly offset: number;
-  /** Every member must be contained in the version's metadata. */
+  /** All these entries must be contained in the version's metadata. */
   readonly metadata?: JsonObject;
 }
 
-/** An assistant is named by its id, or the default one by its graph's name. */
+/** Assistants, each addressed by its id; a default assistant also by its graph's name. */
 export interface Assistants {
   /** @throws ServiceError `assistant.not_found` */
   get(tenant: string, name: string): Eventually<AssistantRecord>;
-  /** The assistant that a run names. @throws ServiceError `assistant.not_found`, `graph.not_found` */
+  /** The assistant that a run uses. @throws ServiceError `assistant.not_found`, `graph.not_found` */
   resolve(tenant: string, name: string): Eventually<AssistantRecord>;
   /** @throws ServiceError `graph.not_found`, `assistant.exists`, `validation.failed` */
   create(tenant: string, asked: NewAssistant): Promise<AssistantRecord>;
   /**
-   * Makes a new version, whose number is above all that there were. Metadata is merged, the rest replaced where it is given.
+   * Makes a new version, numbered above all earlier ones. Metadata is merged; each other field is replaced if it is given.
    * @throws ServiceError `assistant.not_found`, `graph.not_found`, `validation.failed`
    */
   update(tenant: string, name: string, asked: AssistantParts): Promise<AssistantRecord>;
   /** Newest first. @throws ServiceError `assistant.not_found` */
   versions(tenant: string, name: string, query: VersionQuery): Promise<readonly AssistantVersion[]>;
-  /** Makes the assistant what it was in that version. @throws ServiceError `assistant.not_found`, `assistant.version_not_found` */
+  /** Sets the assistant back to this version. @throws ServiceError `assistant.not_found`, `assistant.version_not_found` */
   setLatest(tenant: string, name: string, version: number): Promise<AssistantRecord>;
-  /** With all its versions; a default one is then as it was made. @throws ServiceError `assistant.not_found` */
+  /**
+   * Deletes the assistant with all its versions; a default assistant returns to its initial form. @throws ServiceError
+   * `assistant.not_found`
+   */
   delete(tenant: string, name: string): Promise<AssistantRecord>;
-  /** Unless it is asked for otherwise, newest first, the default ones last. */
+  /** Default order: newest first, default assistants last. */
   search(tenant: string, query: AssistantSearch): Promise<AssistantPage>;
   count(tenant: string, filter: AssistantFilter): Promise<number>;
 }
@@ -65,13 +68,13 @@ interface Deps {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly newId: () => string;
-  /** What searches go on by. */
+  /** Makes long searches yield to other work. */
   readonly budget: Budget;
 }
 
 export function createAssistants({ catalog, engine, clock, newId, budget }: Deps): Assistants {
   const defaults = new DefaultAssistants({ catalog, engine, started: clock.now() });
-  /** Two changes of one assistant must not both start from what it was, nor two creations find an id free. */
+  /** Serialises changes of one assistant: no two start from the same version, and no two creations both find an id free. */
   const changes = new Exclusive();
 
   function find(tenant: string, name: string): Eventually<AssistantRecord | undefined> {
@@ -84,7 +87,7 @@ export function createAssistants({ catalog, engine, clock, newId, budget }: Deps
   const get = (tenant: string, name: string) =>
     andThen(find(tenant, name), (found) => found ?? refuse("assistant.not_found", "Assistant not found"));
 
-  /** Does something with an assistant, alone. */
+  /** Changes an assistant; changes of the same assistant wait for each other. */
   async function change<T>(
     tenant: string,
     name: string,
@@ -151,7 +154,7 @@ export function createAssistants({ catalog, engine, clock, newId, budget }: Deps
       ...(context !== undefined && { context: storableObject(context, "context") }),
       metadata: { ...before.metadata, ...storableObject(metadata, "metadata") },
     };
-    // Of a default one nothing is stored before its first change.
+    // A default assistant has no stored version before its first change.
     const first = newest === undefined ? [versionOf(before, before.created_at)] : [];
     return store(tenant, after, [...first, versionOf(after, now)]);
   }
@@ -252,5 +255,5 @@ const list = (engine: Engine) =>
     .map((graph) => `"${graph}"`)
     .join(", ") || "none";
 
-/** A client's text in a message: not longer than a message should be. */
+/** Shortens a client's text for use in a message. */
 const clip = (text: string) => (text.length > 100 ? `${text.slice(0, 100)}...` : text);

@@ -2,19 +2,19 @@ import type { Command } from "../model/run.ts";
 import type { StateWrite } from "../ports/state-update.ts";
 import { storable } from "./storable-values.ts";
 
-/** A write to the state as clients ask for it. */
+/** A change of the state, as clients ask for it. */
 export interface UpdateRequest {
   readonly values?: unknown;
   readonly command?: Command;
   readonly as_node?: string;
 }
 
-/** Writes side by side. */
+/** Updates that are made together. */
 export interface Superstep {
   readonly updates: readonly UpdateRequest[];
 }
 
-/** @throws ServiceError `validation.failed` naming what cannot be stored */
+/** @throws ServiceError `validation.failed`, naming the value that cannot be stored */
 export function writeOf({ values, command, as_node }: UpdateRequest, at: string): StateWrite {
   return {
     values: storable(values ?? null, `${at}values`),

@@ -7,26 +7,26 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 interface Deps {
   readonly catalog: Catalog;
   readonly engine: Engine;
-  /** Since when there are any. */
+  /** Epoch milliseconds: the creation time that default assistants show. */
   readonly started: number;
 }
 
 /**
- * One assistant for each graph, found by the graph's name and by an id made of it. Nothing of them is stored until one is
- * changed, and what is stored then is that tenant's: deleted, it is again as it was made.
+ * The default assistants: one for each graph, addressed by the graph's name or by an id derived from it. None is stored until a tenant
+ * changes it; the stored form is that tenant's alone. Deleting it restores the initial form.
  */
 export class DefaultAssistants {
   readonly #deps: Deps;
   readonly #byGraph = new Map<string, AssistantRecord>();
   readonly #byId = new Map<string, AssistantRecord>();
-  /** What is stored instead, null for nothing: every run by a graph's name asks. */
+  /** The stored form by tenant and id, null when none is stored. A cache: every run by a graph's name looks here. */
   readonly #stored = new Map<string, AssistantRecord | null>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** The one with this id, or of the graph with this name, as it was made; graphs may come and go. */
+  /** The initial form of the default assistant with this id or graph name. Graphs may be added and removed. */
   made(name: string): AssistantRecord | undefined {
     const { engine } = this.#deps;
     if (engine.has(name)) return this.#of(name);
@@ -37,7 +37,7 @@ export class DefaultAssistants {
     return found !== undefined && engine.has(found.graph_id) ? found : undefined;
   }
 
-  /** The same as the tenant has it. */
+  /** The default assistant as the tenant has it. */
   find(tenant: string, name: string): Eventually<AssistantRecord> | undefined {
     const made = this.made(name);
     if (made === undefined) return undefined;
@@ -45,13 +45,13 @@ export class DefaultAssistants {
     const stored = this.#stored.get(at);
     if (stored !== undefined) return stored ?? made;
     return andThen(this.#deps.catalog.assistant(tenant, made.assistant_id), (found) => {
-      // It may have been changed while it was read.
+      // The assistant may have been changed during the read.
       if (!this.#stored.has(at)) this.#stored.set(at, found ?? null);
       return this.#stored.get(at) ?? made;
     });
   }
 
-  /** All of them, as the tenant has them. */
+  /** All default assistants, as the tenant has them. */
   async all(tenant: string): Promise<readonly AssistantRecord[]> {
     const found: AssistantRecord[] = [];
     for (const graph of this.#deps.engine.graphs()) {
@@ -61,7 +61,7 @@ export class DefaultAssistants {
     return found;
   }
 
-  /** This is stored of it now; null: nothing. */
+  /** Notes what is stored of a default assistant now; null: nothing. */
   changed(tenant: string, id: string, stored: AssistantRecord | null): void {
     if (this.made(id) !== undefined) this.#stored.set(`${tenant}/${id}`, stored);
   }

@@ -4,18 +4,18 @@ import type { Engine } from "../ports/engine.ts";
 import type { Assistants } from "./assistants.ts";
 
 export interface SubgraphQuery {
-  /** The nodes that lead to the one that is wanted, `node|node`; undefined: every one. */
+  /** Path of node names to the wanted subgraph, `node|node`; undefined: all subgraphs. */
   readonly ns?: string;
-  /** Those of subgraphs, too. */
+  /** Includes subgraphs of subgraphs. */
   readonly recurse: boolean;
 }
 
-/** What an assistant's graph looks like. Each throws ServiceError `assistant.not_found`, `graph.not_found`. */
+/** Drawings and schemas of an assistant's graph. Each method throws ServiceError `assistant.not_found`, `graph.not_found`. */
 export interface Drawings {
-  /** `levels` of subgraphs are drawn in the place of their nodes. */
+  /** Draws the graph; subgraphs are expanded `levels` deep. */
   drawing(tenant: string, assistant: string, levels: number): Promise<Drawing>;
   schemas(tenant: string, assistant: string): Promise<GraphSchemas>;
-  /** What its subgraphs take and give, by the nodes that lead to them. */
+  /** The schemas of its subgraphs, by the path of node names to each. */
   subgraphs(
     tenant: string,
     assistant: string,
@@ -46,7 +46,7 @@ export function createDrawings(engine: Engine, assistants: Assistants): Drawings
   };
 }
 
-/** `node:task|node:task`, as streams and interrupts have it, is good too. */
+/** Accepts `node:task|node:task` too, the form that streams and interrupts use. */
 const withoutTasks = (ns: string) =>
   ns
     .split("|")

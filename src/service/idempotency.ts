@@ -5,26 +5,26 @@ import type { Clock } from "../ports/clock.ts";
 import type { Journal, Once } from "../ports/journal.ts";
 import { Exclusive } from "./keyed-mutex.ts";
 
-/** Milliseconds for which a request is known when it comes again. */
+/** Milliseconds for which an idempotency key is valid. */
 export const REPEATS = 86_400_000;
 
-/** What its client names a request by, so that it may send it again when the answer was lost. */
+/** An idempotency key: a client may send a request again under the same key when the response was lost. */
 export interface RequestKey {
   readonly key: string;
-  /** All that the request says: another one under the same key is refused. */
+  /** The content of the request. A different request under the same key is refused. */
   readonly says: string;
-  /** It is known for as long as it is stored: after a day, too. */
+  /** The key stays valid as long as it is stored, also after {@link REPEATS}. */
   readonly lasting?: true;
 }
 
-/** What is stored with the run that a request starts. */
+/** Makes the record of the idempotency key, stored together with the run that the request starts. */
 export type Mark = (run: string) => Once;
 
-/** Sees to it that a request is carried out once, however often it comes. */
+/** Carries out each request with an idempotency key once. */
 export class Repeats {
   readonly #journal: Journal;
   readonly #clock: Clock;
-  /** Of a request under way the same waits for what becomes of it. */
+  /** Makes a repeated request wait for the first one if that is still in progress. */
   readonly #exclusive = new Exclusive();
 
   constructor({ journal, clock }: { readonly journal: Journal; readonly clock: Clock }) {
@@ -33,8 +33,8 @@ export class Repeats {
   }
 
   /**
-   * Starts the run, or finds the one that the request has started.
-   * @throws ServiceError `request.reused` (another request has this key), `request.gone` (its run is not there any more)
+   * Starts the run, or returns the run that an earlier request with this key has started.
+   * @throws ServiceError `request.reused` (another request has this key), `request.gone` (its run does not exist any more)
    */
   async once(
     tenant: string,

@@ -1,4 +1,4 @@
-/** Does what is asked for under one name one after the other; under different names nothing waits. */
+/** A mutex by name: work under the same name runs one after another; different names do not wait for each other. */
 export class Exclusive {
   readonly #last = new Map<string, Promise<void>>();
 
@@ -7,7 +7,7 @@ export class Exclusive {
     const done = before.then(work);
     const over = done.then(
       () => undefined,
-      // Whoever waits only wants to know that it is over.
+      // The next caller only needs to know that this work is over.
       () => undefined,
     );
     this.#last.set(name, over);

@@ -5,15 +5,15 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 import { whole } from "./threads.ts";
 
-/** A question that waits, with what it takes for an answer. */
+/** A pending interrupt, with the schema of its answer. */
 export interface Question extends Interrupt {
-  /** A JSON Schema; null where none is known. */
+  /** A JSON Schema; null when none is known. */
   readonly response_schema: JsonObject | null;
 }
 
-/** What reads the questions that wait on a thread. */
+/** Returns a function that reads the pending interrupts of a thread. */
 export function questionsOf(journal: Journal): (key: ThreadKey) => Promise<readonly Question[]> {
-  /** What tasks have left where a graph stands, by task. */
+  /** The pending writes at the latest checkpoint of a namespace, by task. */
   async function leftAt(key: ThreadKey, ns: string, root: string | null) {
     const id = ns === "" ? root : (await journal.history(key, { ns, limit: 1 }))[0]?.id;
     const left = id === null || id === undefined ? [] : await journal.writes(key, ns, id);

@@ -1,12 +1,12 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 
-/** A way into a record: names, and places in lists, from the end where they are negative. */
+/** A path into a record: names, and indexes of lists (negative: from the end). */
 export type Path = readonly (string | number)[];
 
-/** One step of a path: a name, or a place in brackets. */
+/** One step of a path: a name, or an index in brackets. */
 const STEP = /(?:^|\.)([^.[\]]+)|\[(-?\d{1,9})\]/y;
 
-/** Reads a path such as `values.messages[-1].content`; undefined for what is none. */
+/** Parses a path such as `values.messages[-1].content`; undefined when the text is not a path. */
 export function parsePath(text: string): Path | undefined {
   const path: (string | number)[] = [];
   STEP.lastIndex = 0;
@@ -18,7 +18,7 @@ export function parsePath(text: string): Path | undefined {
   return typeof path[0] === "string" ? path : undefined;
 }
 
-/** What stands there; null where nothing does. */
+/** The value at a path; null when there is none. */
 export function valueAt(record: JsonObject, path: Path): unknown {
   let value: unknown = record;
   for (const step of path) {

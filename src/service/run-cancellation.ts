@@ -5,29 +5,29 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 import { threadAt } from "./threads.ts";
 
-/** Which of the runs in flight are meant: those that have not started, those that run, or both. */
+/** Which unfinished runs are meant: those that have not started, those that run, or both. */
 export type InFlight = "pending" | "running" | "all";
 
 export interface CancelOptions {
-  /** Resolves once the run has ended, not once its end is asked for. */
+  /** Resolves when the run has ended, not already when the cancellation is accepted. */
   readonly wait?: boolean;
-  /** Kept with the run as `cancel_reason`. */
+  /** Stored with the run as `cancel_reason`. */
   readonly reason?: string;
 }
 
 export interface Ending {
   /**
-   * Asks for the run's end. A run that has ended already is left as it is.
+   * Cancels the run. Has no effect on a run that has ended.
    * @throws ServiceError `run.not_found`, `thread.not_found`
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, options?: CancelOptions): Promise<void>;
-  /** The run is to end with the connection of the client who waits for it, also where a stop of the server closes that. */
+  /** Cancels the run because the client that waits for it has disconnected, also when a server shutdown closed the connection. */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
-  /** Asks for the end of a thread's runs in flight, queued and delayed ones too. @throws ServiceError `thread.not_found` */
+  /** Cancels the unfinished runs of a thread, queued and delayed ones included. @throws ServiceError `thread.not_found` */
   cancelAll(key: ThreadKey, action: CancelAction, which: InFlight, options?: CancelOptions): Promise<void>;
-  /** Asks for the end of these runs. @throws ServiceError `run.not_found` (then nothing has been asked for), `thread.not_found` */
+  /** Cancels these runs. @throws ServiceError `run.not_found` (then none is cancelled), `thread.not_found` */
   cancelSome(key: ThreadKey, runs: readonly string[], action: CancelAction): Promise<void>;
-  /** Asks for the end of all runs of a tenant that are in flight. */
+  /** Cancels all unfinished runs of a tenant. */
   cancelEverywhere(tenant: string, action: CancelAction, which: InFlight): Promise<void>;
   /**
    * Deletes a run that has ended, with its events and checkpoints.
@@ -42,18 +42,18 @@ interface Deps {
   readonly find: (key: ThreadKey, run: string) => Promise<RunRecord>;
 }
 
-/** What clients say of a run whose input another has taken up, and look for afterwards. */
+/** The cancel reason that clients give, and look for later, when another run has taken over the run's input. */
 const TAKEN = "taken";
 const reasonOf = (reason: string | undefined) =>
   reason === TAKEN ? `${TAKEN}: another run has taken up its input` : reason;
 
-/** Delayed runs that are looked at, to find those of a tenant. */
+/** Delayed runs read at most to find those of a tenant. */
 const MOST = 100_000;
-/** Runs whose end is asked for at a time. */
+/** Runs cancelled at a time. */
 const AT_ONCE = 32;
 
 export function createEnding({ system, journal, find }: Deps): Ending {
-  /** A thread's runs in flight, the last to start first: none of them may come to be the next meanwhile. */
+  /** A thread's unfinished runs, the last to start first, so that none of them starts while the others are cancelled. */
   function inFlight(key: ThreadKey, thread: ThreadRecord, which: InFlight): readonly string[] {
     const { active, queue, delayed } = thread;
     const isRunning = active !== null && system.isRunning(key, active);
@@ -116,7 +116,7 @@ export function createEnding({ system, journal, find }: Deps): Ending {
   };
 }
 
-/** It has ended, or was taken back, since it was looked up. */
+/** Ignores that the run or thread is gone: it has ended, or was rolled back, since the lookup. */
 function ignoreMissing(cause: unknown): void {
   if (cause instanceof ServiceError && (cause.code === "run.not_found" || cause.code === "thread.not_found"))
     return;

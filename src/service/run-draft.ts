@@ -13,7 +13,7 @@ import type { RunDraft } from "../../actors/thread-system.ts";
 import type { ThreadStart } from "../model/thread.ts";
 import { storable, storableObject } from "./storable-values.ts";
 
-/** What a client asks for when it starts a run: the fields of the wire that are served, checked for their types. */
+/** The body of a request to start a run: the supported fields, with their types checked. */
 export interface RunRequest {
   /** An assistant's id, or the name of a graph. */
   readonly assistant_id: string;
@@ -22,10 +22,10 @@ export interface RunRequest {
   readonly metadata?: JsonObject;
   readonly config?: JsonObject;
   readonly context?: JsonObject;
-  /** Where to start instead of at the latest state; `checkpoint` wins over `checkpoint_id`, and that over `config`'s. */
+  /** The checkpoint to start from instead of the latest. `checkpoint` wins over `checkpoint_id`, which wins over the one in `config`. */
   readonly checkpoint?: {
     readonly checkpoint_id?: string | null;
-    /** A subgraph's; with its map, which names the checkpoints above it, or without: then they are looked up. */
+    /** A subgraph's namespace. Its map names the checkpoints above it; without a map they are looked up. */
     readonly checkpoint_ns?: string | null;
     readonly checkpoint_map?: JsonObject | null;
   };
@@ -37,26 +37,26 @@ export interface RunRequest {
   readonly interrupt_after?: Breakpoints;
   readonly multitask_strategy?: MultitaskStrategy;
   readonly durability?: Durability;
-  /** The older name of a choice of durability: false is `exit`. */
+  /** The older form of `durability`: false means `exit`. */
   readonly checkpoint_during?: boolean;
-  /** A URL, or a path on this server, that is told of the run's end. Checked by the caller. */
+  /** A URL, or a path on this server, to notify when the run ends. Checked by the caller. */
   readonly webhook?: string;
-  /** Kept with the run. */
+  /** Stored with the run. */
   readonly feedback_keys?: string | readonly string[];
-  /** What to do when the thread is not there: `reject` (default) throws `thread.not_found`, `create` makes it with the run. */
+  /** When the thread does not exist: `reject` (default) throws `thread.not_found`, `create` creates it together with the run. */
   readonly if_not_exists?: "reject" | "create";
   /**
-   * Of a run without a thread of its own: is what was made for it deleted at its end (default), or kept as a thread? The
-   * SDK's types call it `complete` and `continue`.
+   * For a run without a thread: delete the thread that was made for it when the run ends (default), or keep it. The SDK's types call these
+   * `complete` and `continue`.
    */
   readonly on_completion?: "delete" | "keep" | "complete" | "continue";
-  /** Seconds that the run waits before it asks to start. */
+  /** Seconds before the run may start. */
   readonly after_seconds?: number;
-  /** Seconds that it may take from its first start: then it ends with the status `timeout`. */
+  /** Seconds that the run may take from its first start. Then it ends with the status `timeout`. */
   readonly timeout_seconds?: number;
-  /** Is an answer refused where nothing waits for one? Graphs of our own always refuse it. */
+  /** Refuses a resume when nothing waits for an answer. Graphs made by `graph()` always refuse it. */
   readonly strict_resume?: boolean;
-  /** Where the client's own tracing is to find the run; kept with its config. */
+  /** Where the client's own tracing finds the run; stored with its config. */
   readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
 }
 
@@ -64,13 +64,13 @@ export interface RunRequest {
 export interface Place {
   readonly thread_id: string;
   readonly metadata: JsonObject;
-  /** How to make it, where it is not there. */
+  /** How to create the thread; absent when it exists. */
   readonly create?: ThreadStart;
 }
 
 const VALUES: readonly StreamMode[] = ["values"];
 
-/** All that is stored of a request. The thread's own config is left out: a second assistant must not inherit the first one's. */
+/** Makes the stored form of a request. The thread's own config is left out: a second assistant must not inherit the first one's. */
 export function draftOf(
   run_id: string,
   request: RunRequest,
@@ -141,7 +141,7 @@ export function draftOf(
   };
 }
 
-/** What the thread's record shows of the configuration that it was run with last. Most runs have none. */
+/** The configuration to show in the thread's record: the one of the last run. Most runs have none. */
 function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | undefined {
   if (isEmpty(assistant) && isEmpty(run)) return undefined;
   const config = { ...assistant, ...run };
@@ -156,7 +156,7 @@ function isEmpty(object: JsonObject): boolean {
 
 const PLACE = ["checkpoint_id", "checkpoint_ns", "checkpoint_map"];
 
-/** The config without the place to start from, which is no setting, and goes into this run's alone. */
+/** The config without the checkpoint to start from, which belongs to this run alone. */
 function unplaced(config: JsonObject): JsonObject {
   const { configurable } = config;
   if (!isObject(configurable) || !PLACE.some((name) => Object.hasOwn(configurable, name))) return config;

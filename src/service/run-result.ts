@@ -10,7 +10,7 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import { pendingInterrupts } from "./api-records.ts";
 
-/** Checkpoints looked through at a time, when later runs have gone on. */
+/** Checkpoints read at a time, when later runs have added more. */
 const PAGE = 100;
 
 interface Deps {
@@ -19,9 +19,9 @@ interface Deps {
 }
 
 /**
- * What a run that has ended has to show: its last state, as much of it as its graph gives out; with `__interrupt__` where it paused, an empty list at a
- * breakpoint; `__error__` where it failed. Never null: clients look for these keys without asking what it is.
- * `run`: undefined for one that was rolled back, of which the thread's state is all that is left.
+ * The result of a run that has ended: its last state, reduced to the output keys of its graph. With `__interrupt__` if it paused (an empty
+ * list at a breakpoint), `__error__` if it failed. Never null: clients look for these keys without a type check.
+ * `run` is undefined after a rollback; then the result is the thread's state.
  */
 export function resultOf(deps: Deps, key: ThreadKey, { run, left }: RunEnd): Eventually<JsonObject> {
   if (run?.status === "error" || run?.status === "timeout") {
@@ -36,7 +36,7 @@ export function resultOf(deps: Deps, key: ThreadKey, { run, left }: RunEnd): Eve
   return read(deps, key, run, output);
 }
 
-/** The same of what is stored. */
+/** Reads the result from storage. */
 async function read(
   { journal }: Deps,
   key: ThreadKey,
@@ -45,7 +45,7 @@ async function read(
 ): Promise<JsonObject> {
   const checkpoint = await lastOf(journal, key, run);
   if (checkpoint === undefined) {
-    // Deleted while it was being read: an empty state would be one that it never had.
+    // The thread was deleted during the read. An empty state would be wrong: the run never had one.
     if (run !== undefined && (await journal.thread(key)) === undefined) throw threadNotFound(key.thread);
     return {};
   }
@@ -61,7 +61,7 @@ function baseOf({ kwargs, base_checkpoint }: RunRecord): string | null {
   return startOf(kwargs.config.configurable) ?? base_checkpoint;
 }
 
-/** The run's last checkpoint; where it made none, the one that it started from. */
+/** The run's last checkpoint; if it made none, the one that it started from. */
 async function lastOf(
   journal: Journal,
   key: ThreadKey,

@@ -28,28 +28,27 @@ export interface RunsPage {
   readonly limit: number;
   readonly offset: number;
   readonly status?: RunStatus;
-  /** Every member must be contained in the run's metadata. */
+  /** All these entries must be contained in the run's metadata. */
   readonly metadata?: JsonObject;
 }
 
 export interface RunsFound {
-  /** Each is read when it is asked for: with their inputs they may be larger than memory. */
+  /** Each run is read when it is asked for: together, with their inputs, they may be larger than memory. */
   readonly runs: AsyncIterable<RunRecord>;
-  /** How many there are on all pages. */
+  /** The number of matches on all pages. */
   readonly total: number;
 }
 
 export interface Runs extends Ending {
   /**
-   * Starts a run, or puts it in the queue. Resolves once it is stored. With `again`, a request that has started a run already
-   * finds that one.
+   * Starts a run, or queues it. Resolves when the run is stored. With `again`, a request that has already started a run returns that run.
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
    *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
    */
   start(key: ThreadKey, request: RunRequest, again?: RequestKey): Promise<RunRecord>;
   /**
-   * Starts a run that is given no thread: one is made for it, hidden and deleted at its end, unless the request says to keep
-   * it. After a crash it is taken up again unless it is `bound`. Throws as {@link start} does.
+   * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to keep it. After a crash
+   * the run is resumed unless it is `bound`. Throws as {@link start} does.
    */
   startAlone(
     tenant: string,
@@ -58,26 +57,28 @@ export interface Runs extends Ending {
     again?: RequestKey,
   ): Promise<RunRecord>;
   /**
-   * Starts runs that are given no thread, each of its own: all of them or, where one is refused, none. Throws as
-   * {@link start} does, naming the place of what is wrong.
+   * Starts several runs without a thread: all of them or, if one is refused, none. Throws as {@link start} does; errors name the index of
+   * the refused entry.
    */
   startBatch(tenant: string, requests: readonly RunRequest[]): Promise<readonly RunRecord[]>;
-  /** A run without a thread of its own is gone once it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
+  /** A run without a thread is not found once it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
   find(key: ThreadKey, run: string): Promise<RunRecord>;
-  /** The same to read what it has to tell: some that are gone are kept for readers for a while. Throws as {@link find} does. */
+  /**
+   * Like {@link find}, for reading a run's events: an ended run without a thread stays readable for a while. Throws as {@link find} does.
+   */
   findToRead(key: ThreadKey, run: string): Promise<RunRecord>;
-  /** A run's record as the wire shows it now. */
+  /** A run's record as the API shows it now. */
   show(key: ThreadKey, run: RunRecord): JsonObject;
   /** Newest first. @throws ServiceError `thread.not_found` */
   list(key: ThreadKey, page: RunsPage): Promise<RunsFound>;
   /**
-   * Waits for the run's end and resolves with what it has to show, also where it has been rolled back by then.
-   * @throws ServiceError `thread.not_found` when its thread is deleted while that is read
+   * Waits for the run's end and resolves with its result, also when it was rolled back meanwhile.
+   * @throws ServiceError `thread.not_found` when its thread is deleted during the read
    */
   result(key: ThreadKey, run: RunRecord): Promise<JsonObject>;
-  /** The id of the run's last event up to one of its checkpoints; -1 where it did not make that. */
+  /** The id of the run's last event up to one of its checkpoints; -1 when the checkpoint is not one of this run's. */
   after(key: ThreadKey, run: RunRecord, checkpoint: string): Promise<number>;
-  /** Reads the run's events above `after`; -1: from the start. The reader MUST be closed. */
+  /** Reads the run's events after `after`; -1: from the start. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, after: number): Reader;
   /** Reads the events of all runs of a thread, see {@link followThread}. */
   followThread(key: ThreadKey, after: number | undefined, ends?: boolean): Promise<ThreadReader>;
@@ -92,11 +93,11 @@ interface Deps {
   readonly newId: () => string;
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
-  /** How long threads are kept that runs make; absent: for good. */
+  /** The lifetime of threads that runs create; absent: they are kept for good. */
   readonly threadTtl?: ThreadLifetime | undefined;
 }
 
-/** Bytes of runs, as stored, that a list reads together. */
+/** Bytes of runs, as stored, that a list reads at a time. */
 const PAGE_BYTES = 256 * 1024;
 
 export function createRuns(deps: Deps): Runs {
@@ -141,7 +142,7 @@ export function createRuns(deps: Deps): Runs {
     }
   }
 
-  /** Those that are still there. */
+  /** The runs among `ids` that still exist. */
   async function* byId(key: ThreadKey, ids: readonly string[]): AsyncGenerator<RunRecord> {
     for (const id of ids) {
       const run = await journal.run(key, id);
@@ -153,7 +154,7 @@ export function createRuns(deps: Deps): Runs {
     webhooks.check(request.webhook);
     const room = journal.room();
     if (room !== undefined) await room;
-    // To wait for what is there already takes a turn, and 200 bytes; so does to return a promise that is not awaited, twice.
+    // Avoids `await` on values that are there already: it costs a turn and 200 bytes. Returning a promise without `await` costs that twice.
     const resolved = assistants.resolve(key.tenant, request.assistant_id);
     const assistant = resolved instanceof Promise ? await resolved : resolved;
     const id = newId();
@@ -235,7 +236,7 @@ export function createRuns(deps: Deps): Runs {
         const total = await journal.countRuns(key, filter);
         return { runs: pages(key, { ...filter, limit, offset }), total };
       }
-      // Those that have not ended stand in the thread's record. The one that runs is stored as pending too.
+      // Unfinished runs are listed in the thread's record. A running one is stored as pending too.
       const found: { readonly id: string; readonly order: number }[] = [];
       const waiting = [...queue, ...(delayed ?? []).map(({ run }) => run)];
       for (const id of active === null ? waiting : [active, ...waiting]) {
@@ -248,7 +249,7 @@ export function createRuns(deps: Deps): Runs {
       return { runs: byId(key, ids), total: found.length };
     },
 
-    // What has been found ended is not looked up again: it may be gone.
+    // A run that was found ended is not looked up again: it may be deleted by now.
     result: async (key, run) =>
       resultOf(deps, key, isTerminal(run.status) ? { run } : await system.ended(key, run.run_id)),
 
@@ -260,7 +261,7 @@ export function createRuns(deps: Deps): Runs {
   };
 }
 
-/** What an entry of a batch was refused with, named by its place. */
+/** The error of one entry of a batch, with the entry's index. */
 function inEntry(i: number, cause: unknown): unknown {
   if (!(cause instanceof ServiceError)) return cause;
   const fields = cause.fields.map(({ at, message }) => ({ at: `[${i}].${at}`, message }));

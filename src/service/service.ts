@@ -31,17 +31,17 @@ export interface ServiceDeps {
   readonly engine: Engine;
   readonly hub: Hub;
   readonly clock: Clock;
-  /** Each is above all before it. */
+  /** Each new id sorts above all earlier ones. */
   readonly newId: () => string;
-  /** What long work goes on by. */
+  /** Makes long work yield to other work. */
   readonly budget: Budget;
-  /** What webhooks may be. */
+  /** Which webhooks are allowed. */
   readonly policy: WebhookPolicy;
-  /** How long threads are kept where nothing is said; absent: for good. */
+  /** The default lifetime of threads; absent: they are kept for good. */
   readonly threadTtl?: ThreadLifetime | undefined;
 }
 
-/** The contract as functions, whatever face asks. Reads go to the journal, never through an actor: they wake nobody. */
+/** The API as functions, independent of the transport. Reads go to the journal, not through actors: a read wakes no actor. */
 export interface Service {
   readonly threads: Threads;
   readonly states: States;
@@ -69,7 +69,7 @@ export function createService(deps: ServiceDeps): Service {
       async delete(tenant, name) {
         const deleted = await assistants.delete(tenant, name);
         const { assistant_id } = deleted;
-        // A default one is never gone.
+        // Deleting a default assistant only resets it.
         const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
         if (isGone) await crons.forget(tenant, (cron) => cron.assistant_id === assistant_id);
         return deleted;

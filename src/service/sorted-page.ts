@@ -1,25 +1,25 @@
-/** Entries of an order that are held at a time. They are sorted in one piece, which takes some ten milliseconds. */
+/** Entries in memory at a time. Sorting them in one go takes about 10 ms. */
 const MOST = 10_000;
 
 /**
- * What a scan gives, in another order than the scan's. However much it gives, no more than some thousand entries are held: what
- * stands behind those is scanned for again.
+ * Pages over the results of a scan, in another order than the scan's. At most some thousand entries are in memory; for the entries behind
+ * them the scan is run again.
  */
 export class Ordered<T> {
   readonly #scan: () => AsyncIterable<T>;
   readonly #compare: (a: T, b: T) => number;
   readonly #most: number;
-  /** How many entries the scan gave; known once the first one is there, or the end. */
+  /** Number of entries of the scan; known when the first entry has been yielded, or at the end. */
   total = 0;
 
-  /** `compare` MUST tell any two entries apart. */
+  /** `compare` MUST NOT return 0 for two different entries. */
   constructor(scan: () => AsyncIterable<T>, compare: (a: T, b: T) => number, most = MOST) {
     this.#scan = scan;
     this.#compare = compare;
     this.#most = most;
   }
 
-  /** The entries behind the first `offset` ones; how many are `wanted` is a hint. */
+  /** The entries after the first `offset`. `wanted`: how many will be read at most; only a hint. */
   async *from(offset: number, wanted = Number.POSITIVE_INFINITY): AsyncGenerator<T> {
     let size = Math.min(this.#most, offset + wanted);
     let skip = offset;
@@ -32,7 +32,7 @@ export class Ordered<T> {
         if (last === undefined || this.#compare(entry, last) > 0) first.add(entry);
       }
       if (scans === 0) this.total = count;
-      // What was asked for stands behind all there is.
+      // The offset is past the last entry.
       if (offset >= this.total || wanted === 0) return;
       const { entries, isAll } = first.end();
       const from = Math.min(skip, entries.length);
@@ -45,12 +45,12 @@ export class Ordered<T> {
   }
 }
 
-/** The first entries of all that are added. */
+/** Keeps the first entries of all that are added. */
 class First<T> {
   readonly #compare: (a: T, b: T) => number;
   readonly #size: number;
   readonly #held: T[] = [];
-  /** What stands behind it is not among them. */
+  /** The last entry kept; entries behind it are dropped. */
   #last: T | undefined;
   #isAll = true;
 
@@ -64,7 +64,7 @@ class First<T> {
       this.#isAll = false;
       return;
     }
-    // Sorted now and then, and cut: for each entry a few comparisons, as with a heap.
+    // Sorted and cut only now and then: a few comparisons for each entry, as with a heap.
     if (this.#held.push(entry) >= 2 * this.#size + 64) this.#cut();
   }
 

@@ -7,7 +7,7 @@ import { resumes } from "../graph/interrupts.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { RunRequest } from "./run-draft.ts";
 
-/** A place in a thread's history, as a request names it. */
+/** A checkpoint as a request names it. */
 interface NamedPlace {
   readonly checkpoint_id?: unknown;
   readonly checkpoint_ns?: unknown;
@@ -17,7 +17,7 @@ interface NamedPlace {
 type Asked = Pick<RunRequest, "checkpoint" | "checkpoint_id" | "config" | "command">;
 
 /**
- * Finds the place that a run is to start from: `checkpoint` wins over `checkpoint_id`, and that over what `config` says.
+ * Finds the checkpoint that a run starts from: `checkpoint` wins over `checkpoint_id`, which wins over the one in `config`.
  * @throws ServiceError `checkpoint.not_found`, `validation.failed`
  */
 export function startOf(journal: Journal, key: ThreadKey, asked: Asked): RunStart | Promise<RunStart> {
@@ -38,7 +38,7 @@ async function atRoot(journal: Journal, key: ThreadKey, id: string): Promise<Run
   return { checkpoint_id: id };
 }
 
-/** One in a subgraph: it is gone on from there, on a branch of all graphs above. */
+/** A start from a subgraph's checkpoint: the run continues from there, on a new branch of all graphs above. */
 async function within(
   journal: Journal,
   key: ThreadKey,
@@ -56,7 +56,7 @@ async function within(
   const segments = ns.split("|");
   for (const [depth, over] of above(ns).entries()) {
     const own = mapped(map, over) ?? mapped(isObject(known) ? known : {}, over);
-    // A graph that is called in a node's body has no checkpoints in between.
+    // A graph that is called inside a node's function has no checkpoint in the namespaces between.
     if (own === undefined && over !== "") continue;
     // oxlint-disable-next-line no-await-in-loop -- from the root down, and graphs are not nested deep
     const checkpoint = own === undefined ? undefined : await journal.checkpoint(key, over, own);

@@ -5,13 +5,13 @@ import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import { emptyState, stateOf, type Within } from "./api-records.ts";
 
-/** What of a state is wanted. */
+/** Which part of a state to read. */
 export interface StateSelection {
-  /** Only these of its fields are shown; undefined: all of them. */
+  /** Only these fields of the state; undefined: all. */
   readonly fields?: ReadonlySet<string>;
-  /** Only these keys of its values are read; undefined: all of them. */
+  /** Only these keys of its values; undefined: all. */
   readonly keys?: readonly string[];
-  /** With the states of the subgraphs in its tasks. */
+  /** Includes the states of the subgraphs in its tasks. */
   readonly subgraphs?: boolean;
 }
 
@@ -23,8 +23,8 @@ export interface Asked {
 }
 
 /**
- * The state at a checkpoint as the wire shows it. `later`: the next newer one of its namespace; undefined at the latest, where
- * tasks that have ended wait for their siblings.
+ * The state at a checkpoint as the API shows it. `later`: the next newer checkpoint of its namespace; undefined for the latest checkpoint,
+ * where finished tasks wait for their siblings.
  */
 export async function snapshot(
   asked: Asked,
@@ -54,16 +54,16 @@ export async function snapshot(
   return chosen(state, selection);
 }
 
-/** Of a state the fields that are wanted. */
+/** The selected fields of a state. */
 function chosen(state: JsonObject, { fields }: StateSelection): JsonObject {
   if (fields === undefined) return state;
   return Object.fromEntries(Object.entries(state).filter(([name]) => fields.has(name)));
 }
 
-/** The state of what has none yet. */
+/** The state of a thread or subgraph that has no checkpoint yet. */
 export const noState = (selection: StateSelection): JsonObject => chosen(emptyState, selection);
 
-/** The subgraphs in the tasks that a checkpoint plans, by task; undefined where there are none. */
+/** The subgraphs in the tasks that a checkpoint plans, by task id; undefined when there are none. */
 async function within(
   asked: Asked,
   checkpoint: Checkpoint,
@@ -83,7 +83,7 @@ async function within(
   return found;
 }
 
-/** The latest state in a subgraph's namespace; an empty one where the subgraph has not begun. */
+/** The latest state of a subgraph's namespace; an empty state when the subgraph has not started. */
 export async function latestAt(asked: Asked, ns: string): Promise<JsonObject> {
   const [checkpoint] = await asked.journal.history(asked.key, { ns, limit: 1 });
   if (checkpoint === undefined) return noState(asked.selection);

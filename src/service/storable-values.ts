@@ -2,9 +2,9 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject, MAX_DEPTH, toStorable, type JsonObject } from "../model/json.ts";
 
 /**
- * Checks that `value` can be stored as it is. What came out of a decoder is shared with nobody and mostly in order, so that
- * it need not be copied; only what is odd is.
- * @throws ServiceError `validation.failed` naming the part that cannot be stored
+ * Checks that `value` can be stored, and returns it. A decoded body belongs to nobody else and is mostly storable as it is, so it is copied
+ * only when something in it must change.
+ * @throws ServiceError `validation.failed`, naming the part that cannot be stored
  */
 export function storable(value: unknown, at: string): unknown {
   if (isStorable(value, 0)) return value;
@@ -17,7 +17,7 @@ export function storable(value: unknown, at: string): unknown {
   }
 }
 
-/** @throws ServiceError `validation.failed` also when it is no object */
+/** @throws ServiceError `validation.failed`, also when the value is not an object */
 export function storableObject(value: unknown, at: string): JsonObject {
   const stored = storable(value ?? {}, at);
   if (isObject(stored)) return stored;

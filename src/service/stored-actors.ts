@@ -9,7 +9,7 @@ import type { Shown, ShownActor, ShownState } from "../ports/inspector.ts";
 
 const ACTIVE: Pick<ShownState, "status" | "children" | "tags"> = { status: "active", children: [], tags: [] };
 
-/** A thread as its actor would stand if it were awake. */
+/** A thread's stored state in the form of its actor's. */
 export function recordedThread(record: ThreadRecord): Shown {
   const { thread_id: thread, rest, active, queue } = record;
   const actor: ShownActor = {
@@ -28,7 +28,7 @@ export function recordedThread(record: ThreadRecord): Shown {
   };
 }
 
-/** A run, and the graph that it followed, as they were left. `head`: the thread's latest checkpoint. */
+/** The stored state of a run and of its graph, in the form of their actors'. `head`: the thread's latest checkpoint. */
 export function recordedRun(
   run: RunRecord,
   head: CheckpointHead | undefined,
@@ -53,7 +53,7 @@ export function recordedRun(
   return [shown, { actor, state: { ...ACTIVE, context: base, ...left(run, head, chart) } }];
 }
 
-/** Where the graph was left: at its end, or at what the latest checkpoint says is next, if that is this run's. */
+/** Where the graph stopped: at its end, or, if the latest checkpoint is this run's, at the nodes that are next there. */
 function left(
   run: RunRecord,
   head: CheckpointHead | undefined,

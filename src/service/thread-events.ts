@@ -10,9 +10,9 @@ interface Deps {
 }
 
 /**
- * Reads the events of a thread's runs: above the thread's number `after` (0 or less: of all that are stored, from the first),
- * or, when that is undefined, of the run in progress and of those to come. A number that the thread has not given out is no
- * place to go on from: then it is read from the start. `ends`: the ends of runs too. The reader MUST be closed.
+ * Reads the events of a thread's runs. With `after`: the events with a higher number in the thread (0 or less: all that are stored).
+ * Without: those of the current run and of later runs. A number that the thread has not given out yet is ignored: the reader starts at the
+ * first event. `ends`: includes the end of each run. The reader MUST be closed.
  * @throws ServiceError `thread.not_found`
  */
 export async function followThread(
@@ -23,7 +23,7 @@ export async function followThread(
 ): Promise<ThreadReader> {
   const { next_event, active } = await threadAt(journal, key);
   const isKnown = after === undefined || after < next_event || active !== null;
-  // The run in progress has its numbers from there on.
+  // The current run takes its numbers from `next_event` on.
   const from = isKnown ? (after ?? next_event - 1) : 0;
   return ends ? hub.followWhole(key, from) : hub.followThread(key, from);
 }

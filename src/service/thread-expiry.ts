@@ -12,23 +12,23 @@ export interface ThreadExpiryDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Milliseconds between looks. */
+  /** Milliseconds between two passes. */
   readonly interval: number;
 }
 
-/** Five minutes, where nothing is said: the least that a thread may outlive its time. */
+/** Milliseconds: the default time between two passes, and so the longest that a thread outlives its expiry. */
 export const DEFAULT_INTERVAL = 300_000;
 
-/** The first look is soon: a server that is started often comes to it too. */
+/** Milliseconds before the first pass. Short, so that a server that restarts often gets to it too. */
 const FIRST = 60_000;
 
-/** Threads taken up in one piece, and the milliseconds between pieces: a look that finds many is no burden. */
+/** Threads deleted in one batch, and milliseconds between batches, so that a long pass does not burden the server. */
 const PIECE = 20;
 const PAUSE = 20;
 
 /**
- * Does away with threads whose time is up, look after look in the background. When each is due is stored with it, so that a look
- * reads those alone, and what one process leaves the next one finds.
+ * Deletes expired threads in the background, pass after pass. The expiry is stored and indexed, so a pass reads only the threads that are
+ * due, and continues the work of an earlier process.
  */
 export class ThreadExpiry {
   readonly #deps: ThreadExpiryDeps;
@@ -44,7 +44,7 @@ export class ThreadExpiry {
     this.#after(Math.min(this.#deps.interval, FIRST));
   }
 
-  /** Resolves once nothing of it is under way. */
+  /** Resolves when no work is in progress. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();
@@ -58,7 +58,7 @@ export class ThreadExpiry {
     });
   }
 
-  /** `failed`: threads that could not be taken away in this look; they stay the first ones that are due. */
+  /** `failed`: threads whose deletion failed in this pass. They remain the first ones due, so each batch reads past them. */
   async #piece(failed: ReadonlySet<string>): Promise<void> {
     const { catalog, clock, interval, logger } = this.#deps;
     try {
@@ -73,7 +73,7 @@ export class ThreadExpiry {
       if (due.length < PIECE + failed.size) this.#after(interval);
       else this.#after(PAUSE, passed);
     } catch (cause) {
-      logger.warn("threads whose time is up could not be looked for; it is tried again later", {
+      logger.warn("expired threads could not be read; retrying later", {
         error: String(cause),
       });
       this.#after(interval);
@@ -86,10 +86,10 @@ export class ThreadExpiry {
       await threads.expire(key);
       return true;
     } catch (cause) {
-      // Somebody else has deleted it.
+      // The thread has been deleted by somebody else.
       if (cause instanceof ServiceError && cause.code === "thread.not_found") return true;
       if (!this.#stopped) {
-        logger.warn("a thread whose time is up could not be taken away; it is tried again later", {
+        logger.warn("an expired thread could not be deleted; retrying later", {
           thread: key.thread,
           error: String(cause),
         });

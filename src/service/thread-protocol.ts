@@ -17,50 +17,50 @@ export interface Answer {
   readonly response: unknown;
 }
 
-/** A run that does not say by which assistant: by the one that ran last. */
+/** A run request without an assistant: the assistant of the last run is used. */
 export type AnsweringRun = Omit<RunRequest, "assistant_id">;
 
 export interface CheckpointQuery {
   readonly ns: string;
   readonly limit: number;
-  /** Only those older than this one. */
+  /** Only checkpoints older than this one. */
   readonly before?: string;
 }
 
-/** Where to read a thread from: so that all of these get what they want. */
+/** Where to start reading a thread, so that all these subscribers get what they need. */
 export interface Start {
-  /** Someone who has seen nothing, and is told the last few runs from their start. */
+  /** Some subscriber is new: it gets the last few runs from their start. */
   readonly isNew: boolean;
-  /** Those who have seen what has these numbers of the thread, and all before. */
+  /** For each other subscriber, the thread's event number up to which it has seen everything. */
   readonly after: readonly number[];
 }
 
-/** What the thread-centric protocol (version 2) asks for beside what runs and threads are asked for. */
+/** Operations of the thread-centric protocol (version 2) beyond those of runs and threads. */
 export interface Protocol {
   /**
-   * Starts a run, also on a thread that is not there yet. While the thread waits for an answer, an input is that answer.
-   * Throws as {@link Runs.start} does.
+   * Starts a run, creating the thread if needed. If the thread waits for an answer, the input is that answer. Throws as {@link Runs.start}
+   * does.
    */
   start(key: ThreadKey, request: RunRequest): Promise<RunRecord>;
   /**
-   * Answers what the thread waits for, all in one run.
-   * @throws ServiceError `run.not_found` on a thread that never ran, `resume.invalid` when it does not wait, or not for that,
-   *   `resume.conflict` when another run answers it; and as {@link Runs.start} does
+   * Answers interrupts of the thread, all in one run.
+   * @throws ServiceError `run.not_found` on a thread that never ran, `resume.invalid` when the thread does not wait, or not for these,
+   *   `resume.conflict` when another run answers them; and as {@link Runs.start} does
    */
   respond(key: ThreadKey, answers: readonly Answer[], request: AnsweringRun): Promise<RunRecord>;
-  /** Starts a run from an earlier checkpoint, by the assistant that ran last. Throws as {@link respond} does. */
+  /** Starts a run from an earlier checkpoint, with the assistant of the last run. Throws as {@link respond} does. */
   fork(key: ThreadKey, request: AnsweringRun): Promise<RunRecord>;
-  /** `ns`: a subgraph's namespace. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
+  /** The state of the thread, or of a subgraph by its namespace. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   state(key: ThreadKey, ns: string, keys: readonly string[] | undefined): Promise<JsonObject>;
   /** Newest first. @throws ServiceError `thread.not_found` */
   checkpoints(key: ThreadKey, query: CheckpointQuery): Promise<readonly JsonObject[]>;
-  /** What the thread does or did last. @throws ServiceError `thread.not_found`, `run.not_found` */
+  /** The status of the thread's current or last run. @throws ServiceError `thread.not_found`, `run.not_found` */
   tree(key: ThreadKey): Promise<JsonObject>;
-  /** The thread's number of the last event that it has told; 0 for none. */
+  /** The thread's number of its latest event; 0 when it has none. */
   position(key: ThreadKey): Promise<number>;
   /**
-   * Reads the thread's runs whole, those that are to come too. The thread need not be there yet. The reader MUST be
-   * closed. @throws ServiceError `thread.not_found` of one that nobody is shown
+   * Reads the complete events of the thread's runs, future runs included. The thread need not exist yet. The reader MUST be closed. @throws
+   * ServiceError `thread.not_found` for a temporary thread
    */
   follow(key: ThreadKey, start: Start): Promise<ThreadReader>;
 }
@@ -73,11 +73,11 @@ interface Deps {
   readonly states: Pick<States, "at">;
 }
 
-/** Runs that who says nothing is told of from their start: a run that asked, and those that went on with it. */
+/** Runs that a new subscriber gets from their start: for example one that paused, and those that resumed it. */
 const TOLD_AGAIN = 4;
 
 export function createProtocol({ journal, hub, runs, threads, states }: Deps): Protocol {
-  /** The assistant that ran last. @throws ServiceError `run.not_found` */
+  /** The assistant of the last run. @throws ServiceError `run.not_found` */
   function lastAssistant({ metadata }: ThreadRecord): string {
     const { assistant_id } = metadata;
     if (typeof assistant_id === "string") return assistant_id;
@@ -93,7 +93,7 @@ export function createProtocol({ journal, hub, runs, threads, states }: Deps): P
       try {
         return await runs.start(key, { ...rest, command: { resume: input } });
       } catch (cause) {
-        // Somebody else has answered meanwhile: then it is an input like any other.
+        // Another client has answered meanwhile: then this is an ordinary input.
         if (!isAnswered(cause)) throw cause;
         return runs.start(key, request);
       }
@@ -155,7 +155,7 @@ export function createProtocol({ journal, hub, runs, threads, states }: Deps): P
       if (isNew) {
         const last = await journal.runs(key, { limit: TOLD_AGAIN, offset: 0 });
         const begun = last.filter(({ started_at }) => started_at !== null).map(({ seq_base }) => seq_base);
-        // The first number of a run says nothing here: it is that of the end of the run before.
+        // A run's first number is excluded: it may be the number of the previous run's end.
         from.push(begun.length === 0 ? 0 : Math.min(...begun));
       }
       return hub.followWhole(key, Math.min(...from));

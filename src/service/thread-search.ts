@@ -5,7 +5,7 @@ import type { Catalog, ThreadSelection } from "../ports/catalog.ts";
 import { type Path, valueAt } from "./record-paths.ts";
 
 export interface ThreadsAsked extends ThreadFilter {
-  /** Every member must be contained in the thread's state. */
+  /** All these entries must be contained in the thread's state. */
   readonly values?: JsonObject;
 }
 
@@ -16,26 +16,26 @@ export interface ThreadsQuery extends ThreadsAsked {
   readonly sort_by?: ThreadOrder;
   /** Default `desc`. */
   readonly sort_order?: "asc" | "desc";
-  /** The fields to be shown; undefined: all. */
+  /** The fields to show; undefined: all. */
   readonly select?: readonly string[];
-  /** What else to show of each thread, as `extracted`, by name. */
+  /** Values to extract from each thread, by the name under which `extracted` shows them. */
   readonly extract?: ReadonlyMap<string, Path>;
 }
 
 export interface ThreadsPage {
-  /** Each is read when it is asked for: with their states they may be larger than memory. */
+  /** Each thread is read when it is asked for: together, with their states, they may be larger than memory. */
   readonly threads: AsyncIterable<JsonObject>;
-  /** How many there are; where there are many more than this page it may say less, but more than this page. */
+  /** The number of matches. When there are many more than this page it may be lower than the truth, but is above this page's end. */
   readonly total: number;
-  /** Where the next page begins, if there may be one. */
+  /** The offset of the next page, if there may be one. */
   readonly next: number | undefined;
 }
 
-/** How threads are read. */
+/** How a search reads threads. */
 export interface ThreadReading {
-  /** The state of a thread, or of it these keys; null: it has none. */
+  /** The state of a thread, or only these keys of it; null when it has none. */
   values(tenant: string, thread: ThreadRecord, keys?: readonly string[]): Promise<JsonObject | null>;
-  /** The thread as the wire shows it; undefined: it is not there any more. */
+  /** The thread as the API shows it; undefined when it does not exist any more. */
   show(tenant: string, thread: ThreadRecord, withValues: boolean): Promise<JsonObject | undefined>;
 }
 
@@ -47,7 +47,7 @@ export async function searchThreads(
 ): Promise<ThreadsPage> {
   const selection = selected(reading, tenant, asked);
   const found = await catalog.searchThreads(tenant, { ...selection, limit, offset, sort_by, sort_order });
-  // A state may be large: it is read only for those who are to see it.
+  // States may be large: they are read only if they are shown.
   const isExtracted = extract !== undefined && [...extract.values()].some(([first]) => first === "values");
   const withValues = isExtracted || select === undefined || select.length === 0 || select.includes("values");
   async function* shown() {
@@ -78,7 +78,7 @@ function selected(
   if (names.length === 0) return filter;
   const keep = async (thread: ThreadRecord): Promise<boolean> => {
     if (thread.checkpoint === null) return false;
-    // One that is being changed at this moment counts as one that does not fit.
+    // A thread that is being changed at this moment counts as no match.
     const state = await reading.values(tenant, thread, names).catch(() => null);
     return state !== null && contains(state, values);
   };

@@ -11,11 +11,11 @@ import { latestAt, snapshot, type Asked, type StateSelection } from "./state-sna
 import { writeOf, type UpdateRequest } from "./bulk-updates.ts";
 import { threadAt, whole } from "./threads.ts";
 
-/** A place in a thread's history. */
+/** A checkpoint in a thread's history. */
 export interface StatePlace {
-  /** `""`: the root graph; else a subgraph's namespace. */
+  /** `""` for the root graph, else a subgraph's namespace. */
   readonly ns: string;
-  /** A checkpoint's id in lower case; null: the latest one. */
+  /** A checkpoint's id in lower case; null: the latest checkpoint. */
   readonly id: string | null;
 }
 
@@ -23,27 +23,27 @@ export interface HistoryRequest extends StatePlace {
   readonly limit: number;
   /** Only states older than this checkpoint. */
   readonly before?: string;
-  /** Only states whose metadata has all this. */
+  /** Only states whose metadata contains all these entries. */
   readonly metadata?: JsonObject;
 }
 
-/** A thread's states over time. */
+/** The states of a thread over time. */
 export interface States {
   /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   at(key: ThreadKey, place: StatePlace, selection: StateSelection): Promise<JsonObject>;
   /**
-   * The newest first, those of all branches; the thread's own state is the first of all. Each is read when it is asked for: together
+   * The states of all branches, newest first; the thread's current state comes first of all. Each is read when it is asked for: together
    * they may be larger than memory. @throws ServiceError `thread.not_found`, `checkpoint.not_found`
    */
   history(key: ThreadKey, asked: HistoryRequest, selection: StateSelection): AsyncIterable<JsonObject>;
   /**
-   * Changes the state at a place, on a branch of its own where that is not the latest one. Resolves, once stored, with what
-   * the wire tells of the checkpoint that was made.
+   * Changes the state at a checkpoint; at an older checkpoint this makes a new branch. Resolves, when stored, with the new checkpoint as
+   * the API shows it.
    * @throws ServiceError as {@link ThreadSystem.update} does, and `validation.failed`
    */
   update(key: ThreadKey, place: StatePlace, update: UpdateRequest): Promise<JsonObject>;
   /**
-   * The questions that wait, each with what it takes for an answer: states have the interrupts alone.
+   * The pending interrupts with the schemas of their answers. States show the interrupts without schemas.
    * @throws ServiceError `thread.not_found`
    */
   questions(key: ThreadKey): Promise<readonly Question[]>;
@@ -55,7 +55,7 @@ interface Deps {
   readonly engine: Engine;
 }
 
-/** Checkpoints that are read together, and bytes of them as stored: each may hold what nodes wrote. */
+/** Checkpoints read at a time, and their bytes as stored: each may include what nodes wrote. */
 const PAGE = 50;
 const PAGE_BYTES = 256 * 1024;
 
@@ -77,7 +77,7 @@ export function createStates({ system, journal, engine }: Deps): States {
     return snapshot(asked, checkpoint, latest ? undefined : await laterOf(asked.key, checkpoint));
   }
 
-  /** Checkpoints that fit, newest first, each with the next newer one. */
+  /** The matching checkpoints, newest first, each with the next newer one. */
   async function* checkpoints(key: ThreadKey, { ns, limit, before, metadata }: HistoryRequest) {
     let older = before;
     let later = before === undefined ? undefined : await journal.checkpoint(key, ns, before);
@@ -102,7 +102,10 @@ export function createStates({ system, journal, engine }: Deps): States {
     }
   }
 
-  /** The same; the thread's own state first, should it stand at an older one: it went back there and has not gone on. */
+  /**
+   * Like {@link checkpoints}, but the thread's current state comes first. It may be an older one: the thread went back there and has not
+   * continued since.
+   */
   async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, asked: HistoryRequest) {
     const { metadata } = asked;
     let left = asked.limit;
@@ -110,7 +113,7 @@ export function createStates({ system, journal, engine }: Deps): States {
     let isFirst = own !== null && asked.ns === "" && asked.before === undefined;
     for await (const found of checkpoints(key, asked)) {
       if (isFirst && own !== null && found.checkpoint.id !== own) {
-        // Otherwise the thread has moved on since its record was read.
+        // If `seq` differs, the thread has changed since its record was read.
         if ((await threadAt(journal, key)).seq === seq) moved = await checkpointOfPlace(key, "", own);
         if (moved && (metadata === undefined || contains(metadataOf(key.thread, moved, true), metadata))) {
           yield { checkpoint: moved, later: undefined };
@@ -125,7 +128,7 @@ export function createStates({ system, journal, engine }: Deps): States {
     }
   }
 
-  /** A state of a list. Undefined: a rollback has taken it away since the list was begun. @throws ServiceError */
+  /** A state of a list; undefined when a rollback has deleted it since the list was started. @throws ServiceError */
   async function listed(
     asked: Asked,
     record: ThreadRecord,
@@ -139,7 +142,7 @@ export function createStates({ system, journal, engine }: Deps): States {
         return await snapshot(asked, checkpoint, isLatest ? undefined : later);
       } catch (cause) {
         const now = await threadAt(journal, key);
-        // What is missing while the thread stands still is damage.
+        // Missing data in a thread that has not changed is damage.
         if (now.seq === seq) throw cause;
         if ((await journal.checkpoint(key, ns, id)) === undefined) return undefined;
         ({ seq } = now);

@@ -25,51 +25,51 @@ export interface NewThread {
   /** A UUID in lower case. */
   readonly thread_id?: string;
   readonly metadata?: JsonObject;
-  /** What to do when the id is taken: `raise` (default) throws `thread.exists`, `do_nothing` answers what is there. */
+  /** When the id is taken: `raise` (default) throws `thread.exists`, `do_nothing` returns the existing thread. */
   readonly if_exists?: "raise" | "do_nothing";
-  /** How its state comes about, superstep by superstep; the metadata's `graph_id` says of which graph. */
+  /** Writes that make the initial state, superstep by superstep; the metadata's `graph_id` names the graph. */
   readonly supersteps?: readonly Superstep[];
-  /** How long it is kept; default: what the server is configured to. */
+  /** How long the thread is kept. Default: the server's configuration. */
   readonly ttl?: ThreadLifetime;
 }
 
-/** What is to become different of a thread. */
+/** Changes of a thread. */
 export interface ThreadUpdate {
-  /** Takes the place of what the thread has under the same names. */
+  /** Replaces the thread's entries of the same names. */
   readonly metadata?: JsonObject;
   readonly ttl?: ThreadLifetime;
 }
 
 export interface Threads {
   /**
-   * Makes a thread, with its state if it has one: all of it or nothing.
-   * @throws ServiceError `thread.exists`, `validation.failed`, `server.draining`, `storage.unavailable`; with supersteps also what
-   *   the engine refuses
+   * Creates a thread, with its state if supersteps are given: all of it or nothing.
+   * @throws ServiceError `thread.exists`, `validation.failed`, `server.draining`, `storage.unavailable`; with supersteps also the engine's
+   *   errors
    */
   create(tenant: string, asked: NewThread): Promise<JsonObject>;
-  /** The thread with its state; `withTtl`: and with how long it is kept. @throws ServiceError `thread.not_found` */
+  /** The thread with its state; `withTtl` adds how long it is kept. @throws ServiceError `thread.not_found` */
   get(key: ThreadKey, withTtl?: boolean): Promise<JsonObject>;
   search(tenant: string, query: ThreadsQuery): Promise<ThreadsPage>;
-  /** How many there are, exactly. */
+  /** The exact number of matches. */
   count(tenant: string, asked: ThreadsAsked): Promise<number>;
   /** @throws ServiceError `thread.not_found`, `validation.failed`, `server.draining`, `storage.unavailable` */
   update(key: ThreadKey, update: ThreadUpdate): Promise<JsonObject>;
-  /** Ends what runs on it, and deletes it. Throws as {@link update} does. */
+  /** Cancels the runs of the thread and deletes it. Throws as {@link update} does. */
   remove(key: ThreadKey): Promise<void>;
-  /** Does that to all threads whose last run was one of the assistant's, by their metadata. Throws as {@link update} does. */
+  /** Removes all threads whose last run was of this assistant, according to their metadata. Throws as {@link update} does. */
   removeOf(tenant: string, assistant: string): Promise<void>;
-  /** Makes another thread with its state and history, and shows that. Throws as {@link update} does. */
+  /** Copies the thread, with its state and history, and returns the new thread. Throws as {@link update} does. */
   copy(key: ThreadKey): Promise<JsonObject>;
   /**
-   * Deletes these threads, or of each all checkpoints but the latest. Those that are not there are passed over, and so are
-   * those at work where they are to be kept. Resolves with how many it was done to.
+   * Deletes these threads, or all their checkpoints but the latest. Threads that do not exist are skipped; so are, unless they are to be
+   * deleted, threads with work. Resolves with the number of threads changed.
    */
   prune(tenant: string, threads: readonly string[], strategy: TtlStrategy): Promise<number>;
   /** The latest state, also of a thread that has none yet. @throws ServiceError `thread.not_found` */
   state(key: ThreadKey, selection: StateSelection): Promise<JsonObject>;
   /**
-   * The same as JSON; kept where it is short and nothing is left to run, for those that ask again and again. Where it is large, the
-   * state itself: it is written piece by piece.
+   * The latest state as JSON text. It is cached if it is short and nothing is left to run, for clients that poll. A large state is returned
+   * as an object instead, to be written piece by piece.
    */
   stateText(key: ThreadKey, selection: StateSelection): Promise<string | JsonObject>;
 }
@@ -80,18 +80,18 @@ interface Deps {
   readonly catalog: Catalog;
   readonly newId: () => string;
   readonly engine: Engine;
-  /** Deletes the crons whose runs are on a thread, which is gone. */
+  /** Deletes the crons of a thread that is gone. */
   readonly forgetCrons: (key: ThreadKey) => Promise<void>;
-  /** How long threads are kept where nothing is said; absent: for good. */
+  /** The default lifetime of threads; absent: they are kept for good. */
   readonly threadTtl?: ThreadLifetime | undefined;
 }
 
-/** The longest state that is kept as text, in characters. There are as many as the journal has records at hand. */
+/** Characters: the longest state text that is cached. The cache has at most as many entries as the journal's record cache. */
 const KEPT = 16 * 1024;
 
 export function createThreads(deps: Deps): Threads {
   const { system, journal, catalog, newId, engine, forgetCrons, threadTtl } = deps;
-  /** By the record that they are of: the journal shows another one once anything of the thread has changed. */
+  /** Cached state texts by the thread's record: the journal returns a new record object once anything of the thread has changed. */
   const texts = new WeakMap<ThreadRecord, string>();
 
   async function latest(key: ThreadKey, { checkpoint: id }: ThreadRecord, selection: StateSelection) {
@@ -123,7 +123,7 @@ export function createThreads(deps: Deps): Threads {
       try {
         return await shown(key, thread);
       } catch {
-        // It has changed since it was found.
+        // The thread has changed since the search found it.
         return whole(journal, key, (record) => shown(key, record)).catch(ifThere);
       }
     },
@@ -161,7 +161,7 @@ export function createThreads(deps: Deps): Threads {
       const metadata = { assistant_id: assistant };
       const page = { metadata, limit: 100, offset: 0, sort_by: "created_at", sort_order: "asc" } as const;
       for (;;) {
-        // What was found is gone by the next look: the first page is always the next one.
+        // Threads that were found are gone by the next search, so the first page is always the next one.
         const { threads } = await catalog.searchThreads(tenant, page);
         if (threads.length === 0) return;
         for (const { thread_id: thread } of threads) await remove({ tenant, thread }).catch(ifThere);
@@ -197,7 +197,7 @@ export function createThreads(deps: Deps): Threads {
         if (!isSmall(state)) return state;
         const text = JSON.stringify(state);
         if (!plain || text.length > KEPT) return text;
-        // Where tasks are planned, the state also tells what they left and whether they are graphs: the record does not.
+        // If tasks are planned, the state also depends on their pending writes and subgraphs, which may change while the record does not.
         if ((state["next"] as readonly unknown[]).length === 0) texts.set(record, text);
         return text;
       });
@@ -205,13 +205,13 @@ export function createThreads(deps: Deps): Threads {
   };
 }
 
-/** What is not there is no failure. */
+/** Ignores that a thread does not exist. */
 function ifThere(cause: unknown): undefined {
   if (cause instanceof ServiceError && cause.code === "thread.not_found") return undefined;
   throw cause;
 }
 
-/** A thread that may be shown. @throws ServiceError `thread.not_found` also when it is a temporary one */
+/** A thread's record, for showing it. @throws ServiceError `thread.not_found`, also for a temporary thread */
 export function threadAt(journal: Journal, key: ThreadKey): Eventually<ThreadRecord> {
   return andThen(journal.thread(key), (record) => {
     if (record !== undefined && record.temporary === null) return record;
@@ -220,8 +220,8 @@ export function threadAt(journal: Journal, key: ThreadKey): Eventually<ThreadRec
 }
 
 /**
- * Reads a thread with what its record refers to. A rollback in between takes that away: then it is all read once more. What
- * is missing while the thread stands still is damage.
+ * Reads a thread together with what its record refers to. A rollback may delete that during the read; then all is read again. Missing data
+ * in a thread that has not changed is damage.
  */
 export async function whole<T>(
   journal: Journal,
@@ -238,7 +238,7 @@ export async function whole<T>(
   }
 }
 
-/** A root checkpoint that a record names. @throws ServiceError `journal.damaged` when it is missing */
+/** A root checkpoint that a record refers to. @throws ServiceError `journal.damaged` when it is missing */
 export async function checkpointAt(journal: Journal, key: ThreadKey, id: string): Promise<Checkpoint> {
   const checkpoint = await journal.checkpoint(key, "", id);
   if (checkpoint !== undefined) return checkpoint;

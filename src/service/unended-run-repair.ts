@@ -8,7 +8,9 @@ export interface UnendedRunRepairDeps {
   readonly logger: Logger;
 }
 
-/** Ends, in the background, the runs that stops of older versions have left without an end. Once done, no later start has to look. */
+/**
+ * Ends, in the background, runs that shutdowns of older versions left without an end. When that is done, later starts do not look again.
+ */
 export class UnendedRunRepair {
   readonly #deps: UnendedRunRepairDeps;
   readonly #stop = new AbortController();
@@ -22,7 +24,7 @@ export class UnendedRunRepair {
     if (!this.#deps.unended.areNone) this.#working = this.#pass();
   }
 
-  /** Resolves once nothing of it is under way. */
+  /** Resolves when no work is in progress. */
   stop(): Promise<void> {
     this.#stop.abort();
     return this.#working;
@@ -40,7 +42,7 @@ export class UnendedRunRepair {
       }
       if (counts["failed"] === undefined) await unended.noteNone();
     } catch (cause) {
-      logger.warn("runs without an end could not be looked for; the next start does", {
+      logger.warn("runs without an end could not be read; the next start retries", {
         error: String(cause),
       });
     }

@@ -7,7 +7,7 @@ import type { Journal } from "../../ports/journal.ts";
 import { draftOf, type RunRequest } from "../run-draft.ts";
 import { startOf } from "../start-checkpoint.ts";
 
-/** What a cron asks for at each of its slots. */
+/** The run request that a cron makes at each slot. */
 export function requestOf(cron: CronRecord): RunRequest {
   const { cron_id, thread_id, assistant_id, payload, metadata, on_run_completed } = cron;
   return {
@@ -25,8 +25,8 @@ interface Deps {
 }
 
 /**
- * Tells at once what the runs of a cron would be refused for, as far as it does not depend on what the thread will be like.
- * @throws ServiceError `validation.failed` with the fields that are wrong
+ * Checks in advance whether the runs of a cron would be refused, as far as that does not depend on the thread's later state.
+ * @throws ServiceError `validation.failed`, with the invalid fields
  */
 export async function checkRun(
   { engine, journal }: Deps,

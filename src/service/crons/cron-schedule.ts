@@ -1,7 +1,7 @@
 import { Cron } from "croner";
 import { ServiceError } from "../../model/errors.ts";
 
-/** When a cron fires: five fields (or a name such as `@daily`), in a time zone. */
+/** A cron schedule: five fields (or a name such as `@daily`), in a time zone. */
 export interface Schedule {
   readonly schedule: string;
   readonly timezone: string | null;
@@ -11,8 +11,8 @@ export interface Schedule {
 const NAMED = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
 
 /**
- * The first slot after `after`, epoch milliseconds; null: there is none. A slot that the clocks leap over when summer comes is
- * at the first moment behind; one that they pass twice when it goes comes once.
+ * The first slot after `after`, in epoch milliseconds; null when there is none. A slot that falls into the hour skipped in spring moves to
+ * the first moment after it; one that falls into the hour repeated in autumn fires once.
  * @throws ServiceError `validation.failed`
  */
 export function nextSlot({ schedule, timezone }: Schedule, after: number): number | null {
@@ -34,7 +34,7 @@ export function nextSlot({ schedule, timezone }: Schedule, after: number): numbe
   return slotOf(new Cron(schedule.trim(), { timezone, paused: true }), after);
 }
 
-/** A cron that never fires is a slip of the pen. @throws ServiceError `validation.failed` */
+/** Like {@link nextSlot}, but a schedule that never fires is an error. @throws ServiceError `validation.failed` */
 export function firstSlot(schedule: Schedule, after: number): number {
   const slot = nextSlot(schedule, after);
   if (slot === null) throw invalid("schedule", "names a time that never comes");

@@ -19,16 +19,16 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** Slots that are looked up at a time. */
+/** Slots read at a time. */
 const PAGE = 16;
-/** Milliseconds before what failed is tried again. */
+/** Milliseconds before a retry. */
 const PAUSE = 1_000;
-/** Milliseconds after which the clock on the wall is looked at again: it may have been set. */
+/** Milliseconds: the longest timer. The wall clock may be set meanwhile, so it is read again. */
 const LONGEST = 30_000;
 
-/** What makes a cron useless for good. */
+/** Errors that make a cron useless for good: it is deleted. */
 const OVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["thread.not_found", "assistant.not_found"]);
-/** What passes: the slot is tried again. */
+/** Temporary errors: the slot is tried again. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "server.busy",
   "server.draining",
@@ -38,9 +38,8 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /**
- * Fires crons at their slots, each slot once: the run is stored together with the slot's name, and only then the cron moves
- * on; after a crash between the two the run is found by that name. Of the slots that were missed while the server was down
- * one is made up for.
+ * Fires each cron at its slots, each slot once. The run is stored together with the slot's name before the cron moves on to its next slot;
+ * after a crash between the two, the run is found by that name. Of the slots missed while the server was down, one is made up for.
  */
 export class CronWorker {
   readonly #deps: Deps;
@@ -59,7 +58,7 @@ export class CronWorker {
     this.#look();
   }
 
-  /** Resolves once nothing of it is under way. */
+  /** Resolves when no work is in progress. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.();
@@ -80,7 +79,7 @@ export class CronWorker {
     try {
       wait = await this.#fireAll();
     } catch (cause) {
-      this.#deps.logger.warn("crons could not be read; it is tried again", { error: String(cause) });
+      this.#deps.logger.warn("crons could not be read; retrying", { error: String(cause) });
     }
     this.#isWorking = false;
     if (this.#again) this.#look();
@@ -89,7 +88,7 @@ export class CronWorker {
     }
   }
 
-  /** Sees to all that is due; milliseconds until there may be more, null: nothing is to come. */
+  /** Fires all due crons. Returns the milliseconds until more may be due; null when nothing is scheduled. */
   async #fireAll(): Promise<number | null> {
     const { book, clock } = this.#deps;
     const found = await book.next(PAGE);
@@ -101,13 +100,13 @@ export class CronWorker {
     return first === undefined ? null : Math.min(LONGEST, Math.max(0, first.slot - clock.now()));
   }
 
-  /** False: it is to be tried again. */
+  /** Fires one slot. Returns false when it must be tried again. */
   async #see(at: CronSlot): Promise<boolean> {
     const { book, clock, logger } = this.#deps;
     if (this.#stopped) return true;
     try {
       const cron = await book.find(at);
-      // Changed since it was looked up.
+      // The cron has been changed since the lookup.
       if (cron === undefined || cron.next !== at.slot) return true;
       const isOver = await this.#fire(at, cron);
       await book.change(at, (now) => {
@@ -116,15 +115,15 @@ export class CronWorker {
       });
       return true;
     } catch (cause) {
-      logger.warn("a cron could not be fired; it is tried again", { cron: at.cron, error: String(cause) });
+      logger.warn("a cron could not be fired; retrying", { cron: at.cron, error: String(cause) });
       return false;
     }
   }
 
-  /** True: the cron is of no use any more. */
+  /** Starts the run of a slot. Returns true when the cron is useless for good. */
   async #fire(at: CronSlot, cron: CronRecord): Promise<boolean> {
     const { clock, logger } = this.#deps;
-    // The slot was missed, and by now it is too late.
+    // The slot was missed, and the cron's end time has passed.
     if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - PAUSE) return false;
     try {
       await this.#start(at, cron);
@@ -132,7 +131,7 @@ export class CronWorker {
     } catch (cause) {
       if (!(cause instanceof ServiceError) || PASSING.has(cause.code)) throw cause;
       const { code, message } = cause;
-      // The run of this slot has been, and left nothing.
+      // The slot's run has ended and been deleted.
       if (code === "request.gone") return false;
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
       return OVER.has(code);
@@ -143,7 +142,8 @@ export class CronWorker {
     const { runs } = this.#deps;
     const { cron_id, thread_id: thread } = cron;
     const request = requestOf(cron);
-    // Another cron under this name there cannot be, so it says nothing more; it is known however late it comes again.
+    // The cron's id and slot identify the request, so its content need not be compared. `lasting`: the key stays valid however late the
+    // retry comes.
     const again: RequestKey = { key: `cron ${cron_id} ${slot}`, says: "", lasting: true };
     if (thread !== null) return runs.start({ tenant, thread }, request, again);
     return runs.startAlone(tenant, request, "background", again);

@@ -15,7 +15,7 @@ import type { Webhooks } from "../webhooks/webhooks.ts";
 import { checkRun } from "./cron-run.ts";
 import { firstSlot, nextSlot } from "./cron-schedule.ts";
 
-/** When a cron fires, and with what; on a change all of it may be left out. */
+/** When a cron fires, and with which run; in an update every field is optional. */
 export interface CronParts {
   readonly schedule?: string;
   /** An IANA name. */
@@ -25,7 +25,7 @@ export interface CronParts {
   readonly enabled?: boolean;
   readonly on_run_completed?: OnRunCompleted;
   readonly metadata?: JsonObject;
-  /** Fields of a run's request, checked for their types. */
+  /** Fields of a run request, with their types checked. */
   readonly run: JsonObject;
 }
 
@@ -55,25 +55,25 @@ export interface CronSearch extends CronFilter {
 export interface Crons {
   /** @throws ServiceError `validation.failed`, `assistant.not_found` */
   create(tenant: string, asked: NewCron): Promise<CronRecord>;
-  /** One whose runs are on a thread. @throws ServiceError as {@link create}, and `thread.not_found` */
+  /** Creates a cron whose runs use this thread. @throws ServiceError as {@link create}, and `thread.not_found` */
   createOn(key: ThreadKey, asked: NewCron): Promise<CronRecord>;
   /** @throws ServiceError `cron.not_found` */
   get(tenant: string, id: string): Promise<CronRecord>;
-  /** What is named is replaced, metadata merged. @throws ServiceError `cron.not_found`, `validation.failed` */
+  /** Replaces the given fields; metadata is merged. @throws ServiceError `cron.not_found`, `validation.failed` */
   update(tenant: string, id: string, asked: CronParts): Promise<CronRecord>;
   /** @throws ServiceError `cron.not_found` */
   delete(tenant: string, id: string): Promise<void>;
-  /** Newest first, unless it is asked for otherwise. `assistant_id` may name a graph. */
+  /** Default order: newest first. `assistant_id` may be a graph's name. */
   search(
     tenant: string,
     query: CronSearch,
   ): Promise<{ readonly crons: readonly CronRecord[]; readonly total: number }>;
   count(tenant: string, filter: CronFilter): Promise<number>;
-  /** Deletes those that fit: what they were for is gone. */
+  /** Deletes the crons that match, because their assistant or thread is gone. */
   forget(tenant: string, is: (cron: CronRecord) => boolean): Promise<void>;
-  /** Deletes those whose runs are on a thread, which is gone. */
+  /** Deletes the crons of a thread that is gone. */
   forgetOf(key: ThreadKey): Promise<void>;
-  /** Registers the one listener that is told when a cron has been made or changed. */
+  /** Registers the one listener that is called when a cron has been created or changed. */
   watch(listener: () => void): void;
 }
 
@@ -85,7 +85,7 @@ interface Deps {
   readonly newId: () => string;
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
-  /** What searches go on by. */
+  /** Makes long searches yield to other work. */
   readonly budget: Budget;
 }
 
@@ -137,14 +137,14 @@ export function createCrons(parts: Deps): Crons {
     for await (const cron of book.list(tenant)) if (fits(cron, wanted)) yield cron;
   }
 
-  /** A graph's name stands for its default assistant. */
+  /** Replaces a graph's name by the id of its default assistant. */
   async function named(tenant: string, filter: CronFilter): Promise<CronFilter> {
     if (filter.assistant_id === undefined) return filter;
     try {
       const { assistant_id } = await assistants.resolve(tenant, filter.assistant_id);
       return { ...filter, assistant_id };
     } catch (cause) {
-      // Its crons may be there still, or none.
+      // The assistant is gone, but crons of it may still exist.
       if (cause instanceof ServiceError && cause.code.endsWith(".not_found")) return filter;
       throw cause;
     }
@@ -162,7 +162,7 @@ export function createCrons(parts: Deps): Crons {
 
     async update(tenant, id, asked) {
       checkWebhook(asked.run);
-      // One whose graph has changed since can be switched off, or given another schedule, all the same.
+      // The run is checked only if it changes: a cron whose graph has changed can still be disabled or rescheduled.
       if (Object.keys(asked.run).length > 0) {
         const cron = merged(await get(tenant, id), asked, clock.now());
         await checkRun(parts, tenant, cron, await assistants.resolve(tenant, cron.assistant_id));
@@ -184,13 +184,13 @@ export function createCrons(parts: Deps): Crons {
 
     async search(tenant, { limit, offset, sort_by = "created_at", sort_order = "desc", ...filter }) {
       const sign = sort_order === "desc" ? -1 : 1;
-      // Of all but the page no more is held than their places: crons may have large inputs.
+      // Outside the page, only ids and sort keys are in memory: crons may have large inputs.
       const places = async function* (): AsyncGenerator<Place> {
         for await (const cron of found(tenant, filter)) {
           yield { id: cron.cron_id, by: sort_by === "next_run_date" ? cron.next : cron[sort_by] };
         }
       };
-      // Among equals the newest one is the first, whichever way.
+      // Among equal entries the newest comes first, in both directions.
       const ordered = new Ordered(places, (a, b) => sign * compare(a.by, b.by) || compare(b.id, a.id));
       const share = budget.share(tenant);
       const crons: CronRecord[] = [];
@@ -199,7 +199,7 @@ export function createCrons(parts: Deps): Crons {
         if (left-- === 0) break;
         if (share.isSpent()) await share.next();
         const cron = await book.find({ tenant, cron: id });
-        // It may have been deleted since.
+        // The cron may have been deleted since the scan.
         if (cron !== undefined) crons.push(cron);
       }
       return { crons, total: ordered.total };
@@ -230,7 +230,7 @@ export function createCrons(parts: Deps): Crons {
   };
 }
 
-/** A cron as it is after a change. What it fires next is found anew, from now on. */
+/** The cron after an update. Its next slot is computed anew, from now. */
 function merged(before: CronRecord, asked: CronParts, now: number): CronRecord {
   const { run, metadata, on_run_completed, ...times } = asked;
   const cron = { ...before, ...times, updated_at: now };
@@ -244,14 +244,14 @@ function merged(before: CronRecord, asked: CronParts, now: number): CronRecord {
   };
 }
 
-/** The fields of a run's request. What cannot be stored is named as in the request. */
+/** The fields of a run request, checked to be storable. Errors name the field as the request does. */
 const stored = (run: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(run).map(([field, value]) => [field, storable(value, field)]));
 
 const within = (slot: number | null, end: number | null) =>
   slot === null || (end !== null && slot > end) ? null : slot;
 
-/** A cron whose slot has been seen to: it fires next at the first one that is still to come. */
+/** The cron after a slot was handled: its next slot is the first one still to come. */
 export function advanced(cron: CronRecord, slot: number, now: number): CronRecord {
   return { ...cron, next: within(nextSlot(cron, Math.max(slot, now)), cron.end_time) };
 }
@@ -263,7 +263,7 @@ interface Place {
   readonly by: Sortable;
 }
 
-/** What is missing comes last when it goes up. */
+/** Orders sort keys. A missing value comes last in ascending order. */
 function compare(one: Sortable, other: Sortable): number {
   if (one === other) return 0;
   if (one === null) return 1;

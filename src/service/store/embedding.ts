@@ -1,12 +1,12 @@
 import { ServiceError } from "../../model/errors.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
 
-/** What makes items findable by meaning. */
+/** The configuration of semantic search. */
 export interface StoreIndex {
-  /** A vector of `dims` numbers for each text, in order. */
+  /** Returns a vector of `dims` numbers for each text, in order. */
   readonly embed: (texts: string[]) => unknown;
   readonly dims: number;
-  /** Paths in a value whose texts are embedded, unless a put names its own. */
+  /** Paths in a value whose texts are embedded, unless a put has its own. */
   readonly fields: readonly string[];
 }
 
@@ -14,8 +14,8 @@ export interface StoreIndex {
 const PATIENCE = 60_000;
 
 /**
- * The vectors of texts, each of length 1.
- * @throws ServiceError `store.embedding` when the embedder fails, takes too long, or gives something else
+ * Embeds texts as vectors of length 1.
+ * @throws ServiceError `store.embedding` when the embedder fails, takes too long, or returns something else
  */
 export async function embed(
   { embed: call, dims }: StoreIndex,
@@ -40,7 +40,7 @@ function inTime(call: () => unknown, scheduler: Scheduler): Promise<unknown> {
     const cancel = scheduler.after(PATIENCE, () =>
       reject(new Error(`it gave no answer in ${PATIENCE / 1000} s`)),
     );
-    // Called within, so that what it throws at once is a rejection too.
+    // Called inside a promise, so that a synchronous throw becomes a rejection too.
     new Promise((given) => given(call())).then(resolve, reject).finally(cancel);
   });
 }
@@ -51,7 +51,7 @@ function unit(given: unknown, dims: number): Float32Array {
   let square = 0;
   for (const x of vector) square += x * x;
   if (!Number.isFinite(square)) throw failed("it gave a number that is not finite");
-  // The vector 0 points nowhere: it is like nothing.
+  // A zero vector stays as it is: it is similar to nothing.
   if (square > 0) for (let i = 0; i < dims; i++) vector[i] = (vector[i] as number) / Math.sqrt(square);
   return vector;
 }
@@ -61,7 +61,7 @@ function isNumbers(given: unknown): given is ArrayLike<number> {
   return Array.isArray(given) && given.every((x) => typeof x === "number");
 }
 
-/** The cosine of two vectors of length 1; undefined when they are of different embedders. */
+/** The cosine of two vectors of length 1; undefined when their lengths differ, as from different embedders. */
 export function cosine(a: Float32Array, b: Float32Array): number | undefined {
   if (a.length !== b.length) return undefined;
   let sum = 0;

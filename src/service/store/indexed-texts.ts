@@ -1,14 +1,14 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
 
-/** The whole value. */
+/** The path of the whole value. */
 const WHOLE = "$";
 
-/** A name, `[3]`, `[-1]` or `[*]`. */
+/** One part of a path: a name, `[3]`, `[-1]` or `[*]`. */
 const PART = /[^.[\]]+|\[(?:-?\d+|\*)\]/g;
 
 /**
- * The texts at the paths of a value: `title`, `author.name`, `tags[0]`, `chapters[*].text`, `$` for all of it. What is no text
- * is written as JSON; what is not there, or null, gives none.
+ * The texts at the given paths of a value: `title`, `author.name`, `tags[0]`, `chapters[*].text`, `$` for the whole value. Values that are
+ * not strings become JSON text; missing values and nulls are skipped.
  */
 export function textsOf(value: JsonObject, paths: readonly string[]): readonly string[] {
   const texts = new Set<string>();

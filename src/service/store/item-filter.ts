@@ -3,18 +3,18 @@ import { refuse } from "./item-limits.ts";
 
 export type Test = (value: unknown) => boolean;
 
-/** Conditions that a filter may have in all, entries of a list of them, and levels below one another. */
+/** Limits of a filter: conditions in total (list entries count), and nesting levels. */
 const MOST = 1_000;
 const DEEPEST = 32;
 
-/** What orders two values: numbers and texts, each among themselves. Values of other types are in no order. */
+/** Orders two numbers or two strings; NaN for all other pairs. */
 function compare(a: unknown, b: unknown): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
   return Number.NaN;
 }
 
-/** Of JSON data. A member that is missing is as good as null. */
+/** Compares JSON values. A missing member equals null. */
 function isEqual(a: unknown, b: unknown): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]));
@@ -26,7 +26,7 @@ function isEqual(a: unknown, b: unknown): boolean {
   return names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]));
 }
 
-/** The same for data that are equal: members stand in the order of their names. */
+/** JSON text with members in the order of their names: equal values give equal texts. */
 const textOf = (data: unknown): string =>
   JSON.stringify(data, (_, value: unknown) =>
     isObject(value) ? Object.fromEntries(Object.entries(value).sort(byName)) : value,
@@ -71,8 +71,8 @@ function oneOf(wanted: boolean) {
 }
 
 /**
- * A filter as a function over an item's value.
- * @throws ServiceError `validation.failed` naming the condition that is none
+ * Compiles a filter to a function over an item's value.
+ * @throws ServiceError `validation.failed`, naming the invalid condition
  */
 export function testOf(filter: JsonObject, at: string): Test {
   let count = 0;

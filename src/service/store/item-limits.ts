@@ -3,7 +3,7 @@ import type { ItemPlace, Namespace, PutOp } from "../../model/store-item.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { storableObject } from "../storable-values.ts";
 
-/** What an item may be at most. Characters, labels, and bytes of JSON. */
+/** Limits of an item: labels; characters of a label, key and path; bytes of the value as JSON. */
 export const ITEM_LIMITS = {
   labels: 32,
   label: 256,
@@ -12,19 +12,19 @@ export const ITEM_LIMITS = {
   paths: 32,
   path: 256,
 } as const;
-/** Operations of one batch. */
+/** Operations of one batch, at most. */
 export const MAX_OPS = 1_000;
 /** Minutes: a hundred years. */
 export const MAX_TTL = 52_560_000;
 const MAX_OFFSET = 1_000_000_000;
-/** Where the platform keeps what is its own. */
+/** The first label that is reserved for the platform. */
 const RESERVED = "langgraph";
 
 export function refuse(at: string, message: string): never {
   throw new ServiceError("validation.failed", `${at} ${message}`, { fields: [{ at, message }] });
 }
 
-/** @throws ServiceError `validation.failed` naming the label */
+/** @throws ServiceError `validation.failed`, naming the label */
 export function checkLabels(namespace: unknown, at: string): asserts namespace is Namespace {
   if (!Array.isArray(namespace)) refuse(at, "must be a list of strings");
   const { labels, label: longest } = ITEM_LIMITS;
@@ -38,7 +38,7 @@ export function checkLabels(namespace: unknown, at: string): asserts namespace i
   }
 }
 
-/** The place of an item that is to be put or deleted. */
+/** Checks the namespace and key of an item that is put or deleted. */
 export function checkPlace({ namespace, key }: ItemPlace, at: string): void {
   checkLabels(namespace, `${at}namespace`);
   if (namespace.length === 0) {
@@ -56,7 +56,7 @@ export function checkKey(key: unknown, at: string): void {
   if (key.length > ITEM_LIMITS.key) refuse(at, `is longer than ${ITEM_LIMITS.key} characters`);
 }
 
-/** The value as it can be stored. */
+/** Checks a value, and returns it in storable form. */
 export function checkValue(value: unknown, at: string): JsonObject {
   if (value === undefined || value === null) refuse(at, "is required");
   const stored = storableObject(value, at);

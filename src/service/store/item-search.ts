@@ -13,13 +13,13 @@ export interface Search {
   readonly tenant: string;
   readonly op: SearchOp;
   readonly now: number;
-  /** What the value has to pass. */
+  /** The filter; undefined: none. */
   readonly test: Test | undefined;
-  /** The query's. */
+  /** The query's vector; undefined: no semantic search. */
   readonly vector: Float32Array | undefined;
-  /** Names the operation in an error. */
+  /** Prefix that names the operation in an error. */
   readonly at: string;
-  /** What it goes on by. */
+  /** Makes the search yield to other work. */
   readonly share: Share;
 }
 
@@ -34,9 +34,10 @@ interface Candidate {
 }
 
 /**
- * A page of the items under a prefix: the nearest to the query first, then what is not indexed; else the last updated first.
- * Heads alone are looked through, and few of them held; values are read in the order of the answer, as far as the page (and a filter) needs. With a
- * query every vector under the prefix is read and compared.
+ * A page of the items under a prefix. With a query, the most similar items come first, then items without vectors; otherwise the last
+ * updated come first.
+ * The scan reads item heads only, and keeps few of them in memory; values are read in the order of the answer, as far as the page (and a
+ * filter) needs. With a query, every vector under the prefix is read and compared.
  */
 export async function searchItems(items: Items, search: Search): Promise<readonly Found[]> {
   const { tenant, op, now, test, at, share } = search;
@@ -45,13 +46,13 @@ export async function searchItems(items: Items, search: Search): Promise<readonl
   if (limit < 1) return page;
   let bytes = 0;
   const candidates = await candidatesOf(items, search);
-  // Without a filter it is known how many are read: all those of the page.
+  // Without a filter the number of values to read is known: those of the page.
   let skip = test === undefined ? 0 : offset;
   const found = test === undefined ? candidates.from(offset, limit) : candidates.from(0);
   for await (const { head, score } of found) {
     if (share.isSpent(head.bytes)) await share.next();
     const record = await items.find(tenant, head);
-    // It may have been deleted since.
+    // The item may have been deleted since the scan.
     if (record === undefined || !isAlive(record, now) || test?.(record.value) === false) continue;
     if (skip-- > 0) continue;
     bytes += record.bytes;
@@ -79,7 +80,7 @@ function compare({ head: a, score: of }: Candidate, { head: b, score: than }: Ca
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-/** The best of each item's vectors. */
+/** The best score among each item's vectors, by item name. */
 async function scoresOf(
   items: Items,
   tenant: string,

@@ -8,14 +8,14 @@ export interface ItemSweeperDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Milliseconds between passes. */
+  /** Milliseconds between two passes. */
   readonly interval: number;
 }
 
 /** Items deleted at a time. */
 const PIECE = 200;
 
-/** Deletes items of the store that have expired. Nobody sees them meanwhile: it is for the room that they take. */
+/** Deletes expired items of the store to free their space. Reads ignore expired items in any case. */
 export class ItemSweeper {
   readonly #deps: ItemSweeperDeps;
   #cancel: Cancel = () => undefined;
@@ -33,7 +33,7 @@ export class ItemSweeper {
     });
   }
 
-  /** Resolves once nothing of it is under way. */
+  /** Resolves when no work is in progress. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();
@@ -44,7 +44,7 @@ export class ItemSweeper {
     try {
       while (!this.#stopped && (await this.#piece()) === PIECE);
     } catch (cause) {
-      this.#deps.logger.warn("expired items could not be deleted; it is tried again later", {
+      this.#deps.logger.warn("expired items could not be deleted; retrying later", {
         error: String(cause),
       });
     }

@@ -3,7 +3,7 @@ import type { Items } from "../../ports/store-items.ts";
 
 const ANY = "*";
 
-/** A page of the namespaces that match, cut to the depth that is asked for. */
+/** A page of the namespaces that match, cut to the requested depth. */
 export async function listNamespaces(
   items: Items,
   tenant: string,
@@ -12,7 +12,7 @@ export async function listNamespaces(
 ): Promise<readonly Namespace[]> {
   const first = prefix.indexOf(ANY);
   const lead = first < 0 ? prefix : prefix.slice(0, first);
-  // What has to be looked at as a whole cannot be cut before.
+  // Wildcards and suffixes are matched against whole namespaces, so these are cut afterwards.
   const whole = first >= 0 || suffix.length > 0;
   const depth = whole ? Infinity : max_depth;
   const page: Namespace[] = [];
@@ -22,7 +22,7 @@ export async function listNamespaces(
     if (whole && !matches(found, prefix, suffix)) continue;
     const namespace = found.slice(0, max_depth);
     const name = JSON.stringify(namespace);
-    // They come in order: those that are cut to the same are neighbours.
+    // Namespaces come in order, so those that become equal by the cut are neighbours.
     if (name === last) continue;
     last = name;
     if (skip-- > 0) continue;

@@ -24,13 +24,13 @@ import { isAlive, searchItems } from "./item-search.ts";
 import { textsOf } from "./indexed-texts.ts";
 
 export interface StorePolicy {
-  /** Minutes that an item lives whose put says nothing about it; null: for ever. */
+  /** Minutes: the default lifetime of items; null: they do not expire. */
   readonly defaultTtl: number | null;
-  /** Does a read that says nothing about it let the time to live begin anew? */
+  /** Default of `refresh_ttl`: whether a read restarts an item's lifetime. */
   readonly refreshOnRead: boolean;
-  /** Absent: nothing is found by meaning. */
+  /** Absent: there is no semantic search. */
   readonly index?: StoreIndex;
-  /** Why there is no index although one is wanted: then a query is refused. */
+  /** Why the configured index is not available. Then a query is refused with this text. */
   readonly noIndex?: string;
 }
 
@@ -42,13 +42,13 @@ export interface StoreDeps {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   readonly policy: StorePolicy;
-  /** What searches go on by. */
+  /** Makes long searches yield to other work. */
   readonly budget?: Budget;
 }
 
-/** Texts that one item may be found by. */
+/** Texts embedded for one item, at most. */
 const MAX_TEXTS = 256;
-/** Texts given to the embedder at a time. */
+/** Texts passed to the embedder at a time. */
 const PIECE = 256;
 
 const MINUTE = 60_000;
@@ -76,7 +76,7 @@ export function createStore(deps: StoreDeps): Store {
     return vectors;
   }
 
-  /** Lets what was read live on. A read has not failed because this has. */
+  /** Restarts the lifetime of items that were read. A failure is logged and does not fail the read. */
   async function refresh(
     tenant: string,
     read: readonly ItemRecord[],
@@ -87,7 +87,7 @@ export function createStore(deps: StoreDeps): Store {
     if (mortal.length === 0) return;
     const changes = mortal.map(({ namespace, key }) => ({ kind: "refresh" as const, namespace, key }));
     await items.change(tenant, changes, { now: clock.now(), durable: false }).catch((cause: unknown) => {
-      logger.warn("the time to live of items that were read could not be set anew", { error: String(cause) });
+      logger.warn("the lifetime of items that were read could not be restarted", { error: String(cause) });
     });
   }
 
@@ -110,7 +110,7 @@ export function createStore(deps: StoreDeps): Store {
     return found.map(({ record, score }) => ({ ...shown(record), score }));
   }
 
-  /** Checks an operation, and answers how to read; undefined for a write, which is added to `puts` and `deletes`. */
+  /** Checks an operation. Returns the function that reads it; a write is added to `writes` instead, and undefined returned. */
   function prepare(
     tenant: string,
     op: StoreOp,
@@ -122,7 +122,7 @@ export function createStore(deps: StoreDeps): Store {
         checkLabels(op.namespace, `${at}namespace`);
         checkKey(op.key, `${at}key`);
         return async (now) => {
-          // Where there is no namespace there is nothing.
+          // No item has an empty namespace.
           const found = op.namespace.length === 0 ? undefined : await items.find(tenant, op);
           if (found === undefined || !isAlive(found, now)) return null;
           await refresh(tenant, [found], op.refresh_ttl);
@@ -184,7 +184,7 @@ export function createStore(deps: StoreDeps): Store {
     for (const read of reads) results.push(read === undefined ? null : await read(clock.now()));
     if (writes.length === 0) return results;
     const changes = await changesOf(writes);
-    // The embedder took its time: the caller may have been replaced meanwhile.
+    // The embedder took time: the caller may have been replaced meanwhile.
     check?.();
     await items.change(tenant, changes, { now: clock.now(), durable: true, ...(fence && { fence }) });
     return results;

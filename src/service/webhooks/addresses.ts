@@ -2,10 +2,10 @@ import ipaddr from "ipaddr.js";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Where one's own machines are: open to webhooks when that is configured. */
+/** Ranges of internal addresses; webhooks may reach them only when that is configured. */
 const INTERNAL: ReadonlySet<string> = new Set(["loopback", "private", "carrierGradeNat", "uniqueLocal"]);
 
-/** Where clouds tell a machine its secrets, beside the link-local addresses: never open. */
+/** Cloud metadata services outside the link-local range; webhooks may never reach them. */
 const METADATA: ReadonlySet<string> = new Set([
   "100.100.100.200",
   "168.63.129.16",
@@ -14,15 +14,15 @@ const METADATA: ReadonlySet<string> = new Set([
   "fd20:ce::254",
 ]);
 
-/** All IPv6 addresses that have been given out to be reached from anywhere. */
+/** The range of all IPv6 addresses assigned for global use. */
 const GLOBAL = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** Is it an IP address, and no name? */
+/** True for an IP address, false for a host name. */
 export const isAddress = (text: string): boolean => ipaddr.isValid(text);
 
 /**
- * May a webhook go to this address? Only to what is known to be public, so that a range which nobody has thought of stays
- * closed; an IPv6 address that stands for an IPv4 one (mapped, NAT64, 6to4, Teredo) is either judged as that or refused.
+ * Whether a webhook may go to this address. An allow list: only ranges known to be public are allowed. An IPv6 address that stands for an
+ * IPv4 address (mapped, NAT64, 6to4, Teredo) is either judged as that address or refused.
  */
 export function mayReach(text: string, allowInternal: boolean): boolean {
   if (!ipaddr.isValid(text)) return false;

@@ -3,12 +3,12 @@ import type { Logger } from "../../ports/logger.ts";
 import type { Outbox } from "../../ports/outbox.ts";
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 
-/** Milliseconds for which a delivery that was given up is kept. */
+/** Milliseconds for which a dead letter is kept. */
 export const KEPT = 7 * 86_400_000;
 
-/** Deleted at a time. */
+/** Deliveries read at a time. */
 const PAGE = 100;
-/** Milliseconds before a storage that failed is asked again. */
+/** Milliseconds before a retry after a storage failure. */
 const PAUSE = 60_000;
 
 interface Deps {
@@ -18,7 +18,7 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** Deletes deliveries that were given up once nobody has looked at them for long. */
+/** Deletes dead letters (deliveries that were given up) after {@link KEPT}. */
 export class Graveyard {
   readonly #deps: Deps;
   #timer: Cancel | undefined;
@@ -37,7 +37,7 @@ export class Graveyard {
     this.#timer?.();
   }
 
-  /** Looks again in `ms`, unless it does so earlier. */
+  /** Schedules a pass in `ms`, unless one is scheduled already. */
   expect(ms: number): void {
     if (this.#stopped || this.#timer !== undefined) return;
     this.#timer = this.#deps.scheduler.after(ms, () => {
@@ -63,7 +63,7 @@ export class Graveyard {
         if (over.length === 0 || this.#stopped) return;
       }
     } catch (error) {
-      logger.warn("old webhooks could not be deleted; it is tried again", { error: String(error) });
+      logger.warn("dead letters could not be deleted; retrying", { error: String(error) });
       this.expect(PAUSE);
     }
   }

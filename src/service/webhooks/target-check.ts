@@ -2,7 +2,7 @@ import { ServiceError } from "../../model/errors.ts";
 import type { WebhookPolicy } from "../../model/webhook-policy.ts";
 import { isAddress, mayReach } from "./addresses.ts";
 
-/** @throws ServiceError `validation.failed` naming the field when a run may not have this webhook */
+/** @throws ServiceError `validation.failed`, naming the field, when a run may not have this webhook */
 export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
   const message = refusal(policy, webhook);
   if (message === undefined) return;
@@ -11,11 +11,11 @@ export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
   });
 }
 
-/** What is wrong with a webhook, as far as its URL shows it. Never repeats the URL: it may hold a secret. */
+/** What is wrong with a webhook's URL, as far as the text shows it. The message never repeats the URL: it may hold a secret. */
 export function refusal(policy: WebhookPolicy, webhook: string): string | undefined {
   if (webhook.length > policy.maxUrlLength)
     return `must not have more than ${policy.maxUrlLength} characters`;
-  // A parser would leave them out, and read another URL than people do.
+  // A URL parser drops these characters, and would read another URL than people see.
   if (/[\p{Cc}\s\\]/u.test(webhook)) return "must not hold spaces, control characters or backslashes";
   if (webhook.startsWith("/")) return refusalOfPath(policy, webhook);
   if (!/^https?:\/\//i.test(webhook) || !URL.canParse(webhook)) {
@@ -57,7 +57,7 @@ const isLocal = (name: string): boolean => name === "localhost" || name.endsWith
 const covers = (domain: string, name: string): boolean =>
   domain.startsWith("*.") ? name.endsWith(domain.slice(1)) && name.length >= domain.length : name === domain;
 
-/** The host of a URL as a name or an address: no brackets, no dot at the end. */
+/** The host of a URL, as a name or an address: without brackets, without a dot at the end. */
 export function nameOf({ hostname }: URL): string {
   return hostname.startsWith("[") ? hostname.slice(1, -1) : hostname.replace(/\.$/, "");
 }

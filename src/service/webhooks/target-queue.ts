@@ -1,23 +1,23 @@
 import type { Owed } from "../../ports/outbox.ts";
 import type { Cancel } from "../../ports/scheduler.ts";
 
-/** Tries at one place at a time; and when it gave no answer the last time. */
+/** Concurrent attempts at one target, and at one that did not answer the last attempt. */
 const ABREAST = 8;
 const ABREAST_FAILING = 1;
 
-/** What is owed to one place, as far as it is in memory: a few of those that are due, never all. */
+/** The deliveries to one target that are in memory: a few of those that are due, never all. */
 export class Lane {
   readonly name: string;
-  /** Due, oldest first. */
+  /** Due deliveries, oldest first. */
   readonly due: Owed[] = [];
-  /** By owner and id: what is being tried now. */
+  /** Names (owner and id) of the deliveries that are being attempted. */
   readonly trying = new Set<string>();
-  /** It gave no answer the last time: it may not take the places of those that do. */
+  /** The target did not answer the last attempt. Its attempts must not use up the slots of others. */
   failing = false;
-  /** Stands in the line of lanes to be served. */
+  /** Whether the queue waits in the worker's line for a slot. */
   inLine = false;
   reading = false;
-  /** Something was stored while it was being read. */
+  /** Whether a delivery was stored while the queue was being read. */
   changed = false;
   #timer: Cancel | undefined;
 

@@ -2,7 +2,7 @@ import type { DeliveryContent } from "../../model/webhook-delivery.ts";
 import { toIso } from "../../model/time.ts";
 import { runOf } from "../api-records.ts";
 
-/** What a receiver is told: the run's record as the API shows it, and what came of it. */
+/** The body of a delivery: the run's record as the API shows it, and its result. */
 export function payloadOf({ run, values, waiting }: DeliveryContent, now: number): string {
   return JSON.stringify({
     ...runOf(run, { isRunning: false, position: undefined }),
@@ -10,7 +10,7 @@ export function payloadOf({ run, values, waiting }: DeliveryContent, now: number
     run_ended_at: run.ended_at === null ? null : toIso(run.ended_at),
     webhook_sent_at: toIso(now),
     values,
-    // What a run that paused waits for: its status alone does not tell it from one that is through.
+    // A paused run's pending interrupts: its status alone does not distinguish it from a finished run.
     ...(waiting !== null && { interrupts: waiting }),
     ...(run.error !== null && { error: run.error.message }),
   });

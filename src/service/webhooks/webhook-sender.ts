@@ -11,15 +11,15 @@ import { payloadOf } from "./webhook-payload.ts";
 import { sign } from "./signature.ts";
 import { nameOf, NOT_PUBLIC, refusal } from "./target-check.ts";
 
-/** What became of one try. */
+/** The result of one attempt. */
 export type Outcome =
   | { readonly kind: "delivered" }
   | {
       readonly kind: "again" | "never";
-      /** Null: there was no answer. */
+      /** Null when there was no answer. */
       readonly status: number | null;
       readonly error: string;
-      /** Milliseconds that the receiver asks to be left alone. */
+      /** Milliseconds that the receiver asks to wait. */
       readonly asked: number;
     };
 
@@ -31,12 +31,12 @@ export interface SenderDeps {
   readonly version: string;
 }
 
-/** What is left of an error's text: it is stored, and shown. */
+/** Characters of an error's text that are stored and shown. */
 const MOST = 300;
 
 /**
- * Makes one try. The policy is held against the URL again, and against what its name resolves to now; the connection goes to
- * the very address that was looked at. `self`: where this server is reached.
+ * Makes one delivery attempt. The policy is checked again against the URL, and against the addresses that its host name resolves to now;
+ * the connection goes to exactly the address that was checked. `self`: this server's own URL.
  */
 export async function send(
   { client, clock, policy, version }: SenderDeps,
@@ -55,7 +55,7 @@ export async function send(
     if (!own && !addresses.every((address) => mayReach(address, policy.allowInternal))) {
       return never(null, `The URL ${NOT_PUBLIC}`);
     }
-    // Another one each time: one of them may be out of order.
+    // Rotates through the addresses: one of them may be out of order.
     const address = addresses[delivery.attempts % addresses.length];
     if (address === undefined) throw new Error("its name has no address");
     const body = payloadOf(content, clock.now());
@@ -68,7 +68,7 @@ export async function send(
     const asked = retryAfter(answer.retryAfter, clock.now());
     return { kind: "again", status: answer.status, error, asked };
   } catch (thrown) {
-    // What cannot be read from the storage is not the receiver's failure.
+    // A failed read of our own storage is not the receiver's failure.
     if (thrown instanceof ServiceError) throw thrown;
     return { kind: "again", status: null, error: textOf(signal.aborted ? signal.reason : thrown), asked: 0 };
   }
@@ -76,7 +76,7 @@ export async function send(
 
 const never = (status: number | null, error: string): Outcome => ({ kind: "never", status, error, asked: 0 });
 
-/** Those that fit this machine's network best first: nearly all have the older protocol. */
+/** IPv4 addresses first: nearly all networks have IPv4. */
 async function addressesOf(
   client: HttpClient,
   name: string,

@@ -17,24 +17,24 @@ export interface WorkerDeps extends SenderDeps {
   readonly logger: Logger;
 }
 
-/** Tries at a time in all, and how many of them may be at places that gave no answer the last time. */
+/** Concurrent attempts in total, and of these at targets that did not answer the last attempt. */
 const PLACES = 64;
 const PLACES_FAILING = 16;
-/** Deliveries of a lane that are read at a time. */
+/** Deliveries of a target read at a time. */
 const PAGE = 32;
-/** Milliseconds before a storage that failed is asked again. */
+/** Milliseconds before a retry after a storage failure. */
 const PAUSE = 1_000;
 
 /**
- * Makes the deliveries that are owed: at least once each, in no particular order. It holds a few of them in memory and
- * looks at storage for the rest, lane by lane, so that neither many deliveries nor a dead receiver cost anybody else.
+ * Makes the pending deliveries: each at least once, in no particular order. A few of them are in memory; the rest is read from storage,
+ * target by target, so that neither many deliveries nor a dead receiver slow down the others.
  */
 export class WebhookWorker {
   readonly #deps: WorkerDeps;
   readonly #time: SteadyTime;
   readonly #lanes = new Map<string, Lane>();
   readonly #graveyard: Graveyard;
-  /** Lanes that may have something to be tried, in turn. */
+  /** Queues that may have something to attempt, served in turn. */
   #line: Lane[] = [];
   readonly #tries = new Map<AbortController, Lane>();
   #self: URL | undefined;
@@ -47,7 +47,7 @@ export class WebhookWorker {
     this.#graveyard = new Graveyard(deps);
   }
 
-  /** Takes up what is owed, and from then on what comes in. `self`: where this server is reached, for paths on it. */
+  /** Starts with the stored deliveries, then takes new ones as they come. `self`: this server's own URL, for webhooks that are paths. */
   async start(self: URL): Promise<void> {
     const { outbox, logger, scheduler } = this.#deps;
     this.#self = self;
@@ -56,12 +56,12 @@ export class WebhookWorker {
     try {
       for await (const name of outbox.lanes()) this.#serve(this.#lane(name));
     } catch (error) {
-      logger.warn("the outbox could not be read; it is tried again", { error: String(error) });
+      logger.warn("the outbox could not be read; retrying", { error: String(error) });
       if (!this.#stopping) scheduler.after(PAUSE, () => void this.start(self));
     }
   }
 
-  /** Begins nothing new; gives what is under way `ms`, then cuts it off: it is tried again after the next start. */
+  /** Starts nothing new. Attempts in progress get `ms` to finish, then they are aborted; they are repeated after the next start. */
   async stop(ms: number): Promise<void> {
     this.#stopping = true;
     this.#graveyard.stop();
@@ -83,7 +83,7 @@ export class WebhookWorker {
     return lane;
   }
 
-  /** Something in it may be due. */
+  /** Notes that something in the queue may be due. */
   #serve(lane: Lane): void {
     if (this.#stopping) return;
     lane.wake();
@@ -95,7 +95,7 @@ export class WebhookWorker {
     this.#fill();
   }
 
-  /** Gives out the free places, one to each lane in turn. */
+  /** Assigns the free slots, one to each queue in turn. */
   #fill(): void {
     const waiting: Lane[] = [];
     while (!this.#stopping && this.#tries.size < PLACES) {
@@ -106,7 +106,7 @@ export class WebhookWorker {
         this.#line.push(lane);
         void this.#try(lane, next);
       } else if (lane.due.length > 0) {
-        // It comes in line again when one of its own, or of the failing ones, is through.
+        // The queue is served again when one of its attempts, or one at a failing target, has finished.
         waiting.push(lane);
       } else {
         lane.inLine = false;
@@ -123,7 +123,7 @@ export class WebhookWorker {
     return taken >= PLACES_FAILING;
   }
 
-  /** Looks for what is due in a lane, and when none is, when the next will be. */
+  /** Reads the due deliveries of a queue; if there are none, finds when the next is due. */
   async #read(lane: Lane): Promise<void> {
     if (lane.reading) return;
     lane.reading = true;
@@ -138,7 +138,7 @@ export class WebhookWorker {
         else wait = Math.min(wait ?? Number.POSITIVE_INFINITY, rest);
       }
     } catch (error) {
-      this.#deps.logger.warn("the outbox could not be read; it is tried again", { error: String(error) });
+      this.#deps.logger.warn("the outbox could not be read; retrying", { error: String(error) });
       wait = PAUSE;
     }
     lane.reading = false;
@@ -148,8 +148,8 @@ export class WebhookWorker {
   }
 
   /**
-   * Milliseconds until a delivery is to be tried. Nothing waits for a first try. A last try that lies ahead of the time was noted by an
-   * earlier process whose clock was ahead of this one's: how long ago that was cannot be told, and one try more does no harm.
+   * Milliseconds until a delivery is due. A first attempt is due at once. If the last attempt lies in the future, an earlier process whose
+   * clock was ahead has noted it; the true time is unknown, and one extra attempt does no harm.
    */
   #waitFor({ attempts, due, last_attempt_at }: Delivery): number {
     const now = this.#time.now();
@@ -173,7 +173,9 @@ export class WebhookWorker {
       await this.#deliver(lane, seen, controller.signal);
     } catch (error) {
       pause = true;
-      logger.warn("a webhook's delivery could not be noted; it is made again", { error: String(error) });
+      logger.warn("the result of a webhook delivery could not be stored; it is repeated", {
+        error: String(error),
+      });
     }
     late();
     this.#tries.delete(controller);
@@ -186,7 +188,7 @@ export class WebhookWorker {
 
   async #deliver(lane: Lane, seen: Owed, signal: AbortSignal): Promise<void> {
     const { outbox } = this.#deps;
-    // It may have been tried, postponed or deleted since it was read.
+    // The delivery may have been attempted, postponed or deleted since it was read.
     const delivery = await outbox.find(seen);
     if (delivery?.status !== "pending" || this.#waitFor(delivery) > 0) return;
     const content = await this.#contentOf(seen);
@@ -195,7 +197,7 @@ export class WebhookWorker {
       content === undefined || this.#self === undefined
         ? { kind: "never", status: null, error: "What it tells is missing or damaged", asked: 0 }
         : await send(this.#deps, owed, content, this.#self, signal);
-    // The server stops: that is not the receiver's doing.
+    // The shutdown aborted the attempt: that is no failure of the receiver.
     if (signal.reason === STOP && outcome.kind === "again") return;
     lane.failing = outcome.kind === "again" && outcome.status === null;
     await outbox.change(seen, (now) => this.#after(now, delivery, outcome, lane), { durable: false });
@@ -210,7 +212,7 @@ export class WebhookWorker {
     }
   }
 
-  /** What becomes of a delivery by a try. `now`: as it is by now, perhaps changed by somebody since the try began. */
+  /** The delivery after an attempt. `now`: its current form; somebody may have changed it since the attempt started. */
   #after(now: Delivery, tried: Delivery, outcome: Outcome, lane: Lane): Delivery | null | undefined {
     const { random, policy, logger } = this.#deps;
     if (outcome.kind === "delivered") return null;
@@ -220,7 +222,7 @@ export class WebhookWorker {
     const { status, error } = outcome;
     const told = { attempts, last_attempt_at: at, last_status: status, last_error: error };
     if (outcome.kind === "never" || attempts >= policy.attempts) {
-      // The host alone: the rest of a URL may hold a secret.
+      // The host only: the rest of a URL may hold a secret.
       logger.warn("a webhook was given up", { delivery: now.id, host: lane.name, attempts, status, error });
       this.#graveyard.expect(KEPT);
       return { ...now, ...told, status: "dead", due: at + KEPT };
@@ -229,5 +231,5 @@ export class WebhookWorker {
   }
 }
 
-/** Why a try was cut off. */
+/** The abort reason at shutdown. */
 const STOP = "the server stops";

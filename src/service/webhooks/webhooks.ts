@@ -10,11 +10,11 @@ import { checkWebhook } from "./target-check.ts";
 export interface Webhooks {
   /** @throws ServiceError `validation.failed` when a run may not have this webhook */
   check(webhook: string | undefined): void;
-  /** What is owed or was given up, newest run first. */
+  /** Pending deliveries and dead letters, newest run first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly JsonObject[]>;
-  /** Tries it at once, and anew as often as the first time. @throws ServiceError `delivery.not_found` */
+  /** Makes the delivery due now, with all attempts anew. @throws ServiceError `delivery.not_found` */
   retry(key: DeliveryKey): Promise<JsonObject>;
-  /** It is not tried any more. @throws ServiceError `delivery.not_found` */
+  /** Deletes the delivery, so that it is not tried any more. @throws ServiceError `delivery.not_found` */
   remove(key: DeliveryKey): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ const notFound = () => new ServiceError("delivery.not_found", "Delivery not foun
 
 const timeOf = (ms: number | null): string | null => (ms === null ? null : toIso(ms));
 
-/** A delivery as the wire shows it. */
+/** A delivery as the API shows it. */
 function deliveryOf(delivery: Delivery): JsonObject {
   const { id, thread_id, url, status, attempts, due } = delivery;
   return {
