@@ -11,28 +11,28 @@ import { isFromHere, isSame, Origins } from "./origins.ts";
 import { type Token, Tokens } from "./socket-tokens.ts";
 
 export interface DoorOptions {
-  /** `key`, or `tenant:key`. None: whoever reaches the server may drive it, but no foreign page. */
+  /** Entries `key` or `tenant:key`. Without any, everybody who reaches the server may use it, except pages of foreign origins. */
   readonly keys?: readonly string[];
-  /** Where the server listens. */
+  /** The address that the server listens on. */
   readonly bound?: string;
-  /** Other machines may come although there is no key. */
+  /** Allows listening on other addresses than loopback without a key. */
   readonly insecure?: boolean;
   readonly hosts?: readonly string[];
   readonly cors?: CorsOptions;
-  /** LangGraph Studio and Agent Chat may drive the server from where they are. */
+  /** Allows pages of LangGraph Studio and Agent Chat. */
   readonly studio?: boolean;
-  /** What all paths begin with, e.g. `/api`. */
+  /** The prefix of all paths, such as `/api`. */
   readonly mount?: string;
   readonly disabled?: readonly Group[];
-  /** To sign tokens with, 32 bytes or more; default: made at start. */
+  /** The secret that signs tokens, 32 bytes or more; default: random, made at start. */
   readonly secret?: string;
 }
 
-/** Who asks, as far as the head of a request tells. */
+/** The client, as identified by a request's headers. */
 export interface Guest {
-  /** Undefined: it gave no key that is one of ours. */
+  /** Undefined when the request has no valid key. */
   readonly tenant: string | undefined;
-  /** What every answer has to carry. */
+  /** Headers to send with every response. */
   readonly headers: Headers;
   /** It may not come in, whatever it asks for. */
   readonly refusal?: ServiceError;
@@ -41,14 +41,14 @@ export interface Guest {
 const NONE: Headers = Object.freeze({});
 const HOME: Guest = { tenant: DEFAULT_TENANT, headers: NONE };
 
-/** Who may come in, from which page, and to which tenant. Decided by the head alone, before anything is read. */
+/** Access control: which clients and pages may use the server, and as which tenant. Decides by the headers alone, before a body is read. */
 export class Door {
   readonly #keys: Keys;
   readonly #tokens: Tokens;
   readonly #hosts: Hosts;
   readonly #origins: Origins;
   readonly #cors: Cors;
-  /** Every page may read. */
+  /** Pages of every origin may read responses. */
   readonly #everyone: boolean;
   readonly #mount: string;
   readonly #disabled: ReadonlySet<Group> | undefined;
@@ -83,12 +83,12 @@ export class Door {
     return this.#keys.hasTenants;
   }
 
-  /** What all paths begin with; empty: nothing. */
+  /** The prefix of all paths; empty when there is none. */
   get mount(): string {
     return this.#mount;
   }
 
-  /** The path that is served, without what all begin with; undefined: nothing is here. */
+  /** The path without the prefix; undefined when nothing is served there. */
   path(full: string): string | undefined {
     let path = full;
     if (this.#mount !== "") {
@@ -101,7 +101,7 @@ export class Door {
     return group !== undefined && this.#disabled.has(group) ? undefined : path;
   }
 
-  /** Looks at who asks. */
+  /** Identifies the client of a request. */
   meet(request: HttpRequest): Guest {
     const origin = request.header("origin");
     if (this.#keys.none) {
@@ -113,7 +113,10 @@ export class Door {
     return { tenant: this.#byHeader(request), headers };
   }
 
-  /** Looks at who wants a WebSocket. Browsers bind it to no rule but ours, and can give no header: they bring a token. */
+  /**
+   * Identifies the client of a WebSocket handshake. Browsers apply no CORS to WebSockets, so the origin is checked here; they cannot set
+   * headers, so a token may replace the key.
+   */
   meetSocket(request: HttpRequest): Guest {
     const guest = this.meet(request);
     if (guest.refusal !== undefined || this.#keys.none) return guest;
@@ -126,7 +129,7 @@ export class Door {
     return token === null ? guest : { ...guest, tenant: this.#tokens.tenantOf(token) };
   }
 
-  /** The answer to a preflight of a page that may come in. */
+  /** The headers that answer a preflight request. */
   preflight(request: HttpRequest, { headers }: Guest): Headers {
     return headers === NONE ? headers : { ...headers, ...this.#cors.preflight(request) };
   }
@@ -147,11 +150,11 @@ export class Door {
   #mayRead(origin: string, request: HttpRequest): boolean {
     if (this.#everyone || this.#origins.isListed(origin)) return true;
     if (isSame(origin, request.header("host") ?? "")) return true;
-    // With a key and a list, the list is all there is.
+    // With keys and a list of origins, only the list counts.
     return this.#keys.none && isFromHere(origin);
   }
 
-  /** Why a request may not come in where no key tells friend from foe. */
+  /** Why a request is refused on a server without keys: its host or its origin is foreign. Undefined when it is not. */
   #foreign(request: HttpRequest, origin: string | undefined): ServiceError | undefined {
     const host = request.header("host") ?? "";
     if (!this.#hosts.has(host)) {
@@ -167,8 +170,8 @@ export class Door {
 }
 
 /**
- * The page behind a request without an `Origin`: browsers name none for images, scripts and the like. Undefined where no
- * foreign page is behind it; a link that somebody followed is none.
+ * The origin of a page that sent a request without an `Origin` header, as browsers do for images, scripts and the like. Undefined when no
+ * foreign page sent it; following a link does not count.
  */
 function hiddenOrigin(request: HttpRequest): string | undefined {
   if (request.header("sec-fetch-site") !== "cross-site") return undefined;

@@ -8,16 +8,16 @@ interface Key {
 }
 
 const TENANT = /^[a-z0-9_-]{1,64}$/;
-/** What can stand in a header. A comma cannot be part of a key: it ends it. */
+/** Characters that a header can carry. A comma cannot be part of a key: it separates keys. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
-/** Who may come in, by key. Only digests are kept. */
+/** The API keys, stored as digests only. */
 export class Keys {
   readonly #keys: readonly Key[];
 
   /**
-   * `entries`: a key of the default tenant, or `tenant:key` for another one.
-   * @throws ServiceError `config.invalid`; it never repeats a key
+   * `entries`: a key of the default tenant, or `tenant:key` for another tenant.
+   * @throws ServiceError `config.invalid`; the message never repeats a key
    */
   constructor(entries: readonly string[]) {
     this.#keys = entries.map((entry, i) => keyOf(entry.trim(), i + 1));
@@ -29,12 +29,12 @@ export class Keys {
     return this.#keys.length === 0;
   }
 
-  /** Are there keys of more than one tenant? */
+  /** Whether the keys belong to more than one tenant. */
   get hasTenants(): boolean {
     return new Set(this.#keys.map(({ tenant }) => tenant)).size > 1;
   }
 
-  /** Whose key this is. All are compared, each in constant time: how long it takes tells nothing. */
+  /** The tenant of a key. Every key is compared, each in constant time, so that timing reveals nothing. */
   tenantOf(given: string): string | undefined {
     const digest = digestOf(given);
     let tenant: string | undefined;
@@ -45,11 +45,11 @@ export class Keys {
   }
 }
 
-/** The entries of a list with commas. @throws ServiceError `config.invalid` where there is none among them */
+/** Splits a list of keys separated by commas. @throws ServiceError `config.invalid` when it has no key */
 export function keyList(text: string): readonly string[] {
   const entries = text.split(",").map((entry) => entry.trim());
   const found = entries.filter((entry) => entry !== "");
-  // Taken for "no key", it would leave a server open that its owner believes to be closed.
+  // Treating an empty list as "no keys" would open a server that its owner believes to be protected.
   if (found.length === 0) throw refusal("the list of keys holds none");
   return found;
 }

@@ -3,7 +3,7 @@ import { isObject } from "../model/json.ts";
 import type { CorsOptions } from "./cors.ts";
 import { type Group, GROUPS } from "./route-groups.ts";
 
-/** What the section `http` of a configuration file says of who may come in, and to what. */
+/** Access settings from the section `http` of a configuration file. */
 export interface DoorConfig {
   readonly hosts?: readonly string[];
   readonly cors?: CorsOptions;
@@ -11,7 +11,7 @@ export interface DoorConfig {
   readonly disabled?: readonly Group[];
 }
 
-/** Reads `http`. `refuse` is told which key is wrong, and how. */
+/** Reads the section `http`. `refuse` is called with the invalid key and what is wrong with it. */
 export function readDoor(http: JsonObject, refuse: (what: string) => never): DoorConfig {
   const at = (key: string, what: string): never => refuse(`http.${key} ${what}`);
   const hosts = strings(http["allowed_hosts"], (what) => at("allowed_hosts", what));
@@ -56,7 +56,7 @@ function readCors(cors: JsonObject, at: (key: string, what: string) => never): C
   };
 }
 
-/** A path that all others stand under: `/api`, without a slash at its end. */
+/** Reads a path prefix such as `/api`. Removes a slash at its end. */
 export function readMount(value: unknown, refuse: (what: string) => never): string | undefined {
   if (!isGiven(value) || value === "" || value === "/") return undefined;
   if (typeof value !== "string" || !/^(\/[\w.~-]+)+\/?$/.test(value))
@@ -71,7 +71,7 @@ function flag(value: unknown, refuse: (what: string) => never): boolean {
   return typeof value === "boolean" ? value : refuse("must be true or false");
 }
 
-/** Strings that can stand in a header. */
+/** Reads a list of strings that a header can carry. */
 function strings(value: unknown, refuse: (what: string) => never): readonly string[] | undefined {
   if (!isGiven(value)) return undefined;
   const isText = (item: unknown): item is string => typeof item === "string" && /^[\x21-\x7e]+$/.test(item);

@@ -1,24 +1,24 @@
 import type { Headers, HttpRequest } from "../ports/transport.ts";
 
-/** What a configuration says of pages from elsewhere: the keys of `http.cors`. */
+/** CORS settings: the keys of `http.cors` in a configuration file. */
 export interface CorsOptions {
   readonly origins?: readonly string[];
-  /** Of a whole origin. */
+  /** A regular expression for a whole origin. */
   readonly originPattern?: string;
   readonly methods?: readonly string[];
   readonly headers?: readonly string[];
   readonly credentials?: boolean;
   readonly exposed?: readonly string[];
-  /** Seconds that a browser may remember a preflight. */
+  /** Seconds that a browser may cache a preflight response. */
   readonly maxAge?: number;
 }
 
-/** Without these a page cannot find its run again, the next page of a list, or the request in our log. */
+/** Response headers that pages may read: they lead to a run, to the next page of a list, and to the request in the log. */
 const EXPOSED = ["content-location", "location", "x-pagination-total", "x-pagination-next", "x-request-id"];
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Private-Network";
 
-/** The headers by which a browser learns what a page may do. Whether it may come in at all is decided before. */
+/** Makes the CORS response headers. Whether the page is allowed is decided before. */
 export class Cors {
   readonly #options: CorsOptions;
   readonly #exposed: string;
@@ -37,7 +37,7 @@ export class Cors {
     };
   }
 
-  /** For every answer to a page that is allowed. `everyone`: all of them are, so the answer may say so. */
+  /** The headers of a response to an allowed page. `everyone`: pages of every origin are allowed, so the response may say `*`. */
   answer(origin: string, everyone: boolean): Headers {
     if (everyone && this.#options.credentials !== true) return this.#anyone;
     return {
@@ -48,7 +48,7 @@ export class Cors {
     };
   }
 
-  /** For the answer to a preflight, on top of {@link answer}. */
+  /** The headers of a preflight response, in addition to {@link answer}. */
   preflight(request: HttpRequest): Headers {
     const { headers, maxAge } = this.#options;
     const asked = request.header("access-control-request-headers");
@@ -57,7 +57,7 @@ export class Cors {
       "access-control-allow-methods": this.#methods,
       ...(allowed === undefined ? {} : { "access-control-allow-headers": printable(allowed) }),
       ...(maxAge === undefined ? {} : { "access-control-max-age": String(maxAge) }),
-      // A page on the public net asks before it reaches for the reader's own machine.
+      // Private Network Access: a public page asks this before it reaches a private address.
       ...(request.header("access-control-request-private-network") === "true"
         ? { "access-control-allow-private-network": "true" }
         : {}),
@@ -66,5 +66,5 @@ export class Cors {
   }
 }
 
-/** What came in by a header goes out by one: nothing in it may end that. */
+/** Removes characters that could end a header: the text comes from a request's header. */
 const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "");

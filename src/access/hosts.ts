@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-/** A host as a `Host` header or an address writes it: `name`, `name:port`, `[::1]:port`. */
+/** A host as in a `Host` header or a URL: `name`, `name:port`, `[::1]:port`. */
 export interface Host {
   /** Lower case; an IPv6 address without its brackets. */
   readonly name: string;
@@ -13,22 +13,22 @@ export function parseHost(text: string): Host | undefined {
   const match = HOST.exec(text);
   if (match === null) return undefined;
   const name = (match[1] ?? match[2] ?? "").toLowerCase();
-  // A dot at the end names the same host.
+  // A name with a dot at its end is the same host.
   return { name: name.endsWith(".") ? name.slice(0, -1) : name, port: match[3] ?? "" };
 }
 
-/** Names that lead to this machine alone, whatever a name server says: browsers resolve `*.localhost` themselves. */
+/** Whether a name or address can only mean this machine. Browsers resolve `*.localhost` themselves, without DNS. */
 export function isLoopback(name: string): boolean {
   if (name === "localhost" || name.endsWith(".localhost") || name === "::1") return true;
   return name.startsWith("127.") && isIP(name) === 4;
 }
 
-/** Hosts most requests name again and again; more than these are not remembered. */
+/** Hosts whose result is cached, at most; most requests name the same few. */
 const REMEMBERED = 64;
 
 /**
- * Which hosts a server without a key answers to. A page whose name has been turned to point here (DNS rebinding) is to the
- * browser of the same origin as we are: only the name that it asks for gives it away.
+ * The hosts that a server without keys answers to. This is the protection against DNS rebinding: a page whose name resolves to this server
+ * has, for the browser, the same origin as the server. Only the `Host` header shows the foreign name.
  */
 export class Hosts {
   readonly #listed: readonly string[];
@@ -36,8 +36,8 @@ export class Hosts {
   readonly #known = new Map<string, boolean>();
 
   /**
-   * `listed`: `name`, `name:port`, `*.name`, or `*` for all. `bound`: where the server listens; an address that was meant
-   * is answered to, and where it is every address of the machine, each of them: a rebound page comes by a name.
+   * `listed`: `name`, `name:port`, `*.name`, or `*` for all. `bound`: the address that the server listens on, which is allowed too. If it
+   * listens on all addresses, every IP address is allowed: a rebound page always comes by a name.
    */
   constructor(listed: readonly string[], bound: string) {
     const all = bound === "0.0.0.0" || bound === "::" || bound === "";

@@ -1,9 +1,6 @@
 import { isLoopback, parseHost } from "./hosts.ts";
 
-/**
- * Pages of others that are made to drive a server on the reader's own machine: LangGraph Studio, one for each region of its
- * maker, and Agent Chat.
- */
+/** Foreign pages made to use a server on the user's own machine: LangGraph Studio (one host for each region) and Agent Chat. */
 const STUDIO = [
   "https://smith.langchain.com",
   "https://*.smith.langchain.com",
@@ -13,16 +10,16 @@ const STUDIO = [
 export interface OriginOptions {
   /** `https://name[:port]`, `https://*.name`, `null`, or `*` for all. */
   readonly listed: readonly string[];
-  /** Matches a whole origin. */
+  /** Must match the whole origin. */
   readonly pattern: RegExp | undefined;
-  /** {@link STUDIO} too. */
+  /** Includes the origins of {@link STUDIO}. */
   readonly studio: boolean;
 }
 
 const ORIGIN = /^(https?):\/\/([^/?#@]+)$/i;
 const PORTS: { readonly [scheme: string]: string } = { http: "80", https: "443" };
 
-/** The pages that may drive the server from elsewhere. */
+/** The foreign origins whose pages may use the server. */
 export class Origins {
   readonly #exact: ReadonlySet<string>;
   readonly #under: readonly (readonly [before: string, after: string])[];
@@ -54,19 +51,19 @@ export class Origins {
   }
 }
 
-/** A page that a server on this very machine has sent. */
+/** Whether the page comes from a server on this machine. */
 export function isFromHere(origin: string): boolean {
   const page = parseHost(ORIGIN.exec(origin)?.[2] ?? "");
   return page !== undefined && isLoopback(page.name);
 }
 
-/** A page that we have sent ourselves, by the host that it was asked for. */
+/** Whether the page comes from this server itself. `host`: the request's `Host` header. */
 export function isSame(origin: string, host: string): boolean {
   const [, scheme = "", rest = ""] = ORIGIN.exec(origin) ?? [];
   const page = parseHost(rest);
   const own = parseHost(host);
   if (page === undefined || own === undefined) return false;
   const usual = PORTS[scheme.toLowerCase()];
-  // Whoever ends TLS before us hides the scheme.
+  // The schemes are not compared: a proxy that terminates TLS hides ours.
   return own.name === page.name && (own.port || usual) === (page.port || usual);
 }

@@ -1,4 +1,4 @@
-/** Parts of the interface that a configuration can leave out: the `disable_*` of `http`. */
+/** Groups of routes that a configuration can disable: `http.disable_*`. */
 export const GROUPS = [
   "assistants",
   "threads",
@@ -21,10 +21,10 @@ const META: ReadonlySet<string> = new Set([
   "inspector",
 ]);
 
-/** The dashboard, and what it is made of. */
+/** The dashboard and its files. */
 const UI: ReadonlySet<string> = new Set(["", "dashboard", "ui"]);
 
-/** The part that a path belongs to. Health belongs to none: it is always told. */
+/** The route group of a path. Health checks belong to no group: they are always served. */
 export function groupOf(path: string): Group | undefined {
   const [, first = "", , third] = path.split("/", 4);
   if (first === "threads") return third === "runs" ? "runs" : "threads";

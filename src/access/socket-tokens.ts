@@ -2,11 +2,11 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 
-/** Milliseconds that a token is good for: it stands in an address, which proxies write down. */
+/** Milliseconds that a token is valid. Short, because tokens stand in URLs, which proxies log. */
 const LIFE = 60_000;
-/** Characters of the longest token that is looked at. */
+/** Characters of the longest token that is checked. */
 const LONGEST = 300;
-/** Bytes that a secret from outside must have. */
+/** Bytes that a configured secret must have at least. */
 const SECRET = 32;
 
 export interface Token {
@@ -16,14 +16,14 @@ export interface Token {
 }
 
 /**
- * Tokens for a short while, for those who can send no header: browsers that open a WebSocket. A token is its tenant and its
- * end, signed: nothing is stored, and whoever has the secret can read those of another process too.
+ * Short-lived tokens for browsers that open a WebSocket, since they cannot send headers. A token consists of its tenant and its expiry,
+ * signed. Nothing is stored, and processes with the same secret accept each other's tokens.
  */
 export class Tokens {
   readonly #secret: Uint8Array | string;
   readonly #clock: Clock;
 
-  /** @throws ServiceError `config.invalid` when the secret is too short to be one */
+  /** @throws ServiceError `config.invalid` when the secret is too short */
   constructor(secret: Uint8Array | string, clock: Clock) {
     if (Buffer.byteLength(secret) < SECRET) {
       throw new ServiceError("config.invalid", `The secret for tokens must have ${SECRET} bytes or more`);
@@ -38,7 +38,7 @@ export class Tokens {
     return { token: `${claim}.${this.#sign(claim).toString("base64url")}`, expires };
   }
 
-  /** Whose it is; undefined for one that is not ours or has had its time. */
+  /** The tenant of a token; undefined when the token is invalid or has expired. */
   tenantOf(token: string): string | undefined {
     if (token.length > LONGEST) return undefined;
     const end = token.lastIndexOf(".");

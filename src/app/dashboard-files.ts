@@ -2,13 +2,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { inSource } from "../graph-loader/package-files.ts";
 
-/** A file of a page, as it goes out. */
+/** A file of the dashboard, as it is sent. */
 export interface PageFile {
   readonly type: string;
   readonly body: string;
 }
 
-/** The files of the pages that are served, by name; undefined: there is none, or the pages were not built. */
+/** Finds a file of the dashboard by name; undefined when there is none, or when the pages were not built. */
 export type Pages = (name: string) => PageFile | undefined;
 
 const TYPES: { readonly [name: string]: string } = {
@@ -24,7 +24,7 @@ const TYPES: { readonly [name: string]: string } = {
   "elk-worker.js": "text/javascript; charset=utf-8",
 };
 
-/** Reads what `npm run build` has made of `src/dashboard`, each file when it is first asked for. */
+/** Serves the pages that `npm run build` made from `src/dashboard`. Each file is read at its first request. */
 export function builtPages(): Pages {
   const read = new Map<string, PageFile>();
   return (name) => {
@@ -40,12 +40,12 @@ export function builtPages(): Pages {
   };
 }
 
-/** Beside this file once it is built, else where the build puts it. */
+/** The path of a file: beside this module when that is built, else in the build's output directory. */
 function place(name: string): string | undefined {
   return (
     [`dashboard/${name}`, `../dist/src/dashboard/${name}`]
       .map((path) => fileURLToPath(inSource(path)))
-      // The sources stand beside it too: a page is there when its script is.
+      // The sources are in the first directory too. A page counts as built when its script is there.
       .find((path) => existsSync(path) && existsSync(path.replace(/[^/\\]+$/, "inspector.js")))
   );
 }

@@ -14,18 +14,18 @@ import { workerHost } from "../workers/worker-pool.ts";
 
 export interface Hosting {
   readonly registry: GraphRegistry;
-  /** Worker threads for node bodies; 0: they run in this thread. */
+  /** Worker threads for node functions; 0: they run in this thread. */
   readonly workers: number;
-  /** The file that names the graphs: only they can be loaded once more, in another thread. */
+  /** The configuration file that names the graphs. Only its graphs can be loaded again, in another thread. */
   readonly config: Config | undefined;
-  /** Their names, without those that were given otherwise. */
+  /** Names of the graphs that were loaded from the file; graphs given in another way are not included. */
   readonly loaded: readonly string[];
   readonly deps: HostDeps & { readonly scheduler: Scheduler };
   /** The compiled LangGraph.js graphs that are served now. */
   readonly langGraphs: LangGraphs;
 }
 
-/** What computes the graphs, of whatever kind, and what runs the bodies of their nodes. Throws as {@link openHost} does. */
+/** Makes the engine for both kinds of graphs, and the host that runs their node functions. Throws as {@link openHost} does. */
 export async function openEngines(hosting: Hosting): Promise<{ engine: Engine; host: Host }> {
   const own = await openHost(hosting);
   const { registry, langGraphs } = hosting;
@@ -40,7 +40,7 @@ export async function openEngines(hosting: Hosting): Promise<{ engine: Engine; h
 }
 
 /**
- * What runs the bodies of nodes. Definitions that came later than the workers' run in this thread.
+ * Makes the host that runs node functions. Graphs that were replaced after the workers loaded them run in this thread.
  * @throws ServiceError `config.invalid` when a worker cannot load the graphs
  */
 async function openHost({ registry, workers, config, loaded, deps }: Hosting): Promise<Host> {

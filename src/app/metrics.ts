@@ -15,9 +15,9 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { Storage } from "../storage/open.ts";
 import type { Hub } from "../stream/hub.ts";
 
-/** Webhooks that are counted: more than these are told as these. */
+/** Webhooks counted at most; a higher number is reported as this one. */
 const MOST_WEBHOOKS = 10_000;
-/** Milliseconds for which the storage's size and the webhooks' counts are kept: they are found out by reading. */
+/** Milliseconds that the storage's size and the webhook counts are cached: both are found by reading. */
 const SIZE = 15_000;
 const WEBHOOKS = 2_000;
 
@@ -38,7 +38,7 @@ export interface MetricsDeps {
   readonly logger: Logger;
 }
 
-/** What a server tells of itself in figures. To be closed with it. */
+/** Makes the server's metrics. They MUST be closed with the server. */
 export function createMetrics(deps: MetricsDeps): Pick<Exposition, "tell"> & Pick<Lag, "close"> {
   const lag = new Lag(deps.clock, deps.scheduler);
   const families = [
@@ -170,7 +170,7 @@ function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly Family[] {
 
 const MOST = `${MOST_WEBHOOKS} means: these or more`;
 
-/** A sample for each member, told apart by it. */
+/** One sample for each member, with the member's name as its label. */
 function byLabel(label: string, counts: { readonly [value: string]: number }): readonly Sample[] {
   return Object.entries(counts).map(([value, count]) => [{ [label]: value }, count] as const);
 }

@@ -11,7 +11,7 @@ import { keepServing } from "../platform/uncaught-errors.ts";
 import { Bodies } from "../workers/node-functions.ts";
 import type { FromWorker, ToWorker } from "../workers/worker-messages.ts";
 
-// What a worker thread runs: the graph files of a configuration, and their node bodies for the server.
+// The entry of a worker thread: it loads the graph files of a configuration and runs their node functions for the server.
 const parent = parentThread<readonly FromWorker[], ToWorker>();
 const random = systemRandom();
 const registry = new GraphRegistry();

@@ -21,87 +21,87 @@ export interface AppOptions {
   readonly graphs?: { readonly [name: string]: GraphDef };
   /** LangGraph.js graphs to serve, by name, as they were loaded. */
   readonly langGraphs?: ReadonlyMap<string, Hosted>;
-  /** A configuration file: its graphs are served too, and its settings hold where these options say nothing. */
+  /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
   readonly config?: string | Config;
-  /** The directory that keeps everything, or a storage by its options. Without it, memory: gone at the end. */
+  /** The data directory, or a storage by its options. Absent: memory, which is lost at the end. */
   readonly data?: string | StorageOptions;
-  /** Instead of `data`: a storage that is open. It is closed with the server. */
+  /** An open storage, instead of `data`. It is closed with the server. */
   readonly storage?: Storage;
-  /** Default: loopback alone. Another one needs `keys`, or `insecure`. */
+  /** The address to listen on. Default: loopback. Another one needs `keys` or `insecure`. */
   readonly host?: string;
   /** Default 0: any free port. */
   readonly port?: number;
-  /** Default: uWebSockets where it has a binary, else Node's own. */
+  /** Default: uWebSockets.js if it has a binary for this platform, else Node's own servers. */
   readonly transport?: Transport["kind"];
-  /** Bytes a request body may have; default 16 MiB. */
+  /** Bytes: the largest request body; default 16 MiB. */
   readonly maxBody?: number;
   /**
-   * API keys, each `key` (of the default tenant) or `tenant:key`. With one, every request needs one. Without, whoever
-   * reaches the server may drive it, but no page of another origin: `hosts`, `origins` and `studio` name exceptions.
+   * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, every request needs one. Without, everybody who reaches the
+   * server may use it, except pages of other origins; `hosts`, `origins` and `studio` allow more.
    */
   readonly keys?: readonly string[];
-  /** Lets other machines come although there is no key. */
+  /** Allows listening on other addresses than loopback without a key. */
   readonly insecure?: boolean;
-  /** Names under which the server is reached beside loopback: `name`, `name:port`, `*.name`, `*`. */
+  /** Host names of the server beside loopback: `name`, `name:port`, `*.name`, `*`. */
   readonly hosts?: readonly string[];
-  /** Origins of pages that may drive it: `https://name`, `https://*.name`, `*`. Instead of the file's `http.cors.allow_origins`. */
+  /** Origins whose pages may use the server: `https://name`, `https://*.name`, `*`. Replaces the file's `http.cors.allow_origins`. */
   readonly origins?: readonly string[];
-  /** LangGraph Studio and Agent Chat may drive it from where they are. Default: no. */
+  /** Allows pages of LangGraph Studio and Agent Chat. Default: false. */
   readonly studio?: boolean;
-  /** What all paths begin with, e.g. `/api`. */
+  /** The prefix of all paths, such as `/api`. */
   readonly mount?: string;
-  /** 32 bytes or more that sign the tokens for WebSockets; default: made at start. */
+  /** The secret that signs WebSocket tokens, 32 bytes or more; default: random, made at start. */
   readonly tokenSecret?: string;
-  /** At which level answered requests are logged; default `debug`. */
+  /** The level at which answered requests are logged; default `debug`. */
   readonly requestLog?: LogLevel;
-  /** When streamed events are shown: given to the system (default), or at once. */
+  /** When streamed events are sent to readers: when the operating system has them (default), or at once. */
   readonly sync?: StreamSync;
-  /** Milliseconds for which the events of a run that has ended are kept; default 24 h. */
+  /** Milliseconds that the events of an ended run are kept; default 24 h. */
   readonly streamsTtl?: number;
-  /** Do the lines of the stream mode `logs` tell where a node failed, with its stack? Default: no. */
+  /** Whether the stream mode `logs` includes the stack of a node's failure. Default: false. */
   readonly stacks?: boolean;
-  /** How long threads are kept, key by key instead of the configuration file's `checkpointer.ttl`. */
+  /** How long threads are kept. Each key overrides the one in the configuration file's `checkpointer.ttl`. */
   readonly threadTtl?: ThreadTtlConfig;
   readonly limits?: Partial<SystemLimits>;
   /**
-   * Worker threads in which the nodes of the configuration file's graphs run; default 0: in this one. Instead of the file's
+   * Worker threads that run the nodes of the configuration file's graphs; default 0: they run in this thread. Replaces the file's
    * `nodes.workers`.
    */
   readonly workers?: number;
-  /** Key by key instead of the configuration file's section `webhooks`. Templates are not filled in. */
+  /** Webhook settings. Each key overrides the one in the configuration file's section `webhooks`. Templates are not filled in. */
   readonly webhooks?: WebhookConfig;
-  /** The store's own, key by key instead of the configuration file's section `store`. */
+  /** Store settings. Each key overrides the one in the configuration file's section `store`. */
   readonly store?: StoreOptions;
-  /** What people may see of live actors, key by key instead of the configuration file's section `inspect`. */
+  /** What the inspector shows. Each key overrides the one in the configuration file's section `inspect`. */
   readonly inspect?: InspectConfig;
   readonly logger?: Logger;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly scheduler?: Scheduler;
   readonly failpoints?: Failpoints;
-  /** What webhooks are sent with. */
+  /** The HTTP client that sends webhooks. */
   readonly httpClient?: HttpClient;
 }
 
 /** A running server. Several may live in one process. */
 export interface App {
   readonly address: Transport["address"];
-  /** Where clients reach it: no slash at the end. */
+  /** The URL for clients, without a slash at its end. */
   readonly url: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
   readonly storage: Pick<Storage, "stats" | "memory">;
   readonly system: Pick<ThreadSystem, "counts">;
   /**
-   * From now on these graphs are served, and no others. Runs under way keep the definition that they began with.
-   * @throws ServiceError `graph.invalid`, and nothing has changed
+   * Replaces all graphs. Runs in progress keep the definition that they started with.
+   * @throws ServiceError `graph.invalid`; then nothing has changed
    */
   replaceGraphs(
     graphs: { readonly [name: string]: GraphDef },
     langGraphs?: ReadonlyMap<string, Hosted>,
   ): void;
   /**
-   * Stops in good order: no new connections and runs, `ms` (default 5 s) for running supersteps to end, what is left is
-   * taken up by the next start on the same data. Called again, it waits for the same end.
+   * Stops the server: it accepts no new connections and runs, and gives running supersteps `ms` (default 5 s) to end. Unfinished runs
+   * resume at the next start on the same data. A second call waits for the same end.
    */
   close(ms?: number): Promise<void>;
 }

@@ -22,10 +22,10 @@ interface Deps {
   readonly budget: Budget;
 }
 
-/** How the store of a server is set up; found out before anything is opened. */
+/** The settings of a server's store, read before anything is opened. */
 export interface StoreSetup {
   readonly policy: StorePolicy;
-  /** Milliseconds between the passes that delete what has expired. */
+  /** Milliseconds between two passes that delete expired items. */
   readonly sweep: number;
 }
 
@@ -65,7 +65,7 @@ export async function setUpStore(
   };
 }
 
-/** The store, and what deletes expired items in the background. */
+/** Makes the store, and the sweeper that deletes expired items in the background. */
 export function openStore(
   items: Items,
   { policy, sweep }: StoreSetup,

@@ -10,24 +10,24 @@ import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 
 export interface DevOptions {
-  /** What the configuration file says at the start. */
+  /** The configuration at the start. */
   readonly config: Config;
-  /** Reads it again. */
+  /** Reads the configuration file again. */
   readonly read: () => Config;
-  /** Puts the file's variables into the environment, instead of those that it put there before. */
+  /** Puts the file's variables into the environment, and removes those that it put there before. */
   readonly setEnv: (env: Config["env"]) => void;
-  /** Starts a server by the configuration, but for what `more` says. */
+  /** Starts a server with this configuration; `more` overrides it. */
   readonly start: (config: Config, more: AppOptions) => Promise<App>;
   readonly watch: Watch;
   readonly logger: Logger;
 }
 
-/** Milliseconds without a change before it is acted on: editors write in several steps, and several files at once. */
+/** Milliseconds without a further change before a reload: editors write in several steps, and several files at once. */
 const QUIET = 100;
-/** What running supersteps get when the whole server starts anew; the new one takes up what is left. */
+/** Milliseconds that running supersteps get when the server restarts; the new server resumes the unfinished runs. */
 const DRAIN = 2_000;
 
-/** Where the mend of what could not be loaded may be, although it was not among the files that were. */
+/** Files that may repair a failed load, although they were not among the loaded files. */
 const SOURCES: ReadonlySet<string> = new Set([
   ".ts",
   ".mts",
@@ -41,9 +41,9 @@ const SOURCES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A server whose graphs are loaded anew when their files change, or what those import: runs that are under way keep the
- * definition that they began with, the next one takes the new. What cannot be loaded changes nothing. When another part of
- * the configuration changes, the server starts anew, on the same port and data.
+ * The development server: it loads the graphs again when their files or the files that these import change. Runs in progress keep their
+ * definition; the next run takes the new one. A load that fails changes nothing. When another part of the configuration changes, the server
+ * restarts, on the same port and data.
  */
 export class Dev {
   readonly #options: DevOptions;
@@ -73,7 +73,7 @@ export class Dev {
     this.#rest();
   }
 
-  /** The server of today. */
+  /** The current server; undefined during a restart. */
   get app(): App | undefined {
     return this.#app;
   }
@@ -103,7 +103,7 @@ export class Dev {
     this.#timer = systemScheduler.after(QUIET, () => void this.#act());
   }
 
-  /** One at a time: what changes meanwhile is looked at afterwards. */
+  /** Reloads. Only one reload at a time: changes made meanwhile cause another one afterwards. */
   async #act(): Promise<void> {
     if (this.#working) {
       this.#again = true;
@@ -111,7 +111,7 @@ export class Dev {
     }
     this.#working = true;
     try {
-      // Between one server and the next, nothing else holds the process.
+      // During a restart, nothing else keeps the process alive.
       await awake(this.#reload());
       this.#broken = false;
     } catch (cause) {
@@ -173,10 +173,10 @@ export class Dev {
   }
 }
 
-/** All but the graphs, which can change under a running server. */
+/** The configuration without the graphs, which can change under a running server. */
 const settingsOf = (config: Config): string => JSON.stringify({ ...config, graphs: null, notes: null });
 
-/** Where people look at a server that runs on their own machine. */
+/** The links of tools that can use a local server. */
 export function links(url: string, graphs: readonly string[]): string {
   const [graph = ""] = graphs;
   const at = encodeURIComponent(url);

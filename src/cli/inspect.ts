@@ -7,7 +7,7 @@ import type { Invocation } from "./settings.ts";
 type Asked = Extract<Invocation, { command: "inspect" }>;
 type Env = { readonly [name: string]: string | undefined };
 
-/** Tells where live statecharts are seen; with a port it serves the feed there, until the process ends. */
+/** Prints where the inspector is. With a relay port it serves the inspector's feed there, until the process ends. */
 export async function inspect(
   { url, thread, relay }: Asked,
   env: Env,
@@ -31,7 +31,7 @@ export async function inspect(
   return opened;
 }
 
-/** The key to come in with: the one that is named, or the first of those that the server has. */
+/** The key to send: `HEDDLE_API_KEY`, or the first of `HEDDLE_API_KEYS`. */
 function keyOf({ HEDDLE_API_KEY: key = "", HEDDLE_API_KEYS: keys = "" }: Env): string | undefined {
   if (key !== "") return key;
   return keys === "" ? undefined : keyList(keys)[0]?.replace(/^[a-z0-9_-]{1,64}:/, "");

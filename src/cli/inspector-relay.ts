@@ -5,12 +5,12 @@ import { isLoopback } from "../access/hosts.ts";
 import { isFromHere } from "../access/origins.ts";
 
 export interface RelayOptions {
-  /** The feed: a WebSocket's address. */
+  /** The WebSocket URL of the inspector's feed. */
   readonly feed: string;
   readonly key: string | undefined;
-  /** Where people look at it themselves. */
+  /** The URL of the inspector's page. */
   readonly page: string;
-  /** 0: any free port. */
+  /** Port to listen on; 0: any free port. */
   readonly port: number;
 }
 
@@ -19,12 +19,12 @@ export interface Relay {
   close(): Promise<void>;
 }
 
-/** Bytes that wait for one client, at most. */
+/** Bytes waiting for one client, at most. */
 const MOST = 4 * 1024 * 1024;
 
 /**
- * Serves the feed where tools of `@statelyai/inspect` look for it by themselves, as the vendor's own relay does: a WebSocket on
- * any path of a port of this machine. Each client gets a feed of its own, so that one who joins late is shown who lives.
+ * Serves the inspector's feed where tools of `@statelyai/inspect` look for it by default, as Stately's own relay does: a WebSocket on any
+ * path of a local port. Each client gets its own feed, so a client that joins late still gets the actors that live.
  */
 export async function openRelay({ feed, key, page, port }: RelayOptions): Promise<Relay> {
   const server = createServer((_, response) => {
@@ -49,7 +49,7 @@ export async function openRelay({ feed, key, page, port }: RelayOptions): Promis
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    // The WebSocket server tells of it too.
+    // The WebSocket server reports the same error.
     sockets.once("error", reject);
     server.listen(port, "127.0.0.1", resolve);
   });
@@ -64,12 +64,12 @@ export async function openRelay({ feed, key, page, port }: RelayOptions): Promis
   };
 }
 
-/** Neither a page from elsewhere, nor one whose name was turned to point here. */
+/** Refuses foreign pages, and pages whose name was made to resolve to this machine (DNS rebinding). */
 function isOurs({ headers }: IncomingMessage): boolean {
   const { host = "", origin } = headers;
   const name = host.replace(/:\d*$/, "").replaceAll(/^\[|\]$/g, "");
   return isLoopback(name) && (origin === undefined || isFromHere(origin));
 }
 
-/** Codes that only the protocol itself uses cannot be sent. */
+/** Replaces close codes that may not be sent (1005 and 1006). */
 const sendable = (code: number): number => (code === 1005 || code === 1006 ? 1011 : code);

@@ -10,7 +10,7 @@ import { systemScheduler } from "../platform/scheduler.ts";
 
 const deps = { clock: systemClock, scheduler: systemScheduler, failpoints: noFailpoints, logger: silent };
 
-/** Tells of what is damaged, one line each; the answer is how much. */
+/** Prints each damage found, one line each. Returns their number. */
 export async function check(data: string, say: (line: string) => void): Promise<number> {
   mustExist(data);
   const storage = await openStorage({ kind: "level", directory: data, isVerified: true }, deps);
@@ -37,7 +37,7 @@ export async function repair(data: string): Promise<void> {
   await endRuns(data);
 }
 
-/** Ends runs that a stop of an older version has left without an end. */
+/** Ends runs that shutdowns of older versions left without an end. */
 async function endRuns(data: string): Promise<void> {
   const { journal, unended, close } = await openStorage({ kind: "level", directory: data }, deps);
   try {
@@ -61,7 +61,7 @@ async function endRuns(data: string): Promise<void> {
   }
 }
 
-/** Accepts what was lost, and tells of it. */
+/** Accepts the losses that were found, and prints them. */
 export async function accept(data: string, say: (line: string) => void): Promise<void> {
   mustExist(data);
   const accepted = await acceptDamage(data, deps);
@@ -76,7 +76,7 @@ export async function backup(data: string, target: string): Promise<void> {
   await backupStorage(data, target);
 }
 
-/** Opening would make a new one. */
+/** Opening the storage would create the directory. */
 function mustExist(data: string): void {
   if (!existsSync(data))
     throw new ServiceError("storage.unavailable", `There is no data directory ${data}; name it with --data`);

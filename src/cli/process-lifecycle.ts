@@ -4,13 +4,13 @@ import type { Logger } from "../ports/logger.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { keepServing } from "../platform/uncaught-errors.ts";
 
-/** Milliseconds for running supersteps to end, and for the whole process. */
+/** Milliseconds for running supersteps to end, and for the whole shutdown. */
 const DRAIN = 8_000;
 const STOP = 9_500;
 
 /**
- * What the process does about errors that nobody caught, about signals, and about a graph that ends it, also while it is
- * loaded. What is returned says that the process is about to end by itself.
+ * Handles uncaught errors, signals, and graphs that end the process, also while graphs are loaded. The returned function MUST be called
+ * before the process ends by itself.
  */
 export function guard(logger: Logger, running: () => App | undefined): () => void {
   let leaving = false;
@@ -22,7 +22,7 @@ export function guard(logger: Logger, running: () => App | undefined): () => voi
   stopOnSignals(logger, running, exit);
   process.on("exit", (code) => {
     if (leaving) return;
-    // The stack leads through whoever called process.exit.
+    // The stack contains the caller of process.exit.
     const { stack } = new Error("process.exit was called");
     const serving = running() !== undefined;
     logger.error(
@@ -31,7 +31,7 @@ export function guard(logger: Logger, running: () => App | undefined): () => voi
         : "a graph file ended the process while it was loaded",
       { code, stack },
     );
-    // Whoever watches over the process would take 0 for a stop that was asked for.
+    // A supervisor would take the exit code 0 for an intended stop.
     if (code === 0) process.exitCode = 1;
   });
   return () => {
@@ -43,7 +43,7 @@ function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (co
   let stopping = false;
   const stop = (signal: NodeJS.Signals) => {
     const app = running();
-    // Asked twice, or before it serves: at once. What is stored is whole at any moment.
+    // On a second signal, or before the server is up, the process ends at once. Stored data is consistent at any moment.
     if (stopping || app === undefined) return exit(128 + constants.signals[signal]);
     stopping = true;
     logger.info("stopping", { signal });
@@ -64,6 +64,6 @@ function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (co
   };
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
-  // Its terminal is gone.
+  // The terminal was closed.
   process.on("SIGHUP", stop);
 }

@@ -13,10 +13,10 @@ type Serving = Extract<Invocation, { command: "dev" | "start" }>;
 /** Serves until the process is told to stop. */
 export async function serve(asked: Serving): Promise<void> {
   const { stdout, stderr } = process;
-  // A reader that has gone away is no reason to stop, and saying so would fail again.
+  // Ignores errors of the output streams: a closed pipe is no reason to stop, and reporting it would fail again.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   const path = asked.config ?? findConfig(process.cwd());
-  // Before the file's own variables are there, which must not win over what it says the next time.
+  // Taken before the file's own variables are set: those must not win over the file when it is read again.
   const outside = { ...process.env };
   const read = () => readConfig(path, outside);
   const config = read();
@@ -61,7 +61,7 @@ export async function serve(asked: Serving): Promise<void> {
   try {
     await open();
   } catch (cause) {
-    // The command tells why, and ends.
+    // The command prints the error and ends.
     leave();
     throw cause;
   }
@@ -72,7 +72,9 @@ function secrets(env: NodeJS.ProcessEnv): Pick<AppOptions, "keys" | "tokenSecret
   return { ...(keys === "" ? {} : { keys: keyList(keys) }), ...(tokenSecret === "" ? {} : { tokenSecret }) };
 }
 
-/** Puts variables into the environment, in place of those that it put there before. What is set outside wins. */
+/**
+ * Returns a function that puts variables into the environment, replacing those that it put there before. Variables set from outside win.
+ */
 function environment(): (env: Config["env"]) => void {
   let own: readonly string[] = [];
   return (env) => {

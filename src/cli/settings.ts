@@ -4,7 +4,7 @@ import { readMount } from "../access/config.ts";
 import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 
-/** What the command line and the environment say; what neither does is absent, and the file's to say. */
+/** Settings from the command line and the environment. An absent one is left to the configuration file. */
 export interface Settings {
   readonly host: string;
   readonly port: number;
@@ -14,9 +14,9 @@ export interface Settings {
   readonly maxBody?: number;
   readonly workers?: number;
   readonly sync?: NonNullable<Config["sync"]>;
-  /** Other machines may come although there is no key. */
+  /** Allows listening on other addresses than loopback without a key. */
   readonly insecure?: true;
-  /** At which level requests are logged. */
+  /** The level at which requests are logged. */
   readonly requestLog?: LogLevel;
   readonly hosts?: readonly string[];
   readonly origins?: readonly string[];
@@ -28,10 +28,10 @@ export type Invocation =
   | { readonly command: "help" | "version" }
   | {
       readonly command: "dev" | "start";
-      /** The configuration file, where one was named. */
+      /** The path of the configuration file, if one was given. */
       readonly config: string | undefined;
       /**
-       * The rest, once the file is read: its `env` counts as environment, behind the real one.
+       * Reads the other settings, after the file has been read: its `env` counts as environment, but the real environment wins.
        * @throws ServiceError `config.invalid`, naming the flag or variable
        */
       settings(env: Env, data: string): Settings;
@@ -41,10 +41,10 @@ export type Invocation =
   | { readonly command: "backup"; readonly data: string; readonly target: string }
   | {
       readonly command: "inspect";
-      /** Where the server is, with what its paths begin with. */
+      /** The server's URL, with the prefix of its paths. */
       readonly url: string;
       readonly thread: string | undefined;
-      /** The port on which the feed is to be served. */
+      /** The port on which to serve the feed. */
       readonly relay: number | undefined;
     }
   | { readonly command: "refused"; readonly why: string };
@@ -94,7 +94,7 @@ const OPTIONS = {
   version: { type: "boolean", short: "v" },
 } as const;
 
-/** The commands, with the flags that they take. */
+/** The commands, each with the flags that it accepts. */
 const COMMANDS = {
   dev: ["config", "host", "port", "data", "transport", "insecure"],
   start: ["config", "host", "port", "data", "transport", "workers", "insecure"],
@@ -108,13 +108,13 @@ type Command = keyof typeof COMMANDS;
 
 type Env = { readonly [name: string]: string | undefined };
 
-/** Reads the command line (without the program's name) and the environment. */
+/** Parses the command line (without the program's name) and the environment. */
 export function invocation(args: readonly string[], env: Env): Invocation {
   let parsed;
   try {
     parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (cause) {
-    // The parser's own hint after the first sentence is about quoting that nobody needs.
+    // Only the first sentence: the rest is the parser's hint about quoting.
     return refused((cause as Error).message.split(". ")[0] ?? "");
   }
   const { values: flags, positionals } = parsed;
@@ -152,7 +152,7 @@ export function invocation(args: readonly string[], env: Env): Invocation {
     case "dev":
     case "start":
       try {
-        // A slip of the hand is told at once; again when the file's variables are known.
+        // Checked now, so that mistakes are reported at once, and again when the file's variables are known.
         settingsOf(flags, env, data);
       } catch (cause) {
         return refused((cause as Error).message);
@@ -171,13 +171,13 @@ const refused = (why: string): Invocation => ({ command: "refused", why });
 
 type Flags = { readonly [K in keyof typeof OPTIONS]?: string | boolean | undefined };
 
-/** A setting with the name under which it was given, for messages. */
+/** A setting's value, with the name of its flag or variable for messages. */
 interface Given {
   readonly name: string;
   readonly value: string;
 }
 
-/** A flag, or the first variable that is set. */
+/** The value of a flag or, without it, of the first variable that is set. */
 function given(
   flags: Flags,
   env: Env,

@@ -19,27 +19,27 @@ export interface GraphFile {
   readonly name: string;
 }
 
-/** What a configuration file says; what it leaves open is absent. */
+/** The contents of a configuration file. Settings that it does not make are absent. */
 export interface Config {
-  /** The file itself, absolute. */
+  /** The path of the file, absolute. */
   readonly path: string;
   readonly graphs: { readonly [name: string]: GraphFile };
   /** Environment variables for the graphs. */
   readonly env: { readonly [name: string]: string };
-  /** The file that they came from, absolute. */
+  /** The path of the `.env` file, absolute. */
   readonly envFile?: string;
-  /** What there is to say about keys that are left out. */
+  /** Warnings about keys that have no effect. */
   readonly notes?: readonly string[];
   readonly maxBody?: number;
   readonly sync?: (typeof SYNC)[number];
   readonly threadTtl?: ThreadTtlConfig;
-  /** Milliseconds for which the events of a run that has ended are kept. */
+  /** Milliseconds that the events of an ended run are kept. */
   readonly streamsTtl?: number;
-  /** Do the lines of the stream mode `logs` tell where a node failed? */
+  /** Whether the stream mode `logs` includes the stack of a node's failure. */
   readonly stacks?: boolean;
-  /** Who may come in. */
+  /** Access control settings. */
   readonly door?: DoorConfig;
-  /** The section `webhooks`, checked, its templates filled in. */
+  /** The section `webhooks`, checked, with its templates filled in. */
   readonly webhooks?: JsonObject;
   readonly runs?: RunLimits;
   /** Worker threads in which nodes run. */
@@ -51,7 +51,7 @@ export interface Config {
   readonly store?: StoreConfig<GraphFile>;
 }
 
-/** How many runs may be in progress at once, how many may wait; what each of them gets. As in the limits of the actors. */
+/** Limits of runs: how many may be in progress, how many may be queued, and what each gets. The fields are those of the actors' limits. */
 export interface RunLimits {
   readonly concurrent: {
     readonly all: number;
@@ -67,7 +67,7 @@ export interface RunLimits {
 
 export const SYNC = ["os", "memory"] as const;
 
-/** The file in `directory` that is taken when none is named: Heddle's own before LangGraph's. */
+/** The configuration file in `directory` to use when none is named: `heddle.json` first, then `langgraph.json`. */
 export function findConfig(directory: string): string {
   for (const name of ["heddle.json", "langgraph.json"]) {
     const path = join(directory, name);
@@ -80,8 +80,7 @@ export function findConfig(directory: string): string {
 }
 
 /**
- * Reads a configuration file: `heddle.json`, or a `langgraph.json` as it is.
- * `environment` beats the variables that the file brings.
+ * Reads a configuration file: `heddle.json`, or an unchanged `langgraph.json`. Variables of `environment` win over those of the file.
  * @throws ServiceError `config.invalid`, naming the file and the key
  */
 export function readConfig(file: string, environment: Env = process.env): Config {
@@ -161,7 +160,7 @@ function readWorkers({ workers }: JsonObject, refuse: Refuse): { readonly worker
     : refuse(`nodes.workers must be a whole number from 0 to ${MOST_WORKERS}`);
 }
 
-/** Is it a number of worker threads? */
+/** Whether a value is a valid number of worker threads. */
 export const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MOST_WORKERS;
 
@@ -241,7 +240,7 @@ function readWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
 function readGraphs(value: unknown, base: string, refuse: Refuse): Config["graphs"] {
   if (!isObject(value)) return refuse('graphs must be an object such as { "agent": "./agent.ts:default" }');
   const graphs = Object.entries(value).map(([name, entry]) => {
-    // LangGraph also takes { "path": ..., "description": ... }.
+    // LangGraph also accepts { "path": ..., "description": ... }.
     const place = isObject(entry) ? entry["path"] : entry;
     if (typeof place !== "string" || place === "") {
       return refuse(`graphs.${name} must be "./file.ts:export"`);
@@ -252,7 +251,7 @@ function readGraphs(value: unknown, base: string, refuse: Refuse): Config["graph
 }
 
 function readPlace(place: string, base: string, refuse: Refuse): GraphFile {
-  // The last colon, and not that of a Windows drive.
+  // The last colon, but not that of a Windows drive.
   const colon = place.lastIndexOf(":");
   const [path, name] = colon > 1 ? [place.slice(0, colon), place.slice(colon + 1)] : [place, "default"];
   if (name === "") refuse(`names no export after the colon: "${place}"`);
@@ -272,7 +271,7 @@ function readEnv(value: unknown, base: string, refuse: Refuse): Config["env"] {
     }
     return Object.fromEntries(Object.entries(parseEnv(text)).map(([name, set]) => [name, set ?? ""]));
   }
-  // Names alone: where they are set is the environment's to say.
+  // A list has names only; their values come from the environment.
   if (Array.isArray(value) && value.every((name) => typeof name === "string")) return {};
   if (!isObject(value))
     return refuse("env must be the name of a .env file, an object of strings, or a list of names");

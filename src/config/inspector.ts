@@ -1,16 +1,16 @@
 import type { JsonObject } from "../model/json.ts";
 
-/** What people may see of live actors, and where. */
+/** What the inspector shows, and where. */
 export interface InspectConfig {
-  /** May the states of graphs be shown to who asks for them (`/inspect?values=1`)? Default: no. */
+  /** Whether the states of graphs are shown to clients that ask for them (`/inspect?values=1`). Default: false. */
   readonly values?: boolean;
-  /** The page that `/inspector` hands over to, when somebody tells it to. Default: Stately's. */
+  /** The page that `/inspector` sends the feed to when the user asks for it. Default: Stately's. */
   readonly viewer?: string;
 }
 
 export const VIEWER = "https://stately.ai/inspect";
 
-/** Reads the section `inspect`. `refuse` is told which key is wrong, and how. */
+/** Reads the section `inspect`. `refuse` is called with the invalid key and what is wrong with it. */
 export function readInspect(section: JsonObject, refuse: (what: string) => never): InspectConfig {
   const { values = false, viewer = VIEWER } = section;
   if (typeof values !== "boolean") return refuse("inspect.values must be true or false");

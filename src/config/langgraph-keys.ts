@@ -1,9 +1,12 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 
 /**
- * What becomes of a key that LangGraph's file may hold: it is served; it is about something that Heddle does without, such
- * as an image to build (`moot`); it is left out, which is said (`told`); or it would make the server behave otherwise
- * than its owner believes, and nothing starts with it (`refused`). Whoever serves one takes it out of the last two.
+ * How Heddle treats a key of LangGraph's configuration file:
+ * - `served`: it has its effect.
+ * - `moot`: it is about something that Heddle does not need, such as an image to build. It is ignored.
+ * - `told`: it is ignored, with a warning.
+ * - `refused`: ignoring it would make the server behave otherwise than its owner believes. The server does not start.
+ * A new feature moves its key to `served`.
  */
 type Stance = "served" | "moot" | Keys | { readonly told: string } | { readonly refused: string };
 
@@ -99,16 +102,13 @@ const FILE: Keys = {
   },
 };
 
-/** Values that say the same as leaving the key out, or what Heddle does anyway. */
+/** Whether a value has the same effect as leaving the key out, or is what Heddle does anyway. */
 function saysNothing(value: unknown): boolean {
   if (value === null || value === false || value === "tsx" || value === "default") return true;
   return isObject(value) && Object.keys(value).length === 0;
 }
 
-/**
- * Goes through the keys of a configuration file, and answers what there is to say about those that are left out.
- * `refuse` gets those that must not be.
- */
+/** Checks the keys of a configuration file. Returns warnings about the ignored keys; calls `refuse` for a key that must not be ignored. */
 export function keysOf(root: JsonObject, refuse: (what: string) => never): readonly string[] {
   const notes: string[] = [];
   const visit = (holder: JsonObject, { keys }: Keys, above: string): void => {

@@ -2,41 +2,41 @@ import { isObject, type JsonObject } from "../model/json.ts";
 
 /** How long items of the store live. */
 export interface StoreTtl {
-  /** Minutes that an item lives whose put says nothing about it; null (default): for ever. */
+  /** Minutes: the default lifetime of items; null (default): they do not expire. */
   readonly default_ttl?: number | null;
-  /** Does a read that says nothing about it let an item's time to live begin anew? Default: yes. */
+  /** Default of `refresh_ttl`: whether a read restarts an item's lifetime. Default: true. */
   readonly refresh_on_read?: boolean;
-  /** Minutes between the passes that delete what has expired; default 5. Nobody sees it meanwhile. */
+  /** Minutes between two passes that delete expired items; default 5. Reads ignore expired items in any case. */
   readonly sweep_interval_minutes?: number;
 }
 
-/** What makes items of the store findable by meaning. */
+/** The configuration of semantic search in the store. */
 export interface StoreIndexConfig<Embed> {
   readonly embed: Embed;
-  /** Numbers in one of its vectors. */
+  /** The length of a vector. */
   readonly dims: number;
-  /** Paths in a value whose texts are embedded; default `["$"]`, all of it. */
+  /** Paths in a value whose texts are embedded; default `["$"]`, the whole value. */
   readonly fields?: readonly string[];
 }
 
-/** The same for a server that is made by a program. */
+/** Store settings of a server that a program creates. */
 export interface StoreOptions {
   readonly ttl?: StoreTtl;
-  /** `embed` gives a vector of `dims` numbers for each text, in order, or a promise of them. */
+  /** `embed` returns a vector of `dims` numbers for each text, in order, or a promise of them. */
   readonly index?: StoreIndexConfig<(texts: string[]) => unknown>;
 }
 
-/** What is known of an index beside its embedder. */
+/** The settings of an index without its embedder. */
 interface IndexShape {
   readonly dims: number;
   readonly fields: readonly string[];
 }
 
-/** The section `store` of a configuration file; `Place` is where a file's export is found. */
+/** The section `store` of a configuration file. `Place` is the type of a reference to a file's export. */
 export interface StoreConfig<Place> {
   readonly ttl?: StoreTtl;
   readonly index?: { readonly embed: Place } & IndexShape;
-  /** Why there is no index although the file has one. */
+  /** Why there is no index although the file configures one. */
   readonly noIndex?: string;
 }
 
@@ -46,7 +46,7 @@ const MAX_MINUTES = 52_560_000;
 
 type Refuse = (what: string) => never;
 
-/** Reads the section `store`. `place` finds what `"./file.ts:export"` names; `refuse` is told which key is wrong, and how. */
+/** Reads the section `store`. `place` resolves `"./file.ts:export"`; `refuse` is called with the invalid key and what is wrong with it. */
 export function readStore<Place>(
   section: JsonObject,
   place: (text: string) => Place,
@@ -94,12 +94,12 @@ function readIndex<Place>(
     );
   const shape = readIndexShape(index, refuse);
   if (isFile(embed)) return { index: { embed: place(embed), ...shape } };
-  // LangGraph's name of a hosted model: the rest of the store works without.
+  // LangGraph's name of a hosted model. The rest of the store works without it.
   const noIndex = `is not served: store.index.embed names "${embed}", and has to name a function, as "./file.ts:export"`;
   return { noIndex };
 }
 
-/** Reads what `store.index` says beside its embedder. */
+/** Reads `store.index` without its embedder. */
 export function readIndexShape({ dims, fields }: JsonObject, refuse: Refuse): IndexShape {
   if (typeof dims !== "number" || !Number.isInteger(dims) || dims < 1 || dims > MAX_DIMS)
     return refuse(`store.index.dims must be a whole number from 1 to ${MAX_DIMS}`);
@@ -109,5 +109,5 @@ export function readIndexShape({ dims, fields }: JsonObject, refuse: Refuse): In
   return { dims, fields: paths as readonly string[] };
 }
 
-/** A path, which a Python file is too: that one is refused where it is looked up. */
+/** Whether a text is a path. Python files count too: they are refused when the path is resolved. */
 const isFile = (text: string): boolean => /^\.{0,2}[\\/]|\.([cm]?[jt]sx?|py)(:|$)/.test(text);

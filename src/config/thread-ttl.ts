@@ -1,15 +1,15 @@
 import { isObject } from "../model/json.ts";
 import { MOST_MINUTES, ttlStrategies, type ThreadLifetime, type TtlStrategy } from "../model/thread.ts";
 
-/** What a configuration file's `checkpointer.ttl` says. */
+/** The settings of `checkpointer.ttl` in a configuration file. */
 export interface ThreadTtlConfig {
-  /** How long threads are kept that say nothing themselves; absent: for good. */
+  /** The default lifetime of threads; absent: they are kept for good. */
   readonly lifetime?: ThreadLifetime;
-  /** Milliseconds between looks for threads whose time is up. */
+  /** Milliseconds between two passes that delete expired threads. */
   readonly interval?: number;
 }
 
-/** `refuse` is told what is wrong. */
+/** Reads `checkpointer.ttl`. `refuse` is called with what is wrong. */
 export function readThreadTtl(given: unknown, refuse: (what: string) => never): ThreadTtlConfig {
   if (!isObject(given)) return refuse("checkpointer.ttl must be an object");
   const { strategy = "delete", default_ttl: minutes, sweep_interval_minutes: sweep } = given;

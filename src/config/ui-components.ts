@@ -2,30 +2,30 @@ import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Plugin } from "esbuild";
 
-/** A file of a bundle, as it goes out. */
+/** A file of a bundle, as it is sent. */
 export interface ComponentFile {
   readonly type: string;
   readonly body: string;
 }
 
-/** The files of a bundle by name; `global` is the variable under which a page finds it. */
+/** The files of a bundle by name. `global` is the name of the variable that holds the bundle in a page. */
 export interface ComponentBundle {
   readonly global: string;
   readonly files: ReadonlyMap<string, ComponentFile>;
 }
 
-/** What `ui` names in a configuration: for each graph the file whose default export has its components by name. */
+/** The setting `ui` of a configuration: for each graph, the file whose default export has its components by name. */
 export interface ComponentFiles {
-  /** Absolute, by graph. */
+  /** Absolute paths, by graph. */
   readonly files: { readonly [graph: string]: string };
-  /** Packages that the page gives its components, beside React. */
+  /** Packages that the page provides to components, beside React. */
   readonly shared: readonly string[];
 }
 
-/** The bundle of a graph's components; undefined: it has none. Rejects with what the bundler says. */
+/** Returns the bundle of a graph's components; undefined when it has none. Rejects with the bundler's error. */
 export type Components = (graph: string) => Promise<ComponentBundle> | undefined;
 
-/** What the page that shows a component has loaded already: LangGraph's client gives it that. */
+/** Packages that the page has loaded already; LangGraph's client provides them to the component. */
 const GIVEN = [
   "react",
   "react-dom",
@@ -40,11 +40,11 @@ const TYPES: readonly (readonly [ending: string, type: string])[] = [
 ];
 
 interface Built extends ComponentBundle {
-  /** Of what it was made, and when that was changed last. */
+  /** The source files, each with its modification time at the build. */
   readonly sources: ReadonlyMap<string, number>;
 }
 
-/** Bundles the components of a project: when they are first asked for, and anew once a file of theirs has changed. */
+/** Bundles the components of a project, at the first request and again when a source file has changed. */
 export function bundledComponents({ files, shared }: ComponentFiles): Components {
   const made = new Map<string, Promise<Built>>();
   const fresh = async (graph: string, file: string): Promise<Built> => {
@@ -61,7 +61,7 @@ export function bundledComponents({ files, shared }: ComponentFiles): Components
 }
 
 async function bundle(graph: string, file: string, shared: readonly string[]): Promise<Built> {
-  // Only who has components needs it.
+  // Loaded on demand: only projects with components need it.
   const { build } = await import("esbuild");
   const global = `__LGUI_${graph.replaceAll(/[^a-zA-Z0-9]/g, "_")}`;
   const { outputFiles, metafile } = await build({
@@ -88,7 +88,7 @@ async function bundle(graph: string, file: string, shared: readonly string[]): P
   });
   const home = dirname(file);
   const sources = Object.keys(metafile.inputs)
-    // The entry is no file, and neither is what the page gives.
+    // Skips the entry, which is no file, and packages that the page provides.
     .filter((path) => path !== "components.js" && !path.startsWith("given:"))
     .map((path) => resolve(home, path));
   return {
@@ -98,7 +98,7 @@ async function bundle(graph: string, file: string, shared: readonly string[]): P
   };
 }
 
-/** Puts a component where LangGraph's client waits for it: into the shadow root that it has made. */
+/** The entry of a bundle: it renders a component into the shadow root that LangGraph's client has made. */
 const entryOf = (file: string): string => `
 import components from ${JSON.stringify(file)};
 export function render(name, place) {
@@ -108,7 +108,7 @@ export function render(name, place) {
 }
 `;
 
-/** Packages that are not bundled: the page has them. */
+/** A plugin that leaves out packages that the page provides. */
 function given(names: readonly string[]): Plugin {
   return {
     name: "given",

@@ -2,26 +2,26 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
 
-/** The section `webhooks` of a configuration file. Keys that are not known are left alone, as everywhere in it. */
+/** The section `webhooks` of a configuration file. Unknown keys are ignored, as in the whole file. */
 export interface WebhookConfig {
-  /** Allows loopback and private addresses; default false. Addresses where clouds tell their secrets stay refused. */
+  /** Allows loopback and private addresses; default false. Addresses of cloud metadata services stay refused. */
   readonly allow_internal?: boolean;
-  /** Signs each try. `HEDDLE_WEBHOOK_SECRET` wins over it. */
+  /** The secret that signs each attempt. `HEDDLE_WEBHOOK_SECRET` wins over it. */
   readonly secret?: string;
-  /** Sent with each try; `${{ env.NAME }}` stands for a variable whose name begins with `env_prefix`. */
+  /** Headers of each attempt. `${{ env.NAME }}` is replaced by a variable, whose name must begin with `env_prefix`. */
   readonly headers?: { readonly [name: string]: string };
   /** Default `LG_WEBHOOK_`. */
   readonly env_prefix?: string;
-  /** Seconds that one try may take; default 10. */
+  /** Seconds that one attempt may take; default 10. */
   readonly timeout?: number;
-  /** Tries before a delivery is given up; default 8, over about three hours. */
+  /** Attempts before a delivery is given up; default 8, over about three hours. */
   readonly attempts?: number;
   readonly url?: {
     readonly require_https?: boolean;
-    /** `hooks.example.com`, or `*.example.com` for every name below it; default: any public one. */
+    /** `hooks.example.com`, or `*.example.com` for every name below it; default: any public host. */
     readonly allowed_domains?: readonly string[];
     readonly allowed_ports?: readonly number[];
-    /** Refuses webhooks that are a path on this very server. */
+    /** Refuses webhooks that are a path on this server. */
     readonly disable_loopback?: boolean;
     /** Default 4096. */
     readonly max_url_length?: number;
@@ -33,7 +33,7 @@ type Env = { readonly [name: string]: string | undefined };
 
 const PREFIX = "LG_WEBHOOK_";
 
-/** Puts variables in the place of their templates. @throws ServiceError `config.invalid` */
+/** Replaces templates by the values of variables. @throws ServiceError `config.invalid` */
 export function fillTemplates(config: JsonObject, env: Env): JsonObject {
   const { env_prefix: prefix = PREFIX, headers } = config;
   if (!isText(prefix)) refuse("webhooks.env_prefix must be a text that is not empty");
@@ -51,7 +51,7 @@ export function fillTemplates(config: JsonObject, env: Env): JsonObject {
   return { ...config, headers: Object.fromEntries(filled) };
 }
 
-/** What the section says, checked, with defaults for what it leaves open. @throws ServiceError `config.invalid` */
+/** Checks the section and fills in defaults. @throws ServiceError `config.invalid` */
 export function readPolicy(config: JsonObject): WebhookPolicy {
   const url = config["url"] ?? {};
   if (!isObject(url)) refuse("webhooks.url must be an object");
@@ -94,7 +94,7 @@ function whole(value: unknown, at: string, least: number, most: number): number 
   return refuse(`${at} must be a whole number from ${least} to ${most}`);
 }
 
-/** They say how the request is framed and what it is; another value would break it, or speak for us. */
+/** Headers that frame or identify the request. Setting them would break it, or speak in our name. */
 const OURS = /^(host|content-length|content-type|transfer-encoding|connection|expect|upgrade|x-webhook-.*)$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Tabs, and Latin-1 without control characters: what a header can carry. */
@@ -106,7 +106,7 @@ function readHeaders(value: unknown): WebhookPolicy["headers"] {
   const headers = Object.entries(value).map(([name, text]) => {
     if (!TOKEN.test(name)) refuse(`webhooks.headers.${name} is no name of a header`);
     if (OURS.test(name.toLowerCase())) refuse(`webhooks.headers.${name} cannot be set`);
-    // Without its value: it may be a secret.
+    // The message leaves out the value: it may be a secret.
     if (typeof text !== "string" || !VALUE.test(text))
       refuse(`webhooks.headers.${name} must be one line of text`);
     return [name.toLowerCase(), text as string] as const;
@@ -118,7 +118,7 @@ function readDomains(value: unknown): WebhookPolicy["domains"] {
   if (value === undefined || value === null) return null;
   const wrong = 'webhooks.url.allowed_domains must be a list such as ["hooks.example.com", "*.example.com"]';
   if (!Array.isArray(value)) return refuse(wrong);
-  // Empty, it allows any, as it does elsewhere.
+  // An empty list allows any domain, as with the other lists.
   if (value.length === 0) return null;
   return value.map((name: unknown) => {
     if (typeof name !== "string" || !/^(\*\.)?[^\s*/:@]+$/.test(name)) return refuse(wrong);
