@@ -34,7 +34,7 @@ export interface Guest {
   readonly tenant: string | undefined;
   /** Headers to send with every response. */
   readonly headers: Headers;
-  /** It may not come in, whatever it asks for. */
+  /** Set when the request is refused whatever it asks for. */
   readonly refusal?: ServiceError;
 }
 

@@ -8,10 +8,10 @@ import type { Service } from "../service/service.ts";
 import type { SendJson, SendList } from "./json-list.ts";
 import type { Traffic } from "./response-counts.ts";
 
-/** What `/ready` says besides that work is taken. */
+/** Details of a `/ready` response. */
 export interface ReadyDetails {
   readonly damaged?: { readonly threads: number; readonly keys: number; readonly ranges: number };
-  /** What is still to be read of the tables that were not read at the start. */
+  /** Tables that the start has not read and whose verification is not finished. */
   readonly verifying?: { readonly tables: number; readonly bytes: number };
 }
 
@@ -20,41 +20,41 @@ export interface HttpDeps {
   readonly door: Door;
   readonly scheduler: Scheduler;
   readonly clock: Clock;
-  /** What long work, such as writing a list, may take of a turn. */
+  /** Limits how much of a turn long work takes, such as writing a list. */
   readonly budget: Budget;
   readonly logger: Logger;
   /** At which level requests are logged. */
   readonly requestLog: LogLevel;
-  /** Names a request that came without a name. */
+  /** Makes the id of a request that came without one. */
   readonly newId: () => string;
   /** Resolves when the server can take work. @throws ServiceError `server.draining`, `storage.unavailable` */
   readonly ready: () => Promise<ReadyDetails>;
-  /** What people may see of live actors. */
+  /** What the inspector shows. */
   readonly inspect: { readonly values: boolean; readonly viewer: string };
-  /** A file of a page, by name. */
+  /** Finds a file of a page by name. */
   readonly pages: (name: string) => { readonly type: string; readonly body: string } | undefined;
-  /** The bundle of a graph's components, undefined where it has none; absent: the project has none at all. */
+  /** The bundle of a graph's UI components, undefined when it has none; absent when the project has no components. */
   readonly components?: (graph: string) =>
     | Promise<{
         readonly global: string;
         readonly files: ReadonlyMap<string, { readonly type: string; readonly body: string }>;
       }>
     | undefined;
-  /** Counts what goes through. */
+  /** Counts of requests and streams. */
   readonly traffic: Traffic;
-  /** The server's figures, as text of the type that is told. */
+  /** The server's metrics as text, with its content type. */
   readonly metrics: () => Promise<{ readonly type: string; readonly body: string }>;
-  /** For `/info`. */
+  /** The contents of `/info`. */
   readonly about: About;
 }
 
-/** What routes are made with. */
+/** The dependencies of routes. */
 export interface RouteDeps extends HttpDeps {
   readonly sendList: SendList;
   readonly sendJson: SendJson;
 }
 
-/** What a server says of itself. */
+/** The version and transport of a server. */
 export interface About {
   /** Heddle's own version. */
   readonly version: string;

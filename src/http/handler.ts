@@ -36,7 +36,7 @@ const noKey = new ServiceError(
   "A valid API key is needed: send it as x-api-key, or as Authorization: Bearer",
 );
 
-/** The wire protocol as one function from request to reply, whatever carries them. */
+/** The HTTP API as one function from request to reply, independent of the transport. */
 export function createHandler(given: HttpDeps): Handlers["request"] {
   const sendList = listSender(given);
   const deps: RouteDeps = { ...given, sendList, sendJson: jsonSender(sendList) };
@@ -66,7 +66,7 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
   const pace = new Budget(clock, scheduler);
   const isLogged = logger.isOn?.(requestLog) ?? true;
   const serve = (request: HttpRequest, reply: Reply, found: Match | undefined, came: number): void => {
-    // Who may come in, from which page and to which tenant, is decided before anything is read.
+    // Access control comes first, before a body is read.
     const guest = door.meet(request);
     const { tenant = DEFAULT_TENANT } = guest;
     const id = requestId(request, deps.newId);
@@ -77,9 +77,9 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
       count(traffic.elsewhere, 204);
       return out.send(204, { ...headers, ...door.preflight(request, guest) });
     }
-    // Before an unknown route: who has no key learns nothing of what there is.
+    // Before the route is known: a client without a key learns nothing about routes.
     if (guest.tenant === undefined && found?.route.keyless !== true) return refuse(deps, out, headers, noKey);
-    // Also for another method: clients try 405 again for longer than they should.
+    // Also for a wrong method: clients retry a 405 for longer than they should.
     if (found === undefined) return refuse(deps, out, headers, notFound);
     const call = new Call(
       request,
@@ -99,7 +99,7 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
     const path = door.path(request.path);
     const found = path === undefined ? undefined : router.find(request.method, path);
     const came = isLogged ? clock.mono() : 0;
-    // `/ok` and the like tell how the server is: they do not stand behind all who want something of it.
+    // Health checks do not queue behind other requests.
     if (found?.route.keyless === true) serve(request, reply, found, came);
     else pace.take(() => serve(request, reply, found, came));
   };
@@ -114,7 +114,7 @@ function refuse({ traffic }: HttpDeps, reply: Reply, extra: Headers, error: Serv
 function fail({ logger }: HttpDeps, call: Call, cause: unknown): void {
   const { status, headers, body } = failureOf(cause);
   const { method, path } = call.request;
-  // One that is refused because the server stops, or has too much to do, is no failure of it.
+  // A refusal because of a shutdown or high load is not a failure of the server.
   if (cause instanceof ServiceError && (cause.code === "server.draining" || cause.code === "server.busy")) {
     logger.info("a request was refused", { method, path, status, request_id: call.id, why: cause.code });
   } else if (status >= 500) {
@@ -127,6 +127,6 @@ function fail({ logger }: HttpDeps, call: Call, cause: unknown): void {
       ...(cause instanceof Error && cause.cause !== undefined && { cause: withCauses(cause.cause) }),
     });
   }
-  // Nothing is left to say to whom has been answered.
+  // A response that has started cannot be changed.
   if (!call.answered) call.send(status, headers, body);
 }

@@ -1,9 +1,10 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream } from "../ports/transport.ts";
 
+/** Milliseconds. */
 const EVERY = 2_000;
 
-/** Sends a blank to answers that are waited for, so that nobody between takes them for dead. One timer for all of them. */
+/** Sends a newline to pending JSON responses at intervals, so that no proxy takes them for dead. One timer serves all of them. */
 export class Keepalive {
   readonly #scheduler: Scheduler;
   readonly #waiting = new Set<ByteStream>();
@@ -25,9 +26,9 @@ export class Keepalive {
   }
 
   readonly #beat = (): void => {
-    // Parsers of JSON skip it.
+    // JSON parsers skip the newline.
     for (const stream of this.#waiting) stream.write("\n");
-    // The timer outlives who it was made for: made anew for each answer, it would cost more than it does.
+    // The timer goes on while any response waits: a timer for each response would cost more than the newlines.
     this.#beating = this.#waiting.size > 0;
     if (this.#beating) this.#scheduler.after(EVERY, this.#beat);
   };

@@ -7,17 +7,17 @@ import { JSON_HEADERS } from "../schemas/error-responses.ts";
 import type { Call } from "./request-context.ts";
 import { ListRoom } from "./list-memory.ts";
 
-/** Bytes of JSON that are gathered before a list is written: one that is shorter is sent as a whole, with its length. */
+/** Bytes of JSON collected before a list is written. A shorter list is sent at once, with its length. */
 const PAGE = 64 * 1024;
-/** Bytes that are handed to a connection at a time. */
+/** Bytes given to a connection at a time. */
 const PIECE = 256 * 1024;
 
 interface Shape {
   readonly headers?: Headers;
-  /** What stands around the items. */
+  /** Text before and after the items. */
   readonly open?: string;
   readonly close?: string;
-  /** The answer where it has begun already. */
+  /** The response stream, when it has started already. */
   readonly stream?: ByteStream | undefined;
 }
 
@@ -27,7 +27,7 @@ export type SendList = (
   shape?: Shape,
 ) => Promise<void>;
 
-/** Answers with one value: at once, or, where it is large, as lists are written. */
+/** Responds with one value: at once, or in pieces if it is large. */
 export type SendJson = (
   call: Call,
   value: unknown,
@@ -42,9 +42,9 @@ export const jsonSender =
   };
 
 /**
- * Writes lists item by item, as the client takes them: no more than a page of text and one item are in memory, however long the list is. An
- * error before the first page is out is answered as any other; after that the connection is cut, so that no client takes half a list
- * for a whole one.
+ * Responds with a list, item by item, as fast as the client takes it: memory holds one page of text and one item, however long the list is.
+ * An error before the first page is sent becomes an ordinary error response; after that the connection is cut, so that no client takes a
+ * partial list for a complete one.
  */
 export function listSender({
   budget,
@@ -115,7 +115,7 @@ function iteratorOf(items: AsyncIterable<unknown> | Iterable<unknown>) {
   return Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
 }
 
-/** Writes to a connection no faster than it takes. */
+/** Writes to a connection with backpressure. */
 class Writer {
   isOver = false;
   readonly #call: Call;
@@ -131,7 +131,7 @@ class Writer {
     call.reply.onAbort(() => this.#over());
   }
 
-  /** Resolves when the client has taken about all of it; false: it is gone. */
+  /** Resolves when the client has taken nearly all of it; false when the client is gone. */
   async write(text: string, progress: () => void): Promise<boolean> {
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length; at += PIECE) {
@@ -170,7 +170,7 @@ class Writer {
     this.isOver = true;
   }
 
-  /** The client is to see that this is not the whole list. */
+  /** Closes the connection, so that the client sees that the list is incomplete. */
   cut(): void {
     if (!this.isOver) this.#stream?.close();
     this.#over();

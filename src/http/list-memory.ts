@@ -1,26 +1,26 @@
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
-/** Bytes of items that are read and that clients have not taken yet: of one tenant, and of all. */
+/** Bytes of items that were read but not yet taken by clients: of one tenant, and of all. */
 const TENANT = 64 * 1024 * 1024;
 const ALL = 192 * 1024 * 1024;
-/** Lists that read an item at the same moment, of one tenant: how large it is is known afterwards. */
+/** Lists of one tenant that may read an item at the same time: the size of an item is known only afterwards. */
 const READING = 4;
-/** Milliseconds after which a client that takes nothing is cut off, where others wait for the memory that it holds. */
+/** Milliseconds after which a client that takes nothing is cut off, if others wait for the memory. */
 const STALLED = 10_000;
 const EVERY = 1_000;
 
-/** What a tenant's lists use. */
+/** The memory use of one tenant's lists. */
 interface Use {
   bytes: number;
   reading: number;
-  /** Lists that are being written; with the last one this is forgotten. */
+  /** Lists being written. When there are none, this record is dropped. */
   places: number;
   readonly waiting: (() => void)[];
 }
 
 /**
- * Bounds what lists that are being written hold in memory: many clients that each ask for large items, and take them slowly, wait
- * for one another, but not for those of another tenant.
+ * Limits the memory of lists that are being written: clients that ask for large items and take them slowly wait for each other, but not for
+ * those of other tenants.
  */
 export class ListRoom {
   readonly #scheduler: Scheduler;
@@ -28,7 +28,7 @@ export class ListRoom {
   readonly #places = new Set<Place>();
   #bytes = 0;
   #cancel: Cancel | undefined;
-  /** Counts looks at those that are stalled: time enough without a clock. */
+  /** Counts the timer's passes, as a coarse clock for stalled clients. */
   #looks = 0;
 
   constructor(scheduler: Scheduler) {
@@ -58,7 +58,7 @@ export class ListRoom {
     return new Promise((resolve) => use.waiting.push(resolve));
   }
 
-  /** A tenant uses so many bytes more, or reads one item less: who waits may go on. */
+  /** Called when a tenant uses more or fewer bytes, or reads an item less. Admits lists that wait. */
   changed(use: Use, bytes: number): void {
     this.#bytes += bytes;
     this.#admit(use);
@@ -88,7 +88,7 @@ export class ListRoom {
   };
 }
 
-/** What one list holds. */
+/** The memory use of one list. */
 export class Place {
   readonly tenant: string;
   readonly use: Use;
@@ -105,7 +105,7 @@ export class Place {
     this.#moved = room.looks;
   }
 
-  /** Before an item is read: undefined, or what to wait for. {@link leave} MUST follow. */
+  /** Called before an item is read. Returns a promise if the list must wait. {@link leave} MUST follow. */
   enter(): Promise<void> | undefined {
     this.#isReading = true;
     if (!this.#room.hasRoom(this.use)) return this.#room.wait(this.use);
@@ -113,7 +113,7 @@ export class Place {
     return undefined;
   }
 
-  /** It has been read; so many bytes are held now. */
+  /** Called after the item was read; `bytes` are in use now. */
   leave(bytes = 0): void {
     if (!this.#isReading) return;
     this.#isReading = false;
@@ -132,7 +132,7 @@ export class Place {
     this.#moved = this.#room.looks;
   };
 
-  /** How the list is cut off. */
+  /** Sets how the list is cut off. */
   readonly cutBy = (cut: () => void): void => {
     this.#cut = cut;
   };

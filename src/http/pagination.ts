@@ -1,12 +1,12 @@
 import { JSON_HEADERS } from "../schemas/error-responses.ts";
 
-/** What is said of a page beside it. `next`: where the next one begins, if there is one. */
+/** The pagination headers of a response. `next`: the offset of the next page, if there is one. */
 export function pageHeaders(next: number, total: number) {
   const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
   return next < total ? { ...headers, "x-pagination-next": String(next) } : headers;
 }
 
-/** A record, or of it the fields that were asked for. */
+/** The requested fields of a record; all when none are named. */
 export function pick(
   record: { readonly [field: string]: unknown },
   fields: readonly string[] | undefined,
@@ -17,7 +17,7 @@ export function pick(
   );
 }
 
-/** What `map` makes of each, when it is asked for. */
+/** Applies `map` to each item when the item is requested. */
 export async function* mapped<T, U>(
   items: AsyncIterable<T> | Iterable<T>,
   map: (item: T) => U,

@@ -7,14 +7,14 @@ import { invalidField, JSON_HEADERS } from "../schemas/error-responses.ts";
 import { Query } from "../schemas/query.ts";
 import { type Answers, count } from "./response-counts.ts";
 
-/** One request on its way through a route. */
+/** A request while a route handles it. */
 export class Call {
   readonly request: HttpRequest;
   readonly reply: Reply;
   readonly tenant: string;
-  /** Names the request, in the log and to the client. */
+  /** The id of the request, in the log and in the response. */
   readonly id: string;
-  /** What every answer carries. */
+  /** Headers of every response. */
   readonly #extra: Headers;
   readonly #params: readonly string[];
   readonly #answers: Answers;
@@ -60,33 +60,33 @@ export class Call {
     return readList(this.request, this);
   }
 
-  /** For long work of this request. */
+  /** The work budget for long work of this request. */
   pace(): Share {
     return this.#budget.share(this.tenant);
   }
 
-  /** The n-th part of the path that stands for any. */
+  /** The n-th parameter of the path. */
   param(n: number): string {
     return this.#params[n] ?? "";
   }
 
-  /** The thread that the path names. @throws ServiceError `validation.failed` */
+  /** The thread named in the path. @throws ServiceError `validation.failed` */
   thread(): ThreadKey {
     return { tenant: this.tenant, thread: this.uuid(0, "thread_id") };
   }
 
-  /** The run that the path names. @throws ServiceError `validation.failed` */
+  /** The run named in the path. @throws ServiceError `validation.failed` */
   run(): string {
     return this.uuid(1, "run_id");
   }
 
-  /** The run that a path without a thread names, on the thread that was made for it. @throws ServiceError `validation.failed` */
+  /** The run named in a path without a thread, with the thread that was made for it. @throws ServiceError `validation.failed` */
   alone(): { readonly key: ThreadKey; readonly id: string } {
     const id = this.uuid(0, "run_id");
     return { key: { tenant: this.tenant, thread: twin(id) }, id };
   }
 
-  /** A UUID that stands in the path. @throws ServiceError `validation.failed` */
+  /** A UUID in the path. @throws ServiceError `validation.failed` */
   uuid(n: number, name: string): string {
     const id = parseUuid(this.#params[n]);
     if (id === undefined) throw invalidField(name, "must be a UUID");
@@ -110,5 +110,5 @@ export class Call {
   }
 }
 
-/** By `assign`: two spreads cost ten times as much. */
+/** Uses `Object.assign`: two spreads cost ten times as much. */
 const merged = (headers: Headers, extra: Headers): Headers => Object.assign({}, headers, extra);

@@ -1,9 +1,9 @@
 import type { HttpRequest } from "../ports/transport.ts";
 
-/** What may go into a log line and a header as it is. */
+/** Ids that may be used in a log line and a header as they are. */
 const SANE = /^[\w.:@=+/-]{1,128}$/;
 
-/** The name that a client, or a proxy before us, gave its request; else a new one. */
+/** The request id that the client, or a proxy before this server, has set; otherwise a new one. */
 export function requestId(request: HttpRequest, newId: () => string): string {
   const given = request.header("x-request-id");
   return given !== undefined && SANE.test(given) ? given : newId();

@@ -3,9 +3,9 @@ import type { HttpDeps } from "./deps.ts";
 
 interface Who {
   readonly id: string;
-  /** Undefined: nobody whom we know. */
+  /** Undefined when the client is unknown. */
   readonly tenant: string | undefined;
-  /** When the request came, by the clock's `mono`: it may have waited for its turn. */
+  /** When the request arrived, by the clock's `mono`: it may have waited since. */
   readonly came: number;
 }
 
@@ -13,8 +13,8 @@ interface Who {
 const LONGEST = 300;
 
 /**
- * The same reply, which logs a line once it has ended: never a header, a query or a body, since keys, tokens and state may
- * be in them.
+ * Wraps a reply so that it logs a line when it ends. The line never contains headers, a query or a body: these may have keys, tokens or
+ * state.
  */
 export function loggedReply(
   { clock, logger, requestLog }: Pick<HttpDeps, "clock" | "logger" | "requestLog">,

@@ -1,17 +1,17 @@
-/** Answers by the first digit of their status. */
+/** Responses, counted by the first digit of their status. */
 export type Answers = number[];
 
-/** Of a route, what tells it from the others. */
+/** What identifies a route. */
 interface Served {
   readonly method: string;
   readonly path: string;
 }
 
-/** What goes through a server's doors, in plain numbers: they are counted for every request. */
+/** Counts of requests and streams, as plain numbers because they are updated for every request. */
 export class Traffic {
-  /** Streams of server-sent events that are open. */
+  /** Open server-sent event streams. */
   streams = 0;
-  /** Requests that found no route, or were not let in. */
+  /** Responses to requests that found no route, or were refused by access control. */
   readonly elsewhere: Answers = none();
   readonly #routes = new Map<Served, Answers>();
 
@@ -21,7 +21,7 @@ export class Traffic {
     return answers;
   }
 
-  /** By route, of those that were asked for. */
+  /** Counts of the routes that were requested so far. */
   get routes(): ReadonlyMap<Served, Readonly<Answers>> {
     return this.#routes;
   }

@@ -4,9 +4,9 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export interface Route {
   readonly method: Method;
-  /** Segments by slashes; one that begins with a colon stands for any. */
+  /** Segments between slashes; a segment that begins with a colon is a parameter. */
   readonly path: string;
-  /** Served to those who give no key, too. */
+  /** Set when the route is served without a key. */
   readonly keyless?: true;
   handle(call: Call): Promise<void> | void;
 }
@@ -19,13 +19,13 @@ interface Place {
 
 export interface Match {
   readonly route: Route;
-  /** What stood for the segments with a colon, decoded, in order. */
+  /** The values of the parameters, decoded, in order. */
   readonly params: readonly string[];
 }
 
 const newPlace = (): Place => ({ named: new Map(), any: undefined, routes: new Map() });
 
-/** Finds routes by walking the path's segments. A segment's name goes before one that stands for any. */
+/** Finds routes by the segments of a path. A named segment wins over a parameter. */
 export class Router {
   readonly #root = newPlace();
 
@@ -47,7 +47,7 @@ export class Router {
     place.routes.set(route.method, route);
   }
 
-  /** HEAD is served as GET. Undefined where there is none, whatever the reason. */
+  /** Finds the route of a request; undefined when there is none. HEAD is served as GET. */
   find(method: string, path: string): Match | undefined {
     const params: string[] = [];
     let place = this.#root;
@@ -65,7 +65,7 @@ export class Router {
       if (place.any === undefined || decoded === undefined || decoded === "") return undefined;
       params.push(decoded);
       place = place.any;
-      // A slash at the end names another place, which there is not.
+      // A path with a slash at its end is another path, which does not exist.
       if (slash === path.length - 1) return undefined;
     }
     const route = place.routes.get(method === "HEAD" ? "GET" : method);

@@ -8,10 +8,10 @@ import { render, type Segment, type View } from "../stream/rendering.ts";
 import type { Traffic } from "./response-counts.ts";
 
 export interface SseOptions extends PumpOptions {
-  /** Counts the streams that are open. */
+  /** Counts open streams. */
   readonly traffic: Traffic;
   readonly view: View<Uint8Array> | (() => View<Uint8Array>);
-  /** Milliseconds between heartbeats. Clients learn the rhythm and take a longer silence for a broken connection. */
+  /** Milliseconds between heartbeats. Clients learn the interval and take a longer silence for a broken connection. */
   readonly heartbeat?: number;
 }
 
@@ -21,13 +21,13 @@ export const SSE_HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-/** Bytes that are gathered from small chunks into one write. */
+/** Bytes of small chunks that are joined into one write. */
 const JOIN = 64 * 1024;
 const BEAT = Buffer.from(HEARTBEAT);
 
 /**
- * Sends a run's events as server-sent events until the run ends, the log is cut off or the peer stops taking them. Call
- * what it returns when the peer goes away (`Reply.onAbort`).
+ * Sends a run's events as server-sent events until the run ends, the log is cut off, or the client stops taking them. Call the returned
+ * function when the client disconnects (`Reply.onAbort`).
  */
 export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions): () => void {
   const { view } = options;
@@ -35,7 +35,7 @@ export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions)
   return pumpRendered(reader, stream, (segment) => render(segment, viewOf()), options);
 }
 
-/** The same of what `rendered` makes of them. */
+/** Like {@link pumpSse}, with the events rendered by `rendered`. */
 export function pumpRendered(
   reader: Reader,
   stream: ByteStream,
@@ -75,7 +75,7 @@ class SseOutlet implements Outlet<Uint8Array> {
     this.#stream = stream;
   }
 
-  /** A heartbeat is due; it goes with the next flush, so that a peer which is behind is not sent one after another. */
+  /** Marks a heartbeat as due. It is sent with the next flush, so that a slow client does not get one after another. */
   beat(): void {
     this.#due = true;
   }

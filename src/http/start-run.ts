@@ -11,13 +11,13 @@ import { runRequest } from "../schemas/run-request.ts";
 export interface Started {
   readonly key: ThreadKey;
   readonly run: RunRecord;
-  /** Where the run is, relative: some clients refuse another origin. */
+  /** The path of the run. It is relative, because some clients refuse another origin. */
   readonly path: string;
-  /** What the client wants to become of the run when it goes away. */
+  /** Whether the run is cancelled when the client disconnects. */
   readonly cancelOnDisconnect: boolean;
 }
 
-/** Reads a request for a run on a thread and starts it: the same for all ways to look at its outcome. */
+/** Reads a request for a run on a thread and starts the run; shared by all routes that start one. */
 export async function startRun({ service }: HttpDeps, call: Call): Promise<Started> {
   const key = call.thread();
   const body = await call.body();
@@ -27,13 +27,13 @@ export async function startRun({ service }: HttpDeps, call: Call): Promise<Start
   return { key, run, path: runPath(run), cancelOnDisconnect: request.on_disconnect === "cancel" };
 }
 
-/** The same for a run that is given no thread. `attended`: its client stays to hear its outcome. */
+/** Starts a run without a thread. `attended`: the client waits for its result. */
 export async function startAlone({ service }: HttpDeps, call: Call, attended: boolean): Promise<Started> {
   const { tenant } = call;
   const body = await call.body();
   const again = requestKey(call, "", body);
   const request = runRequest(body);
-  // Nobody else would ever hear of it.
+  // Nobody else would get its result.
   const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
   const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";
   const run = await service.runs.startAlone(tenant, request, temporary, again);
@@ -43,7 +43,7 @@ export async function startAlone({ service }: HttpDeps, call: Call, attended: bo
 /** Characters of an idempotency key. */
 const LONGEST_KEY = 255;
 
-/** By what its client names the request, where it does. @throws ServiceError `validation.failed` */
+/** The request's idempotency key, if it has one. @throws ServiceError `validation.failed` */
 function requestKey(call: Call, place: string, body: RawBody): RequestKey | undefined {
   const key = call.request.header("idempotency-key");
   if (key === undefined || key === "") return undefined;
@@ -56,7 +56,7 @@ function requestKey(call: Call, place: string, body: RawBody): RequestKey | unde
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;
 export const alonePath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
-/** Tells the run's end to come when the peer goes away, also when it has gone by now. */
+/** Cancels the run, if the client asked for that, when the client disconnects or has already disconnected. */
 export function onDisconnect(
   { service, logger }: HttpDeps,
   call: Call,
@@ -67,7 +67,7 @@ export function onDisconnect(
     left();
     if (!cancelOnDisconnect) return;
     service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
-      // One that has ended may be gone already, with its thread; a stop has left the others to the next start.
+      // The run may have ended and be deleted with its thread. During a shutdown, the next start handles it.
       const isOver =
         cause instanceof ServiceError &&
         (cause.code.endsWith(".not_found") || cause.code === "server.draining");
@@ -82,5 +82,5 @@ export function onDisconnect(
   else call.reply.onAbort(gone);
 }
 
-/** A filter of stream modes as the run's own list is one. */
+/** A list of stream modes, such as the run's own. */
 export type Modes = readonly StreamMode[];

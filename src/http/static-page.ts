@@ -4,8 +4,8 @@ import type { Call } from "./request-context.ts";
 import type { HttpDeps } from "./deps.ts";
 
 /**
- * A page asks nobody but this server for anything, and nobody may frame it. It may open others that can talk to it: that is how
- * it hands over.
+ * Security headers of pages: a page may load only from this server, and may not be framed. It may open windows that can talk to it, which
+ * the hand-over to Stately's viewer needs.
  */
 export const PAGE_HEADERS: Headers = {
   "content-security-policy":

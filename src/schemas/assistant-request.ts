@@ -4,7 +4,7 @@ import { invalidField } from "./error-responses.ts";
 
 const PLACES = ["checkpoint_ns", "checkpoint_map"] as const;
 
-/** Refuses settings that would never be looked at. @throws ServiceError `validation.failed` */
+/** Refuses settings that an assistant would never use. @throws ServiceError `validation.failed` */
 export function refusePlaces({ config }: RawBody): void {
   const configurable = isObject(config) ? config["configurable"] : undefined;
   if (!isObject(configurable)) return;

@@ -5,38 +5,38 @@ import { invalidField } from "./error-responses.ts";
 import { parseInSteps, type Pace, STEP } from "./json-steps.ts";
 import { checkText } from "./text-encoding.ts";
 
-/** A JSON object from outside, its members not looked at yet. */
+/** A JSON object from a request, with its members not yet checked. */
 export type RawBody = Record<string, unknown>;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Levels that a body may have: what is stored may have {@link MAX_DEPTH}, and stands at most this much below the body itself. Deeper
- * bodies are refused before they are parsed, since each later step (a copy, a digest, a comparison) is recursive.
+ * Nesting levels of a body. Stored values may have {@link MAX_DEPTH} levels and are at most this far below the body itself. Deeper bodies
+ * are refused before parsing, since every later step (copy, digest, comparison) is recursive.
  */
 const DEEPEST = MAX_DEPTH + 16;
-/** Members that a list may have. */
+/** Members of a list, at most. */
 const MOST = 1000;
-/** Lists, objects and their named members that a body may have in all: each takes a thousand times as long to parse as its bytes. */
+/** Lists, objects and named members of a whole body, at most: each takes a thousand times as long to parse as its bytes. */
 const PARTS = 500_000;
-/** Entries of lists, and members, that it may have in all: numbers alone take the least. */
+/** List entries and members of a whole body, at most; plain numbers are the cheapest. */
 const ENTRIES = 2_000_000;
-/** Members that one object may have: names that are all different take the longest. */
+/** Members of one object, at most: names that all differ are the slowest. */
 const WIDEST = 100_000;
-/** Bytes of a body that is parsed in steps. */
+/** Bytes of a body above which it is parsed in steps. */
 const LARGE = 512 * 1024;
 
-/** Whom a body comes from. */
+/** The sender of a body. */
 export interface Sender {
-  /** Whom its memory is counted for. */
+  /** The tenant that the body's memory is counted for. */
   readonly tenant: string;
-  /** Lets others go on while a large one is parsed. */
+  /** Makes the parsing of a large body yield to other work. */
   pace(): Pace;
 }
 
 /**
- * Reads a body that holds a JSON object, whatever its content type says; an empty one is `{}`. A member that is null is as
- * good as missing: some clients send one for the other.
+ * Reads a body with a JSON object, whatever its content type; an empty body is `{}`. A null member counts as missing: some clients send one
+ * for the other.
  * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `server.busy`, `validation.failed`
  */
 export function readObject(request: HttpRequest, sender?: Sender): Promise<RawBody> {
@@ -57,7 +57,7 @@ export function readObject(request: HttpRequest, sender?: Sender): Promise<RawBo
   });
 }
 
-/** The same of a body that holds a list of objects, one at least. Throws as {@link readObject} does. */
+/** Reads a body with a list of one or more objects. Throws as {@link readObject} does. */
 export async function readList(request: HttpRequest, sender: Sender): Promise<readonly RawBody[]> {
   checkEncoding(request);
   const body = await parsedInSteps(request, await request.body(sender.tenant), sender);
@@ -81,7 +81,7 @@ async function parsedInSteps(request: HttpRequest, bytes: Uint8Array, sender: Se
     const body = await parseInSteps(bytes, longer, turns).catch((cause: unknown) => {
       throw cause instanceof ServiceError ? cause : malformed("body", cause);
     });
-    // What is done with it begins with a turn of its own.
+    // The caller's work starts in a turn of its own.
     await turns.next();
     return body;
   } finally {
@@ -96,7 +96,7 @@ function checkEncoding(request: HttpRequest): void {
   throw new ServiceError("body.encoded", message);
 }
 
-/** The same of bytes that came otherwise, as what `name` says. Throws as {@link readObject} does. */
+/** Parses bytes that came in another way; `name` is their name in errors. Throws as {@link readObject} does. */
 export function objectOf(bytes: Uint8Array, name = "body"): RawBody {
   return membersOf(parseJson(bytes, name), name);
 }
@@ -110,7 +110,7 @@ function membersOf(body: unknown, name: string): RawBody {
   return members;
 }
 
-/** The same for what a member holds. */
+/** Deletes the null members of an object inside a body. */
 export function dropNulls(object: unknown): void {
   if (!isObject(object)) return;
   const members = object as RawBody;
@@ -119,7 +119,7 @@ export function dropNulls(object: unknown): void {
 
 function parseJson(bytes: Uint8Array, name: string): unknown {
   if (bytes.length === 0) return {};
-  // Each level takes a byte to open it and one to close it.
+  // Shorter bytes cannot be nested too deep: each level takes one byte to open and one to close.
   if (bytes.length > 2 * DEEPEST) checkStructure(bytes, name);
   let text: string;
   let body: unknown;
@@ -147,18 +147,18 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Members of the object at each level that is open. Nothing here waits, so one is enough. */
+/** Number of members of the open object at each level. Shared by all calls, which are synchronous. */
 const members = new Int32Array(DEEPEST + 1);
-/** Where they begin. */
+/** Start of the open list or object at each level. */
 const begins = new Int32Array(DEEPEST + 1);
 
 const NONE: ReadonlyMap<number, number> = new Map();
 
 /**
- * Refuses what would take long to parse and to walk through, before any of it is done. Answers where lists and objects that are
- * longer than {@link STEP} begin and end.
- * @throws ServiceError `validation.failed` naming the member that is nested too deep, `body.too_large`, `body.malformed` where one
- *   of those ends with the other kind of bracket
+ * Refuses bodies that would take long to parse or walk, before doing so. Returns the start and end of each list and object longer than
+ * {@link STEP}.
+ * @throws ServiceError `validation.failed`, naming the member that is nested too deep; `body.too_large`; `body.malformed` when a long list
+ *   or object ends with the wrong bracket
  */
 function checkStructure(bytes: Uint8Array, whole: string): ReadonlyMap<number, number> {
   let longer: Map<number, number> | undefined;
@@ -166,7 +166,7 @@ function checkStructure(bytes: Uint8Array, whole: string): ReadonlyMap<number, n
   let parts = 0;
   let entries = 0;
   let isMembers = false;
-  /** Where the latest text directly in the body begins and ends: the name of the member that follows. */
+  /** Start and end of the latest string directly in the body: the name of the next member. */
   let from = 0;
   let to = 0;
   const member = () => (isMembers ? textIn(bytes.subarray(from, to)) : "");
@@ -205,7 +205,7 @@ function checkStructure(bytes: Uint8Array, whole: string): ReadonlyMap<number, n
 const tooLarge = (what: string, member: string) =>
   new ServiceError("body.too_large", `The body is too large: ${what}${member && `, in ${member}`}`);
 
-/** The text that a JSON string stands for; "" where it is none. */
+/** The value of a JSON string; "" when the bytes are none. */
 function textIn(bytes: Uint8Array): string {
   try {
     return String(JSON.parse(decoder.decode(bytes)));

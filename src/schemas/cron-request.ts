@@ -57,12 +57,12 @@ export const cronFind = shape(
     offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
     sort_by: Type.Optional(Type.Enum([...cronOrders])),
     sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
-    // Older clients name a field that there never was.
+    // Older clients select a field that never existed.
     select: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })),
   }),
 );
 
-/** Fields of a run's request that a cron keeps for its runs. */
+/** Fields of a run request that a cron stores for its runs. */
 const RUN = [
   "input",
   "config",
@@ -80,7 +80,7 @@ const RUN = [
 ] as const;
 
 const ofRun = Object.fromEntries(RUN.map((field) => [field, runCreate.schema.properties[field]]));
-/** What the bodies of the two may hold, for people to read: they are checked part by part. */
+/** Schemas of both bodies for the documentation. Validation checks them part by part. */
 export const cronBodies = {
   create: Type.Object({ ...ofRun, ...parts, ...ofNew }),
   update: Type.Object({ ...ofRun, ...parts }),
@@ -97,12 +97,12 @@ export function cronChange(body: RawBody): CronParts {
   const { schedule, timezone, end_time, enabled, on_run_completed, metadata } = cronParts.parse(body);
   const run: Record<string, unknown> = {};
   for (const field of RUN) if (body[field] !== undefined) run[field] = body[field];
-  // Checked as the run's request that it is going to be; which assistant runs is checked where it is known.
+  // Validates the fields as a run request. The assistant is checked later, where it is known.
   runRequest({ assistant_id: "any", ...run });
   return {
     ...(schedule !== undefined && { schedule }),
     ...(timezone !== undefined && { timezone }),
-    // A null that was given says that there is to be none.
+    // An explicit null removes the end time.
     ...(Object.hasOwn(body, "end_time") && { end_time: end_time === undefined ? null : timeOf(end_time) }),
     ...(enabled !== undefined && { enabled }),
     ...(on_run_completed !== undefined && { on_run_completed }),
@@ -111,7 +111,7 @@ export function cronChange(body: RawBody): CronParts {
   };
 }
 
-/** What a search asks for, and the fields that it wants. @throws ServiceError `validation.failed` */
+/** The query and the selected fields of a search. @throws ServiceError `validation.failed` */
 export function cronSearch(body: RawBody): {
   readonly query: CronSearch;
   readonly select: readonly string[];
@@ -122,7 +122,7 @@ export function cronSearch(body: RawBody): {
 
 const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i;
 
-/** A time without an offset is one of UTC. */
+/** Parses a time; without an offset it is UTC. */
 function timeOf(text: string): number {
   const parts = TIME.exec(text);
   const hasClock = text.length > 10;

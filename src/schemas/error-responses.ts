@@ -1,7 +1,7 @@
 import { type ErrorCode, type FieldError, ServiceError } from "../model/errors.ts";
 import type { Headers } from "../ports/transport.ts";
 
-/** What each code is on the wire. The only place that knows statuses of failures. */
+/** The HTTP status of each error code. No other file knows the statuses of failures. */
 const STATUS: Readonly<Record<ErrorCode, number>> = {
   "validation.failed": 422,
   "body.encoded": 415,
@@ -49,12 +49,12 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
 };
 
 export const JSON_HEADERS: Headers = { "content-type": "application/json" };
-/** How to come in. */
+/** Headers of a response to a request without a valid key. */
 const KEY_HEADERS: Headers = { ...JSON_HEADERS, "www-authenticate": "Bearer" };
-/** What passes soon: clients that know the header wait, others come again by themselves. */
+/** Headers of temporary failures: clients that know the header wait, others retry by themselves. */
 const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
 
-/** Characters of a message, and of a field's name: parts of them come from the request. */
+/** Characters of a message, and of a field's name, at most: both may include parts of the request. */
 const LONGEST = 2000;
 const LONGEST_PATH = 300;
 
@@ -64,7 +64,7 @@ export interface Failure {
   readonly body: string;
 }
 
-/** What is told of a failure. */
+/** What a client is told about a failure. */
 export interface Told {
   readonly status: number;
   readonly told: {
@@ -74,7 +74,7 @@ export interface Told {
   };
 }
 
-/** A failure as clients are told of it. Never a stack, and of what is not ours not even the message. */
+/** The client's view of a failure: never a stack, and for foreign errors not even the message. */
 export function toldOf(cause: unknown): Told {
   if (!(cause instanceof ServiceError)) return { status: 500, told: { detail: "Internal server error" } };
   const { code, message, fields } = cause;
@@ -82,7 +82,7 @@ export function toldOf(cause: unknown): Told {
   return { status: STATUS[code], told: { detail: cut(message, LONGEST), code, ...errors } };
 }
 
-/** A failure as the answer to a request. */
+/** The response to a request that failed. */
 export function failureOf(cause: unknown): Failure {
   const { status, told } = toldOf(cause);
   return {
@@ -100,7 +100,7 @@ const bounded = ({ at, message }: FieldError): FieldError => ({
   message: cut(message, LONGEST),
 });
 
-/** The failure of one field or more, the first of them in the message. */
+/** The error for one or more invalid fields; the first is in the message. */
 export function invalid(fields: readonly FieldError[]): ServiceError {
   const [first] = fields;
   const message = first === undefined ? "The request is not valid" : `${first.at} ${first.message}`;

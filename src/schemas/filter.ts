@@ -3,22 +3,22 @@ import { invalidField } from "./error-responses.ts";
 import { LONGEST_INDEXED } from "../model/thread-search.ts";
 import { Type } from "./typebox.ts";
 
-/** Members and list entries that a filter may have in all, at all its levels, and levels below one another. */
+/** Members and list entries of a filter at all its levels together, and nesting levels. */
 const ENTRIES = 1_000;
 const LEVELS = 32;
-/** Characters of its names and texts in all. Longer ones are not in the index of threads by metadata either. */
+/** Characters of all names and texts of a filter together. Longer ones are not in the index of threads by metadata either. */
 const TEXT = LONGEST_INDEXED;
 
 const TOO_LARGE = `must not have more than ${ENTRIES} members and list entries in all, nor more than ${LEVELS} levels, nor more than ${TEXT} characters`;
 
-/** What a search filters metadata, or a state, by. Each record is compared with it, so that it has a bound. */
+/** The schema of a filter over metadata or a state. It is bounded, because every record is compared with it. */
 export const filter = Type.Refine(
   Type.Free(),
   (value: unknown) => isBounded(value),
   () => TOO_LARGE,
 );
 
-/** The same of one that came in a query. @throws ServiceError `validation.failed` */
+/** Checks a filter that came in a query string. @throws ServiceError `validation.failed` */
 export function checkFilter(value: JsonObject | undefined, at: string): void {
   if (!isBounded(value)) throw invalidField(at, TOO_LARGE);
 }

@@ -1,14 +1,14 @@
 import { hasHalf, refuseHalves } from "./text-encoding.ts";
 
-/** What long work asks after each step: `isSpent` says that it has had its part of this turn, and MUST await `next`. */
+/** A work budget that long work checks after each step. When `isSpent` returns true, it MUST await `next`. */
 export interface Pace {
   isSpent(bytes?: number): boolean;
   next(): Promise<void>;
 }
 
-/** Bytes of JSON that are parsed at a time, about: 10 ms of small numbers. */
+/** Bytes of JSON parsed at a time, about: 10 ms for small numbers. */
 export const STEP = 256 * 1024;
-/** Bytes of a text that is parsed by itself. */
+/** Bytes of a string above which it is parsed by itself. */
 const LONG = STEP;
 
 const QUOTE = 0x22;
@@ -21,18 +21,18 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 const BLANK = /^[\t\n\r ]*$/;
-/** What a JSON text does not hold as it is. */
+/** Characters that a JSON string cannot contain as they are. */
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const ESCAPE = /[\u0000-\u001f\\]/;
 
-/** A mark of the byte order is no blank within JSON. */
+/** A byte order mark is no blank inside JSON. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Parses JSON as `JSON.parse` does, some hundred kilobytes at a time, and lets others go on in between: 16 MiB at once take up
- * to half a second. Lists and objects that are longer are put together from parts, which are cut at their commas.
- * @param longer where each list and object longer than {@link STEP} begins and ends (its two brackets)
- * @throws SyntaxError TypeError (not UTF-8) ServiceError `validation.failed` for a text that is no Unicode
+ * Parses JSON as `JSON.parse` does, a few hundred kilobytes at a time, and yields to other work in between: 16 MiB at once take up to half
+ * a second. Longer lists and objects are assembled from parts, cut at their commas.
+ * @param longer start and end (the two brackets) of each list and object longer than {@link STEP}
+ * @throws SyntaxError, TypeError (not UTF-8), ServiceError `validation.failed` for text that is not Unicode
  */
 export async function parseInSteps(
   bytes: Uint8Array,
@@ -40,7 +40,7 @@ export async function parseInSteps(
   pace: Pace,
 ): Promise<unknown> {
   const parsing = new Parsing(bytes, longer, pace);
-  // A mark of the byte order may stand before all.
+  // A byte order mark may come first.
   const from = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
   let start = from;
   while (start < bytes.length && isBlank(bytes[start])) start++;
@@ -56,7 +56,7 @@ const isBlank = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 class Parsing {
-  /** Some text holds half a surrogate pair. */
+  /** Whether some string contains half of a surrogate pair. */
   isOdd = false;
   readonly #bytes: Uint8Array;
   readonly #longer: ReadonlyMap<number, number>;
@@ -68,7 +68,7 @@ class Parsing {
     this.#pace = pace;
   }
 
-  /** Any JSON, at once. */
+  /** Parses any JSON at once. */
   text(from: number, to: number): unknown {
     return this.#parse(this.#decode(from, to));
   }
@@ -77,17 +77,17 @@ class Parsing {
     if (to > from && !BLANK.test(this.#decode(from, to))) throw new SyntaxError("a comma is missing");
   }
 
-  /** The list or object between two brackets. */
+  /** Parses the list or object between two brackets. */
   async container(start: number, end: number): Promise<unknown> {
     const bytes = this.#bytes;
     const built = bytes[start] === OPEN_LIST ? new List(this) : new Members(this);
-    /** Where the part that is not parsed yet begins, and its last member. */
+    /** Start of the part that is not parsed yet, and of its last member. */
     let from = start + 1;
     let member = from;
     let depth = 0;
-    /** Where the member's value may begin: at a colon, or at once. */
+    /** Whether the member's value may begin: after a colon; in a list at once. */
     let hasName = built instanceof List;
-    /** The member is there already: nothing may follow but a comma. */
+    /** Whether the member has been parsed already: only a comma may follow. */
     let isRead = false;
     for (let i = start + 1; i < end; i++) {
       const byte = bytes[i];
@@ -125,7 +125,7 @@ class Parsing {
         hasName = built instanceof List;
         continue;
       } else continue;
-      // A value that is long by itself, from `i` to `last`.
+      // A long value, from `i` to `last`.
       if (isRead) throw new SyntaxError("a comma is missing");
       if (member > from) built.take(this.#decode(from, member - 1));
       const head = this.#decode(member, i);
@@ -150,7 +150,7 @@ class Parsing {
 
   parse = (text: string): unknown => this.#parse(text);
 
-  /** A text with its quotes. What holds no escape stands for itself. */
+  /** Parses a string, given the positions of its quotes. Without escapes it is its own value. */
   #long(from: number, to: number): unknown {
     const text = this.#decode(from + 1, to);
     return ESCAPE.test(text) ? this.#parse(`"${text}"`) : text;
@@ -169,7 +169,7 @@ interface Parser {
   readonly parse: (text: string) => unknown;
 }
 
-/** A list, as it is put together. */
+/** A list that is assembled from parts. */
 class List {
   value: unknown[] = [];
   readonly #parse: Parser["parse"];
@@ -178,7 +178,7 @@ class List {
     this.#parse = parse;
   }
 
-  /** Some members, one at least. */
+  /** Adds one or more members. */
   take(text: string): void {
     const part = this.#parse(`[${text}]`) as unknown[];
     if (part.length === 0) throw new SyntaxError("a member is missing");
@@ -192,7 +192,7 @@ class List {
   }
 }
 
-/** An object, as it is put together. */
+/** An object that is assembled from parts. */
 class Members {
   value: Record<string, unknown> = {};
   readonly #parse: Parser["parse"];
@@ -208,16 +208,16 @@ class Members {
     for (const name of names) this.#put(name, part[name]);
   }
 
-  /** `head`: the member's name and its colon. */
+  /** Adds a long member. `head`: its name and its colon. */
   add(head: string, value: unknown): void {
-    // Whatever else stands there, such as a sign, makes no JSON with it.
+    // Anything else in the head, such as a sign, makes this a syntax error.
     const [name, ...others] = Object.keys(this.#parse(`{${head}null}`) as object);
     if (name === undefined || others.length > 0) throw new SyntaxError("a name is missing");
     this.#put(name, value);
   }
 
   #put(name: string, value: unknown): void {
-    // Assigned, this one would set the prototype.
+    // An assignment to `__proto__` would set the prototype.
     if (name !== "__proto__") this.value[name] = value;
     else
       Object.defineProperty(this.value, name, {

@@ -8,14 +8,14 @@ import { invalidField, toldOf } from "./error-responses.ts";
 import { inputRespond, stateGet, stateList } from "./protocol-schemas.ts";
 import { runRequest } from "./run-request.ts";
 
-/** A command of the thread-centric protocol (version 2), its parameters not looked at yet. */
+/** A command of the thread-centric protocol (version 2), with its parameters not yet checked. */
 export interface Command {
   readonly id: number;
   readonly method: string;
   readonly params: RawBody;
 }
 
-/** @throws ServiceError `validation.failed` where it cannot even be answered */
+/** @throws ServiceError `validation.failed` when the command cannot even be answered */
 export function commandOf({ id, method, params = {} }: RawBody): Command {
   if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0) {
     throw invalidField("id", "must be a whole number, at least 0");
@@ -26,7 +26,7 @@ export function commandOf({ id, method, params = {} }: RawBody): Command {
   return { id, method, params: params as RawBody };
 }
 
-/** What a run of the protocol is, whatever its client says of it: its events are read by whoever comes. */
+/** Fixed settings of the protocol's runs, whatever the client sends: anybody may read their events. */
 const SHOWN = {
   stream_mode: ["values", "updates", "messages-tuple", "custom", "tasks"],
   stream_subgraphs: true,
@@ -34,8 +34,8 @@ const SHOWN = {
 };
 
 /**
- * Does a command and resolves with its result.
- * @throws ServiceError `unsupported` for one that is not known, else as the service does
+ * Executes a command and resolves with its result.
+ * @throws ServiceError `unsupported` for an unknown command; otherwise as the service does
  */
 export async function obey(
   protocol: Protocol,
@@ -73,13 +73,13 @@ export async function obey(
   }
 }
 
-/** @throws ServiceError `validation.failed` */
+/** The run request of a command. @throws ServiceError `validation.failed` */
 function requestOf({ multitaskStrategy, ...params }: RawBody): RunRequest {
   const multitask_strategy = params["multitask_strategy"] ?? multitaskStrategy ?? "enqueue";
   return runRequest({ ...params, ...SHOWN, multitask_strategy });
 }
 
-/** The same without an assistant: the one that ran last goes on. @throws ServiceError `validation.failed` */
+/** A run request without an assistant: the assistant of the last run is used. @throws ServiceError `validation.failed` */
 function answering({ input, config, metadata, update, goto, checkpoint_id }: RawBody): AnsweringRun {
   const command = { ...(update !== undefined && { update }), ...(goto !== undefined && { goto }) };
   const isMore = Object.keys(command).length > 0;
@@ -96,7 +96,7 @@ function answersOf(params: RawBody): readonly { readonly interrupt: string; read
   return entries.map(({ interrupt_id: interrupt, response }) => ({ interrupt, response: response ?? null }));
 }
 
-/** How a command is answered that was done. */
+/** The answer to a command that succeeded. */
 export const succeeded = (id: number, result: JsonObject, thread: string, position: number): JsonObject => ({
   type: "success",
   id,
@@ -104,7 +104,7 @@ export const succeeded = (id: number, result: JsonObject, thread: string, positi
   meta: { thread_id: thread, applied_through_seq: position },
 });
 
-/** How a command is answered that was refused. */
+/** The answer to a command that was refused. */
 export function refused(id: number | null, cause: unknown): JsonObject {
   const { told } = toldOf(cause);
   return { type: "error", id, error: codeOf(cause), message: told.detail };

@@ -43,7 +43,7 @@ export const subscription = shape(
 
 const KNOWN: ReadonlySet<string> = new Set(channels);
 
-/** Which events are wanted, and above which number. @throws ServiceError `validation.failed` */
+/** The event filter of a subscription, and the number after which it starts. @throws ServiceError `validation.failed` */
 export function filterOf(body: RawBody): {
   readonly filter: EventFilter;
   readonly since: number | undefined;

@@ -3,7 +3,7 @@ import { invalidField } from "./error-responses.ts";
 
 const NONE: readonly string[] = [];
 
-/** A request's query, read tolerantly: clients spell lists and booleans in several ways. */
+/** A request's query, read leniently: clients write lists and booleans in several ways. */
 export class Query {
   readonly #params: URLSearchParams | undefined;
 
@@ -24,13 +24,13 @@ export class Query {
       .filter(Boolean);
   }
 
-  /** A namespace: labels with periods between them, repeated, or as a JSON array. A comma is a part of its label. */
+  /** A namespace: labels with periods between them, repeated, or as a JSON array. A comma is part of its label. */
   labels(name: string): readonly string[] {
     const given = (this.#params?.getAll(name) ?? []).filter((text) => text !== "");
     return given.flatMap((text) => listIn(text) ?? text.split("."));
   }
 
-  /** A repeated parameter, as it is: an empty text counts. A JSON array of strings is as good. */
+  /** A repeated parameter, with empty values; or a JSON array of strings. */
   all(name: string): readonly string[] {
     const given = this.#params?.getAll(name) ?? NONE;
     return given.flatMap((text) => (text.startsWith("[") ? jsonList(name, text) : text));
@@ -44,7 +44,7 @@ export class Query {
       const value: unknown = JSON.parse(text);
       if (isObject(value)) return value;
     } catch {
-      // Told below.
+      // Reported below.
     }
     throw invalidField(name, "must be a JSON object");
   }
@@ -91,7 +91,7 @@ function jsonList(name: string, text: string): readonly string[] {
   return list;
 }
 
-/** The JSON array of strings that a text is; undefined for any other text. */
+/** The JSON array of strings in a text; undefined for any other text. */
 function listIn(text: string): readonly string[] | undefined {
   if (!text.startsWith("[")) return undefined;
   try {

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "./typebox.ts";
 
-/** What the records that are answered look like, for people and for programs that make clients. A test holds answers to them. */
+/** Schemas of the records in responses, for people and for client generators. A test validates responses with them. */
 
 const uuid = Type.String({ format: "uuid" });
 const time = Type.String({ format: "date-time" });
@@ -134,7 +134,7 @@ const records = {
   }),
 };
 
-/** Where a request says which fields it wants, the others are left out. */
+/** The schemas of responses; the `Selected` ones are of requests that select fields. */
 export const answers = {
   ...records,
   SelectedThread: Type.Partial(records.Thread),

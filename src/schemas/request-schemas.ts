@@ -7,7 +7,7 @@ import { type TSchema, Type } from "./typebox.ts";
 import { shape } from "./validator.ts";
 
 const ifExists = Type.Enum(["raise", "do_nothing"]);
-/** How a run may be stopped. */
+/** The ways to cancel a run. */
 export const cancelActions = ["interrupt", "rollback"] as const satisfies CancelAction[];
 const object = Type.Free();
 const breakpoints = Type.Union([Type.Literal("*"), Type.Array(Type.String(), { maxItems: 1000 })]);
@@ -19,13 +19,13 @@ const feedbackKey = Type.String({ maxLength: 1000 });
 const text = Type.Union([Type.String(), Type.Null()]);
 const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
 
-/** Most entries of a list may have, and where pages may begin. */
+/** Bounds of a page's size and offset. */
 export const LIMITS = { least: 1, most: 1000, initial: 10 } as const;
 export const OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
 
 const orNull = <T extends TSchema>(type: T) => Type.Optional(Type.Union([type, Type.Null()]));
 
-/** A place in a thread's history; `thread_id` may stand in it, and is not looked at. */
+/** A checkpoint in a thread's history. `thread_id` may be present and is ignored. */
 const place = {
   checkpoint_id: Type.Optional(checkpointId),
   checkpoint_ns: orNull(Type.String({ maxLength: 10_000 })),
@@ -33,7 +33,7 @@ const place = {
 };
 const checkpoint = Type.Object(place);
 
-/** What a run and an assistant may be configured with; other members are kept as they are. */
+/** The configuration of a run or an assistant. Other members are kept as they are. */
 const config = Type.Object({
   tags: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),
   recursion_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
@@ -46,11 +46,11 @@ const command = Type.Object({
   goto: Type.Optional(Type.Union([Type.String(), send, Type.Array(target, { maxItems: 1000 }), Type.Null()])),
 });
 
-/** As which node: names are this long at most. */
+/** The name of the node that an update is made as. */
 const asNode = Type.String({ maxLength: 128 });
-/** Supersteps that one thread may be made of, and updates that one of them may have. */
+/** Supersteps of a new thread, and updates of one superstep, at most. */
 const MOST_STEPS = 1000;
-/** Minutes, alone or with what to do then. */
+/** Minutes, alone or together with a strategy. */
 const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MOST_MINUTES });
 const ttl = Type.Union([
   minutes,
@@ -96,7 +96,7 @@ export const stateRead = shape(
   Type.Object({
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
-    // Some clients send a text.
+    // Some clients send a string.
     subgraphs: Type.Optional(Type.Union([Type.Boolean(), Type.Enum(["true", "false", ""])])),
     select,
   }),
@@ -105,7 +105,7 @@ export const stateRead = shape(
 export const historyRead = shape(
   Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
-    // An id, a checkpoint, or a config with one.
+    // A checkpoint's id, a checkpoint, or a config that has one.
     before: Type.Optional(
       Type.Union([
         Type.String({ format: "uuid" }),
@@ -192,10 +192,10 @@ export const runCreate = shape(
     langsmith_tracer: Type.Optional(
       Type.Object({ project_name: Type.Optional(text), example_id: Type.Optional(text) }),
     ),
-    // A year and a day: a wait that is longer is a slip of the pen.
+    // A year and a day: a longer wait is surely a mistake.
     after_seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 31_708_800 })),
     timeout_seconds: Type.Optional(Type.Number({ minimum: 0.001, maximum: 31_708_800 })),
-    // An answer that nobody waits for is refused with and without it.
+    // Accepted, but without effect here: a resume that nothing waits for is refused in any case.
     strict_resume: Type.Optional(Type.Boolean()),
   }),
 );

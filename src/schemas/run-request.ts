@@ -4,13 +4,13 @@ import { dropNulls, type RawBody } from "./body.ts";
 import { invalid } from "./error-responses.ts";
 import { runCreate } from "./request-schemas.ts";
 
-/** What a body asks for that is to start a run. @throws ServiceError `validation.failed` */
+/** Validates the body of a request that starts a run. @throws ServiceError `validation.failed` */
 export function runRequest(body: RawBody): ReturnType<typeof runCreate.parse> & RunRequest {
   dropNulls(body["config"]);
   return runCreate.parse(body) as ReturnType<typeof runCreate.parse> & RunRequest;
 }
 
-/** Names of fields as one line of the official client sends them in a batch, and as they are. */
+/** Field names in camel case, as one version of the official client sends them in a batch, and the real names. */
 const ALIASES = new Map(
   [
     "assistant_id",
@@ -33,7 +33,7 @@ const ALIASES = new Map(
   ].map((name) => [name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()), name] as const),
 );
 
-/** What a batch asks for. @throws ServiceError `validation.failed`, naming the place */
+/** Validates the body of a batch. @throws ServiceError `validation.failed`, naming the entry */
 export function batchOf(bodies: readonly RawBody[]): readonly RunRequest[] {
   return bodies.map((body, i) => {
     const named: RawBody = { ...body };

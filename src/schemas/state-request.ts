@@ -8,7 +8,7 @@ import { historyRead, LIMITS, stateRead, stateUpdate } from "./request-schemas.t
 
 type Checkpoint = NonNullable<ReturnType<typeof stateRead.parse>["checkpoint"]>;
 
-/** The place that a checkpoint names: by its id, by its map's entry for its namespace, or, with neither, the latest. */
+/** The checkpoint that a request names: by its id, or by the entry for its namespace in its map; with neither, the latest. */
 function placeOf(checkpoint: Checkpoint | undefined, checkpoint_id: string | undefined): StatePlace {
   const ns = checkpoint?.checkpoint_ns ?? "";
   const { checkpoint_map: map } = checkpoint ?? {};
@@ -78,13 +78,10 @@ const STATE_FIELDS: ReadonlySet<string> = new Set([
   "interrupts",
 ]);
 
-/** Keys of the state that one request may name. */
+/** Keys of the state that one request may select. */
 const MOST = 1000;
 
-/**
- * What to show for `select`: the fields that it names, and no others; of the values, where it names keys of theirs as
- * `values.<key>`, those alone.
- */
+/** Converts `select`: only the named fields are shown; if it names keys of the values as `values.<key>`, only those keys. */
 export function selectionOf(select: readonly string[]): StateSelection {
   if (select.length === 0) return {};
   if (select.length > MOST) throw invalidField("select", `must not have more than ${MOST} entries`);

@@ -5,13 +5,13 @@ import type { Query } from "./query.ts";
 
 const EVENT_ID = /^\d{1,15}$/;
 
-/** The header's id to go on after. Anything that is no id means from the start: better twice than a silent gap. */
+/** The event id in the header, to continue after. Anything else means from the start: repeated events are better than a silent gap. */
 export function afterHeader(header: string | undefined): number {
   return header !== undefined && EVENT_ID.test(header) ? Number(header) : -1;
 }
 
 /**
- * The query's `last_event_id`; `-1` and `-`: from the start. Undefined where there is none.
+ * The query's `last_event_id`; `-1` and `-` mean from the start. Undefined when absent.
  * @throws ServiceError `validation.failed`
  */
 export function afterQuery(query: Query): number | undefined {
@@ -22,7 +22,7 @@ export function afterQuery(query: Query): number | undefined {
   return Number(text);
 }
 
-/** What of a thread's stream is asked for: by default its runs. @throws ServiceError `validation.failed` */
+/** The requested modes of a thread's stream; default: the events of its runs. @throws ServiceError `validation.failed` */
 export function threadModesOf(query: Query): ReadonlySet<ThreadMode> {
   const asked = new Set<ThreadMode>();
   for (const field of ["stream_mode", "stream_modes"]) {
@@ -36,7 +36,7 @@ export function threadModesOf(query: Query): ReadonlySet<ThreadMode> {
   return asked.size === 0 ? new Set(["run_modes"]) : asked;
 }
 
-/** The query's filter `stream_mode`; undefined where there is none. @throws ServiceError `validation.failed` */
+/** The query's filter `stream_mode`; undefined when absent. @throws ServiceError `validation.failed` */
 export function modesOf(query: Query): readonly StreamMode[] | undefined {
   const names = query.list("stream_mode");
   if (names.length === 0) return undefined;
@@ -51,7 +51,7 @@ export function modesOf(query: Query): readonly StreamMode[] | undefined {
 const MOST_NAMESPACES = 100;
 const LONGEST_NAMESPACE = 2_000;
 
-/** The query's filter `namespace`, repeated; undefined where there is none. @throws ServiceError `validation.failed` */
+/** The query's filter `namespace`, which may be repeated; undefined when absent. @throws ServiceError `validation.failed` */
 export function namespacesOf(query: Query): readonly string[] | undefined {
   const names = query.all("namespace");
   if (names.length === 0) return undefined;

@@ -1,24 +1,24 @@
 import { invalidField } from "./error-responses.ts";
 
-/** In JSON text half a pair can stand as an escape alone: bytes that are UTF-8 hold none. */
+/** JSON text that is valid UTF-8 can contain half of a surrogate pair only as an escape. */
 const ESCAPED = /\\ud[89a-f]/i;
-/** In a Unicode pattern whole pairs are no surrogates. */
+/** With the flag `u`, a complete pair does not match. */
 const HALF = /\p{Surrogate}/u;
 
 /**
- * Refuses texts with half a surrogate pair: they are no Unicode, and many readers of JSON take no answer that holds one.
- * `text`: the JSON that the value was read from. The value's depth is bounded by whoever has parsed it.
- * @throws ServiceError `validation.failed`, naming the first of them
+ * Refuses strings with half of a surrogate pair: they are not Unicode, and many JSON parsers reject an answer that contains one. `text`:
+ * the JSON that the value was parsed from. The parser has bounded the value's depth.
+ * @throws ServiceError `validation.failed`, naming the first such string
  */
 export function checkText(text: string, value: unknown): void {
   if (ESCAPED.test(text)) refuseHalves(value);
 }
 
-/** Is there such a text? `text`: the JSON that the value was read from. */
+/** Whether the value contains such a string. `text`: the JSON that it was parsed from. */
 export const hasHalf = (text: string, value: unknown): boolean =>
   ESCAPED.test(text) && halfIn(value) !== undefined;
 
-/** The same of a value that is known to hold an escape. Throws as {@link checkText} does. */
+/** Like {@link checkText}, for a value that is known to contain an escape. Throws as {@link checkText} does. */
 export function refuseHalves(value: unknown): void {
   const found = halfIn(value);
   if (found === undefined) return;
@@ -27,9 +27,9 @@ export function refuseHalves(value: unknown): void {
 }
 
 interface Half {
-  /** The path to it, put together only once there is one: a value may have millions of members. */
+  /** The path of the string. It is built only when one is found: a value may have millions of members. */
   readonly at: string;
-  /** It is in the name of a member there. */
+  /** Whether it is the name of a member at that path. */
   readonly isName: boolean;
 }
 

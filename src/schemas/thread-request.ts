@@ -6,7 +6,7 @@ import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
 import { LIMITS, OFFSETS, threadSearch } from "./request-schemas.ts";
 
-/** What a body's `ttl` says. */
+/** Converts the `ttl` of a body. */
 export function lifetimeOf(
   ttl: number | { readonly ttl: number; readonly strategy?: TtlStrategy },
 ): ThreadLifetime {
@@ -16,10 +16,10 @@ export function lifetimeOf(
 
 /** Paths that one search may extract. */
 const MOST_PATHS = 10;
-/** What a path may begin with. */
+/** The first names that a path may have. */
 const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts", "status", "error"];
 
-/** What a body asks for that searches threads. @throws ServiceError `validation.failed` */
+/** Validates the body of a thread search. @throws ServiceError `validation.failed` */
 export function threadsQuery(body: RawBody): ThreadsQuery {
   const {
     limit = LIMITS.initial,

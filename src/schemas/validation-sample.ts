@@ -1,22 +1,22 @@
-/** Entries of a body that are looked at for what is wrong with them: some hundred milliseconds' worth. */
+/** Entries of a body that are searched for errors: this takes up to some hundred milliseconds. */
 const ENTRIES = 4_000;
-/** Of one list or object: one more than any of them may have, so that this is told. */
+/** Entries of one list or object: one more than any may have, so that an excess is reported. */
 const MOST = 1_001;
-/** Of one, when those are used up, and when twice as many are. */
+/** Entries of one list or object when {@link ENTRIES} are used up, and when twice as many are. */
 const FEW = 8;
 const ONE = 1;
 
 type Container = Record<string, unknown> | unknown[];
 
 /**
- * A body with no more members and list entries than can be looked at in a moment, the first ones of each list and object. To tell
- * all that is wrong with a body of megabytes would take seconds. A small body is whole.
+ * A copy of a body with only the first members and entries of each list and object, so that finding its errors takes a moment. To find all
+ * errors of a body of megabytes would take seconds. A small body is copied completely.
  */
 export function sampleOf(body: Record<string, unknown>): Record<string, unknown> {
   let left = ENTRIES;
   const sample: Record<string, unknown> = {};
   const waiting: (readonly [from: Container, to: Container])[] = [[body, sample]];
-  // Level by level: what stands further up is rather kept.
+  // Level by level, so that upper levels are kept first.
   for (const [from, to] of waiting) {
     const most = left >= MOST ? MOST : left > -ENTRIES ? FEW : ONE;
     let count = 0;

@@ -4,10 +4,10 @@ import { invalid } from "./error-responses.ts";
 import { sampleOf } from "./validation-sample.ts";
 import { Compile, type Static, type TSchema, type Validator } from "./typebox.ts";
 
-/** A schema, compiled once, and what a body is after it has passed. */
+/** A compiled schema, with the type of a body that has passed it. */
 export interface Shape<T> {
   readonly schema: TSchema;
-  /** @throws ServiceError `validation.failed` naming each field that is wrong */
+  /** Checks a body. @throws ServiceError `validation.failed`, naming each invalid field */
   parse(body: RawBody): T;
 }
 
@@ -16,7 +16,7 @@ export function shape<const S extends TSchema>(schema: S): Shape<Static<S>> & { 
   return {
     schema,
     parse(body) {
-      // At the first use: a server that has just started has better things to do.
+      // Compiled at the first use, to keep the start fast.
       compiled ??= Compile(schema as TSchema);
       if (compiled.Check(body)) return body as Static<S>;
       const fields = fieldErrors(compiled.Errors(sampleOf(body)));
@@ -32,19 +32,19 @@ interface SchemaError {
   readonly message: string;
 }
 
-/** What is said where what is wrong stands behind thousands of entries. */
+/** The error when the invalid part lies behind thousands of entries. */
 const BEYOND: FieldError = { at: "body", message: "is not valid, and too large to say where" };
-/** Fields told of in one answer. */
+/** Fields reported in one response. */
 const MOST = 20;
 
-/** Errors that are looked at: of one field there may be several. */
+/** Errors that are considered; a field may have several. */
 const LOOKED_AT = 20 * MOST;
 
 function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
   const errors = all.slice(0, LOOKED_AT);
   const found = new Map<string, string[]>();
   for (const error of errors) {
-    // That none of several schemas fits says less than what each of them wanted.
+    // "None of several schemas matches" says less than what each of them requires.
     if (error.keyword === "anyOf" && errors.length > 1) continue;
     for (const [at, message] of told(error)) {
       const messages = found.get(at);
@@ -52,7 +52,7 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
       else if (!messages.includes(message)) messages.push(message);
     }
   }
-  // Where one of several schemas fits but for a part, that part is what is wrong.
+  // If one of several schemas matches except for a part, that part is what is wrong.
   const names = [...found.keys()];
   const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
   return deepest.slice(0, MOST).map(([at, messages]) => ({ at, message: messages.join(", or ") }));
@@ -83,7 +83,7 @@ function told({ keyword, instancePath, params, message }: SchemaError): (readonl
   }
 }
 
-/** A JSON pointer as people write it: `config.tags[0]`. */
+/** Converts a JSON pointer to a readable path such as `config.tags[0]`. */
 function pathOf(pointer: string): string {
   let path = "";
   for (const part of pointer.split("/").slice(1)) {

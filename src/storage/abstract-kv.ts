@@ -7,12 +7,12 @@ type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
 /** Entries fetched from a store at a time. */
 const PAGE = 512;
-/** Keys fetched at first: a page of a list, and a few more. */
+/** Keys fetched first: a page of a list, and a few more. */
 const FIRST = 48;
-/** Bytes of keys fetched at a time: an option of LevelDB's alone, for which each fetch is a hop to another thread and back. */
+/** Bytes of keys fetched at a time. Only LevelDB has this option; there, each fetch goes to another thread and back. */
 const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
-/** What every store of the Level family does alike. How one is opened is the affair of its own file. */
+/** The common part of all stores of the Level family. Each kind opens its store in its own file. */
 export abstract class AbstractKv<D extends Db> implements Kv {
   budget: Budget | undefined;
   protected db: D | undefined;
@@ -43,7 +43,7 @@ export abstract class AbstractKv<D extends Db> implements Kv {
     try {
       iterator = this.#opened().iterator({ ...range });
       for (;;) {
-        // A page may be short for reasons of its own (16 KiB fetched); only an empty one is the end.
+        // A page may be short for LevelDB's own reasons (16 KiB fetched). Only an empty page is the end.
         const page = await iterator.nextv(PAGE);
         if (page.length === 0) return;
         for (const entry of page) {
@@ -82,7 +82,7 @@ export abstract class AbstractKv<D extends Db> implements Kv {
     await db.close();
   }
 
-  /** Keys begin with the tenant that they are of. */
+  /** The work budget of the tenant whose keys are read: each key begins with its tenant. */
   #share({ gte }: Range): Share | undefined {
     return this.budget?.share(gte.slice(0, gte.indexOf("/") + 1));
   }
@@ -93,13 +93,13 @@ export abstract class AbstractKv<D extends Db> implements Kv {
   }
 }
 
-/** The cause is for the log alone: clients see the message, and LevelDB's own texts name files by their absolute paths. */
+/** The cause is only for the log. Clients see the message; LevelDB's own texts contain absolute paths. */
 export function unavailable(what: string, cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
   return new ServiceError("storage.unavailable", `The storage is not available: ${what}`, { cause });
 }
 
-/** The store's own checksums failed, or it cannot be read at all. */
+/** Maps the error of a failed read: a checksum of the store failed, or the store cannot be read at all. */
 function readError(cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
   const { code } = cause as { code?: unknown };

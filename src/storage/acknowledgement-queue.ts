@@ -1,22 +1,22 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/** Milliseconds that a turn may take which lets writers go on. */
+/** Milliseconds that one turn of the event loop may take for acknowledgements. */
 const BUDGET = 15;
-/** Told in one turn, however long they take. */
+/** Acknowledgements made in one turn at least, however long they take. */
 const LEAST = 8;
 
 /**
- * Tells writers that what they wrote is stored: as many a turn as are likely to go on within {@link BUDGET}, by what those before
- * them took. Each goes on with its run, which takes a fifth of a millisecond or several: told all at once, those of a batch of runs
- * that stream kept the loop for 80 ms.
+ * Acknowledges stored writes in batches: each batch has as many as are expected to finish within {@link BUDGET}, according to the earlier
+ * ones. A writer that is acknowledged continues its run, which takes between 0.2 ms and several. All at once, the writers of one batch of
+ * streaming runs blocked the event loop for 80 ms.
  */
 export class Telling {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
-  /** Milliseconds that one of them may take. */
+  /** Milliseconds that one acknowledgement is expected to take. */
   #each = 0;
-  /** Those who go on in this turn, and since when. */
+  /** Number of acknowledgements of this turn, and the time they started. */
   #going = 0;
   #since = 0;
 
@@ -25,7 +25,7 @@ export class Telling {
     this.#scheduler = scheduler;
   }
 
-  /** Calls `tell` with 0 to `count` - 1. Resolves in the turn of the last one. */
+  /** Calls `tell` with 0 to `count` - 1. Resolves in the turn of the last call. */
   async tell(count: number, tell: (index: number) => void): Promise<void> {
     for (let told = 0; told < count;) {
       if (told > 0) {
@@ -40,21 +40,21 @@ export class Telling {
     }
   }
 
-  /** The turn after the one in which the last of them went on. */
+  /** Called in the turn after a batch, to measure how long it took. */
   turned(): void {
     if (this.#going === 0) return;
     const took = (this.#clock.mono() - this.#since) / this.#going;
-    // Some only note what was stored, others begin to run: the longest of late counts. Those of a hundred runs come by turns, all that
-    // end and all that begin.
+    // Takes the longest recent time. Some writers only note the result, others start to run; with a hundred runs, those that end and those
+    // that start come in alternating batches.
     this.#each = Math.max(took, this.#each + (took - this.#each) / 8);
     this.#going = 0;
   }
 
-  /** The next turn will not be told: the loop rests. */
+  /** Called when the committer becomes idle: the time of the last batch cannot be measured. */
   rested(): void {
     this.#going = 0;
   }
 
-  /** Two turns on: what writers put off to the next one has its part in what they take. */
+  /** Waits two turns, so that work that the writers put off to the next turn is measured too. */
   readonly #later = (resolve: () => void): void => this.#scheduler.soon(() => this.#scheduler.soon(resolve));
 }

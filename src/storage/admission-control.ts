@@ -1,39 +1,39 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 
 /**
- * Writes that wait or are in flight while newcomers are let in: about a full batch. With 256 clients at once a run takes a fifth
- * less CPU than without such a limit; with half of it the disk is left without work.
+ * Writes queued or in flight up to which new work is admitted: about one full batch. With 256 concurrent clients, this limit saves a fifth
+ * of the CPU for each run; half of it leaves the disk idle at times.
  */
 export const ROOM = 56;
-/** Newcomers let in after each batch, however much is under way: they wait, but do not starve. */
+/** Callers admitted after each batch at least, however much is in flight, so that none starves. */
 const LEAST = 8;
 
 /**
- * Those who would begin something new while much is under way. What is under way goes first: fewer runs are then worked on at
- * once, what each has made is still near at hand when it goes on, and garbage collections have little to carry over.
+ * Admission control for new work. Writes of runs in progress go first. Then fewer runs are in progress at once, their data is still in the
+ * caches when they continue, and less of it survives garbage collections.
  */
 export class Newcomers {
   readonly #scheduler: Scheduler;
   readonly #underWay: () => number;
   #held: (() => void)[] = [];
 
-  /** `underWay`: how many writes wait or are in flight. */
+  /** `underWay` returns the number of writes queued or in flight. */
   constructor(scheduler: Scheduler, underWay: () => number) {
     this.#scheduler = scheduler;
     this.#underWay = underWay;
   }
 
-  /** Resolves when it is the caller's turn, in the order of the calls; undefined: at once. */
+  /** Resolves when the caller is admitted, in the order of the calls; undefined means at once. */
   wait(): Promise<void> | undefined {
     if (this.#held.length === 0 && this.#underWay() < ROOM) return undefined;
     return new Promise<void>((resolve) => this.#held.push(resolve));
   }
 
-  /** To be called after each batch: lets in as many as there is room for. */
+  /** Admits as many callers as there is capacity for. Called after each batch. */
   letIn(): void {
     if (this.#held.length === 0) return;
     this.#free(Math.max(LEAST, ROOM - this.#underWay()));
-    // Those who write nothing (they are refused) leave their room to others, whom no batch would let in.
+    // Admitted callers may write nothing (their request is refused). Then no batch follows that would admit the next ones.
     if (this.#held.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#again);
   }
 

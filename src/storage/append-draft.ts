@@ -2,11 +2,11 @@ import type { Head } from "./thread-heads.ts";
 import type { Kv, Op } from "./kv.ts";
 import { seal, unseal } from "./envelope.ts";
 
-/** The changes of one append in the making. Nothing is changed in the head before it is complete. */
+/** The pending changes of one append. The head stays unchanged until all of them are made. */
 export class Draft {
   readonly head: Head;
   readonly ops: Op[] = [];
-  /** Tips that it moves on, if any. */
+  /** Lists (by the prefix of their current span) that it makes longer, with their new lengths. */
   tips: Map<string, number> | undefined;
   /** Bytes of the thread's record. */
   size = 0;
@@ -17,14 +17,14 @@ export class Draft {
     this.#kv = kv;
   }
 
-  /** Returns its bytes. */
+  /** Adds a value. Returns the number of its bytes. */
   put(key: string, value: unknown): number {
     const bytes = seal(value);
     this.ops.push({ key, value: bytes });
     return bytes.length;
   }
 
-  /** Puts a value that is sealed already. */
+  /** Adds a value that is already in its envelope. */
   mark(key: string, value: Buffer): void {
     this.ops.push({ key, value });
   }
@@ -33,7 +33,7 @@ export class Draft {
     this.ops.push({ key, value: null });
   }
 
-  /** A value as it will be once all that is on its way, this draft too, is stored. */
+  /** The value of a key as it will be when everything in flight, and this draft, is stored. */
   get(key: string): Buffer | undefined {
     const { flights } = this.head;
     for (let i = flights.length; i >= 0; i--) {
@@ -43,7 +43,7 @@ export class Draft {
     return this.#kv.getSync(key);
   }
 
-  /** The same, decoded. `what` names it for people. */
+  /** Like {@link get}, decoded. `what` names the value in errors. */
   read(key: string, what: string): unknown {
     const bytes = this.get(key);
     return bytes === undefined ? undefined : unseal(bytes, this.head.key, what);

@@ -44,17 +44,17 @@ import {
 } from "./records.ts";
 import { unpackRefs, type Refs } from "./value-refs.ts";
 
-/** Namespaces of which the latest checkpoint is remembered; another one's is read. */
+/** Namespaces whose latest checkpoint is cached; for others it is read. */
 const NAMESPACES = 256;
 
 /**
- * Lays down an append as operations, and returns what the head takes over once it is on its way. Throws when something
- * in it cannot be stored; then nothing has changed.
+ * Turns an append into operations. Returns a function that updates the head, to be called when the write is submitted. Throws when
+ * something in the append cannot be stored; then nothing has changed.
  */
 export function write(draft: Draft, append: Append, known: Members): () => void {
   const { head } = draft;
   const { key, thread, runs = [], checkpoints = [], writes = [], events, forget = [], outbox = [] } = append;
-  // First, so that what the same append puts anew stays.
+  // Deletions come first, so that they do not affect what the same append writes.
   if (forget.length > 0) forgetRuns(draft, forget);
   draft.size = draft.put(headKey(head.prefix), threadRows.row(thread));
   draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
@@ -94,7 +94,7 @@ export function write(draft: Draft, append: Append, known: Members): () => void 
         head.ends.delete(run);
       }
     }
-    // Every task of a subgraph has a namespace of its own.
+    // Bounded, because every task of a subgraph has its own namespace.
     if (head.latest.size > NAMESPACES) head.latest.clear();
     for (const [ns, made] of latest ?? []) head.latest.set(ns, made);
     for (const [span, end] of draft.tips ?? []) head.tips.set(span, end);
@@ -103,7 +103,7 @@ export function write(draft: Draft, append: Append, known: Members): () => void 
   };
 }
 
-/** What the batch holds that removes a thread: nobody finds it any more, and what is left of it is to be swept. */
+/** The operations that remove a thread: afterwards nobody can find it. Its remaining keys are left to the sweeper. */
 export function removalOf({ key, prefix, thread }: Head): readonly Op[] {
   const gone = [headKey(prefix), activeKey(key), ...(thread === undefined ? [] : indexOf(key, thread))];
   return [
@@ -129,31 +129,31 @@ function writeRun(draft: Draft, run: RunRecord, seq: number): void {
   const known = kwargs.get(run.run_id);
   if (known === undefined) {
     const order = orderKey(prefix, run.order, run.run_id);
-    // One in work is known: its kwargs are remembered until its end.
+    // The kwargs of an unfinished run are cached until its end, so a missing entry means a new or an ended run.
     if (run.order < next_run) refuseEnded(draft, run.run_id);
-    // The first append that names it: a rollback reads the journal from here on.
+    // The number of the first journal entry that names the run: a rollback reads the journal from there.
     if (run.order >= next_run || draft.get(order) === undefined) draft.mark(order, sealNumber(seq));
   }
-  // An input may be large, and a run is stored several times: what has not changed stays where it is.
+  // The kwargs, which may be large, are stored only when they change, although the run's record is stored several times.
   if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
   draft.put(runKey(prefix, run.run_id), runRows.row(run, "kwargs", null));
   if (run.due !== null && run.seq_base > 0) writeLate(draft, run, seq);
 }
 
-/** The record of a run that has ended is final. @throws ServiceError `journal.conflict` */
+/** Refuses to change the record of a run that has ended. @throws ServiceError `journal.conflict` */
 function refuseEnded(draft: Draft, run: string): void {
   const row = draft.read(runKey(draft.head.prefix, run), `run ${run}`);
   if (row === undefined || !isTerminal(runRows.record(row).status)) return;
   throw new ServiceError("journal.conflict", `Run ${run} has ended: its record is not written again`);
 }
 
-/** A run that was delayed has begun: not where its admission stands among the others. */
+/** Notes the start of a delayed run, because its start is out of order with the other runs' admissions. */
 function writeLate(draft: Draft, run: RunRecord, seq: number): void {
   const { prefix } = draft.head;
   const late = lateKey(prefix, run.seq_base, run.run_id);
   if (draft.get(late) !== undefined) return;
   draft.mark(late, MARK);
-  // Before, it has changed nothing: a rollback need not read what was appended while it waited.
+  // Before its start the run has changed nothing, so a rollback need not read the entries before.
   draft.put(orderKey(prefix, run.order, run.run_id), seq);
 }
 
@@ -186,7 +186,7 @@ function writeCheckpoints(
   return latest;
 }
 
-/** What the parent holds: nearly always it is the one before. */
+/** The channels of the parent checkpoint. Nearly always the parent is the previous checkpoint, which is cached. */
 function parentRefs(draft: Draft, made: ReadonlyMap<string, Made>, ns: string, id: string): Refs {
   const own = made.get(ns);
   if (own?.id === id) return own.refs;
@@ -202,7 +202,7 @@ function parentRefs(draft: Draft, made: ReadonlyMap<string, Made>, ns: string, i
   return unpackRefs(checkpointRows.record(stored).changes.channels);
 }
 
-/** A chunk is named by its first id: the reader finds the next one by where this one ends. */
+/** The key of a chunk is its first event id. A reader finds the next chunk by the end of this one. */
 export function writeEvents(draft: Draft, chunk: EventChunk): void {
   const { head } = draft;
   const end = head.ends.get(chunk.run_id);

@@ -2,23 +2,23 @@ import { copyFile, link, mkdir, mkdtemp, readdir, readFile, rm, stat } from "nod
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 
-/** Tries: between two of them LevelDB has written a table, which it does seconds apart at most. */
+/** Attempts. Between two of them LevelDB has written a table, which it does at most every few seconds. */
 const TRIES = 50;
 
-/** Files that are never changed once they are whole. */
+/** Files that never change once they are complete. */
 const TABLE = /\.(ldb|sst)$/;
 
 /**
- * Copies a LevelDB that another process may be writing to. What belongs to a database is said by its manifest: while that is
- * the same before and after, no file came or went between, and the log is a piece of itself from its start: what is copied
- * is what a crash would have left, and LevelDB opens that. Tables are linked first, in no time, and copied afterwards.
+ * Copies a LevelDB database that another process may be writing to. Its manifest lists its files. If the manifest is the same before and
+ * after, no file was added or deleted meanwhile, and the copied log is a prefix of the real one: the copy equals the state after a crash,
+ * which LevelDB can open. Tables are hard-linked first, which takes no time, and copied afterwards.
  */
 export async function copyDatabase(from: string, to: string, workspace: string): Promise<void> {
   if ((await manifestOf(from)) === undefined) {
     throw new ServiceError("storage.unavailable", `There is no data in ${workspace}`);
   }
   await makeEmpty(to);
-  // Beside the database: links do not cross file systems.
+  // In the same directory as the database, because links cannot cross file systems.
   const staging = await mkdtemp(join(workspace, "backup-"));
   try {
     for (let tries = 1; !(await stage(from, staging)); tries++) {
@@ -35,13 +35,13 @@ export async function copyDatabase(from: string, to: string, workspace: string):
   }
 }
 
-/** One try. False: the database has changed its files meanwhile. */
+/** One attempt. Returns false when the files of the database have changed meanwhile. */
 async function stage(from: string, staging: string): Promise<boolean> {
   const before = await manifestOf(from);
   if (before === undefined) return false;
   try {
     for (const name of await readdir(from)) {
-      // Its lock and its own chatter are no data, nor are the files that a repair has put aside.
+      // Skips LevelDB's lock and its text logs, and files that a repair has moved away.
       if (name === "LOCK" || name === "lost" || name.startsWith("LOG")) continue;
       await (TABLE.test(name) ? linkOrCopy : copyFile)(join(from, name), join(staging, name));
     }
@@ -52,7 +52,7 @@ async function stage(from: string, staging: string): Promise<boolean> {
   return (await manifestOf(from)) === before;
 }
 
-/** Which manifest is the current one, and how long it is: it is only ever appended to. */
+/** The name and the size of the current manifest, which is append-only. */
 async function manifestOf(directory: string): Promise<string | undefined> {
   try {
     const name = (await readFile(join(directory, "CURRENT"), "utf8")).trim();
@@ -68,7 +68,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
     await link(from, to);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") throw error;
-    // A file system without links.
+    // The file system has no hard links.
     await copyFile(from, to);
   }
 }

@@ -10,19 +10,19 @@ interface Write {
   readonly thread?: string;
 }
 
-/** Old numbers deleted with each batch: more than come, so that what is left of an earlier process goes as well. */
+/** Old numbers deleted with each batch. More than one, so that those left by an earlier process are deleted too. */
 const TRIMMED = 2;
 
 /**
- * Numbers the batches. Each one holds its number under a key of its own, so that what LevelDB has dropped of its log shows as a
- * gap; the {@link BatchLedger} tells what the last number was, and what each batch changed.
+ * Numbers the batches. Each batch stores its number under a key of its own, so that a gap shows where LevelDB has lost part of its log. The
+ * {@link BatchLedger} holds the last number, and what each batch changed.
  */
 export class BatchChain {
   readonly #ledger: BatchLedger;
   #next: number;
-  /** Keys of numbers before the ledger's first are deleted, a few with each batch. */
+  /** Keys of numbers before the ledger's first are deleted, a few with each batch. This is the next one. */
   #trimmed: number;
-  /** The ledger's first number, sealed: what a batch holds under its number. */
+  /** The ledger's first number, in its envelope: the value of a batch's key. */
   #first: Buffer;
 
   constructor(ledger: BatchLedger, { next, trimmed }: { readonly next: number; readonly trimmed: number }) {
@@ -32,19 +32,19 @@ export class BatchChain {
     this.#first = sealNumber(ledger.first ?? next);
   }
 
-  /** The operations of the next batch. One that fails leaves its number to the next. */
+  /** The operations of the next batch. If the batch fails, the next one gets its number. */
   number(writes: readonly Write[]): readonly Op[] {
     const ops: Op[] = [{ key: batchKey(this.#next), value: this.#first }];
     const first = this.#ledger.first ?? 0;
     for (let i = 0; i < TRIMMED && this.#trimmed < first; i++) {
       ops.push({ key: batchKey(this.#trimmed++), value: null });
     }
-    // By hand: `flatMap` makes every element by way of the runtime.
+    // Loops, because `flatMap` is slow: it handles every element in the runtime.
     for (const write of writes) for (const op of write.ops) ops.push(op);
     return ops;
   }
 
-  /** The batch that was numbered last is stored. */
+  /** Called when the last numbered batch is stored. */
   stored(writes: readonly Write[], synced: boolean, bytes: number): void {
     const touches = new Set<string>();
     for (const { ops, thread } of writes) {
@@ -62,29 +62,29 @@ export class BatchChain {
   }
 }
 
-/** What a change of this key counts as: the thread, or the key itself. */
+/** The scope that a changed key counts for: its thread, or the key itself. */
 function scopeOf(key: string): string {
   const thread = splitThread(key)?.key;
   return thread === undefined ? key : threadPrefix(thread);
 }
 
 export interface BatchChainReport {
-  /** Missing batches that must have been there. */
+  /** Missing batches that must have been stored. */
   readonly lost: readonly LedgerEntry[];
-  /** Numbers that are missing and of which nobody knows what they held. */
+  /** Missing numbers whose content is unknown. */
   readonly unknown: readonly number[];
-  /** Batches that were not synced and are gone since the machine stopped: nothing of them was acknowledged. */
+  /** Unsynced batches that were lost when the machine stopped. None of their writes was acknowledged as durable. */
   readonly unsynced: readonly number[];
   readonly next: number;
   /** The first number whose key may still be stored. */
   readonly trimmed: number;
-  /** Has the database been written with numbers, and does the ledger tell of them? */
+  /** Whether the database has numbers, and a ledger that covers them. */
   readonly isCovered: boolean;
 }
 
 /**
- * Compares the numbers in the database with those of the ledger. `isExcused`: a key that lies in a damaged part of a table, where its
- * absence says nothing.
+ * Compares the numbers in the database with those in the ledger. `isExcused` says whether a key lies in a damaged part of a table, where
+ * its absence means nothing.
  */
 export async function checkChain(
   kv: Kv,
@@ -118,7 +118,7 @@ export async function checkChain(
   for (const { number, synced } of missing.values()) if (synced) lastSynced = Math.max(lastSynced, number);
   const [lost, unsynced]: [LedgerEntry[], number[]] = [[], []];
   for (const entry of [...missing.values()].toSorted((a, b) => a.number - b.number)) {
-    // A log loses its end at a power cut, and nothing before a batch that was synced.
+    // A power cut loses the end of a log only, and nothing before a synced batch.
     if (isSameBoot || entry.number < greatest || entry.number <= lastSynced) lost.push(entry);
     else unsynced.push(entry.number);
   }
@@ -138,7 +138,7 @@ export async function checkChain(
   };
 }
 
-/** Without a ledger: the last batch tells from where on all numbers are there. */
+/** The first number without a ledger: the last batch holds the number from which on all are present. */
 function firstOf(kv: Kv, greatest: number): number {
   const bytes = greatest === 0 ? undefined : kv.getSync(batchKey(greatest));
   const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${ordinal(greatest)}`);

@@ -15,18 +15,18 @@ import { crc32 } from "node:zlib";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/** Bytes of batches after which a new file is begun. */
+/** Bytes of batches after which a new file is started. */
 const SEGMENT = 40 * 1024 * 1024;
 /**
- * Files kept. LevelDB holds at most two logs of 32 MiB each that are not in tables yet, so the batches of the last two full files
- * and of the current one are more than a log can lose.
+ * Files kept. LevelDB has at most two logs of 32 MiB each that are not in tables yet. The last two full files and the current one cover
+ * more than that.
  */
 const SEGMENTS = 3;
 
-/** Bytes of a file that an earlier process has left, from which on another is begun. */
+/** Bytes of the last file of an earlier process above which a new file is started. */
 const LARGE = 4 * 1024 * 1024;
 
-/** Milliseconds for which lines are gathered. */
+/** Milliseconds for which lines are collected before a write. */
 const PAUSE = 10;
 
 const NAME = /^(\d{16})\.log$/;
@@ -35,23 +35,23 @@ const NAME = /^(\d{16})\.log$/;
 export interface LedgerEntry {
   readonly number: number;
   readonly synced: boolean;
-  /** What it changed: prefixes of threads, and keys of no thread. */
+  /** The scopes that it changed: prefixes of threads, and keys of no thread. */
   readonly touches: readonly string[];
 }
 
 export interface LedgerSummary {
-  /** Batches from here on are in it; undefined where there is no ledger. */
+  /** The number of the first batch in the ledger; undefined when there is none. */
   readonly first: number | undefined;
   readonly last: number;
-  /** Boot of the machine in which the last process wrote to it. */
+  /** The boot id of the machine at the last process's start. */
   readonly boot: string;
 }
 
 /**
- * Says beside the database which batches it has taken and what they changed, so that one that is missing is noticed, at the end too,
- * and can be told by what it held. A line a batch, written a few milliseconds later, which nobody waits for: with each batch it would
- * double the time of a synced one. What a kill leaves out can only be lost unnoticed together with a cut in the log at the same moment.
- * Lines may stand in any order, each with a checksum of its own.
+ * Records, outside the database, which batches were written and what they changed. So a missing batch is noticed, even the last one, and
+ * its content is known. Each batch is one line, with a checksum of its own; lines may stand in any order. Lines are written a few
+ * milliseconds later and nobody waits for them: waiting would double the time of a synced batch. Lines that a killed process did not write
+ * matter only if the database's log is cut at the same moment.
  */
 export class BatchLedger {
   readonly #directory: string;
@@ -59,9 +59,9 @@ export class BatchLedger {
   readonly #scheduler: Scheduler;
   #fd: number | undefined;
   #bytes = 0;
-  /** First numbers of the files, oldest first. */
+  /** First batch number of each file, oldest first. */
   #segments: number[];
-  /** Lines that have not been written yet. */
+  /** Lines that are not written yet. */
   #lines = "";
   #cancel: (() => void) | undefined;
   #isWriting = false;
@@ -82,12 +82,12 @@ export class BatchLedger {
       .toSorted((a, b) => a - b);
   }
 
-  /** The first batch that it still tells of. */
+  /** The number of the first batch that the ledger still covers. */
   get first(): number | undefined {
     return this.#segments[0];
   }
 
-  /** Calls `entry` for each batch, and `lost` for each number that was reported as lost. Unreadable lines are passed over. */
+  /** Calls `entry` for each batch, and `lost` for each number that was reported as lost. Skips unreadable lines. */
   read(entry: (entry: LedgerEntry) => void, lost: (number: number) => void): LedgerSummary {
     let [last, boot] = [0, ""];
     for (const segment of this.#segments) {
@@ -106,7 +106,7 @@ export class BatchLedger {
     return { first: this.first, last, boot };
   }
 
-  /** To be called before the first batch, with its number. `lost`: batches that are missing and have been reported. */
+  /** Called before the first batch, with its number. `lost`: the missing batches that have been reported. */
   open(next: number, boot: string, lost: readonly number[]): void {
     const latest = this.#segments.at(-1);
     // All older batches are in tables by now.
@@ -117,12 +117,12 @@ export class BatchLedger {
     const fd = openSync(this.#path(this.#segments.at(-1) as number), "a");
     this.#fd = fd;
     const lines = [...lost.map((number) => lineOf("lost", number, [])), lineOf("open", next, [boot])];
-    // What a power cut has torn ends here.
+    // The line break ends a line that a power cut may have torn.
     writeSync(fd, `\n${lines.join("")}`);
     fdatasyncSync(fd);
   }
 
-  /** A batch of `bytes` is stored. True: batches before {@link first} are not told of any more. */
+  /** Records a stored batch of `bytes`. Returns true when {@link first} has changed. */
   add({ number, synced, touches }: LedgerEntry, bytes: number): boolean {
     if (this.#fd === undefined) return false;
     this.#lines += lineOf(synced ? "synced" : "streamed", number, touches);

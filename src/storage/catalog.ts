@@ -39,10 +39,10 @@ import { MARK, threadRows } from "./records.ts";
 import { type Found, type Page, race } from "./thread-search.ts";
 import { Walks, type Wanted } from "./index-scans.ts";
 
-/** What is spent behind a page to say how many more there are: keys that were fetched with it, or a few records. */
+/** How far to read after a page to count the other matches: in keys, or in records. */
 const AHEAD = 25;
 
-/** The catalog over a store of keys and values; the journal's appends keep its index of threads. */
+/** The catalog over a key-value store. Its index of threads is maintained by the journal's appends. */
 export class KvCatalog implements Catalog {
   readonly #kv: Kv;
   readonly #committer: Committer;
@@ -64,7 +64,7 @@ export class KvCatalog implements Catalog {
   async *assistants(tenant: string, filter: AssistantFilter): AsyncGenerator<AssistantRecord> {
     for await (const [at] of this.#kv.entries({ ...within(assistantOrderPrefix(tenant)), reverse: true })) {
       const record = this.assistant(tenant, lastSegment(at));
-      // A record that was put anew with another date stands in two places; one of them is right.
+      // A record stored again with another date is in the index twice; one entry is right.
       if (record !== undefined && orderOf(tenant, record) === at && matches(record, filter)) yield record;
     }
   }
@@ -88,7 +88,7 @@ export class KvCatalog implements Catalog {
     return this.#versionsOf(tenant, deleted).then((versions) => this.#store(tenant, changes, versions));
   }
 
-  /** Where the versions of these assistants are. */
+  /** The keys of the versions of these assistants. */
   async #versionsOf(tenant: string, ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const found = new Map<string, string[]>();
     for (const id of ids) {
@@ -145,7 +145,7 @@ export class KvCatalog implements Catalog {
     const found: ThreadKey[] = [];
     if (limit < 1) return found;
     const range = within(indexPrefix(tenant));
-    // The first possible key behind `after`.
+    // The first possible key after `after`.
     const gte = after === undefined ? range.gte : `${indexKey({ tenant, thread: after })}!`;
     for await (const [at] of this.#kv.entries({ gte, lt: range.lt, limit })) {
       found.push({ tenant, thread: lastSegment(at) });
@@ -186,7 +186,7 @@ export class KvCatalog implements Catalog {
     return race(walks, wanted, page, find, this.#budget.share(tenant));
   }
 
-  /** Not by way of the records that are remembered: a search would drive out those that are in use. */
+  /** Reads past the record cache: a search would evict the records in use. */
   #thread(key: ThreadKey): ThreadRecord | undefined {
     const bytes = this.#kv.getSync(headKey(threadPrefix(key)));
     return bytes && threadRows.record(unseal(bytes, key, "its record"));

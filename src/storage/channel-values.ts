@@ -8,20 +8,20 @@ import { spanPrefix, wholeKey } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import type { Refs } from "./value-refs.ts";
 
-/** Begins every copy, see `EMPTY` in `model/json.ts`. */
+/** The base of every copy, see `EMPTY` in `model/json.ts`. */
 const EMPTY_REFS: Refs = Object.freeze({});
 
 type List = Extract<ChannelRef, { kind: "list" }>;
 type Spans = List["spans"];
 
-/** A list in more pieces than this is written anew as a whole: each edit costs a piece, each piece a read. */
+/** Spans of a list above which the whole list is written again: each edit adds a span, and each span costs a read. */
 const MAX_SPANS = 64;
 
 /**
- * The channels of a checkpoint from those of its parent. Lists grow by segments that are never rewritten: an append goes
- * on with the parent's last span, so that a checkpoint names one span however many runs have appended. Where another
- * branch has gone on with that span already, and where the list was cut, a span of its own begins.
- * `at` names what this checkpoint writes; no other one of the thread has the same.
+ * Computes the channels of a checkpoint from those of its parent. A list is stored as segments that never change. An append continues the
+ * parent's last span, so that a checkpoint needs one span however many runs have appended. A new span starts when another branch has
+ * continued that span already, or when the list was cut.
+ * `at` names what this checkpoint writes; it is unique in the thread.
  */
 export function derive(
   draft: Draft,
@@ -41,7 +41,7 @@ export function derive(
         delete refs[channel];
         break;
       case "set":
-        // An array is stored as a list, whoever set it: so an append can go on with it.
+        // Every array is stored as a list, whoever sets it, so that an append can continue it.
         if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, [], 0, change.value);
         else if (isSmall(change.value)) refs[channel] = { kind: "small", value: change.value };
         else {
@@ -59,7 +59,7 @@ export function derive(
   return refs;
 }
 
-/** Longest text that every later checkpoint carries along, rather than a key of its own. */
+/** Characters: the longest text that is stored in each later checkpoint instead of under a key of its own. */
 const SMALL = 48;
 
 function isSmall(value: unknown): boolean {
@@ -96,13 +96,13 @@ function append(
   return begin(draft, ns, channel, at, spans, keep, items);
 }
 
-/** Has nothing gone on with this span from `end` on? */
+/** Whether no other append has continued this span from `end`. */
 function isTip(draft: Draft, prefix: string, end: number): boolean {
   const tip = draft.tips?.get(prefix) ?? draft.head.tips.get(prefix);
   return tip === undefined ? draft.get(prefix + ordinal(end)) === undefined : tip === end;
 }
 
-/** A span that begins here, after the first `keep` items of `spans`. It may be empty: then the next append fills it. */
+/** Starts a new span after the first `keep` items of `spans`. It may be empty; then the next append fills it. */
 function begin(
   draft: Draft,
   ns: string,
@@ -137,7 +137,7 @@ function cut(spans: Spans, keep: number): { at: number; end: number }[] {
   let start = 0;
   for (const { at, end } of spans) {
     if (start >= keep) break;
-    // An empty span names nothing once another one follows it.
+    // An empty span is dropped when another one follows.
     if (end > start) kept.push({ at, end: Math.min(end, keep) });
     start = end;
   }
@@ -153,8 +153,8 @@ export interface ValueSource {
 }
 
 /**
- * Adds a list's items to `out`. A segment says by its length where the next one begins, so no range is read. Pauses
- * after each segment: a long list need not be read in one turn.
+ * Adds the items of a list to `out`. The length of a segment gives the key of the next, so no range is read. Pauses after each segment, so
+ * that a long list need not be read in one turn.
  */
 export function* readList(
   source: ValueSource,

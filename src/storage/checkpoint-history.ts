@@ -28,7 +28,7 @@ export async function readHistory(
   return reverse ? found : found.reverse();
 }
 
-/** What tasks have left at a checkpoint, by its prefix. */
+/** The pending writes of tasks at a checkpoint, by the prefix of their keys. */
 export async function readWrites(kv: Kv, key: ThreadKey, prefix: string): Promise<readonly TaskWrites[]> {
   const found: TaskWrites[] = [];
   for await (const [at, bytes] of kv.entries(within(prefix))) {

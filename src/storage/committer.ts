@@ -11,21 +11,25 @@ import type { Kv, Op } from "./kv.ts";
 import { Newcomers } from "./admission-control.ts";
 import { Telling } from "./acknowledgement-queue.ts";
 
-/** Of some fifty runs: a batch has a price of its own, and what follows on a larger one would be a long turn. */
+/**
+ * Operations of a batch at most; those of about fifty runs. Each batch has a fixed cost, but the acknowledgements of a larger one would
+ * make a long turn.
+ */
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
 /**
- * Bytes that wait from which on they set out before the writers of the last batch are told: streams write so much that the disk would
- * else have no work while those go on, nor the loop while the disk works. Runs of a few hundred bytes fill one batch better.
+ * Bytes in the queue from which on the next batch starts before the last one is acknowledged. Streaming runs write so much that otherwise
+ * the disk idles during acknowledgements, and the event loop during writes. Runs that write a few hundred bytes are better collected in one
+ * batch.
  */
 const AHEAD = 32 * 1024;
 
 /** Changes that are stored together or not at all. */
 export interface Write {
   readonly ops: readonly Op[];
-  /** To survive a power cut: the batch that holds it is synced. Otherwise the end of the process. */
+  /** Whether the write must survive a power cut: its batch is synced. Otherwise it only survives the end of the process. */
   readonly durable: boolean;
-  /** Prefix of the keys of the thread that all of it is about; undefined: its keys tell. */
+  /** Prefix of the keys of the one thread that it is about; undefined: the scopes are found by its keys. */
   readonly thread?: string;
   stored(): void;
   failed(error: ServiceError): void;
@@ -39,9 +43,9 @@ export interface CommitStats {
 }
 
 export interface Watch {
-  /** A write failed. Told before anyone whose write it took. */
+  /** A write failed. Called before any writer is informed. */
   failed(): void;
-  /** The store is open again; what is in it has to be read anew. */
+  /** The store is open again. Its contents MUST be read anew. */
   healed(): void;
 }
 
@@ -53,11 +57,11 @@ export interface CommitterDeps {
 }
 
 /**
- * Gathers the writes of all threads: one queue, one order; while one batch is in flight, the next fills. A batch of
- * streamed writes alone is not synced. Writers are told batch by batch, also while the next one is in flight.
+ * Collects the writes of all threads in one queue and stores them in batches: while one batch is in flight, the next one fills. A batch is
+ * synced if one of its writes is durable. Acknowledgements are batched too, and may overlap with the next batch.
  *
- * When a write fails, nobody knows what is stored. All that waits is refused, and so is what comes, until the store has
- * been closed and opened again: LevelDB's handle stays broken after a full disk.
+ * After a failed write it is unknown what is stored. All queued and new writes are refused until the store has been closed and opened
+ * again: LevelDB's handle stays broken after a full disk.
  */
 export class Committer {
   readonly #kv: Kv;
@@ -67,16 +71,16 @@ export class Committer {
   readonly #newcomers: Newcomers;
   readonly #telling: Telling;
   #queue: Write[] = [];
-  /** Bytes of the queue. */
+  /** Bytes in the queue. */
   #waiting = 0;
-  /** Writes of the batch in flight, and those of the last one that have not been told. */
+  /** Writes of the batch in flight, and writes of the last batch that are not acknowledged yet. */
   #flying = 0;
   #busy = false;
   #broken: ServiceError | undefined;
   #closing = false;
   readonly #stop = new AbortController();
   #healing: Promise<void> | undefined;
-  /** A check under way, shared by all who ask meanwhile. */
+  /** A check in progress, shared by all callers. */
   #check: Promise<void> | undefined;
   #idle: (() => void)[] = [];
   #batches = 0;
@@ -84,7 +88,7 @@ export class Committer {
   #ops = 0;
   #bytes = 0;
 
-  /** `chain`: numbers the batches, where they may get lost. */
+  /** `chain` numbers the batches; only for stores that may lose some. */
   constructor(kv: Kv, deps: CommitterDeps, watch: Watch, chain?: BatchChain) {
     this.#kv = kv;
     this.#chain = chain;
@@ -98,28 +102,31 @@ export class Committer {
     return { batches: this.#batches, synced: this.#synced, ops: this.#ops, bytes: this.#bytes };
   }
 
-  /** Why nothing can be written now. */
+  /** The error of every write at present; undefined when writes are accepted. */
   get refusal(): ServiceError | undefined {
     if (this.#closing) return unavailable("it is being closed", undefined);
     return this.#broken;
   }
 
-  /** Takes a write. MUST NOT be called while there is a {@link refusal}. */
+  /** Queues a write. MUST NOT be called while there is a {@link refusal}. */
   submit(write: Write): void {
     this.#queue.push(write);
     this.#waiting += sizeOf(write.ops);
     if (this.#busy) return;
     this.#busy = true;
-    // Not at once: what the same turn goes on to write shares the batch.
+    // Deferred to the next turn: other writes of this turn share the batch.
     this.#deps.scheduler.soon(this.#next);
   }
 
-  /** Room to begin something new: see {@link Newcomers.wait}. Who waits when nothing can be written any more is let in, to be told. */
+  /**
+   * Waits for the capacity to start something new, see {@link Newcomers.wait}. When writes fail, all callers are admitted, and then get the
+   * refusal.
+   */
   room(): Promise<void> | undefined {
     return this.#newcomers.wait();
   }
 
-  /** Resolves once a write of nothing that counts is stored: only a write tells that the next one will be. */
+  /** Resolves when an empty write is stored: only a write proves that the next one will succeed. */
   check(): Promise<void> {
     if (this.refusal !== undefined) return Promise.reject(this.refusal);
     return (this.#check ??= new Promise<void>((resolve, reject) => {
@@ -128,7 +135,7 @@ export class Committer {
     }).finally(() => (this.#check = undefined)));
   }
 
-  /** Refuses what comes, and resolves once all that was taken is stored or refused. */
+  /** Refuses new writes. Resolves when all accepted ones are stored or refused. */
   async close(): Promise<void> {
     this.#closing = true;
     this.#newcomers.letInAll();
@@ -158,20 +165,20 @@ export class Committer {
         this.#flying--;
         (told[index] as Write).stored();
       });
-      // Runs whose start is stored begin in this turn: what they write counts as under way before others are let in.
+      // Runs whose start is stored begin in this turn. Waits, so that their writes are counted before others are admitted.
       await new Promise<void>(this.#later);
       this.#telling.turned();
       if (!ahead) break;
       this.#newcomers.letIn();
     }
     if (this.#queue.length > 0) {
-      // After the callbacks of these writes: what they go on to write comes along.
+      // After the callbacks of these writes, so that the writes they make share the batch.
       this.#deps.scheduler.soon(this.#next);
     } else this.#rest();
     this.#newcomers.letIn();
   }
 
-  /** Resolves with what went wrong, if anything did. */
+  /** Stores a batch. Resolves with the error, if there is one. */
   async #store(writes: readonly Write[]): Promise<ServiceError | undefined> {
     const ops = opsOf(writes);
     const sync = writes.some((write) => write.durable);
@@ -194,7 +201,7 @@ export class Committer {
 
   readonly #later = (resolve: () => void): void => this.#deps.scheduler.soon(resolve);
 
-  /** The next batch: as much as fits, at least one write, since a write cannot be torn. */
+  /** Takes the next batch: as many writes as fit, at least one, since a write cannot be split. */
   #take(): readonly Write[] {
     let ops = 0;
     let bytes = 0;
@@ -247,12 +254,12 @@ export class Committer {
 function opsOf(writes: readonly Write[]): readonly Op[] {
   if (writes.length === 1) return (writes[0] as Write).ops;
   const all: Op[] = [];
-  // By hand: `flatMap` makes every element by way of the runtime.
+  // Loops, because `flatMap` is slow: it handles every element in the runtime.
   for (const { ops } of writes) for (const op of ops) all.push(op);
   return all;
 }
 
-/** Keys are ASCII. */
+/** The size in bytes. Keys are ASCII. */
 function sizeOf(ops: readonly Op[]): number {
   let bytes = 0;
   for (const { key, value } of ops) bytes += key.length + (value === null ? 0 : value.length);

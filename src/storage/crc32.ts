@@ -1,9 +1,12 @@
 import { crc32 } from "node:zlib";
 
-/** Bytes from which on the runtime's own is sooner: to ask it, by a view of its own, takes as long as the sum over so many. */
+/**
+ * Bytes from which on the runtime's own function is faster: its call, with a view of the buffer, costs as much as the sum over so many
+ * bytes.
+ */
 const LARGE = 192;
 
-/** What each byte brings about, by itself and with one, two and three bytes behind it. */
+/** Four tables: the sum of each byte value, alone and followed by one, two and three zero bytes. */
 const TABLE = tables();
 
 function tables(): Int32Array {
@@ -21,13 +24,13 @@ function tables(): Int32Array {
   return table;
 }
 
-/** The CRC-32 (as zlib's, RFC 1952 §8) of the bytes from `from` on. */
+/** The CRC-32 (as in zlib, RFC 1952 §8) of the bytes from `from` on. */
 export function crcFrom(bytes: Buffer, from: number): number {
   const { length } = bytes;
   if (length - from >= LARGE) return crc32(bytes.subarray(from));
   let sum = -1;
   let at = from;
-  // Four at a time: five sixths of the time of one by one.
+  // Four bytes at a time take five sixths of the time of single bytes.
   for (; at + 4 <= length; at += 4) {
     sum ^=
       (bytes[at] as number) |

@@ -6,17 +6,17 @@ import { cronKey, cronPrefix, parseSlot, SLOTS, slotKey, within } from "./keys.t
 import type { Kv, Op } from "./kv.ts";
 import { MARK } from "./records.ts";
 
-/** The crons over a store of keys and values. */
+/** The crons over a key-value store. */
 export class KvCrons implements CronBook {
   readonly #kv: Kv;
   readonly #committer: Committer;
-  /** Changes on their way to storage, by the cron; null: it is being deleted. */
+  /** Changes in flight, by the cron's key; null: the cron is being deleted. */
   readonly #changing = new Map<
     string,
     { readonly cron: CronRecord | null; readonly stored: Promise<void> }
   >();
 
-  /** Of tenants that have been asked for crons of a thread: those with a thread. */
+  /** Indexes of crons by thread, by tenant. An index is made when a tenant's crons of a thread are asked for first. */
   readonly #byThread = new Map<string, ThreadCrons>();
 
   constructor(kv: Kv, committer: Committer) {
@@ -39,7 +39,7 @@ export class KvCrons implements CronBook {
     let of = this.#byThread.get(tenant);
     if (of === undefined) {
       const made = new ThreadCrons();
-      // What is changed meanwhile is noted there too.
+      // Registered before it is filled, so that changes made meanwhile are added too.
       this.#byThread.set(tenant, made);
       made.filled = this.#fill(made, tenant).catch((cause: unknown) => {
         this.#byThread.delete(tenant);
@@ -70,7 +70,7 @@ export class KvCrons implements CronBook {
     const before = changing === undefined ? this.find(key) : (changing.cron ?? undefined);
     const after = change(before);
     if (after === undefined) {
-      // What is answered may be on its way: who looks again at once would find the disk as it was.
+      // The returned record may be in flight. Waiting ensures that the caller's next read finds it.
       await changing?.stored;
       return before;
     }
@@ -100,7 +100,7 @@ export class KvCrons implements CronBook {
   }
 }
 
-/** Crons of one tenant by their threads. One of a cron that is gone does no harm. */
+/** The crons of one tenant by thread. It may contain crons that are gone. */
 class ThreadCrons {
   filled: Promise<void> = Promise.resolve();
   readonly #ids = new Map<string, Set<string>>();

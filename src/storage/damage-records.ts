@@ -3,24 +3,24 @@ import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import type { KeyRange } from "./leveldb/table.ts";
 
-/** Damage that was found, until it is accepted. */
+/** A finding of damage, kept until it is accepted. */
 export interface DamageRecord {
   /** ISO 8601. */
   readonly found_at: string;
   readonly what: string;
-  /** What may be older than what was acknowledged: prefixes of threads, and keys of no thread. */
+  /** Scopes that may have lost acknowledged writes: prefixes of threads, and keys of no thread. */
   readonly touches: readonly string[];
   readonly ranges: readonly KeyRange[];
-  /** Nobody knows what was lost: it may be anything. */
+  /** The loss is unknown: it may be anything. */
   readonly unknown: boolean;
 }
 
 /** Beside the database. */
 export const DAMAGE_FILE = "damage.json";
-/** What was accepted, for people to look up. */
+/** The file with accepted findings, for people to look up. */
 const ACCEPTED = "damage-accepted.json";
 
-/** LevelDB forgets what it has dropped as soon as it has opened; this file keeps it. */
+/** The stored findings. LevelDB forgets what it has dropped as soon as it has opened; this file remembers it. */
 export class DamageRecords {
   readonly #directory: string;
   #list: readonly DamageRecord[];
@@ -34,7 +34,7 @@ export class DamageRecords {
     return this.#list;
   }
 
-  /** Adds those that are not there yet. */
+  /** Adds the findings that are not known yet. */
   add(findings: readonly DamageRecord[]): void {
     const known = new Set(this.#list.map(idOf));
     const added = findings.filter((finding) => !known.has(idOf(finding)));
@@ -43,7 +43,7 @@ export class DamageRecords {
     store(join(this.#directory, DAMAGE_FILE), this.#list);
   }
 
-  /** Moves all of them to the accepted ones, and returns them. */
+  /** Moves all findings to the accepted ones, and returns them. */
   accept(at: string): readonly DamageRecord[] {
     const accepted = this.#list;
     if (accepted.length === 0) return [];
@@ -70,7 +70,7 @@ function read(path: string): readonly DamageRecord[] {
     )
       return list;
   } catch {
-    // Told of below.
+    // Reported below.
   }
   throw new ServiceError(
     "journal.damaged",

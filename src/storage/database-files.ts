@@ -22,7 +22,7 @@ import { buildTable, type DataBlock, type TableBounds } from "./leveldb/salvage.
 import { checkTable, EVERYTHING, type TableDamage } from "./leveldb/table.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
-/** What a manifest was like, which is only ever appended to. */
+/** The state of a manifest at some time. A manifest is append-only. */
 export interface ManifestMark {
   readonly name: string;
   readonly size: number;
@@ -30,28 +30,28 @@ export interface ManifestMark {
 }
 
 export interface FoundDamage extends TableDamage {
-  /** Name of its file. */
+  /** The name of the table's file. */
   readonly table: string;
 }
 
-/** A table as the manifest tells of it. */
+/** A table as listed in the manifest. */
 export interface Table {
   readonly name: string;
-  /** Undefined where the manifest does not say. */
+  /** Undefined when the manifest cannot be read. */
   readonly bounds: TableBounds | undefined;
   readonly size: number | undefined;
 }
 
-/** How the event loop is shared while a table is read. */
+/** How the reading of a table shares the event loop. */
 export interface Pace {
-  /** Milliseconds of work before a rest. */
+  /** Milliseconds of work between two rests. */
   readonly work: number;
   readonly rest: () => Promise<void>;
-  /** Nobody waits for it any more. */
+  /** Whether the result is no longer needed. */
   readonly isCancelled?: () => boolean;
 }
 
-/** The files of a LevelDB that is not open: its manifest, and the checksums of its tables. */
+/** The files of a LevelDB database that is not open: its manifest, and the checksums of its tables. */
 export class DatabaseFiles {
   readonly #database: string;
   readonly #deps: { readonly clock: Clock; readonly scheduler: Scheduler };
@@ -61,7 +61,7 @@ export class DatabaseFiles {
     this.#deps = deps;
   }
 
-  /** The manifest that is current, if there is one. */
+  /** The name of the current manifest, as a list; empty when there is none. */
   manifests(): readonly string[] {
     const name = textOf(join(this.#database, "CURRENT")).trim();
     return /^MANIFEST-\d+$/.test(name) && existsSync(join(this.#database, name)) ? [name] : [];
@@ -85,7 +85,7 @@ export class DatabaseFiles {
     }
   }
 
-  /** Names of all tables that there are. */
+  /** The names of all table files. */
   names(): readonly string[] {
     return existsSync(this.#database)
       ? readdirSync(this.#database).filter((name) => /\.(ldb|sst)$/.test(name))
@@ -93,8 +93,8 @@ export class DatabaseFiles {
   }
 
   /**
-   * Damage in the tables that belong to the database; of all there are, where the manifest does not say. Those that `verified` knows are
-   * not read. `read` is called with those that were.
+   * Damage in the tables of the database, or in all table files if the manifest cannot be read. Tables that `verified` knows are skipped.
+   * `read` is called for each table that was read.
    */
   async damage(
     mark: ManifestMark | undefined,
@@ -129,13 +129,13 @@ export class DatabaseFiles {
     return found;
   }
 
-  /** Damage in a table of the database; undefined where it does not belong to it any more, or the reading was cancelled. */
+  /** Damage in one table; undefined when the table does not belong to the database any more, or the reading was cancelled. */
   async check(
     table: Table,
     pace: Pace,
   ): Promise<{ readonly found: readonly FoundDamage[]; readonly stats: Stats } | undefined> {
     const checked = await this.#check(table, pace);
-    // LevelDB may have deleted it meanwhile.
+    // LevelDB may have deleted the table meanwhile.
     if (checked === undefined || checked.found.length === 0) return checked;
     return this.tables().some(({ name }) => name === table.name) ? checked : undefined;
   }
@@ -157,7 +157,7 @@ export class DatabaseFiles {
     return { found, stats };
   }
 
-  /** Those that belong to the database; all that there are, where the manifest does not say. */
+  /** The tables of the database; all table files if the manifest cannot be read. */
   tables(mark?: ManifestMark): readonly Table[] {
     if (!existsSync(this.#database)) return [];
     const files = readdirSync(this.#database);
@@ -172,19 +172,19 @@ export class DatabaseFiles {
     return this.names().map((name) => ({ name, bounds: undefined, size: undefined }));
   }
 
-  /** Makes a block unreadable, with a copy of its table put aside. */
+  /** Makes a block unreadable. Keeps a copy of its table. */
   disable(table: string, kindAt: number): void {
     const path = this.#putAside(table);
     const file = openSync(path, "r+");
     try {
-      // No kind of block that there is.
+      // An invalid type of block.
       if (kindAt < statSync(path).size) writeSync(file, Buffer.from([0xff]), 0, 1, kindAt);
     } finally {
       closeSync(file);
     }
   }
 
-  /** Makes a table of what is left of it anew, with a copy put aside: LevelDB can read none of one without an index. */
+  /** Builds a table again from its readable blocks. Keeps a copy. LevelDB can read nothing of a table without an index. */
   rebuild(table: string, blocks: readonly DataBlock[]): void {
     const path = this.#putAside(table);
     const made = `${path}.tmp`;
@@ -192,7 +192,7 @@ export class DatabaseFiles {
     renameSync(made, path);
   }
 
-  /** Keeps a copy of a table; returns the path of the table itself. */
+  /** Copies a table to the directory of lost files. Returns the path of the table itself. */
   #putAside(table: string): string {
     const lost = join(this.#database, "lost");
     mkdirSync(lost, { recursive: true });
@@ -212,7 +212,7 @@ function fileOf({ number }: TableEntry, files: readonly string[]): string {
   return files.includes(`${digits}.sst`) ? `${digits}.sst` : `${digits}.ldb`;
 }
 
-/** Empty where there is no such file. */
+/** The text of a file; empty when there is no such file. */
 export function textOf(path: string): string {
   try {
     return statSync(path).isFile() ? readFileSync(path, "latin1") : "";

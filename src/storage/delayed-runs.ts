@@ -6,7 +6,7 @@ import { MARK } from "./records.ts";
 
 type Delayed = ThreadRecord["delayed"];
 
-/** Runs of all threads that wait for their time, the first ones. */
+/** The delayed runs of all threads that are due first. */
 export async function readDelayed(kv: Kv, limit: number): Promise<readonly Due[]> {
   const found: Due[] = [];
   if (limit < 1) return found;
@@ -14,7 +14,7 @@ export async function readDelayed(kv: Kv, limit: number): Promise<readonly Due[]
   return found;
 }
 
-/** What the index of them has to change for a thread. */
+/** The changes of the index of delayed runs for a thread. */
 export function markDelayed(key: ThreadKey, before: Delayed, after: Delayed): Op[] {
   const marked = new Set(before?.map(({ run, due }) => delayedKey(key, due, run)));
   const ops: Op[] = [];

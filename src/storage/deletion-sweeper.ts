@@ -11,18 +11,18 @@ import { MARK } from "./records.ts";
 const PIECE = 200;
 
 /**
- * Deletes what is too much for one batch: all keys of a removed thread, or the events of a forgotten run. The batch that
- * removed it left a mark; until the mark is gone nothing of it is read, and after a crash the sweep is taken up again.
+ * Deletes what is too much for one batch: all keys of a removed thread, or the events of a run. The batch that removed it stored a mark.
+ * While the mark exists, nothing of it is read; after a crash the sweep continues.
  */
 export class Sweeper {
   readonly #kv: Kv;
   readonly #committer: Committer;
   readonly #logger: Logger;
-  /** Keys of the marks. */
+  /** Keys of the stored marks. */
   readonly #marks = new Set<string>();
-  /** Marks on their way to storage: nothing more is written there, and until they are in the store all of it is read. */
+  /** Marks in flight: nothing more may be written in their scope, but until the mark is stored the scope is still read. */
   readonly #doomed = new Set<string>();
-  /** Marks of threads that are being written, and not there before they are whole. */
+  /** Marks of threads that are written in pieces, and hidden until they are complete. */
   readonly #reserved = new Set<string>();
 
   constructor(kv: Kv, committer: Committer, logger: Logger) {
@@ -31,29 +31,29 @@ export class Sweeper {
     this.#logger = logger;
   }
 
-  /** Is the thread, or this run's log, about to be deleted? */
+  /** Whether the thread, or this run's log, is deleted for readers. */
   has(key: ThreadKey, run: string | null = null): boolean {
     if (this.#marks.size === 0 && this.#doomed.size === 0) return false;
     return this.#isGone(sweepKey(key, null)) || (run !== null && this.#isGone(sweepKey(key, run)));
   }
 
-  /** A batch is in the store before its writer hears of it: until then the store says whether the mark is. */
+  /** A batch is stored before its writer is acknowledged; in between, the store says whether the mark is there. */
   #isGone(mark: string): boolean {
     return this.#marks.has(mark) || (this.#doomed.has(mark) && this.#kv.getSync(mark) !== undefined);
   }
 
-  /** May nothing be written there any more? */
+  /** Whether writes to it are refused. */
   refuses(key: ThreadKey, run: string | null = null): boolean {
     if (this.has(key, run)) return true;
     return this.#doomed.size > 0 && this.#doomed.has(sweepKey(key, run));
   }
 
-  /** From here on nothing is written there. Called with the append whose batch holds the mark. */
+  /** Refuses writes to it from now on. Called with the append whose batch has the mark. */
   doom(key: ThreadKey, run: string | null): void {
     this.#doomed.add(sweepKey(key, run));
   }
 
-  /** Deletes the events of a run that has ended. Its readers meet all of them, or none. */
+  /** Deletes the events of a run that has ended. A reader gets all of them, or none. */
   async expire(key: ThreadKey, run: string): Promise<void> {
     const mark = sweepKey(key, run);
     if (this.#marks.has(mark)) return;
@@ -62,13 +62,13 @@ export class Sweeper {
     await this.sweep(key, run);
   }
 
-  /** From here on it is gone for every reader. */
+  /** Hides it from all readers from now on. */
   hide(key: ThreadKey, run: string | null): void {
     this.#doomed.delete(sweepKey(key, run));
     this.#marks.add(sweepKey(key, run));
   }
 
-  /** Marks a thread that is to be written in pieces: nobody reads it, and what is left of it after a crash is swept. */
+  /** Marks a thread that is written in pieces: nobody reads it, and its parts are deleted after a crash. */
   async reserve(key: ThreadKey): Promise<void> {
     const mark = sweepKey(key, null);
     this.#marks.add(mark);
@@ -76,14 +76,16 @@ export class Sweeper {
     await this.#write([{ key: mark, value: MARK }]);
   }
 
-  /** Writes a piece of it. @throws ServiceError `storage.unavailable` also when the storage has failed meanwhile */
+  /**
+   * Writes a piece of a reserved thread. @throws ServiceError `storage.unavailable`, also when the storage has failed since {@link reserve}
+   */
   async fill(key: ThreadKey, ops: readonly Op[]): Promise<void> {
-    // What was written before the failure may have been swept.
+    // The pieces written before the failure may have been deleted.
     if (!this.#reserved.has(sweepKey(key, null))) throw unavailable("a write failed", undefined);
     await this.#write(ops);
   }
 
-  /** It is whole: with its last piece it is there. Throws as {@link fill} does. */
+  /** Writes the last piece and makes the thread visible. Throws as {@link fill} does. */
   async publish(key: ThreadKey, ops: readonly Op[]): Promise<void> {
     const mark = sweepKey(key, null);
     if (!this.#reserved.delete(mark)) throw unavailable("a write failed", undefined);
@@ -91,14 +93,14 @@ export class Sweeper {
     this.#marks.delete(mark);
   }
 
-  /** That append was refused: what is stored decides, see {@link resume}. */
+  /** Forgets all marks after a failed write: then the stored marks count, see {@link resume}. */
   clear(): void {
     this.#marks.clear();
     this.#doomed.clear();
     this.#reserved.clear();
   }
 
-  /** Takes up what an earlier process, or a failure, has left. */
+  /** Continues the sweeps that an earlier process, or a failure, has interrupted. */
   async resume(): Promise<void> {
     const found: { key: ThreadKey; run: string | null }[] = [];
     for await (const [mark] of this.#kv.entries(SWEEPS)) {
@@ -114,7 +116,7 @@ export class Sweeper {
     }
   }
 
-  /** Deletes it. Resolves once it is done; rejects when the storage fails, the mark stays then. */
+  /** Deletes all keys, then the mark. Rejects when the storage fails; then the mark remains. */
   async sweep(key: ThreadKey, run: string | null): Promise<void> {
     const prefix = threadPrefix(key);
     let ops: Op[] = [];

@@ -14,23 +14,23 @@ import { basename, join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 
 /**
- * Directories that this process has open. The one state that the module may keep: the operating system's lock, too,
- * belongs to the process, and a second open of a LevelDB drops it without a word, whoever opens. Worker threads, which
- * have a set of their own, meet the lock file.
+ * Directories that this process has open. This is the module's only state. It has to be global, because the operating system's lock belongs
+ * to the process too: a second open of the same LevelDB in one process silently drops the lock. Worker threads have their own set, but meet
+ * the lock file.
  */
 const held = new Set<string>();
 
-/** Who holds a lock. Which process it is needs more than its number, since numbers come again. */
+/** The holder of a lock. A process id alone does not identify it, since ids are reused. */
 interface Holder {
   readonly pid: number;
   /** When the process started, in ticks since the boot; empty where the system does not say. */
   readonly start: string;
   readonly boot: string;
-  /** The namespace that its number is from: a container's. */
+  /** The process id namespace, such as a container's. */
   readonly space: string;
-  /** The lock file itself: a copy of a data directory holds a lock that locks nothing. */
+  /** The inode of the lock file: in a copied data directory it differs, and the copied lock is void. */
   readonly ino: number;
-  /** This one lock and no other. */
+  /** Identifies this lock. */
   readonly id: string;
 }
 
@@ -39,9 +39,8 @@ export interface DirectoryLock {
 }
 
 /**
- * Locks a directory that exists for this process, and within it for one caller. The lock of a process that is dead is
- * taken over.
- * @throws ServiceError `storage.locked` naming the directory and the process that has it
+ * Locks an existing directory for this process and, within it, for one caller. The lock of a dead process is taken over.
+ * @throws ServiceError `storage.locked`, naming the directory and the process that has it
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const path = realpathSync(directory);
@@ -65,9 +64,9 @@ export function lockDirectory(directory: string): DirectoryLock {
   }
 }
 
-/** Makes `file` ours, and returns the lock's id. */
+/** Acquires the lock `file`, and returns the lock's id. */
 function acquire(directory: string, file: string): string {
-  // Its name is unique, and what is in it appears under the lock's name all at once.
+  // A unique directory for the new lock file, so that the complete file appears under the lock's name at once.
   const room = mkdtempSync(join(directory, "lock-"));
   try {
     const id = basename(room);
@@ -82,7 +81,7 @@ function acquire(directory: string, file: string): string {
   }
 }
 
-/** One try. False: it changed hands meanwhile, look again. */
+/** One attempt. Returns false when the lock changed hands meanwhile. */
 function take(directory: string, file: string, draft: string): boolean {
   try {
     linkSync(draft, file);
@@ -93,7 +92,7 @@ function take(directory: string, file: string, draft: string): boolean {
   const holder = read(file);
   if (holder === undefined) return false;
   if (isAlive(holder, file)) throw locked(directory, holder.pid);
-  // Only one may replace this very lock: two that saw it dead would else each take it, one from the other.
+  // Only one process may replace a dead lock: otherwise two that saw it would take it from each other.
   const claim = `${file}.${holder.id}`;
   acquire(directory, claim);
   try {
@@ -105,7 +104,7 @@ function take(directory: string, file: string, draft: string): boolean {
   }
 }
 
-/** Undefined: there is no such file any more. */
+/** Reads a lock file; undefined when it does not exist any more. */
 function read(file: string): Holder | undefined {
   let text;
   try {
@@ -117,7 +116,7 @@ function read(file: string): Holder | undefined {
   const nobody: Holder = { pid: 0, start: "", boot: "", space: "", ino: 0, id: "unreadable" };
   try {
     const found = JSON.parse(text) as Partial<Holder> | null;
-    // Its id becomes part of a file's name.
+    // The id becomes part of a file name, so it is checked.
     return typeof found?.id === "string" && /^lock-\w+$/.test(found.id) ? { ...nobody, ...found } : nobody;
   } catch {
     return nobody;
@@ -128,13 +127,13 @@ function isAlive(holder: Holder, file: string): boolean {
   if (!Number.isInteger(holder.pid) || holder.pid <= 0) return false;
   const own = identity();
   if (holder.boot !== own.boot) return false;
-  // A number from another container says nothing here; LevelDB's own lock still stands between the two.
+  // A process id of another container means nothing here. LevelDB's own lock still protects the database.
   if (holder.space !== own.space) return false;
   if (statSync(file, { throwIfNoEntry: false })?.ino !== holder.ino) return false;
   try {
     process.kill(holder.pid, 0);
   } catch (error) {
-    // EPERM: it is there, and someone else's.
+    // EPERM: the process exists, and belongs to another user.
     if (hasCode(error, "ESRCH")) return false;
   }
   const start = startOf(holder.pid);
@@ -150,18 +149,18 @@ function identity(): Omit<Holder, "ino" | "id"> {
   };
 }
 
-/** Names the machine's boot; empty where the system does not say. */
+/** The id of the machine's boot; empty when the system does not say. */
 export function machineBoot(): string {
   return attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()) ?? "";
 }
 
-/** When a process started; undefined where it is dead, or the system does not say. */
+/** When a process started; undefined when it is dead, or the system does not say. */
 function startOf(pid: number): string | undefined {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   if (stat === undefined) return undefined;
   // The name, in brackets, may hold anything; the state and the rest follow the last bracket.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A killed process whose parent has not looked yet still has its number.
+  // A zombie: a dead process whose parent has not collected its status still has its id.
   return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
 }
 

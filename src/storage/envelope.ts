@@ -3,10 +3,10 @@ import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { crcFrom } from "./crc32.ts";
 
-/** Length and CRC-32 of what follows, both as 32 bits, little-endian: LevelDB may give back less than it was given. */
+/** Bytes of the envelope: length and CRC-32 of the value, both 32 bits, little-endian. LevelDB may return less than was written. */
 const HEAD = 8;
 
-/** A value as it is stored. */
+/** Encodes a value with its envelope. */
 export function seal(value: unknown): Buffer {
   const bytes = packValue(value, HEAD);
   bytes.writeUInt32LE(bytes.length - HEAD, 0);
@@ -14,7 +14,7 @@ export function seal(value: unknown): Buffer {
   return bytes;
 }
 
-/** What is wrong with stored bytes, or undefined when they are what was written. */
+/** The flaw of stored bytes; undefined when they are intact. */
 export function flaw(bytes: Buffer): string | undefined {
   if (bytes.length < HEAD) return "its envelope is cut short";
   const length = bytes.readUInt32LE(0);
@@ -24,7 +24,7 @@ export function flaw(bytes: Buffer): string | undefined {
 }
 
 /**
- * The value that {@link seal} wrote. `what` names it for people, e.g. `run 0199...`.
+ * Decodes a value that {@link seal} wrote. `what` names it in errors, e.g. `run 0199...`.
  * @throws ServiceError `journal.damaged`
  */
 export function unseal(bytes: Buffer, key: ThreadKey, what: string): unknown {

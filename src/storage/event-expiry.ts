@@ -6,9 +6,9 @@ import type { Kv } from "./kv.ts";
 import { readStoredRun } from "./records.ts";
 import type { Sweeper } from "./deletion-sweeper.ts";
 
-/** The end of all keys that begin with a tenant. */
+/** The upper bound of all keys that begin with a tenant. */
 const END = "~";
-/** After all keys of the server's own. */
+/** The first key after the server's own keys. */
 const TENANTS = '"';
 
 interface Expiring {
@@ -19,8 +19,8 @@ interface Expiring {
 }
 
 /**
- * Looks through threads for runs that ended before `before` and still have events, and deletes those. It leaps from thread
- * to thread: what a thread holds beside events is not read, so that a pass costs one look a thread.
+ * Deletes the events of runs that ended before `before`, thread by thread. It jumps from thread to thread without reading their other keys,
+ * so that a pass costs one lookup for each thread. Returns the last thread looked at; null at the end.
  */
 export async function expireEvents(
   kv: Kv,
@@ -39,14 +39,14 @@ export async function expireEvents(
   return last;
 }
 
-/** The first thread with a key from `at` on. */
+/** The first thread with a key at or after `at`. */
 export async function nextThread(kv: Kv, at: string): Promise<ThreadKey | null> {
   for (let from = at; ;) {
     const found = await firstKey(kv, from, END);
     if (found === undefined) return null;
     const thread = splitThread(found);
     if (thread !== undefined) return thread.key;
-    // Another room of the tenant: over it.
+    // The key is in another part of the tenant's keys: skip that part.
     const [tenant = "", room = ""] = found.split("/", 2);
     from = within(`${tenant}/${room}/`).lt;
   }
@@ -71,7 +71,7 @@ async function expireThread(
   }
 }
 
-/** When the run ended; null when it has not, or its record is damaged: then its events stay for who repairs it. */
+/** When the run ended; null when it has not ended. Also null when its record is damaged: then its events are kept for a repair. */
 function endOf(kv: Kv, key: ThreadKey, run: string): number | null {
   try {
     const stored = readStoredRun((at) => kv.getSync(at), key, threadPrefix(key), run);

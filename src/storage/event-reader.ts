@@ -11,11 +11,11 @@ import { eventsPrefix, within } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 import type { Kv } from "./kv.ts";
 
-/** Segments, and bytes of them, read in one turn: some milliseconds at most. */
+/** Segments, and their bytes, read in one turn: some milliseconds at most. */
 const SEGMENTS = 256;
 const BYTES = 256 * 1024;
 
-/** The state at a checkpoint: in the same turn while it is small, else in pieces that let others pass. */
+/** Reads the state at a checkpoint: in the same turn while it is small, else in pieces that yield to other work. */
 export function readValues(
   source: ValueSource,
   checkpoint: Checkpoint,
@@ -30,7 +30,7 @@ class Reading {
   readonly values: Record<string, unknown> = {};
   readonly #source: ValueSource;
   readonly #segments: Generator<void>;
-  /** Read since the turn began. */
+  /** Bytes read since the turn began. */
   #bytes = 0;
 
   constructor(source: ValueSource, checkpoint: Checkpoint, channels: readonly string[] | undefined) {
@@ -61,7 +61,7 @@ class Reading {
     }
   }
 
-  /** Goes on for one turn; true at the end. */
+  /** Reads for one turn. Returns true at the end. */
   advance(): boolean {
     this.#bytes = 0;
     for (let i = 0; i < SEGMENTS && this.#bytes <= BYTES; i++) if (this.#segments.next().done) return true;
@@ -75,7 +75,7 @@ class Reading {
   }
 }
 
-/** The stored chunks of one run. */
+/** The stored event chunks of one run. */
 export class EventReader {
   readonly #kv: Kv;
   readonly #key: ThreadKey;
@@ -89,13 +89,13 @@ export class EventReader {
     this.#prefix = eventsPrefix(prefix, run);
   }
 
-  /** From the chunk that holds event `id` on: where it is a chunk's first, which is usual, without a search. */
+  /** The chunks from the one that contains event `id` on. Usually `id` is a chunk's first event; then no search is needed. */
   from(id: number, limit: number): Eventually<readonly EventChunk[]> {
     const chunks = this.#chain(id, limit);
     return chunks.length > 0 ? chunks : this.#search(id, limit);
   }
 
-  /** Chunks that follow one another without a gap. */
+  /** Consecutive chunks, up to the first gap. */
   #chain(first: number, limit: number): EventChunk[] {
     const chunks: EventChunk[] = [];
     let id = first;
@@ -112,13 +112,13 @@ export class EventReader {
   async #search(id: number, limit: number): Promise<readonly EventChunk[]> {
     const before = await this.#last(this.#prefix + ordinal(id));
     if (before !== undefined && endOf(before) > id) return this.#chain(before.first, limit);
-    // Nothing holds it. A later attempt may have begun above.
+    // No chunk contains it. A later attempt may have started at a higher id.
     const range = { gte: this.#prefix + ordinal(id), lt: within(this.#prefix).lt, limit: 1 };
     for await (const [key] of this.#kv.entries(range)) return this.#chain(this.#first(key), limit);
     return [];
   }
 
-  /** The id that follows the last stored event. */
+  /** The id after the last stored event. */
   async next(): Promise<number> {
     const last = await this.#last(within(this.#prefix).lt);
     return last === undefined ? 0 : endOf(last);

@@ -2,32 +2,32 @@ import type { Fact } from "../model/run-event.ts";
 import { json } from "../model/json-text.ts";
 import { seal } from "./envelope.ts";
 
-/** Custom events of one namespace that follow one another: the JSON text of their data, a line for each. */
+/** Consecutive custom events of one namespace: the JSON text of their data, one line each. */
 interface Lines {
   readonly t: "lines";
   readonly ns: string;
   readonly text: string;
 }
 
-/** A custom event as format 3 has it. */
+/** A custom event in storage format 3. */
 interface Older {
   readonly t: "custom";
   readonly ns: string;
   readonly data: unknown;
 }
 
-/** What most runs' logs begin with, sealed once: an attempt, the first, has started. */
+/** The most common first chunk, encoded once: the first attempt has started. */
 const START = { t: "start", attempt: 1 } as const satisfies Fact;
 const FIRST_START: Buffer = seal([START]);
 
-/** The facts of a chunk as they are stored. */
+/** Encodes the facts of a chunk for storage. */
 export function sealFacts(facts: readonly Fact[]): Buffer {
   const [first] = facts;
   const isStart = facts.length === 1 && first?.t === "start" && first.attempt === START.attempt;
   return isStart ? FIRST_START : seal(folded(facts));
 }
 
-/** A burst of events becomes one string: packed one by one, they cost a quarter of all that it costs to send them. */
+/** Joins consecutive custom events into one string: encoding each alone takes a quarter of the total cost of sending them. */
 function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   const stored: (Fact | Lines)[] = [];
   for (let i = 0; i < facts.length; i++) {
@@ -47,7 +47,7 @@ function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   return stored;
 }
 
-/** The facts that {@link sealFacts} was given, by what its bytes hold. */
+/** The facts of a decoded chunk; the inverse of {@link sealFacts}. */
 export function factsOf(stored: unknown): Fact[] {
   const facts: Fact[] = [];
   for (const one of stored as readonly (Fact | Lines | Older)[]) {

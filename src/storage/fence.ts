@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { Append, Fence } from "../ports/journal.ts";
 import type { Head } from "./thread-heads.ts";
 
-/** Why a writer that believes `fence` is refused; undefined: it is right. */
+/** Checks a writer's fence. Returns the error; undefined when the fence is right. */
 export function judge(head: Head, { epoch, seq }: Fence): ServiceError | undefined {
   if (head.epoch !== epoch) return fenced(head, epoch);
   if (head.seq !== seq) {
@@ -21,7 +21,7 @@ export function fenced(head: Pick<Head, "key" | "epoch">, epoch: number): Servic
   );
 }
 
-/** A record that does not fit its fence would make the next append's fence a lie. */
+/** Checks that a record's numbers follow its fence. Otherwise the next append's fence would be wrong. */
 export function misnumbered({ key, fence, thread }: Append): ServiceError | undefined {
   const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;
   if (thread.seq === fence.seq + 1 && next && thread.thread_id === key.thread) return undefined;
@@ -32,9 +32,7 @@ export function misnumbered({ key, fence, thread }: Append): ServiceError | unde
   );
 }
 
-/**
- * Judged now, told once what overtook it has been stored: whoever reads the thread after the refusal sees by whom.
- */
+/** Rejects with `error` when the writes in flight are stored, so that a caller that reads the thread afterwards sees what overtook it. */
 export function refuse(head: Head, error: ServiceError): Promise<never> {
   const fail = (): never => {
     throw error;

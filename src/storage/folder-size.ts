@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Bytes of the files in a folder. One that goes meanwhile, as LevelDB's do, counts nothing. */
+/** Bytes of the files in a folder. A file that is deleted meanwhile, as LevelDB does, counts as 0. */
 export async function folderSize(folder: string): Promise<number> {
   const names = await readdir(folder);
   const sizes = await Promise.all(

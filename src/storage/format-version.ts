@@ -6,18 +6,18 @@ import { ALL, ENDED_KEY, FORMAT_KEY } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 import { MARK } from "./records.ts";
 
-/** What this version writes. Goes up when an older one could not read it. */
+/** The storage format that this version writes. It is raised when older versions cannot read the data. */
 const FORMAT = 4;
-/** What it can go on with: in 3 all values were MessagePack without short forms, or text, which are read as ever. */
+/** The formats that this version reads. In format 3 all values are MessagePack without short forms, or text; both are still read. */
 const READ: readonly unknown[] = [3, FORMAT];
 
-/** Beside the database. */
+/** The marker file, outside the database. */
 export const MARKER = "heddle.json";
 
-/** Says, beside the database, that there has been one: without it a lost one would look like a new beginning. */
+/** A file outside the database which says that a database exists: without it, a lost database would look like a new one. */
 export class Marker {
   readonly #path: string;
-  /** The format it names; undefined where there is no marker. */
+  /** The format in the marker; undefined when there is no marker. */
   readonly format: unknown;
 
   constructor(directory: string) {
@@ -36,7 +36,7 @@ export class Marker {
 
   write(): void {
     if (this.format === FORMAT) return;
-    // One that was torn while it was written would be refused.
+    // Written under another name first, because a torn marker would be refused.
     const made = `${this.#path}.tmp`;
     writeFileSync(made, `{ "format": ${FORMAT} }\n`, { flush: true });
     renameSync(made, this.#path);
@@ -44,8 +44,8 @@ export class Marker {
 }
 
 /**
- * Refuses a store that another version has written; marks a new one, and one that an older version has written, which could not
- * read it from now on.
+ * Refuses a store of another format version. Marks a new store, and a store of an older version, which that version cannot read from now
+ * on.
  * @throws ServiceError `storage.version`
  */
 export async function checkFormat(kv: Kv, where: string, marked: boolean): Promise<void> {
@@ -56,9 +56,9 @@ export async function checkFormat(kv: Kv, where: string, marked: boolean): Promi
     check(format, where);
     if (format === FORMAT) return;
   } else if (!marked) {
-    // LevelDB may have lost the key, with others; then the marker beside it is right, and `verify` says what is missing.
+    // LevelDB may have lost this key with others. Then the marker file is right, and `verify` reports what is missing.
     for await (const _ of kv.entries({ ...ALL, limit: 1 })) check(null, where);
-    // Nothing in a new one has to be mended.
+    // A new store has no runs without an end.
     ops.push({ key: ENDED_KEY, value: MARK });
   }
   await kv.batch(ops, { sync: true });

@@ -3,13 +3,13 @@ import { unseal } from "./envelope.ts";
 import { ONCE, onceKey, parseOnce } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 
-/** A request that was carried out, by the name that its client gave it. */
+/** The record of a request with an idempotency key that was carried out. */
 export function readOnce(kv: Kv, tenant: string, name: string): Done | undefined {
   const bytes = kv.getSync(onceKey(tenant, name));
   return bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as Done);
 }
 
-/** Forgets those that came before `before`, at most `most`; true: there are more. */
+/** Deletes the records of requests before `before`, at most `most`. Returns true when there may be more. */
 export async function expireOnce(
   kv: Kv,
   submit: (ops: readonly Op[]) => Promise<void>,
@@ -23,7 +23,7 @@ export async function expireOnce(
     if (at >= before) break;
     count++;
     ops.push({ key: mark, value: null });
-    // The name may have been taken anew since.
+    // The key may have been used again since.
     if (readOnce(kv, tenant, name)?.at === at) ops.push({ key: onceKey(tenant, name), value: null });
   }
   if (ops.length > 0) await submit(ops);

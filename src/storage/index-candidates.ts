@@ -1,13 +1,13 @@
-/** A thread that may be meant. */
+/** A thread that may match a search. */
 export interface Candidate {
   readonly thread: string;
-  /** What it is sorted by where it was found, if that is a number. */
+  /** Its sort key in the scanned index, if that is a number. */
   readonly at: number;
-  /** It may not fit, although its walk is sure. */
+  /** Set when the thread may not match although its scan is exact. */
   readonly doubtful?: true;
 }
 
-/** Candidates that come together; `seen`: the keys that it took to find them. */
+/** Candidates found together. `seen`: the number of keys that were read for them. */
 export interface Candidates {
   readonly found: readonly Candidate[];
   readonly seen: number;
@@ -17,7 +17,7 @@ export type Pages = AsyncGenerator<Candidates>;
 
 export const all = (found: readonly Candidate[]): Candidates => ({ found, seen: found.length });
 
-/** The next candidates; empty: there are no more. */
+/** The next candidates; empty when there are no more. */
 export async function some(pages: Pages): Promise<readonly Candidate[]> {
   for (;;) {
     const page = await pages.next();

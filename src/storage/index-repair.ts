@@ -21,8 +21,8 @@ import { indexOf } from "./thread-index.ts";
 const BATCH = 1_000;
 
 /**
- * Makes the index of threads, and the marks of those that have work, what the threads' records say. Nobody else may write
- * meanwhile. Threads of which the record cannot be read are left as they are: a check tells of them.
+ * Rebuilds the index of threads, and the marks of threads with work, from the threads' records. Nothing else may write meanwhile. Threads
+ * with an unreadable record are left alone: a check reports them.
  */
 export async function repairIndex(kv: Kv): Promise<void> {
   let ops: Op[] = [];
@@ -43,7 +43,7 @@ export async function repairIndex(kv: Kv): Promise<void> {
   await kv.batch(ops, { sync: true });
 }
 
-/** What the index lacks of a thread, and its mark where that is wrong. */
+/** The missing index keys of a thread, and its mark if that is wrong. */
 function missing(kv: Kv, key: ThreadKey, thread: ThreadRecord): readonly Op[] {
   const places = indexOf(key, thread).map((at) => ({ key: at, value: MARK }));
   const ops: Op[] = [...places, ...markDelayed(key, null, thread.delayed)];
@@ -56,8 +56,8 @@ function missing(kv: Kv, key: ThreadKey, thread: ThreadRecord): readonly Op[] {
 }
 
 /**
- * The thread that a key of the index names although it is not to be found there; undefined for any other key, and for a
- * thread that has lost its record: that is told of with what is left of it.
+ * The thread that an index key names but that is not to be found there; undefined for every other key. Also undefined for a thread that has
+ * lost its record but has other keys: that is reported as damage of the thread.
  */
 export async function strayOf(kv: Kv, at: string): Promise<ThreadKey | undefined> {
   const key = listedBy(at);
@@ -69,17 +69,17 @@ export async function strayOf(kv: Kv, at: string): Promise<ThreadKey | undefined
   return isListed(kv, key, at) ? undefined : key;
 }
 
-/** The thread that a key says is there; undefined for any other key. */
+/** The thread that an index key names; undefined for any other key. */
 function listedBy(at: string): ThreadKey | undefined {
   if (!at.startsWith("!")) return parseIndex(at);
   return at.startsWith(DUE.gte) ? parseDue(at).key : undefined;
 }
 
-/** The key and the record may be of different moments: only what two looks say counts. */
+/** Whether the index key is right. The key and the record may be read at different moments, so callers check twice. */
 function isListed(kv: Kv, key: ThreadKey, at: string): boolean {
   if (kv.getSync(at) === undefined) return true;
   const thread = recordAt(kv, key);
-  // What is damaged is told of with the thread.
+  // Damage is reported with the thread.
   return thread === "damaged" || (thread !== undefined && indexOf(key, thread).includes(at));
 }
 

@@ -29,13 +29,13 @@ import { memberOf } from "./metadata-keys.ts";
 import { type Room, Rooms } from "./posting-lists.ts";
 import { WIDE } from "./thread-index.ts";
 
-/** One way to all threads that a search means. */
+/** An index scan that finds all threads of a search. */
 export interface Walk {
-  /** In the order asked for? Else all of it has to be seen before anything can be shown. */
+  /** Whether it yields in the requested order. Otherwise all of it is read before the first result. */
   readonly ordered: boolean;
-  /** Does each candidate fit? Else each has to be read. */
+  /** Whether each candidate matches. Otherwise each record has to be read. */
   readonly sure: boolean;
-  /** No thread further on comes before what `at` says, in the order asked for. */
+  /** Set when no later thread sorts before the current `at`, in the requested order. */
   readonly bounded?: true;
   candidates(): AsyncIterable<Candidates>;
 }
@@ -44,16 +44,16 @@ export interface Wanted {
   readonly filter: ThreadFilter;
   readonly sort_by: ThreadOrder;
   readonly reverse: boolean;
-  /** Is there more to fit than the filter says? */
+  /** Whether there are conditions beside the filter. */
   readonly isPartial: boolean;
 }
 
-/** Members of a filter whose index is walked; what others ask is looked up in the record. */
+/** Metadata members of a filter whose index is scanned; the others are checked in the record. */
 const MOST = 3;
 
 const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies ThreadStatus[];
 
-/** The ways through the index of one tenant's threads, for one search. */
+/** Plans the index scans for a search over one tenant's threads. */
 export class Walks {
   readonly #kv: Kv;
   readonly #tenant: string;
@@ -75,7 +75,7 @@ export class Walks {
     this.#reverse = reverse;
   }
 
-  /** Every way that leads to all of them, each the best one for some data; those that are likely to be short come first. */
+  /** All scans that can answer the search, each the best one for some data. Scans that are likely to be short come first. */
   to({ filter, sort_by, isPartial }: Wanted): readonly Walk[] {
     const { ids, status, metadata = {} } = filter;
     if (ids !== undefined) return [{ ordered: false, sure: false, candidates: () => given(ids) }];
@@ -84,9 +84,9 @@ export class Walks {
     const isByCreation = sort_by === "created_at" || (sort_by === "status" && status !== undefined);
     const walks: Walk[] = [];
     const members = membersAsked(metadata);
-    // Keys tell all that is asked.
+    // Whether the index keys alone decide.
     const isSure = members.length === asked && !isPartial && status === undefined;
-    // Who is to be found stands under each of these, and at work where it rested last.
+    // Each match has a key under each of these prefixes; a busy thread is under the status it had last.
     const wide = memberPrefix(this.#tenant, WIDE);
     const rooms: Room[] = members.map((member) => [memberPrefix(this.#tenant, member), wide]);
     if (status !== undefined && status !== "busy") rooms.push([statusPrefix(this.#tenant, status)]);
@@ -102,7 +102,7 @@ export class Walks {
       const candidates = among(() => this.#inStatus(status), true, statusPrefix(this.#tenant, status));
       walks.push({ ordered: isByCreation, sure: isAll, candidates });
     }
-    // With a status it is found among those in that status.
+    // With a status, the scan of that status serves this order.
     if (status === undefined || !isByCreation) {
       const { candidates, ...order } = this.#inOrder(sort_by);
       const isPlaced = sort_by === "created_at";
@@ -122,7 +122,7 @@ export class Walks {
       case "status":
         return { ordered: true, candidates: () => this.#byStatus() };
       case "state_updated_at":
-        // A state is not changed before its thread was made, and not after the thread was changed.
+        // A state is not changed before its thread is created, nor after its thread's last change.
         return {
           ordered: false,
           bounded: true,
@@ -153,11 +153,11 @@ export class Walks {
     yield* this.#merged(own, doubted(this.#range(memberPrefix(this.#tenant, WIDE))));
   }
 
-  /** Those at rest stand in the index, those at work are all read: a few, beside those at rest. */
+  /** Settled threads are found in the index. Busy threads are few and are all read. */
   async *#inStatus(status: ThreadStatus): Pages {
     const busy = await this.#atWork();
     if (status === "busy") yield this.#sorted(busy, "created_at");
-    // One at work stands where it rested last.
+    // A busy thread is in the index under the status it had last.
     else yield* without(this.#range(statusPrefix(this.#tenant, status)), busy);
   }
 
@@ -198,7 +198,7 @@ export class Walks {
     return this.#reverse ? -ascending : ascending;
   }
 
-  /** Two ways that come in the same order, as one. */
+  /** Merges two scans of the same order. */
   async *#merged(one: Pages, other: Pages): Pages {
     try {
       let [a, b] = [await some(one), await some(other)];

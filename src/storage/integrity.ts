@@ -23,21 +23,21 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** Beside the database: what its files were like, and which of LevelDB's messages have been reported. */
+/** The file with the last known state of the database's files. */
 interface Mark {
-  /** The manifest, which is only ever appended to. */
+  /** The manifest, which is append-only. */
   readonly manifest?: ManifestMark;
-  /** Time of the last message about dropped bytes. */
+  /** Time of the last reported LevelDB message about dropped bytes. */
   readonly dropped?: string;
 }
 
 const MARK = "database.json";
-/** Also beside it. */
+/** The file with the verified tables; outside the database too. */
 const VERIFIED = "tables.json";
-/** Names of threads in one line of the log. */
+/** Threads named in one log line. */
 const NAMED = 20;
 
-/** Finds out whether the database is what was written, and keeps from readers what may not be. */
+/** Detects damage of the database, and quarantines the data that may be wrong. */
 export class Integrity {
   readonly quarantine = new Quarantine();
   readonly findings: DamageRecords;
@@ -64,15 +64,15 @@ export class Integrity {
     for (const finding of this.findings.list) this.#quarantine(finding);
   }
 
-  /** What is still to be read of the tables that the start has not read; undefined: nothing. */
+  /** The progress of the verification after the start; undefined when nothing is left. */
   get verifying(): Verifying | undefined {
     return this.#verifier?.left;
   }
 
   /**
-   * What is to be seen before LevelDB opens, which deletes tables that a damaged manifest does not name. `isFull`: also tables that were
-   * verified before are read.
-   * @throws ServiceError `journal.damaged`: it has to be rebuilt
+   * Checks the files before LevelDB opens, because LevelDB deletes tables that a damaged manifest does not name. `isFull`: also reads
+   * tables that were verified before.
+   * @throws ServiceError `journal.damaged`: the database must be rebuilt
    */
   async inspect(isFull: boolean): Promise<void> {
     const [manifest] = this.#files.manifests();
@@ -89,7 +89,7 @@ export class Integrity {
     return this.#files.damage(this.#mark.manifest, verified, (name) => this.#read.add(name));
   }
 
-  /** Goes on with the tables while the server serves. `found`: some of it is damaged, and in quarantine from now on. */
+  /** Verifies the remaining tables while the server runs. `found` is called when damage was found and quarantined. */
   watch(found: () => void): void {
     this.#verifier = new TableVerifier(this.#files, this.#verified, this.#read, this.#deps, (damage) => {
       this.#add(this.#findingsIn(damage));
@@ -103,9 +103,9 @@ export class Integrity {
   }
 
   /**
-   * Before a repair: remembers which keys the damaged blocks may have held, and makes them unreadable, with a copy of the table put aside.
-   * Tables without an index are made anew of the blocks that are left.
-   * LevelDB would take what it can make out of them, and ends the process where keys are out of order.
+   * Prepares a repair: records which keys the damaged blocks may have held, and makes these blocks unreadable, keeping a copy of the table.
+   * Tables without an index are built again from their readable blocks. Otherwise LevelDB would use whatever it can decode, and would end
+   * the process if keys are out of order.
    */
   async record(): Promise<void> {
     const found = await this.#files.damage(this.#mark.manifest);
@@ -123,9 +123,9 @@ export class Integrity {
   }
 
   /**
-   * What is to be seen once it is open, also when it was opened again. It reports each loss, and returns what numbers the batches from
-   * here on. `isForced`: also where nobody knows what was lost.
-   * @throws ServiceError `journal.damaged`: some of it was lost, and nobody knows what
+   * Checks the batches after each opening of the database. Reports each loss, and returns the numbering of further batches. `isForced`:
+   * continues even if it is unknown what was lost.
+   * @throws ServiceError `journal.damaged` when it is unknown what was lost
    */
   async begin(kv: Kv, boot: string, isForced = false): Promise<BatchChain> {
     const report = await checkChain(kv, this.#ledger, boot, (key) => this.quarantine.isInDamagedTable(key));
@@ -165,7 +165,7 @@ export class Integrity {
     return new BatchChain(this.#ledger, report);
   }
 
-  /** The database is closed, or has been opened: its manifest counts as it is now. */
+  /** Notes the current manifest, after the database was opened or closed. */
   remember(): void {
     this.#store(this.#mark);
   }
@@ -224,7 +224,7 @@ export class Integrity {
   }
 }
 
-/** What a finding may have held, for a line of the log. */
+/** The data that a finding may affect, as fields of a log line. */
 export function mayHaveHeld({ touches, ranges, unknown }: DamageRecord): {
   readonly [field: string]: unknown;
 } {
@@ -238,12 +238,12 @@ export function mayHaveHeld({ touches, ranges, unknown }: DamageRecord): {
   };
 }
 
-/** Marks and indexes are made anew from the threads' records. */
+/** Whether a key is a mark or an index, which are rebuilt from the threads' records. */
 function isMark(touched: string): boolean {
   return touched.startsWith("!");
 }
 
-/** `batches 5 to 9 are`, `batch 5 is`. */
+/** E.g. `5 batches between 3 and 9 are`, `batch 5 is`. */
 function rangesOf(numbers: readonly number[]): string {
   const sorted = numbers.toSorted((a, b) => a - b);
   const [first, last] = [sorted[0] ?? 0, sorted.at(-1) ?? 0];

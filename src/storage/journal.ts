@@ -38,7 +38,7 @@ import type { Sweeper } from "./deletion-sweeper.ts";
 import { verify } from "./verify-all.ts";
 import { removalOf, write, writeEvents } from "./append-writer.ts";
 
-/** The journal over a store of keys and values. */
+/** The journal over a key-value store. */
 export class KvJournal implements Journal {
   readonly #kv: Kv;
   readonly #committer: Committer;
@@ -121,7 +121,7 @@ export class KvJournal implements Journal {
 
   values(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject> {
     const source = { prefix: threadPrefix(key), key, ns: checkpoint.ns, get: this.#get };
-    // Deleted while it was being read: that is no damage.
+    // Data that was deleted during the read is no damage.
     const missing = (cause: unknown): never => {
       const { id, ns } = checkpoint;
       if (this.checkpoint(key, ns, id) !== undefined) throw cause;
@@ -137,7 +137,7 @@ export class KvJournal implements Journal {
 
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
     const prefix = threadPrefix(key);
-    // Most checkpoints have none; finding that out by a range would cost a turn.
+    // Most checkpoints have no pending writes. The mark tells so in this turn; a range scan would cost another.
     if (this.#sweeper.has(key) || this.#kv.getSync(writesMark(prefix, ns, checkpoint)) === undefined)
       return [];
     return readWrites(this.#kv, key, writesPrefix(prefix, ns, checkpoint));
@@ -179,7 +179,7 @@ export class KvJournal implements Journal {
       const stored = this.#fly(draft, append);
       if (forgotten.length === 0) return stored;
       return stored.then(async () => {
-        // Not before: until it is stored, the run may yet survive a crash, and its readers with it.
+        // Only when it is stored: until then a crash may keep the run, and readers may read it.
         for (const run of forgotten) this.#sweeper.hide(append.key, run);
         for (const run of forgotten) await this.#sweeper.sweep(append.key, run);
       });
@@ -253,7 +253,7 @@ export class KvJournal implements Journal {
 
   readonly #get = (key: string): Buffer | undefined => this.#kv.getSync(key);
 
-  /** The head to write to. */
+  /** The head to write with. */
   #open(key: ThreadKey): Head {
     const { refusal } = this.#committer;
     if (refusal !== undefined) throw refusal;

@@ -10,20 +10,20 @@ import type { Op } from "./kv.ts";
 type Db = Level<string, Buffer>;
 
 /**
- * Bytes of the log that LevelDB keeps in memory as well before it writes a table. With twice as much, tables are merged half as
- * often; the log is read again when a server starts after a crash, 20 ms a megabyte, so no more than this.
+ * Bytes of the log that LevelDB also keeps in memory before it writes a table. Twice as much would halve the merging of tables. But the log
+ * is read again at the start after a crash, 20 ms per megabyte, so no more than this.
  */
 const WRITE_BUFFER = 32 * 1024 * 1024;
-/** Bytes of a block of a table. Of 4 KiB, LevelDB's own size, merging tables takes almost twice the time. */
+/** Bytes of a table's block. With LevelDB's default of 4 KiB, merging tables takes almost twice the time. */
 const BLOCK = 8 * 1024;
 const CACHE = 64 * 1024 * 1024;
-/** What opening after a failure may have to write: the log as a table. */
+/** Bytes that an opening after a failure may have to write: the log as a table. */
 const ROOM = WRITE_BUFFER;
 
 /**
- * A batch by what abstract-level asks of those who implement it (its manual, "Private API"): keys and values as they are stored.
- * Its public methods look up encodings and copy each operation, which took as long as handing it over; an array of
- * operations takes twice as long as that.
+ * A batch by abstract-level's interface for implementers (its manual, "Private API"), which takes keys and values as they are stored. The
+ * public methods look up encodings and copy each operation, which takes as long as handing the batch over; an array of operations takes
+ * twice as long as that.
  */
 interface NativeBatch {
   _put(key: string, value: Buffer): void;
@@ -31,13 +31,13 @@ interface NativeBatch {
   _write(options: { readonly sync: boolean }): Promise<void>;
 }
 
-/** LevelDB in a directory. MUST be opened once at a time: see `lock.ts`. */
+/** LevelDB in a directory. It MUST be opened only once at a time: see `directory-lock.ts`. */
 export class LevelKv extends AbstractKv<Db> {
   readonly #directory: string;
-  /** Has there been a database here? Then one that cannot be found is damage, not a new beginning. */
+  /** Whether a database exists already. Then a missing one is damage, and no new one is created. */
   readonly #existing: boolean;
 
-  /** `existing`: refuse to make a new database. */
+  /** `existing`: refuses to create a new database. */
   constructor(directory: string, existing: boolean) {
     super();
     this.#directory = directory;
@@ -56,7 +56,7 @@ export class LevelKv extends AbstractKv<Db> {
         `The file CURRENT of the database in ${this.#directory} names no manifest that is there; run "heddle repair" to rebuild it`,
       );
     }
-    // LevelDB would make an empty database over the tables of one that has lost this file.
+    // LevelDB would create an empty database over the tables of a database that has lost this file.
     if (this.#mustExist() && !existsSync(join(this.#directory, "CURRENT"))) {
       throw new ServiceError(
         "journal.damaged",
@@ -79,16 +79,16 @@ export class LevelKv extends AbstractKv<Db> {
     this.db = db;
   }
 
-  /** Merges all tables: those of a repair overlap, and lookups would find whichever has the highest number. */
+  /** Merges all tables. After a repair the tables overlap, and a lookup would take the one with the highest number. */
   async compact(): Promise<void> {
     const { db } = this;
     if (db instanceof ClassicLevel) await db.compactRange("", "~");
   }
 
-  /** Bytes of memory that LevelDB counts of its own: its cache of blocks, and what its log holds. 0 while it is closed. */
+  /** Bytes of memory that LevelDB reports: its block cache and its log buffer. 0 while it is closed. */
   memory(): number {
     const { db } = this;
-    // What `level` is in Node.
+    // In Node, `level` is a ClassicLevel.
     if (!(db instanceof ClassicLevel) || db.status !== "open") return 0;
     return Number(db.getProperty("leveldb.approximate-memory-usage"));
   }
@@ -113,7 +113,7 @@ export class LevelKv extends AbstractKv<Db> {
     }
   }
 
-  /** A full disk stays full for a while: found out by a file of our own, since closing would end the reads. */
+  /** Checks with a file of its own whether the disk is still full: closing the database to find out would end the reads. */
   async probe(): Promise<void> {
     const path = join(this.#directory, "..", "probe.tmp");
     try {
@@ -157,7 +157,7 @@ function openError(directory: string, thrown: unknown): ServiceError {
   );
 }
 
-/** Rebuilds what LevelDB can find out by its tables and logs. MUST NOT be called while it is open. */
+/** Rebuilds the database from its tables and logs. MUST NOT be called while it is open. */
 export async function repairLevel(directory: string): Promise<void> {
   try {
     await ClassicLevel.repair(directory);

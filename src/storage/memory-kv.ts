@@ -4,7 +4,7 @@ import type { Op } from "./kv.ts";
 
 type Db = MemoryLevel<string, Buffer>;
 
-/** Keeps everything in this process, for tests and for servers that may forget. A close and an open keep it. */
+/** A store in the memory of this process, for tests and for servers that need not persist. Its contents survive a close and an open. */
 export class MemoryKv extends AbstractKv<Db> {
   async open(): Promise<void> {
     this.db ??= new MemoryLevel<string, Buffer>({ keyEncoding: "utf8", valueEncoding: "buffer" });

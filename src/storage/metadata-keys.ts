@@ -1,18 +1,21 @@
 import { hex32 } from "../model/ids.ts";
 import { LONGEST_INDEXED } from "../model/thread-search.ts";
 
-/** A member of the metadata in a key: short, and no two are likely to be the same. Undefined for a value that has none: nobody searches for a text that is so long. */
+/**
+ * The index key of a metadata member: short, and practically unique. Undefined for a value that is not indexed: an object, a list, or a
+ * text that is too long to be searched for.
+ */
 export function memberOf(name: string, value: unknown): string | undefined {
   if (value === undefined || (typeof value === "object" && value !== null)) return undefined;
   if (name.length + (typeof value === "string" ? value.length : 0) > LONGEST_INDEXED) return undefined;
   return hex32(JSON.stringify([name, value])).slice(0, 16);
 }
 
-/** Members that are remembered. Their texts come from outside, so only short ones are. */
+/** Cached keys at most, and characters of a cached name or value at most: both come from clients. */
 const MOST_KNOWN = 256;
 const LONGEST_KNOWN = 128;
 
-/** Members that were asked for lately: nearly every thread has those of its graph and its assistant. */
+/** A cache of metadata index keys: nearly every thread has the members of its graph and its assistant. */
 export class Members {
   readonly #known = new Map<string, Map<string, string | undefined>>();
   #count = 0;

@@ -33,14 +33,14 @@ export type StorageOptions =
   | {
       readonly kind: "level";
       readonly directory: string;
-      /** Read all tables before it is open, also those that were verified before; else they are verified behind the start. */
+      /** Reads all tables before the storage is open, including those verified before. Otherwise they are verified after the start. */
       readonly isVerified?: boolean;
     }
   | { readonly kind: "memory" }
   | { readonly kind: "kv"; readonly kv: Kv };
 
 export interface StorageDeps extends CommitterDeps {
-  /** What long reads go on by; where the caller's own work does too, one for both. */
+  /** Makes long reads yield to other work; the caller may share its own budget. */
   readonly budget?: Budget;
 }
 
@@ -50,21 +50,21 @@ export interface Storage {
   readonly outbox: Outbox;
   readonly crons: CronBook;
   readonly unended: UnendedRuns;
-  /** Counted since it was opened. */
+  /** Counts since the storage was opened. */
   stats(): CommitStats;
-  /** Bytes that it takes on the disk; undefined where it is on none. It looks at each file. @throws when it cannot */
+  /** Bytes on the disk; undefined when the storage is not on a disk. Looks at each file. @throws when it cannot */
   size(): Promise<number | undefined>;
-  /** Bytes of memory that LevelDB's cache and log take; undefined where there is no LevelDB. */
+  /** Bytes of memory that LevelDB's cache and log take; undefined without LevelDB. */
   memory(): number | undefined;
-  /** What is kept from readers since something of it was lost: threads, other keys, and ranges of keys with more of both. */
+  /** Counts of what is quarantined because data was lost: threads, other keys, and ranges of keys (which may include more of both). */
   damage(): { readonly threads: number; readonly keys: number; readonly ranges: number };
-  /** Tables that are still to be verified behind the start; undefined: none. */
+  /** The tables whose verification after the start is not finished; undefined when there are none. */
   verifying(): { readonly tables: number; readonly bytes: number } | undefined;
-  /** What was found to be lost and has not been accepted. */
+  /** The damage that was found and has not been accepted. */
   findings(): readonly DamageRecord[];
-  /** Resolves when a write has gone through. @throws ServiceError `storage.unavailable` */
+  /** Resolves when a test write is stored. @throws ServiceError `storage.unavailable` */
   check(): Promise<void>;
-  /** Stores what has been taken, refuses what comes, and lets go of the directory. */
+  /** Refuses new writes, stores the accepted ones, and releases the directory. */
   close(): Promise<void>;
 }
 
@@ -175,8 +175,8 @@ async function start(
 }
 
 /**
- * Rebuilds the database of a data directory from what is left of it, and its indexes from what they are of. What it cannot
- * bring back, `verify` names.
+ * Rebuilds the database of a data directory from its remaining files, and its indexes from the records. `verify` reports what could not be
+ * restored.
  */
 export async function repairStorage(directory: string, deps: StorageDeps): Promise<void> {
   await withoutServer(directory, deps, async (integrity, database) => {
@@ -187,8 +187,8 @@ export async function repairStorage(directory: string, deps: StorageDeps): Promi
 }
 
 /**
- * Accepts what was lost: all of it is served again in the state that is stored. Returns what was accepted.
- * @throws ServiceError `journal.damaged` where the database has to be rebuilt first
+ * Accepts the losses: all data is served again as it is stored. Returns the accepted findings.
+ * @throws ServiceError `journal.damaged` when the database must be rebuilt first
  */
 export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly DamageRecord[]> {
   return withoutServer(directory, deps, async (integrity) => {
@@ -229,8 +229,8 @@ async function withoutServer(
 }
 
 /**
- * Copies a data directory to one that is not there yet or is empty, also while a server runs on it: as it was at one moment of
- * the copying, with everything that was acknowledged before.
+ * Copies a data directory to a new or empty directory, also while a server runs on it. The copy is the state at one moment during the
+ * copying, with everything acknowledged before.
  * @throws ServiceError `storage.unavailable`
  */
 export async function backupStorage(directory: string, target: string): Promise<void> {

@@ -21,11 +21,11 @@ import { MARK } from "./records.ts";
 
 const STATUSES = ["pending", "dead"] as const;
 
-/** The outbox over a store of keys and values; the journal's appends fill it. */
+/** The outbox over a key-value store. The journal's appends fill it. */
 export class KvOutbox implements Outbox {
   readonly #kv: Kv;
   readonly #committer: Committer;
-  /** Changes on their way to storage, by the delivery; null: it is being deleted. */
+  /** Changes in flight, by delivery; null: the delivery is being deleted. */
   readonly #changing = new Map<string, { readonly delivery: Delivery | null }>();
   #listener: (lane: string) => void = () => undefined;
 
@@ -38,7 +38,7 @@ export class KvOutbox implements Outbox {
     this.#listener = listener;
   }
 
-  /** An append that holds these has been stored. */
+  /** Called when an append with these deliveries is stored. */
   landed(items: readonly OutboxItem[]): void {
     for (const { delivery } of items) this.#listener(laneOf(delivery.url));
   }
@@ -73,13 +73,13 @@ export class KvOutbox implements Outbox {
     for await (const [at] of this.#kv.entries({ ...range, limit })) {
       const key = parseOwed(at);
       const delivery = this.#readable(key);
-      // What is being changed is read again once that is stored.
+      // A delivery that is being changed is read again when the change is stored.
       if (delivery?.status === status) found.push({ tenant: key.tenant, id: key.id, delivery });
     }
     return found;
   }
 
-  /** A damaged one must not keep all others of its lane. */
+  /** Reads a delivery; undefined when it is damaged, so that it does not block the others of its target. */
   #readable(key: DeliveryKey): Delivery | undefined {
     try {
       return this.#now(key);
@@ -156,14 +156,14 @@ export class KvOutbox implements Outbox {
     return after ?? undefined;
   }
 
-  /** As it is once all that is on its way is stored. */
+  /** The delivery as it will be when everything in flight is stored. */
   #now(key: DeliveryKey): Delivery | undefined {
     const changing = this.#changing.get(nameOf(key));
     return changing === undefined ? this.find(key) : (changing.delivery ?? undefined);
   }
 }
 
-/** What an append adds to the outbox, as operations. */
+/** Adds the operations for an append's delivery. */
 export function owe(ops: Op[], tenant: string, { delivery, content }: OutboxItem): void {
   const key = { tenant, id: delivery.id };
   ops.push(...mark(key, delivery), { key: contentKey(tenant, delivery.id), value: seal(content) });

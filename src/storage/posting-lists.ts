@@ -2,19 +2,22 @@ import { type Candidate, doubtedOne, type Pages } from "./index-candidates.ts";
 import { lastSegment, placeKey, within } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 
-/** Where whoever is meant has to stand: under `own`, or with those that have too many members to have places, under `wide`. */
+/**
+ * Key prefixes of a condition of a search. A match has a key under `own`, or under `wide`, which lists the threads with too many metadata
+ * members to be indexed.
+ */
 export type Room = readonly [own: string, wide?: string];
 
 /**
- * Threads of which the ids are held in memory, to tell who is not among them by its key alone. More are not held: then
- * many fit, and one that does is soon met.
+ * Thread ids of one condition held in memory at most, to exclude threads by their ids. If a condition has more, many threads match it, and
+ * matches are found soon anyway.
  */
 const HELD = 4_096;
-/** Keys that are looked for before a room is held; and what one costs, against the next key of a range. */
+/** Keys looked up before the ids of a condition are read into memory instead; and the cost of one lookup, in keys of a range scan. */
 const PATIENCE = 200;
 const LOOK = 3;
 
-/** Tells, for one search, who stands in the rooms that its filter names: by keys, no record is read. */
+/** Filters the candidates of one search by the index keys of its other conditions, without reading records. */
 export class Rooms {
   readonly #kv: Kv;
   readonly #held = new Map<string, Promise<ReadonlySet<string> | null>>();
@@ -25,8 +28,8 @@ export class Rooms {
   }
 
   /**
-   * Of these those that stand in all rooms. `isPlaced`: they say when they were created, so that their keys there can be
-   * looked for, one by one until that would have cost as much as to hold the whole room.
+   * The candidates that meet all conditions. `isPlaced`: the candidates have their creation time, so their keys can be looked up one by
+   * one, until that has cost as much as reading all ids of the condition.
    */
   async *among(pages: Pages, rooms: readonly Room[], isPlaced: boolean): Pages {
     let asked = 0;
@@ -34,7 +37,7 @@ export class Rooms {
     for await (const { found, seen } of pages) {
       let left = found;
       let looked = 0;
-      // Where many fit, the page is full by then.
+      // The first page is not filtered: where many threads match, it fills the result by itself.
       for (const room of first ? [] : rooms) {
         const held = isPlaced && asked < PATIENCE ? null : await this.#members(room);
         if (held !== null) left = left.filter(({ thread }) => held.has(thread));
@@ -56,7 +59,7 @@ export class Rooms {
     return this.#kv.getSync(placeKey(prefix, at, thread)) !== undefined;
   }
 
-  /** Does anybody stand there? Among those with many members hardly ever. */
+  /** Whether there is a key under this prefix. The list of threads with too many members is nearly always empty. */
   #isInhabited(prefix: string): Promise<boolean> {
     const known = this.#inhabited.get(prefix) ?? this.#hasKey(prefix);
     this.#inhabited.set(prefix, known);
@@ -68,7 +71,7 @@ export class Rooms {
     return false;
   }
 
-  /** All threads in a room; null: too many to be held. */
+  /** All threads that meet a condition; null when they are too many. */
   #members(room: Room): Promise<ReadonlySet<string> | null> {
     const [own] = room;
     const known = this.#held.get(own) ?? this.#readMembers(room);

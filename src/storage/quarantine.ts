@@ -14,11 +14,11 @@ import {
 import type { Entry, Kv, Op, Range } from "./kv.ts";
 import type { KeyRange } from "./leveldb/table.ts";
 
-/** What is told of whoever asks for something in quarantine. */
+/** The explanation in the error for quarantined data. */
 const WHY =
   'something that was stored has been lost, and this may be an older state of it; restore a backup, or accept the loss with "heddle repair --accept"';
 
-/** What may be older than what was acknowledged, since a part of the database was lost. */
+/** The data that may be older than what was acknowledged, because a part of the database was lost. */
 export class Quarantine {
   /** Prefixes of threads, and keys of no thread. */
   readonly #touched = new Set<string>();
@@ -29,7 +29,7 @@ export class Quarantine {
     return !this.#isEverything && this.#touched.size === 0 && this.#ranges.length === 0;
   }
 
-  /** Threads that are named, other keys, and ranges of keys in which more of both may lie. */
+  /** The quarantined threads and other keys, and the ranges of keys, which may include more of both. */
   get counts(): { readonly threads: number; readonly keys: number; readonly ranges: number } {
     let threads = 0;
     for (const touched of this.#touched) if (splitThread(touched) !== undefined) threads++;
@@ -46,11 +46,11 @@ export class Quarantine {
   has(key: ThreadKey): boolean {
     const prefix = threadPrefix(key);
     if (this.#isEverything || this.#touched.has(prefix)) return true;
-    // `~` sorts behind whatever a key consists of.
+    // `~` sorts after all characters of a key.
     return this.#ranges.some(({ from, to }) => prefix <= to && `${prefix}~` >= from);
   }
 
-  /** Of a key in the database. Indexes and marks belong to the thread that they name: they are made anew after damage. */
+  /** Whether a key of the database is quarantined. Indexes and marks count as their thread: they are rebuilt after damage. */
   hasKey(key: string): boolean {
     const thread = threadOf(key);
     if (thread !== undefined) return this.has(thread);
@@ -59,7 +59,7 @@ export class Quarantine {
     return this.#ranges.some(({ from, to }) => key >= from && key <= to);
   }
 
-  /** Does the key lie in a part of a table that is damaged? */
+  /** Whether the key lies in a damaged part of a table. */
   isInDamagedTable(key: string): boolean {
     return this.#ranges.some(({ from, to }) => key >= from && key <= to);
   }
@@ -75,7 +75,7 @@ function refusalOf(key: string): Error {
   return damaged(thread ?? { tenant: key.slice(0, key.indexOf("/")), thread: "" }, WHY);
 }
 
-/** The thread whose key this is, or which an index or a mark names. */
+/** The thread that a key belongs to, or that an index or mark names. */
 function threadOf(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThread(key)?.key ?? parseIndex(key);
   if (key.startsWith(DUE.gte)) return parseDue(key).key;
@@ -84,8 +84,8 @@ function threadOf(key: string): ThreadKey | undefined {
 }
 
 /**
- * Keeps from readers what is in quarantine: asking for it throws `journal.damaged`, lists that name it among others leave it out. While
- * nothing is, it costs a look at a flag.
+ * Hides quarantined data from readers: reading it throws `journal.damaged`, and lists leave it out. With an empty quarantine it costs the
+ * check of a flag.
  */
 export class GuardedKv implements Kv {
   readonly unguarded: Kv;
@@ -145,14 +145,14 @@ export class GuardedKv implements Kv {
     }
   }
 
-  /** A range within one thread asks for that thread. */
+  /** Refuses a range within a quarantined thread, which asks for that thread. */
   #refuseThread({ gte, lt }: Range): void {
     const thread = splitThread(gte)?.key;
     if (thread !== undefined && lt <= within(threadPrefix(thread)).lt) this.#quarantine.refuse(gte);
   }
 }
 
-/** All of it: some of what it has is left out, and does not count. */
+/** Without the limit, because quarantined entries are left out and must not count. */
 function withoutLimit({ gte, lt, reverse = false }: Range): Range {
   return { gte, lt, reverse };
 }

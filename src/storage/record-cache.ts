@@ -1,6 +1,6 @@
 import type { ThreadRecord } from "../model/thread.ts";
 
-/** Bytes of the records remembered, as they are stored, twice over: 8,000 small ones. In memory each takes some six times that. */
+/** Bytes of stored records in each of the two generations: 8,000 small ones. In memory a record takes about six times its stored size. */
 const MOST = 1024 * 1024;
 
 interface Held {
@@ -9,14 +9,14 @@ interface Held {
 }
 
 /**
- * Records of threads as they are stored, read or written a while ago: most runs come to a thread that has just been made, or has
- * just had another one. Two generations: when the younger is full, it takes the place of the older. To let go of the oldest one each
- * time would mean to look for it through the gaps that others left.
+ * A cache of thread records as they are stored: most runs are on a thread that was just created, or had another run just before. It has two
+ * generations: when the younger is full, it replaces the older. Evicting the oldest entry each time would need a search past deleted
+ * entries.
  */
 export class Recent {
   #younger = new Map<string, Held>();
   #older = new Map<string, Held>();
-  /** Bytes of the younger ones. */
+  /** Bytes of the younger generation. */
   #size = 0;
 
   get(name: string): ThreadRecord | undefined {
@@ -46,7 +46,7 @@ export class Recent {
     this.#older.delete(name);
   }
 
-  /** Nobody knows any more what is stored. */
+  /** Empties the cache, when it is unknown what is stored. */
   clear(): void {
     this.#younger = new Map();
     this.#older = new Map();

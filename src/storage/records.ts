@@ -6,22 +6,22 @@ import { kwargsKey, runKey } from "./keys.ts";
 import { packRefs, unpackRefs, type Refs, type StoredRefs } from "./value-refs.ts";
 import { columns } from "./row-codec.ts";
 
-/** An append as the journal lists it: what was written under which number, so that a gap is seen, and can be taken back. */
+/** A journal entry: what an append wrote, by number, so that gaps are noticed and the append can be rolled back. */
 export interface JournalEntry {
   readonly kind: string;
   readonly epoch: number;
   readonly runs?: readonly string[];
-  /** Namespace and id of each checkpoint made. */
+  /** Namespace and id of each new checkpoint. */
   readonly checkpoints?: readonly (readonly [ns: string, id: string])[];
-  /** Namespace, checkpoint and task of what tasks left. */
+  /** Namespace, checkpoint and task of each task's pending writes. */
   readonly writes?: readonly (readonly [ns: string, checkpoint: string, task: string])[];
   readonly forgot?: readonly string[];
 }
 
-/** A run as it changes; what it was created with is stored once, under a key of its own. */
+/** A run without its kwargs, which never change and are stored once, under a key of their own. */
 export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };
 
-/** In the place of its changes stands what they led to; `at` names what it wrote, see `channels.ts`. */
+/** A checkpoint with the resulting channels in place of its changes. `at` names what it wrote, see `channel-values.ts`. */
 export type StoredCheckpoint = CheckpointHead & {
   readonly changes: { readonly at: number; readonly channels: StoredRefs };
 };
@@ -163,12 +163,12 @@ export const checkpointRows = columns<StoredCheckpoint>()(
   ],
 );
 
-/** The value of a key that says all by being there. */
+/** The value of a key whose presence is all its meaning. */
 export const MARK: Buffer = seal(true);
-/** The same of something that nobody is shown. */
+/** The value of a mark of something hidden from clients. */
 export const HIDDEN: Buffer = seal(false);
 
-/** Small numbers: what a thread's first runs have for their places. */
+/** Small numbers, encoded once: sequence numbers of a thread's first runs. */
 const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));
 
 export function sealNumber(n: number): Buffer {
@@ -177,7 +177,7 @@ export function sealNumber(n: number): Buffer {
 
 type Get = (key: string) => Buffer | undefined;
 
-/** Names for what one append writes: its number with room for this many checkpoints. */
+/** Checkpoints that an append can have: each gets a number derived from the append's. */
 export const PER_APPEND = 4096;
 
 export function readRun(get: Get, key: ThreadKey, prefix: string, run: string): RunRecord | undefined {
@@ -186,7 +186,7 @@ export function readRun(get: Get, key: ThreadKey, prefix: string, run: string): 
   const what = `what run ${run} was created with`;
   const bytes = get(kwargsKey(prefix, run));
   if (bytes === undefined) {
-    // The batch that deletes a run may come between the two reads.
+    // The run may be deleted between the two reads.
     if (get(runKey(prefix, run)) === undefined) return undefined;
     throw damaged(key, `${what} is missing`);
   }

@@ -3,13 +3,13 @@ import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Kv } from "./kv.ts";
 
-/** Milliseconds before the first try, and at most between two. */
+/** Milliseconds before the first attempt, and the longest time between two. */
 const FIRST = 50;
 const LONGEST = 2_000;
 
 /**
- * Closes a store whose write failed and opens it again, trying until it works. It stays open for reading as long as a
- * probe says that writing would fail again. Never rejects; false: it was told to stop.
+ * Closes a store whose write failed and opens it again, until that works. The store stays open for reading as long as a probe says that
+ * writes would fail again. Never rejects. Returns false when `stop` is aborted.
  */
 export async function heal(
   kv: Kv,

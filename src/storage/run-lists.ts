@@ -7,7 +7,7 @@ import { ordinal } from "./sortable-numbers.ts";
 import type { Kv } from "./kv.ts";
 import { readRun, readStoredRun, type StoredRun } from "./records.ts";
 
-/** The runs of one thread in the order of their admission, in which they also begin, but for those that were delayed. */
+/** The runs of one thread in the order of their admission. They also start in this order, except delayed runs. */
 export class RunLists {
   readonly #kv: Kv;
   readonly #key: ThreadKey;
@@ -38,7 +38,7 @@ export class RunLists {
     for await (const id of this.#ids(0, true, before)) {
       if (!this.#fits(id, filter) || skip-- > 0) continue;
       const run = readRun(sized, this.#key, this.#prefix, id);
-      // Forgotten since the list was begun.
+      // The run has been deleted since the list was started.
       if (run === undefined) continue;
       found.push(run);
       if (found.length >= limit || size >= bytes) break;
@@ -63,20 +63,20 @@ export class RunLists {
   }
 
   /**
-   * Those that have begun, by where, from the last one on that begins at or below `seq`. `last`: the thread's newest order.
-   * Those that were delayed stand in a list of their own.
+   * The runs that have started, in the order of their start, beginning with the last one that started at or below `seq`. `last`: the
+   * thread's newest order number. Delayed runs come from a separate list.
    */
   async begun(seq: number, last: number, limit: number): Promise<readonly RunRecord[]> {
     const inOrder = await this.#inOrder(await this.#floor(seq, last), limit);
     const late = await this.#late(seq, limit);
     if (late.length === 0) return inOrder.slice(0, limit);
     const both = [...inOrder, ...late].sort((one, other) => one.seq_base - other.seq_base);
-    // Each list begins with its own last one at or below `seq`.
+    // Each list begins with its own last run at or below `seq`.
     const from = both.findLastIndex(({ seq_base }) => seq_base <= seq);
     return both.slice(Math.max(0, from)).slice(0, limit);
   }
 
-  /** The order of the last run that begins at or below `seq`; 0: there is none. `last`: the thread's newest order. */
+  /** The order number of the last run that started at or below `seq`; 0 when there is none. `last`: the thread's newest order number. */
   async #floor(seq: number, last: number): Promise<number> {
     let low = 0;
     let high = last;
@@ -92,10 +92,10 @@ export class RunLists {
   async #inOrder(order: number, limit: number): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     for await (const id of this.#ids(order)) {
-      // One more than asked for: the first may give way to one that was delayed.
+      // One more than asked for: the first may be replaced by a delayed run.
       if (found.length > limit) break;
       const run = readRun(this.#get, this.#key, this.#prefix, id);
-      // Forgotten since the list was begun, or withdrawn before it began.
+      // Skips runs that were deleted since the list was started, or withdrawn before they started.
       if (run !== undefined && hasBegunInOrder(run)) found.push(run);
     }
     return found;
@@ -137,7 +137,7 @@ export class RunLists {
   readonly #get = (key: string): Buffer | undefined => this.#kv.getSync(key);
 }
 
-/** Of those that were delayed, the order of admission does not tell where they began. */
+/** Whether the run started in the order of admission, which delayed runs do not. */
 function hasBegunInOrder({ seq_base, due }: StoredRun | RunRecord): boolean {
   return seq_base > 0 && due === null;
 }

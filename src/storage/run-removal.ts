@@ -20,9 +20,9 @@ import { checkpointRows, MARK, runRows, type JournalEntry, type StoredCheckpoint
 import { unpackRefs } from "./value-refs.ts";
 
 /**
- * Takes runs back: their records, the checkpoints that they made and the values that only those hold. The journal says
- * what was written since they came, so that the cost is theirs, not the thread's. Their events, which nobody has
- * counted, are marked to be swept.
+ * Deletes runs: their records, their checkpoints, and the values that only those checkpoints refer to. The journal says what was written
+ * since the runs were admitted, so the cost depends on the runs, not on the thread. Their events, whose number is unknown, are marked for
+ * the sweeper.
  */
 export function forgetRuns(draft: Draft, runs: readonly string[]): void {
   const { prefix, key } = draft.head;
@@ -52,7 +52,7 @@ function forgetCheckpoints(draft: Draft, runs: ReadonlySet<string>, from: number
   const gone: StoredCheckpoint[] = [];
   const kept: StoredCheckpoint[] = [];
   for (const made of checkpoints) (made.run_id !== null && runs.has(made.run_id) ? gone : kept).push(made);
-  // Found before anything is deleted: a parent may go too.
+  // Found before anything is deleted, because a parent may be deleted too.
   const written = gone.flatMap((made) => writtenBy(draft, made));
   for (const value of written) {
     if (!kept.some((made) => holds(made, value))) draft.del(value.key);
@@ -67,7 +67,7 @@ function forgetCheckpoints(draft: Draft, runs: ReadonlySet<string>, from: number
   }
 }
 
-/** What was built on one that goes follows on what that followed on. */
+/** Gives the remaining checkpoints whose parent is deleted the nearest remaining ancestor as parent. */
 function reparent(draft: Draft, gone: readonly StoredCheckpoint[], kept: readonly StoredCheckpoint[]): void {
   const parents = new Map(gone.map(({ ns, id, parent }) => [place(ns, id), parent]));
   for (const made of kept) {
@@ -86,9 +86,9 @@ function reparent(draft: Draft, gone: readonly StoredCheckpoint[], kept: readonl
 const place = (ns: string, checkpoint: string): string => `${checkpoint} ${ns}`;
 
 interface Since {
-  /** Made since, and still there. */
+  /** The checkpoints that were made since and still exist. */
   readonly checkpoints: readonly StoredCheckpoint[];
-  /** Tasks that have left something, by checkpoint. */
+  /** Tasks with pending writes, by checkpoint. */
   readonly tasks: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -127,7 +127,7 @@ interface Value {
   readonly start: number | null;
 }
 
-/** The values that a checkpoint wrote: those that its parent does not hold. */
+/** The values that a checkpoint wrote: those that its parent does not refer to. */
 function writtenBy(draft: Draft, made: StoredCheckpoint): Value[] {
   const { prefix } = draft.head;
   const { ns } = made;
@@ -151,7 +151,7 @@ function writtenBy(draft: Draft, made: StoredCheckpoint): Value[] {
   return values;
 }
 
-/** Where the segment begins that a checkpoint added to a list, if it did: in a span of its own, or in its parent's. */
+/** The start index of the segment that a checkpoint added to a list, in its own span or its parent's; undefined when it added none. */
 function writtenFrom(
   { spans }: Extract<ChannelRef, { kind: "list" }>,
   before: ChannelRef | undefined,

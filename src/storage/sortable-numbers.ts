@@ -1,13 +1,13 @@
 const DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz";
-/** All of one and of two digits: numbers are turned into other bases by V8's runtime, several times slower. */
+/** All numbers of one and two digits: V8's own conversion to another base is several times slower. */
 const ONE_OR_TWO: readonly string[] = Array.from({ length: 36 * 36 }, (_, n) => n.toString(36));
 const TWO: readonly string[] = ONE_OR_TWO.map((digits) => digits.padStart(2, "0"));
 
 const MOST = 2 ** 53;
 
 /**
- * A whole number from 0 to 2^53 that sorts as text: the count of its digits in base 36, then they.
- * @throws RangeError for any other number: Infinity has digits without end
+ * Encodes a whole number from 0 to 2^53 so that it sorts as text: the number of its base-36 digits, then the digits.
+ * @throws RangeError for any other number
  */
 export function ordinal(n: number): string {
   if (!(n >= 0 && n <= MOST && Number.isInteger(n)))

@@ -3,12 +3,12 @@ import { expireKey, itemKey, parseExpire, parseItem } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { nameOf, readHead } from "./store-items.ts";
 
-/** What is missing beside a key of an item; nothing for a key of something else. Its own bytes have been looked at. */
+/** Checks an item's key. Yields what is missing beside it; nothing for other keys. The value itself has been checked before. */
 export function* checkItem(kv: Kv, at: string, bytes: Buffer): Generator<string> {
   if (at.startsWith("!expire/")) {
     const { tenant, due, ...place } = parseExpire(at);
     const head = kv.getSync(itemKey(tenant, "s", place));
-    // A damaged one is told of where it lies.
+    // A damaged record is reported under its own key.
     if (head !== undefined && flaw(head) !== undefined) return;
     const expires = head && readHead(head, tenant, place).expires_at;
     if (typeof expires !== "number" || Math.ceil(expires) !== due)

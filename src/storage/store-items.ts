@@ -32,14 +32,14 @@ type Stored = Omit<ItemHead, "namespace" | "key">;
 const rows = columns<Stored>()(["created_at", "updated_at", "ttl", "expires_at", "bytes"]);
 
 /**
- * The items over a store of keys and values. What searches look through is apart from the values, so that only those are read
- * that are shown or filtered by, and the vectors apart from both.
+ * The items over a key-value store. Records, values and vectors have separate keys: searches read the records, then only the values that
+ * are shown or filtered by.
  */
 export class KvItems implements Items {
   readonly #kv: Kv;
   readonly #committer: Committer;
   readonly #heads: Heads;
-  /** What changes on their way to storage make of items; null: deleted. */
+  /** Changes in flight, by item key; null: the item is being deleted. */
   readonly #changing = new Map<string, { readonly head: Stored | null }>();
 
   constructor(kv: Kv, committer: Committer, heads: Heads) {
@@ -89,17 +89,17 @@ export class KvItems implements Items {
       const found = await this.#firstAlive(tenant, { gte, lt }, now);
       if (found === undefined) return;
       const namespace = found.slice(0, depth);
-      // The one above, which was cut to the same, has been told.
+      // Skips a namespace that was cut to the same as the previous one.
       if (told === undefined || !isSame(told, namespace)) yield namespace;
       told = namespace;
-      // Over the rest of it; and over what lies below, where that would only be cut to the same.
+      // Jumps over the rest of the namespace, and over everything below it if that would be cut to the same.
       gte = (found.length > depth ? itemsBelow(tenant, "s", namespace) : itemsIn(tenant, "s", found)).lt;
     }
   }
 
   /** The namespace of the first item that has not expired. */
   async #firstAlive(tenant: string, range: Range, now: number): Promise<Namespace | undefined> {
-    // Mostly the first one is alive; where it is not, many may have expired beside it.
+    // Usually the first item has not expired. If it has, many others may have too.
     for (const limit of [1, undefined]) {
       let seen = 0;
       for await (const [at, bytes] of this.#kv.entries({ ...range, ...(limit && { limit }) })) {
@@ -140,7 +140,9 @@ export class KvItems implements Items {
     }
   }
 
-  /** Reads the thread where it is not held: a writer that was replaced must not keep it in memory. */
+  /**
+   * Checks the fence against the thread's epoch. Reads the thread without caching its head: a replaced writer must not keep it in memory.
+   */
   #judge({ thread, epoch }: ThreadFence): void {
     const { epoch: now, seq } = this.#heads.peek(thread) ?? this.#heads.thread(thread) ?? NOTHING;
     if (seq === 0 || now !== epoch) throw fenced({ key: thread, epoch: now }, epoch);
@@ -183,7 +185,7 @@ export class KvItems implements Items {
 
 const NOTHING = { epoch: 0, seq: 0 };
 
-/** What a change makes of an item: null, it is deleted; undefined, nothing. */
+/** The item after a change: null when it is deleted, undefined when nothing changes. */
 function after(change: ItemChange, before: Stored | undefined, now: number): Stored | null | undefined {
   switch (change.kind) {
     case "put": {
@@ -223,5 +225,5 @@ const isSame = (a: Namespace, b: Namespace): boolean =>
 const bytesOf = (vector: Float32Array): Uint8Array =>
   new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
 
-/** Copied: numbers stand at multiples of their size in memory, and these bytes anywhere. */
+/** Copied, because floats need an aligned buffer, and these bytes are at any offset. */
 const floats = (bytes: Uint8Array): Float32Array => new Float32Array(new Uint8Array(bytes).buffer);

@@ -5,10 +5,10 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { DatabaseFiles, FoundDamage, Table } from "./database-files.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
-/** Milliseconds of work in a turn, and between two: some 2 % of a core, 10 MB a second. */
+/** Milliseconds of work in a turn, and between two turns: about 2 % of a core, 10 MB a second. */
 const WORK = 2;
 const REST = 100;
-/** Milliseconds between two looks for new tables, and so many times as long as the last look took. */
+/** Milliseconds between two looks for new tables; at least this multiple of the last look's duration. */
 const PAUSE = 10_000;
 const SHARE = 100;
 
@@ -18,15 +18,15 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** Work that the verifier has yet to do of what was there at the start. */
+/** The remaining work of the verifier, of the tables that existed at the start. */
 export interface Verifying {
   readonly tables: number;
   readonly bytes: number;
 }
 
 /**
- * Verifies the checksums of tables while the server serves: first of those that the start has not read, since they were verified before,
- * then of those that LevelDB writes, so that the next start need not read them.
+ * Verifies the checksums of tables while the server runs: first the tables that the start skipped because they had been verified before,
+ * then new tables, so that the next start can skip them.
  */
 export class TableVerifier {
   readonly #files: DatabaseFiles;
@@ -40,7 +40,7 @@ export class TableVerifier {
   #wake: (() => void) | undefined;
   #work: Promise<void> | undefined;
 
-  /** `checked`: what the start has read. `found` is called with damage once it is found. */
+  /** `checked`: the tables that the start has read. `found` is called with the damage that is found. */
   constructor(
     files: DatabaseFiles,
     verified: VerifiedTables,
@@ -55,7 +55,7 @@ export class TableVerifier {
     this.#found = found;
   }
 
-  /** Undefined once all tables that were there at the start are verified. */
+  /** Undefined when all tables that existed at the start are verified. */
   get left(): Verifying | undefined {
     return this.#left;
   }
@@ -109,7 +109,7 @@ export class TableVerifier {
     this.#verified.store(names);
   }
 
-  /** The manifest is read only where there are new files. */
+  /** Tables that are not read yet. The manifest is read only when there are new files. */
   #unchecked(): readonly Table[] {
     const isNew = (name: string): boolean => !this.#checked.has(name);
     return this.#files.names().some(isNew) ? this.#files.tables().filter(({ name }) => isNew(name)) : [];

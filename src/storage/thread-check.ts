@@ -12,7 +12,7 @@ import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type Stored
 import { indexOf } from "./thread-index.ts";
 import { unpackRefs } from "./value-refs.ts";
 
-/** Does the thread, or the log of one of its runs, wait to be swept? Nobody reads it any more. */
+/** Whether the thread, or the log of one of its runs, is being deleted by the sweeper. Nobody reads it any more. */
 export type Swept = (key: ThreadKey, run: string | null) => boolean;
 
 interface Chunk {
@@ -21,7 +21,7 @@ interface Chunk {
   readonly starts: boolean;
 }
 
-/** What is wrong with one thread: told of its keys in their order, it says at the end what does not fit together. */
+/** Checks one thread. It gets the thread's keys in their order, and at the end reports what does not fit together. */
 export class ThreadCheck {
   readonly key: ThreadKey;
   readonly #kv: Kv;
@@ -29,13 +29,13 @@ export class ThreadCheck {
   readonly #swept: Swept;
   readonly #found: string[] = [];
   #thread: ThreadRecord | undefined;
-  /** Key of the first value seen. */
+  /** The first key. */
   #first: string | undefined;
   readonly #appends: number[] = [];
   readonly #runs = new Map<string, StoredRun>();
   readonly #kwargs = new Set<string>();
   readonly #ordered = new Set<string>();
-  /** Where runs that were delayed have begun. */
+  /** Where delayed runs started: sequence numbers by run. */
   readonly #late = new Map<string, number>();
   readonly #checkpoints = new Map<string, Pick<StoredCheckpoint, "id" | "ns" | "parent" | "changes">>();
   readonly #wholes = new Set<string>();
@@ -51,7 +51,7 @@ export class ThreadCheck {
     this.#prefix = prefix;
   }
 
-  /** `rest` is the key behind the thread's prefix. */
+  /** `rest` is the key without the thread's prefix. */
   add(rest: string, bytes: Buffer): void {
     this.#first ??= this.#prefix + rest;
     let value: unknown;
@@ -120,7 +120,7 @@ export class ThreadCheck {
     for (const what of this.#found) yield { key: this.key, what };
   }
 
-  /** What is read is as old as the reading: has this key been swept since? */
+  /** Whether the key has been deleted since the scan started, which reads an old snapshot. */
   #isGone(key: string | undefined): boolean {
     return key === undefined || this.#kv.getSync(key) === undefined;
   }
@@ -149,7 +149,7 @@ export class ThreadCheck {
     this.#checkMarks();
   }
 
-  /** Marks lie outside the thread's keys and may have changed since: only what two looks say counts. */
+  /** Checks the marks and indexes. They lie outside the thread's keys and may change meanwhile, so only an error found twice counts. */
   #checkMarks(): void {
     const wrong = (): string | undefined => {
       const bytes = this.#kv.getSync(headKey(this.#prefix));
@@ -233,7 +233,7 @@ export class ThreadCheck {
     }
     let next = 0;
     for (const { first, end, starts } of chunks) {
-      // An attempt after a power cut begins above what may have been sent and was lost.
+      // After a power cut, an attempt starts above the ids that may have been sent and lost.
       const jumps = starts && record.attempt > 1;
       if (first < next) this.#found.push(`events ${first} to ${next - 1} of run ${run} are there twice`);
       else if (first > next && !jumps)

@@ -8,17 +8,16 @@ import type { Sweeper } from "./deletion-sweeper.ts";
 import { Members } from "./metadata-keys.ts";
 import { moveIndex } from "./thread-index.ts";
 
-/** What a copy takes along of a thread: what its appends wrote, its checkpoints, their values, what tasks have left. */
+/** The keys that a copy includes: journal entries, checkpoints, values, pending writes. */
 const ROOMS: ReadonlySet<string> = new Set(["j", "c", "b", "l", "w"]);
 
-/** What is written at a time. */
+/** Operations and bytes written at a time. */
 const PIECE = 256;
 const BYTES = 256 * 1024;
 
 /**
- * Copies a thread as it stood at one moment. It may be more than one batch can hold, so it is written beside everything in pieces,
- * under the mark of a thread that is to be swept: until the last piece, which takes the mark away and puts the record in its
- * place, nobody sees any of it, and a crash before that leaves it to the sweep.
+ * Copies a thread as of one moment. It may be too large for one batch, so it is written in pieces, under a mark as if it were being
+ * deleted. The last piece removes the mark and adds the record; before that nobody sees the copy, and after a crash the sweeper deletes it.
  */
 export async function copyThread(
   { kv, sweeper }: { readonly kv: Kv; readonly sweeper: Sweeper },
@@ -44,13 +43,13 @@ export async function copyThread(
     await sweeper.publish(to, ops);
     return thread;
   } catch (cause) {
-    // What cannot be swept now is swept with the next start.
+    // If this fails, the next start sweeps it.
     await sweeper.sweep(to, null).catch(() => undefined);
     throw cause;
   }
 }
 
-/** One look at the whole thread: its record fits what is copied. */
+/** Copies from one snapshot of the thread, so that its record fits the copied data. */
 async function copyRooms(kv: Kv, sweeper: Sweeper, from: ThreadKey, to: ThreadKey): Promise<ThreadRecord> {
   const [source, target] = [threadPrefix(from), threadPrefix(to)];
   let origin: ThreadRecord | undefined;

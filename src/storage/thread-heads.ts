@@ -8,39 +8,39 @@ import { threadRows } from "./records.ts";
 import type { Refs } from "./value-refs.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 
-/** A thread as its next append will find it: what is stored, and what is on its way. */
+/** The state that a thread's next append builds on: what is stored, and what is in flight. */
 export interface Head {
   readonly key: ThreadKey;
   readonly name: string;
-  /** What its keys begin with. */
+  /** The prefix of the thread's keys. */
   readonly prefix: string;
   epoch: number;
   seq: number;
-  /** The place in the order of admission that the next run takes: one below it has been stored. */
+  /** The order number of the next run; the runs below it are stored or in flight. */
   next_run: number;
-  /** Is the thread marked as having work? */
+  /** Whether the thread is marked as having work. */
   active: boolean;
-  /** The thread after the last append; undefined for one that is to be made. */
+  /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
-  /** The latest checkpoint of each namespace: what the next one is derived from. */
+  /** The latest checkpoint of each namespace, from which the next one is derived. */
   readonly latest: Map<string, { readonly id: string; readonly refs: Refs }>;
-  /** How far each span of a list has been written, by the prefix of its keys; what is not here has to be looked up. */
+  /** The end of each span that was written, by the prefix of its keys; for other spans it is looked up. */
   readonly tips: Map<string, number>;
-  /** What runs in work were created with, as stored: the same object again need not be written again. */
+  /** The stored kwargs of unfinished runs. The same object need not be written again. */
   readonly kwargs: Map<string, RunKwargs>;
-  /** The id that follows the last event of each run written to since. */
+  /** The id after the last event of each run, for runs that were written to. */
   readonly ends: Map<string, number>;
-  /** Appends on their way, oldest first; its deletion is the last. */
+  /** The operations of writes in flight, oldest first; a deletion is the last. */
   readonly flights: (readonly Op[])[];
-  /** Settles with the last of them. */
+  /** Settles with the last write in flight. */
   tail: Promise<void> | undefined;
   released: boolean;
 }
 
-/** Tips remembered before they are looked up again. */
+/** Ends of spans remembered at most. */
 const TIPS = 256;
 
-/** The heads of threads that are being written to. All others are read when they are needed. */
+/** The heads of threads that are being written to, and the cache of thread records. */
 export class Heads {
   readonly #kv: Kv;
   readonly #heads = new ReleasingMap<string, Head>();
@@ -82,7 +82,7 @@ export class Heads {
   /** The thread's record as it is stored. */
   thread(key: ThreadKey): ThreadRecord | undefined {
     const name = threadName(key);
-    // With an append on its way the store may have it already: what the older record names may be gone.
+    // With an append in flight, the store may be newer than the cache, and what the cached record refers to may be gone.
     const settled = (this.#heads.get(name)?.flights.length ?? 0) === 0;
     const recent = settled ? this.#recent.get(name) : undefined;
     if (recent !== undefined) return recent;
@@ -93,7 +93,7 @@ export class Heads {
     return thread;
   }
 
-  /** The head if it is held. */
+  /** The head if it is in memory. */
   peek(key: ThreadKey): Head | undefined {
     return this.#heads.get(threadName(key));
   }
@@ -105,7 +105,7 @@ export class Heads {
     this.#drop(head);
   }
 
-  /** An append of this thread has been stored, with a record of so many bytes. */
+  /** Called when an append of this thread is stored. `size`: bytes of its record. */
   landed(head: Head, thread: ThreadRecord, size: number): void {
     this.#recent.set(head.name, thread, size);
     head.flights.shift();
@@ -115,36 +115,36 @@ export class Heads {
     if (head.released) this.#drop(head);
   }
 
-  /** Its deletion is on its way. It ends with {@link forget}. */
+  /** Called when the thread's deletion is in flight. Followed by {@link forget}. */
   leaving(head: Head, ops: readonly Op[]): void {
     this.#recent.delete(head.name);
     head.flights.push(ops);
   }
 
-  /** The thread is deleted, or what is remembered of it is about to change. */
+  /** Drops the head, because the thread is deleted, or changes in a way that the head does not know. */
   forget(head: Head): void {
     this.#recent.delete(head.name);
     if (this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 
-  /** Records are read anew: some of them have come into quarantine. */
+  /** Drops all cached records, because some of them were quarantined. */
   forgetRecords(): void {
     this.#recent.clear();
   }
 
-  /** Nobody knows any more what is stored. */
+  /** Drops everything, because it is unknown what is stored. */
   clear(): void {
     this.#heads.clear();
     this.#recent.clear();
   }
 
   #drop(head: Head): void {
-    // One that is cleared away and read anew is not the one that is let go.
+    // Not if the head has been cleared and read anew.
     if (head.flights.length === 0 && this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 }
 
-/** Must a boot look at it? One that is temporary has to be deleted, at the least. */
+/** Whether a start must look at the thread. A temporary thread at least has to be deleted. */
 export function isUnsettled(thread: ThreadRecord): boolean {
   return hasWork(thread) || thread.temporary !== null;
 }

@@ -14,19 +14,19 @@ import { memberOf, type Members } from "./metadata-keys.ts";
 import { MARK } from "./records.ts";
 
 /**
- * The index of threads: keys without a value, written in the batch that changes the thread. What is in it follows from the
- * thread's record alone, so that a check can tell what is missing:
+ * The index of threads: keys without a value, written in the batch that changes the thread. The index follows from the thread's record
+ * alone, so a check can find missing keys:
  *
  *   by id, by creation    written once
- *   by rest               moves when a thread comes to rest: the two operations that a plain run pays
- *   by status             moves when it comes to rest in another status than before; while it works it stays where it is
- *   by member             a top-level member of the metadata whose value is no object and no list; moves when that changes
- *   due                   only for threads that are to go
+ *   by last change        moves when a thread settles: the two operations that a plain run costs
+ *   by status             moves when it settles in another status than before; a busy thread stays where it is
+ *   by member             top-level members of the metadata whose value is not an object or a list; moves when the member changes
+ *   due                   only for threads with an expiry
  *
- * Threads at work are found by the marks that a boot reads, so that going to work costs nothing.
+ * Busy threads are found by the marks that a start reads, so that starting a run changes no index.
  */
 
-/** Members indexed of one thread. One that has more stands under {@link WIDE} instead, which each search by member reads too. */
+/** Members indexed for one thread. A thread with more is listed under {@link WIDE} instead, which every search by members reads too. */
 const MOST = 32;
 export const WIDE = "*";
 
@@ -41,7 +41,7 @@ function membersOf(metadata: JsonObject): readonly string[] {
   return members;
 }
 
-/** All keys of the index that a thread has to have. */
+/** All index keys that a thread must have. */
 export function indexOf(key: ThreadKey, thread: ThreadRecord): readonly string[] {
   if (thread.temporary !== null) return [];
   const { tenant, thread: id } = key;
@@ -56,7 +56,7 @@ export function indexOf(key: ThreadKey, thread: ThreadRecord): readonly string[]
   ];
 }
 
-/** What has to change in the index when a thread does; `before`: undefined for one that is made. */
+/** Adds the index changes of a thread's change; `before` is undefined for a new thread. */
 export function moveIndex(
   ops: Op[],
   key: ThreadKey,
@@ -103,7 +103,7 @@ function moveMembers(
   }
   const change = (from: JsonObject, to: JsonObject, value: Buffer | null) => {
     for (const name of Object.keys(from)) {
-      // Most stay as they are: those are not worth a hash.
+      // Skips unchanged members, to save the hash.
       if (Object.hasOwn(to, name) && to[name] === from[name]) continue;
       const member = known.of(name, from[name]);
       if (member !== undefined) ops.push({ key: at(member), value });

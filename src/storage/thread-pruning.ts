@@ -22,12 +22,13 @@ const PIECE = 200;
 type Write = (ops: readonly Op[], durable: boolean) => Promise<void>;
 
 /**
- * Deletes what only older checkpoints hold. In pieces, in an order that leaves every checkpoint whole wherever it stops: those that
- * stay forget their parents, then the others go, the newest first and each after what tasks left at it, then the values.
+ * Deletes all checkpoints but the latest of each namespace, and the data that only they refer to. Works in pieces, in an order that keeps
+ * every checkpoint readable at any time: first the remaining checkpoints lose their parents; then the others are deleted, newest first and
+ * after their pending writes; then the values.
  */
 export async function pruneThread(kv: Kv, { key, prefix, thread, tail }: Head, write: Write): Promise<void> {
   if (thread === undefined) return;
-  // What is on its way belongs to what is kept.
+  // Writes in flight belong to what remains.
   await tail;
   const { kept, gone } = await sort(kv, key, thread.checkpoint);
   const cut = kept.filter(({ parent }) => parent !== null);
@@ -51,11 +52,11 @@ export async function pruneThread(kv: Kv, { key, prefix, thread, tail }: Head, w
     const end = at.lastIndexOf("/") + 1;
     return parseOrdinal(at.slice(end)) < (spans.get(at.slice(0, end)) ?? 0);
   });
-  // What went before is on its way to the disk with it.
+  // A synced write, so that the deletions before it are on the disk too.
   await write([{ key: CHECK_KEY, value: null }], true);
 }
 
-/** The latest checkpoint of each namespace, and the keys of the others, the newest first. */
+/** The latest checkpoint of each namespace, and the keys of all others, newest first. */
 async function sort(kv: Kv, key: ThreadKey, root: string | null) {
   const prefix = threadPrefix(key);
   const kept = new Map<string, StoredCheckpoint>();
@@ -72,7 +73,7 @@ async function sort(kv: Kv, key: ThreadKey, root: string | null) {
   return { kept: [...kept.values()], gone };
 }
 
-/** Where the values stand that these checkpoints hold: keys of whole ones, and how far each span is needed. */
+/** The values that these checkpoints refer to: keys of whole values, and the needed length of each span. */
 function valuesOf(prefix: string, kept: readonly StoredCheckpoint[]) {
   const wholes = new Set<string>();
   const spans = new Map<string, number>();
@@ -89,7 +90,7 @@ function valuesOf(prefix: string, kept: readonly StoredCheckpoint[]) {
   return { wholes, spans };
 }
 
-/** Deletes all keys under a prefix but those that are needed. */
+/** Deletes all keys under a prefix except those needed. */
 async function drop(
   kv: Kv,
   under: string,

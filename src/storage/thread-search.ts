@@ -5,39 +5,41 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Walk, Wanted } from "./index-scans.ts";
 
 /**
- * What a search costs. Where an order or a filter has keys of its own, it reads the keys up to the page and the records on it,
- * however many threads there are: by id, creation, last change; in a status by creation; with a member of the metadata by
- * creation. Where it has not, every way there is goes side by side, and the one that has the page first wins: what fits often
- * is soon met in the order asked for, what fits seldom has few keys. Where two filters have keys, who stands among one's is told
- * by the other's, and no record is read for it: that takes a key or two for each of the smaller lot, some 2 to 10 us each. To
- * count takes each key of the shortest way where keys are enough. Worst is what has no keys, e.g. a member deep in the metadata
- * that no thread has: then each thread is read, 5 to 20 us each, in pieces that let others pass.
+ * A page of a search.
+ *
+ * What a search costs: if the order or a filter has an index, the search reads the index keys up to the page, and the records on the page,
+ * however many threads there are. Indexes exist for the orders by id, creation and last change, for a status by creation, and for a
+ * metadata member by creation. Otherwise all possible scans run side by side, and the first to complete the page wins: frequent matches are
+ * found soon in the requested order, rare ones have few keys. With two indexed filters, candidates of one are checked by the other's keys
+ * without reading a record: one or two keys for each candidate of the smaller set, 2 to 10 us each. Counting reads each key of the shortest
+ * scan if keys suffice. The worst case is a filter without an index, such as a nested metadata member, that no thread matches: then each
+ * thread is read, 5 to 20 us each, in pieces that yield to other work.
  */
 
 export interface Page {
   readonly offset: number;
   readonly limit: number;
-  /** How much may be spent, behind the page, on counting the others. */
+  /** Cost that may be spent after the page to count further matches. */
   readonly ahead: number;
 }
 
 export interface Found {
   readonly threads: readonly ThreadRecord[];
-  /** How many fit; no fewer than that, where not all was seen. */
+  /** Number of matches; a lower bound if not all were seen. */
   readonly total: number;
   readonly isAll: boolean;
 }
 
-/** What a candidate costs that is read, against one whose key is enough: about 5 us to 1. */
+/** The cost of a candidate whose record is read; one whose key is enough costs 1. About 5 us to 1 us. */
 const RECORD = 5;
-/** What is spent in one turn: half a millisecond, in the first ones less, since one of the ways may be at its end by then. */
+/** Cost spent in one turn: half a millisecond. The first turns are shorter, since one of the scans may finish early. */
 const TURN = 500;
 const FIRST_TURN = 100;
 
-/** The record of a thread if it fits all that is asked. */
+/** Returns the record of a thread if it matches all conditions. */
 export type Find = (thread: string) => Eventually<ThreadRecord | undefined>;
 
-/** Goes all ways side by side; the first at its end says what was found. */
+/** Runs all scans side by side. The first to finish gives the result. */
 export async function race(
   walks: readonly Walk[],
   wanted: Wanted,
@@ -46,7 +48,7 @@ export async function race(
   share: Share,
 ): Promise<Found> {
   const counts = page.limit === 0 && page.ahead === Number.POSITIVE_INFINITY;
-  // Where all have to be seen, a way whose keys are enough has no better beside it.
+  // If everything has to be counted, a scan whose keys are enough is the best one.
   const sure = counts ? walks.filter((walk) => walk.sure) : [];
   const searches = (sure.length > 0 ? sure : walks).map((walk) =>
     walk.ordered || counts ? seek(walk, page, find, share) : collect(walk, wanted, page, find, share),
@@ -66,7 +68,7 @@ export async function race(
 
 type Search = AsyncGenerator<void, Found>;
 
-/** Along a way in the order asked for, up to the end of the page and a little further. */
+/** Follows a scan in the requested order, to the end of the page and a little further. */
 async function* seek(walk: Walk, { offset, limit, ahead }: Page, find: Find, share: Share): Search {
   const threads: ThreadRecord[] = [];
   let total = 0;
@@ -74,7 +76,7 @@ async function* seek(walk: Walk, { offset, limit, ahead }: Page, find: Find, sha
   let turn = FIRST_TURN;
   let left = ahead;
   for await (const { found, seen } of walk.candidates()) {
-    // Keys that were passed over.
+    // Keys that were skipped.
     spent += seen - found.length;
     for (const { thread, doubtful } of found) {
       const isShown = total >= offset && threads.length < limit;
@@ -111,7 +113,7 @@ interface Place {
   readonly by: string | number;
 }
 
-/** Along a way in any order: of all but the page no more is held than their place. */
+/** Follows a scan of any order. Outside the page, only ids and sort keys are in memory. */
 async function* collect(
   walk: Walk,
   { sort_by, reverse }: Wanted,
@@ -128,7 +130,7 @@ async function* collect(
   let turn = FIRST_TURN;
   let isAll = true;
   search: for await (const { found, seen } of walk.candidates()) {
-    // Keys that were passed over.
+    // Keys that were skipped.
     spent += seen - found.length;
     for (const { thread, at } of found) {
       const one = find(thread);
@@ -160,7 +162,7 @@ async function* collect(
   for (const { id } of places.toSorted(order).slice(offset, most)) {
     if (share.isSpent()) yield;
     const found = await find(id);
-    // It may have been deleted since.
+    // The thread may have been deleted since the scan.
     if (found !== undefined) threads.push(found);
   }
   return { threads, total, isAll };

@@ -10,7 +10,7 @@ import type { Kv } from "./kv.ts";
 import { EventReader } from "./event-reader.ts";
 import { MARK, readRun, runRows, threadRows, type JournalEntry } from "./records.ts";
 
-/** Before all keys of tenants. */
+/** The first key after the server's own keys. */
 const TENANTS = '"';
 
 export class KvUnendedRuns implements UnendedRuns {
@@ -20,7 +20,7 @@ export class KvUnendedRuns implements UnendedRuns {
   readonly #isHidden: () => boolean;
   #hasMissedSome = false;
 
-  /** `isHidden`: are there threads that are kept from readers? */
+  /** `isHidden` says whether some threads are quarantined. */
   constructor(kv: Kv, budget: Budget, isHidden: () => boolean) {
     this.#kv = kv;
     this.#budget = budget;
@@ -37,7 +37,7 @@ export class KvUnendedRuns implements UnendedRuns {
       try {
         yield* this.#findIn(key);
       } catch {
-        // What is damaged otherwise is told of by a check, and mended by a repair.
+        // Other damage is reported by a check and fixed by a repair.
         this.#hasMissedSome = true;
       }
       if (stop?.aborted === true) {
@@ -61,7 +61,7 @@ export class KvUnendedRuns implements UnendedRuns {
       if (isTerminal(runRows.record(unseal(bytes, key, at)).status)) continue;
       const id = unsegment(at.slice(runs.length));
       const thread = this.#thread(key, prefix);
-      // One that was made for a run is deleted at the start, with all that is in it.
+      // A temporary thread is deleted at the start, with its runs.
       if (thread === undefined || thread.temporary !== null || listsRun(thread, id)) continue;
       const run = readRun((of) => this.#kv.getSync(of), key, prefix, id);
       if (run !== undefined) yield { key, run, end: await this.#endOf(key, prefix, run) };
@@ -93,7 +93,7 @@ export class KvUnendedRuns implements UnendedRuns {
   }
 }
 
-/** Kinds of appends that hold ends of runs, beside what begins or goes on. */
+/** Kinds of appends that include ends of runs, among other things. */
 const ENDS: ReadonlySet<string> = new Set(["settled", "withdrawn", "mended"]);
 
 function unknown({ run_id }: RunRecord): PlainError {

@@ -1,9 +1,9 @@
 import type { ChannelRef } from "../model/checkpoint.ts";
 
-/** Where the values of a checkpoint's channels stand. */
+/** References to the values of a checkpoint's channels. */
 export type Refs = { readonly [channel: string]: ChannelRef };
 
-// As they are stored: a whole value by its number, a list by its spans one after the other, a small one in a box.
+// The stored form: a whole value as its number, a list as its flattened spans, a small value in a box.
 
 interface Box {
   readonly is: unknown;

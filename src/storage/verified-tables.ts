@@ -1,9 +1,9 @@
 import { type Stats, readFileSync, renameSync, writeFileSync } from "node:fs";
 
 /**
- * Tables whose checksums were right, with what their files were like then, in a file beside the database. LevelDB never changes a table
- * once it is written, so a start need not read them again before it serves. A bit that has flipped on the disk since changes nothing of
- * what is noted: the {@link TableVerifier} finds that.
+ * The tables whose checksums were right, with the properties of their files at that time; stored in a file outside the database. LevelDB
+ * never changes a table, so a start need not read these tables before it serves. A bit that flips on the disk later does not change the
+ * properties: the {@link TableVerifier} finds that.
  */
 export class VerifiedTables {
   readonly #path: string;
@@ -15,12 +15,12 @@ export class VerifiedTables {
     this.#files = read(path);
   }
 
-  /** Is the file the one that was verified? */
+  /** Whether the file is the one that was verified. */
   has(name: string, stats: Stats): boolean {
     return this.#files.get(name) === describe(stats);
   }
 
-  /** `stats`: of the file, from before it was read. */
+  /** `stats`: the file's properties before it was read. */
   add(name: string, stats: Stats): void {
     this.#isStored &&= this.has(name, stats);
     this.#files.set(name, describe(stats));
@@ -30,7 +30,7 @@ export class VerifiedTables {
     if (this.#files.delete(name)) this.#isStored = false;
   }
 
-  /** Forgets all but these, and stores what is left. What a crash loses of it is verified again. */
+  /** Drops all other tables, and stores the list. Entries that a crash loses are verified again. */
   store(names: ReadonlySet<string>): void {
     for (const name of this.#files.keys()) if (!names.has(name)) this.delete(name);
     if (this.#isStored) return;

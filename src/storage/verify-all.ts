@@ -9,13 +9,13 @@ import { ThreadCheck, type Swept } from "./thread-check.ts";
 import { strayOf } from "./index-repair.ts";
 
 /**
- * Reads every value once, in the order of the keys, and checks each thread when its last key has gone by: what is held at
- * a time is one thread's bookkeeping, never its data.
+ * Reads every value once, in key order, and checks each thread after its last key. Memory holds one thread's bookkeeping at a time, never
+ * its data.
  */
 export async function* verify(kv: Kv, swept: Swept, only: ThreadKey | undefined): AsyncGenerator<Damage> {
   let prefix = "";
   let check: ThreadCheck | undefined;
-  /** Threads of which the index has been told to be wrong. */
+  /** Threads whose index keys were reported as wrong. */
   const told = new Set<string>();
   const range = only === undefined ? ALL : within(threadPrefix(only));
   for await (const [at, bytes] of kv.entries(range)) {
@@ -38,7 +38,7 @@ export async function* verify(kv: Kv, swept: Swept, only: ThreadKey | undefined)
   if (check !== undefined) yield* check.end();
 }
 
-/** A value of the catalog, or of the server. */
+/** Checks a value of the catalog or of the server. */
 function* checkOther(kv: Kv, at: string, bytes: Buffer): Generator<Damage> {
   const tenant = at.startsWith("!") ? "" : unsegment(at.slice(0, at.indexOf("/")));
   const key = { tenant, thread: "" };
@@ -50,7 +50,7 @@ function* checkOther(kv: Kv, at: string, bytes: Buffer): Generator<Damage> {
   }
 }
 
-/** A key of the index: is its thread to be found there? One that has lost its record is told of with what is left of it. */
+/** Checks an index key: its thread must exist and belong there. A thread that has lost its record is reported with its other keys. */
 async function* checkListed(kv: Kv, at: string, told: Set<string>): AsyncGenerator<Damage> {
   const key = await strayOf(kv, at);
   if (key === undefined || told.has(threadPrefix(key))) return;

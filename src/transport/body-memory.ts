@@ -1,13 +1,13 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { TransportOptions } from "../ports/transport.ts";
 
-/** What bounds a body: the bytes that it may have, and those of all. */
+/** Limits of request bodies: bytes of one, and the memory for all. */
 export interface BodyLimits {
   readonly maxBody: number;
   readonly memory: BodyMemory;
 }
 
-/** Bytes of all bodies; at least two of the largest size fit, one for each of two tenants. */
+/** Bytes of all bodies. At least two of the largest size fit, one for each of two tenants. */
 const MOST = 128 * 1024 * 1024;
 
 export const bodyLimits = ({
@@ -20,16 +20,16 @@ export const bodyLimits = ({
 });
 
 /**
- * Bounds the bytes of all bodies that have come and have not been read. One tenant may use half of them, so that another one can
- * send something large, too.
+ * Limits the memory of all bodies that were received but not yet read. One tenant may use half of it, so that another can send something
+ * large too.
  */
 export class BodyMemory {
   readonly #most: number;
   readonly #scheduler: Scheduler;
   readonly #waiting: { readonly tenant: string | undefined; readonly handOver: () => void }[] = [];
-  /** One has been handed over, and is being parsed. */
+  /** Whether a body has been handed over and is being parsed. */
   #isBusy = false;
-  /** Whose that is. */
+  /** The tenant of that body. */
   #latest: string | undefined;
   readonly #tenants = new Map<string, number>();
   #used = 0;
@@ -40,15 +40,15 @@ export class BodyMemory {
   }
 
   /**
-   * Hands large bodies over one after another, since parsing takes much time and memory: the next one when {@link done} is called
-   * for the one before. Tenants take turns.
+   * Hands large bodies over one after another, since parsing takes much time and memory: the next one when {@link done} is called for the
+   * previous one. Tenants take turns.
    */
   inTurn(tenant: string | undefined, handOver: () => void): void {
     this.#waiting.push({ tenant, handOver });
     this.#proceed();
   }
 
-  /** What was handed over last has been read. */
+  /** Called when the last body that was handed over has been parsed. */
   done(): void {
     this.#isBusy = false;
     this.#proceed();
@@ -67,7 +67,7 @@ export class BodyMemory {
     next?.handOver();
   };
 
-  /** False: there is no room, and nothing is taken. */
+  /** Reserves memory. Returns false, and reserves nothing, when there is not enough. */
   take(bytes: number, tenant: string | undefined): boolean {
     if (this.#used + bytes > this.#most) return false;
     if (tenant !== undefined) {

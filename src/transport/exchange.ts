@@ -1,7 +1,7 @@
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import type { Body } from "./request-body.ts";
 
-/** One request and its answer: what both transports do alike. */
+/** A request and its response: the common part of both transports. */
 export abstract class Exchange implements HttpRequest, Reply {
   readonly method: string;
   readonly path: string;
@@ -39,7 +39,7 @@ export abstract class Exchange implements HttpRequest, Reply {
     this.#onAbort = listener;
   }
 
-  /** Takes the one answer there is. False: nobody is there any more to hear it. */
+  /** Marks the request as answered. Returns false when the client has gone. */
   protected answer(): boolean {
     if (this.#answered) throw new TypeError("the request has been answered already");
     this.#answered = true;
@@ -47,7 +47,7 @@ export abstract class Exchange implements HttpRequest, Reply {
     return !this.aborted;
   }
 
-  /** The peer has gone. `over`: we have cut the connection ourselves, so that it is no news. */
+  /** Called when the connection is closed. `over`: this side has closed it, so no listener is called. */
   protected gone(over: boolean): void {
     this.aborted = true;
     this.incoming.cut();

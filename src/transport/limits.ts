@@ -1,31 +1,31 @@
-/** Bytes of one WebSocket message, and of what may wait for a WebSocket's peer. */
+/** Bytes of one WebSocket message, and of messages that wait for a client. */
 export const MAX_MESSAGE = 1024 * 1024;
 
-/** How one is told that its message was longer. */
+/** The close code and reason after a message that was too long. */
 export const TOO_LONG = [1009, "A message has at most 1 MiB"] as const;
 
-/** Seconds after which a WebSocket whose peer answers no ping is closed. */
+/** Seconds after which a WebSocket is closed when its client answers no ping. */
 export const SOCKET_IDLE = 60;
 
-/** Bytes that a stream takes although it has said that its peer does not keep up; then the connection is cut. */
+/** Bytes that a stream accepts after it has reported backpressure. Beyond, the connection is closed. */
 export const MAX_HELD = 1024 * 1024;
 
-/** Bytes of a request's head, and how many headers are in it. */
+/** Bytes, and number of headers, of a request's head. */
 export const MAX_HEAD = 16 * 1024;
 export const MAX_HEADERS = 100;
 
-/** Milliseconds for a whole head, and between two requests of one connection. */
+/** Milliseconds for a complete head, and between two requests of one connection. */
 export const HEAD_TIME = 10_000;
 
-/** Slowest upload, in bytes a second. */
+/** Bytes a second: the slowest upload. */
 export const MIN_UPLOAD = 16 * 1024;
 
 /** Descriptors that are kept for files, and for connections that the server opens itself. */
 const MOST_KEPT = 4_096;
 
 /**
- * How many connections may be open where the process may have so many descriptors. Where one cannot be accepted for want of a
- * descriptor, it waits, and wakes the process again at once, for ever; and files cannot be opened.
+ * The number of connections that may be open, given the process's limit of file descriptors. Without a free descriptor, a connection that
+ * cannot be accepted wakes the process again and again, and files cannot be opened.
  */
 export const connectionsWith = (descriptors: number): number =>
   Math.max(1, descriptors - Math.min(Math.ceil(descriptors / 3), MOST_KEPT));

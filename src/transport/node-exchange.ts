@@ -6,7 +6,7 @@ import { Exchange } from "./exchange.ts";
 import { Framing, malformed, type Refusal } from "./request-framing.ts";
 import { MAX_HELD } from "./limits.ts";
 
-/** A request's head; all there is of a handshake. */
+/** A request's head. A WebSocket handshake has nothing else. */
 export class NodeHead implements HttpRequest {
   readonly method: string;
   readonly path: string;
@@ -27,7 +27,7 @@ export class NodeHead implements HttpRequest {
     }
   }
 
-  /** Why the request has to be refused; undefined when it is in order. */
+  /** Why the request must be refused; undefined when it is valid. */
   get refusal(): Refusal | undefined {
     return (
       this.framing.refusal ?? (this.path.startsWith("/") ? undefined : malformed("the target is not a path"))
@@ -44,12 +44,12 @@ export class NodeHead implements HttpRequest {
   }
 }
 
-/** One request and its answer. */
+/** A request and its response, over Node's HTTP server. */
 export class NodeExchange extends Exchange {
   readonly #response: ServerResponse;
   #stream: NodeStream | undefined;
 
-  /** `onBody` is told of a body that has yet to come. */
+  /** `onBody` is called for a body that is still to come. */
   constructor(
     head: NodeHead,
     raw: IncomingMessage,
@@ -62,12 +62,11 @@ export class NodeExchange extends Exchange {
     super(head, body);
     this.#response = response;
     response.on("close", () => this.#closed());
-    // Writing to a peer that has just gone is not an error worth more than the abort that follows.
+    // Ignores write errors: the client has gone, and an abort follows.
     response.on("error", () => undefined);
     if (!framing.hasBody) return;
     raw.on("error", () => undefined);
-    // A body that is refused is read all the same, and thrown away: were the connection closed on it, its sender would never
-    // see the answer.
+    // A refused body is read and discarded. If the connection were closed instead, the client would not see the response.
     raw.on("data", (piece: Buffer) => body.push(piece));
     raw.on("end", () => body.finish());
     onBody(body, raw);

@@ -2,13 +2,13 @@ import type { WebSocket } from "ws";
 import type { Socket } from "../ports/transport.ts";
 import { MAX_MESSAGE, TOO_LONG } from "./limits.ts";
 
-/** Bytes that may wait for the peer before we say that it does not keep up. */
+/** Bytes waiting for the client above which backpressure is reported. */
 const HIGH = 64 * 1024;
 
 const nothing = () => undefined;
 
 export class NodeSocket implements Socket {
-  /** The peer has been heard since the last ping. */
+  /** Whether the client has sent anything since the last ping. */
   alive = true;
   readonly #raw: WebSocket;
   #blocked = false;
@@ -63,7 +63,7 @@ export class NodeSocket implements Socket {
     this.#raw.close(code, reason);
   }
 
-  /** Asks the peer for a sign of life; one that gave none since the last time is cut off. */
+  /** Pings the client. Closes the connection if the client has sent nothing since the last ping. */
   ping(): void {
     if (!this.alive) return this.#raw.terminate();
     this.alive = false;

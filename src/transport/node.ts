@@ -12,28 +12,28 @@ import { NodeExchange, NodeHead } from "./node-exchange.ts";
 import { NodeSocket } from "./node-socket.ts";
 import { Uploads } from "./slow-uploads.ts";
 
-/** Milliseconds in which a connection must move at least a byte, either way: streams beat far more often. */
+/** Milliseconds in which a connection must transfer at least a byte, in either direction. Heartbeats of streams are far more frequent. */
 const SILENCE = 60_000;
 
-/** Serves with what Node brings: for platforms that uWebSockets has no binary for. */
+/** The transport on Node's own servers, for platforms without a binary of uWebSockets.js. */
 export const openNode: OpenTransport = async (handlers, options) => {
   const server = createServer({
     headersTimeout: HEAD_TIME,
     connectionsCheckingInterval: 2_000,
     keepAliveTimeout: HEAD_TIME,
-    // Slow bodies are cut off by what moves, not by a total: a large one on a thin line is no fault.
+    // No total limit: slow bodies are cut off by their rate. A large body on a slow line is legitimate.
     requestTimeout: 0,
-    // With room for the first line; ours is the limit that most meet.
+    // Includes the first line, so that our own limit is normally met first.
     maxHeaderSize: 2 * MAX_HEAD,
-    // A missing Host is answered below, together with a doubled one.
+    // A missing Host header is answered below, like a repeated one.
     requireHostHeader: false,
     noDelay: true,
   });
   server.timeout = SILENCE;
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
-  // Node leaves out what is more, without a word: one more is seen, and refused.
+  // Node silently drops further headers. With one more than allowed, an excess is noticed and refused.
   server.maxHeadersCount = MAX_HEADERS + 1;
-  // Connections on which an answer is still to come, or was the last one.
+  // Connections with a response pending, or whose last response was a refusal.
   const busy = new WeakSet<Duplex>();
   server.on("clientError", (cause: NodeJS.ErrnoException, duplex) => {
     if (busy.has(duplex)) duplex.destroy();
@@ -62,7 +62,7 @@ export const openNode: OpenTransport = async (handlers, options) => {
   const { port } = server.address() as AddressInfo;
   let closed: Promise<void> | undefined;
   const stopListening = () => {
-    // Not HTTP's own close, which would cut the connections that rest: they are still to be told that the server stops.
+    // Not HTTP's own close: that would close idle connections, which must still be told that the server stops.
     closed ??= new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   };
   return {
@@ -134,12 +134,12 @@ function serveSockets(server: Server, handlers: Handlers, { scheduler }: Transpo
   };
 }
 
-/** Answers what Node could not read. */
+/** Responds to a request that Node could not parse. */
 function refuseConnection(duplex: Duplex, code: string | undefined): void {
   if (code === "ECONNRESET" || !duplex.writable) return void duplex.destroy();
   const refusal = refusals[code ?? ""] ?? malformed("it is not HTTP/1.1");
   refuse(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
-  // Not to wait for the peer's own end.
+  // Does not wait for the client to close its side.
   duplex.once("finish", () => duplex.destroy());
 }
 

@@ -4,13 +4,13 @@ import { loadUws } from "./uws.ts";
 
 export interface ChosenTransport {
   readonly kind: Transport["kind"];
-  /** Which build it is, or why it is not the other one: for the log and for people. */
+  /** The name of the build, or why the other transport was not chosen: for the log. */
   readonly why: string;
 }
 
 /**
- * Chooses a transport: uWebSockets where it has a binary, else what Node brings. `kind` insists on one.
- * @throws ServiceError `unsupported` when uWebSockets is insisted on and has no binary here
+ * Chooses a transport: uWebSockets.js if it has a binary, else Node's own servers. `kind` insists on one.
+ * @throws ServiceError `unsupported` when uWebSockets.js is requested and has no binary here
  */
 export async function openTransport(kind?: Transport["kind"]): Promise<OpenTransport & ChosenTransport> {
   if (kind === "node") return viaNode("asked for");

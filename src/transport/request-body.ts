@@ -1,30 +1,30 @@
 import { ServiceError } from "../model/errors.ts";
 import type { BodyMemory } from "./body-memory.ts";
 
-/** Bytes of a body that count for nothing: small requests are served also while large ones fill the memory for bodies. */
+/** Bytes of a body that are not counted, so that small requests are served while large ones fill the memory for bodies. */
 const SMALL = 64 * 1024;
 
-/** A body that has come to this part is given memory for all that its head has announced. */
+/** The part (one n-th) of a body that must arrive before memory for its whole announced length is allocated. */
 const PROVEN = 8;
 
 const EMPTY = new Uint8Array(0);
 
-/** Gathers a request's body up to a limit, and hands it over once: before or after all of it has come. */
+/** Collects a request's body up to a limit. It is read once, before or after all of it has arrived. */
 export class Body {
   readonly #limit: number;
   readonly #memory: BodyMemory;
   #parts: Uint8Array[] = [];
-  /** The length that the head gave; -1 where it gave none. */
+  /** The length in the request's head; -1 when there is none. */
   readonly #announced: number;
-  /** What has come of a large one whose length is known, in one piece of that length. */
+  /** The received part of a large body of known length, in a buffer of that length. */
   #whole: Uint8Array | undefined;
-  /** It has been handed over, and is being parsed. */
+  /** Whether it has been handed over and is being parsed. */
   #isHandedOver = false;
   #size = 0;
   #complete: boolean;
   #error: ServiceError | undefined;
   #isDropped = false;
-  /** Whom it is counted for; undefined until it is asked for. */
+  /** The tenant that it is counted for; undefined until it is read. */
   #tenant: string | undefined;
   /** Bytes that are counted. */
   #counted = 0;
@@ -40,7 +40,7 @@ export class Body {
     if (announced > limit) this.#fail(this.#tooLarge());
   }
 
-  /** It was refused, or its request has been answered: what still comes of it is thrown away. */
+  /** Whether the body was refused or its request answered: further pieces are discarded. */
   get isDropped(): boolean {
     return this.#isDropped;
   }
@@ -53,7 +53,7 @@ export class Body {
     return this.#size;
   }
 
-  /** Takes a piece. `isLent`: it is somebody else's as soon as this returns. */
+  /** Adds a piece. `isLent`: the piece is only valid during this call. */
   push(piece: Uint8Array, isLent = false): void {
     this.#size += piece.length;
     if (this.#isDropped || piece.length === 0) return;
@@ -63,7 +63,7 @@ export class Body {
 
   #keep(piece: Uint8Array, isLent: boolean): void {
     const announced = this.#announced;
-    // Not before some of it has come: what is announced costs its sender nothing.
+    // Only when a part has arrived, because announcing a length costs the sender nothing.
     if (this.#whole === undefined && announced > SMALL && this.#size * PROVEN >= announced) {
       this.#whole = Buffer.allocUnsafeSlow(announced);
       let at = 0;
@@ -77,7 +77,7 @@ export class Body {
     else this.#parts.push(isLent ? Buffer.from(piece) : piece);
   }
 
-  /** Counts bytes of a piece that is not kept. */
+  /** Counts bytes of a piece that is discarded. */
   skip(bytes: number): void {
     this.#size += bytes;
   }
@@ -97,21 +97,21 @@ export class Body {
     }
   }
 
-  /** It has been parsed, or nobody will: the next one may be. */
+  /** Called when the body has been parsed or is not needed: the next body may be parsed. */
   done(): void {
     if (!this.#isHandedOver) return;
     this.#isHandedOver = false;
     this.#memory.done();
   }
 
-  /** The peer went away. */
+  /** The client has gone. */
   cut(): void {
     if (!this.#complete && this.#error === undefined) {
       this.#fail(brokenOff());
     }
   }
 
-  /** Its request has been answered: nobody will read it. */
+  /** Its request has been answered: nobody will read the body. */
   drop(): void {
     this.#isDropped = true;
     this.#parts = [];
@@ -144,10 +144,10 @@ export class Body {
     return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
   }
 
-  /** False: there is no memory for it, and it is refused. */
+  /** Counts the body's memory. Returns false when there is not enough, and the body is refused. */
   #count(): boolean {
     if (this.#size <= SMALL) return true;
-    // All that a tenant has announced at once: were each of its bodies counted as it comes, many would be let in, and few could end.
+    // Counts the whole announced length at once. If bodies were counted as they arrive, a tenant could start many, and few could finish.
     const size = this.#tenant === undefined ? this.#size : Math.max(this.#size, this.#announced);
     if (size === this.#counted) return true;
     if (!this.#memory.take(size - this.#counted, this.#tenant)) {

@@ -1,8 +1,8 @@
 import { MAX_HEAD, MAX_HEADERS } from "./limits.ts";
 
 /**
- * Reads the headers that say where a request ends and whom it is for. A peer before us that reads them differently could
- * be made to see one request where we see two, so whatever can be read in two ways is refused.
+ * Reads the headers that determine where a request ends and which host it is for. A proxy that reads them differently could take for one
+ * request what this server takes for two (request smuggling), so everything ambiguous is refused.
  */
 export class Framing {
   /** The announced length; -1 where none is, as with chunked encoding. */
@@ -16,7 +16,7 @@ export class Framing {
   #headers = 0;
   #bytes = 0;
 
-  /** Takes one header, its name in lower case. */
+  /** Adds one header; its name in lower case. */
   note(name: string, value: string): void {
     this.#headers++;
     this.#bytes += name.length + value.length + 4;
@@ -42,7 +42,7 @@ export class Framing {
     }
   }
 
-  /** Why the request has to be refused and its connection closed; undefined when it is in order. */
+  /** Why the request must be refused and its connection closed; undefined when it is valid. */
   get refusal(): Refusal | undefined {
     if (this.#headers > MAX_HEADERS) return tooLarge(`it has more than ${MAX_HEADERS} headers`);
     if (this.#bytes > MAX_HEAD) return tooLarge(`its headers are longer than ${MAX_HEAD} bytes`);
@@ -67,7 +67,7 @@ function isLength(value: string): boolean {
   return true;
 }
 
-/** The answer to a request that cannot be served whatever it asks for. */
+/** The response to a malformed request. */
 export interface Refusal {
   readonly status: 400 | 408 | 431;
   readonly detail: string;

@@ -5,13 +5,14 @@ import { MIN_UPLOAD } from "./limits.ts";
 interface Upload {
   readonly body: Body;
   cut(): void;
-  /** Bytes that had come when it was last looked at; -1 before. */
+  /** Bytes received at the last check; -1 before the first. */
   seen: number;
 }
 
+/** Milliseconds. */
 const EVERY = 5_000;
 
-/** Cuts off bodies that come more slowly than is reasonable. Looks only while one is under way. */
+/** Closes connections whose bodies arrive too slowly. The timer runs only while there are uploads. */
 export class Uploads {
   readonly #scheduler: Scheduler;
   readonly #under = new Set<Upload>();

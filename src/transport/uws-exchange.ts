@@ -6,20 +6,20 @@ import { Framing } from "./request-framing.ts";
 import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
 import { UwsStream } from "./uws-stream.ts";
 
-/** A request's head, read at once; all there is of a handshake. */
+/** A request's head, read at once. A WebSocket handshake has nothing else. */
 export class UwsHead implements HttpRequest {
   readonly method: string;
   readonly path: string;
   readonly query: string;
   readonly framing = new Framing();
-  /** Names and values by turns: most requests are asked for few of theirs, so no map is built. */
+  /** Names and values in turns: only few headers of a request are used, so no map is built. */
   readonly #headers: string[] = [];
 
   constructor(raw: RawRequest) {
     this.method = raw.getCaseSensitiveMethod();
     this.path = raw.getUrl();
     this.query = raw.getQuery() ?? "";
-    // All of them, since a repeated one shows in no other way.
+    // Reads all headers, since that is the only way to notice a repeated one.
     raw.forEach((name, value) => {
       this.#headers.push(name, value);
       this.framing.note(name, value);
@@ -39,7 +39,7 @@ export class UwsHead implements HttpRequest {
   }
 }
 
-/** One request and its answer. */
+/** A request and its response, over uWebSockets.js. */
 export class UwsExchange extends Exchange {
   readonly #raw: RawResponse;
   #stream: UwsStream | undefined;
@@ -52,8 +52,8 @@ export class UwsExchange extends Exchange {
     raw.onAborted(() => this.#abort());
     if (!framing.hasBody) return;
     raw.onData((piece, last) => {
-      // The piece is emptied when this returns. What comes of a body that nobody will read is read all the same, and thrown
-      // away: were the connection closed on it, its sender would never see the answer.
+      // The piece is only valid during this call. A body that nobody will read is received and discarded: if the connection were closed
+      // instead, the client would not see the response.
       if (body.isDropped) body.skip(piece.byteLength);
       else body.push(new Uint8Array(piece), true);
       if (last) body.finish();
@@ -66,7 +66,7 @@ export class UwsExchange extends Exchange {
     raw.cork(() => {
       writeHead(raw, status, headers);
       if (this.method === "HEAD") {
-        // Written by hand: given a length (even `undefined`), `endWithoutBody` waits for that many bytes.
+        // Set explicitly: with a length argument (even `undefined`), `endWithoutBody` waits for that many bytes.
         if (body !== undefined) raw.writeHeader("content-length", String(Buffer.byteLength(body)));
         raw.endWithoutBody();
       } else if (body === undefined && (status === 204 || status === 304)) raw.endWithoutBody();

@@ -1,6 +1,6 @@
 import type { Headers } from "../ports/transport.ts";
 
-/** What is used here of uWebSockets' response. It MUST NOT be touched after its end or its abort: it throws, or worse. */
+/** The used part of a uWebSockets.js response. It MUST NOT be used after its end or abort: it throws, or worse. */
 export interface RawResponse {
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
@@ -14,7 +14,7 @@ export interface RawResponse {
   onWritable(listener: (offset: number) => boolean): unknown;
 }
 
-/** What is used here of uWebSockets' request, which is gone when the callback returns. */
+/** The used part of a uWebSockets.js request, which is invalid when the callback returns. */
 export interface RawRequest {
   getCaseSensitiveMethod(): string;
   getUrl(): string;

@@ -2,16 +2,16 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
 import { MAX_MESSAGE, TOO_LONG } from "./limits.ts";
 
-/** What is used here of uWebSockets' WebSocket. It MUST NOT be touched after its close: it throws. */
+/** The used part of a uWebSockets.js WebSocket. It MUST NOT be used after its close: it throws. */
 export interface RawSocket {
   send(message: Uint8Array | string, isBinary?: boolean): number;
-  /** Each send outside of it is a system call of its own. */
+  /** Sends inside the callback are combined; each send outside is a system call of its own. */
   cork(work: () => void): unknown;
   getBufferedAmount(): number;
   end(code?: number, reason?: string): void;
 }
 
-/** uWebSockets' answer to a message that went out whole. */
+/** uWebSockets.js's result for a message that was sent completely. */
 const SENT = 1;
 
 const nothing = () => undefined;
@@ -41,7 +41,7 @@ export class UwsSocket implements Socket {
   together(work: () => void): boolean {
     if (!this.#open) return false;
     this.#raw.cork(work);
-    // What was gathered goes out at the end, and no send tells of that. The peer may have been cut off meanwhile.
+    // Corked messages are sent at the end, and no `send` reports backpressure. The client may have gone meanwhile.
     if (this.#open && this.#raw.getBufferedAmount() > 0) this.#blocked = true;
     return this.#open && !this.#blocked;
   }
@@ -66,12 +66,12 @@ export class UwsSocket implements Socket {
 
   received(message: ArrayBuffer, isBinary: boolean): void {
     if (message.byteLength > MAX_MESSAGE) return this.close(...TOO_LONG);
-    // It is emptied when this returns.
+    // The message is only valid during this call.
     const copy = Buffer.from(new Uint8Array(message));
     this.#onMessage(isBinary ? copy : copy.toString());
   }
 
-  /** The listener is told in a later turn: after a send that fails within its own call, uWebSockets tells of no drain more. */
+  /** Calls the listener in a later turn: when a send fails within uWebSockets.js's own callback, it reports no further drain. */
   drained(): void {
     if (!this.#blocked || this.#due) return;
     this.#due = true;

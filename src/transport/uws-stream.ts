@@ -2,26 +2,26 @@ import type { ByteStream } from "../ports/transport.ts";
 import { MAX_HELD } from "./limits.ts";
 import type { RawResponse } from "./uws-raw.ts";
 
-/** What is sent first of a piece, to learn whether the peer has caught up. */
+/** Bytes that are sent first, to find out whether the client has caught up. */
 const PROBE = 512;
 
 const nothing = () => undefined;
 
 /**
- * A response in chunks. Three habits of uWebSockets shape it. What the kernel does not take is kept by uWebSockets, and once
- * a listener for writability is set, it is only sent on when something is written or uncorked. That listener is called
- * when there is room in the kernel, not when all is gone: only the next write tells. And without that listener a
- * stream that was slow once is killed by a timer, however well it went since.
+ * A response in chunks. It works around three properties of uWebSockets.js. It buffers what the kernel does not take, and once a listener
+ * for writability is set, sends that only when something is written or uncorked. It calls that listener when the kernel has room, not when
+ * its buffer is empty: only the next write shows that. And without that listener, a timer closes a stream that was slow once, however fast
+ * it was since.
  */
 export class UwsStream implements ByteStream {
   over = false;
   readonly #raw: RawResponse;
   #onDrain: () => void = nothing;
-  /** We have said that the peer does not keep up, and not yet that it does. */
+  /** Whether backpressure was reported, and its end not yet. */
   #blocked = false;
-  /** The kernel has room, but uWebSockets may still hold something. */
+  /** The kernel has room, but uWebSockets.js may still have buffered data. */
   #unsure = false;
-  /** Taken, but not yet given to uWebSockets. */
+  /** Data that was accepted but not yet given to uWebSockets.js. */
   #held: Uint8Array | undefined;
   #piece: Uint8Array | string = "";
   #taken = true;
@@ -70,7 +70,7 @@ export class UwsStream implements ByteStream {
     this.#raw.close();
   }
 
-  /** The peer went away: the response must not be touched any more. */
+  /** The client has gone: the response must not be used any more. */
   gone(): void {
     this.over = true;
     this.#held = undefined;
@@ -83,7 +83,7 @@ export class UwsStream implements ByteStream {
       this.#held = undefined;
       if (!this.#probe(held)) return true;
     } else {
-      // Sends on what uWebSockets holds, without telling whether that was all.
+      // Makes uWebSockets.js send its buffer. Whether all was sent is not known.
       this.#raw.cork(nothing);
       this.#unsure = true;
     }
@@ -94,7 +94,7 @@ export class UwsStream implements ByteStream {
     return true;
   }
 
-  /** Writes a little first: while uWebSockets still holds something, the rest would only add to that. */
+  /** Writes a little first: if uWebSockets.js still has buffered data, the rest would only add to it. */
   #probe(piece: Uint8Array): boolean {
     this.#unsure = false;
     if (piece.length <= PROBE) return this.#put(piece);

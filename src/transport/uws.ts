@@ -10,13 +10,13 @@ import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
 
-/** Free ports that are tried, should others take them first. */
+/** Attempts to find a free port, in case other processes take it first. */
 const TRIES = 10;
 
-/** What uSockets calls `LIBUS_LISTEN_EXCLUSIVE_PORT`. */
+/** `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets. */
 const ALONE = 1;
 
-/** The older build takes options beside a host, too, and its types do not say so. */
+/** The older build also accepts options together with a host, but its types do not say so. */
 interface ListensAlone {
   listen(
     host: string,
@@ -35,13 +35,13 @@ interface SocketData {
 
 export interface LoadedUws {
   readonly open: OpenTransport;
-  /** Which of the two builds it is. */
+  /** The name of the build. */
   readonly name: string;
 }
 
 /**
- * Bytes of a head that uWebSockets takes, by a variable that it reads when it is loaded. Above ours, so that ours is what
- * most meet: its own refusal is a page of HTML.
+ * The variable with the largest head, in bytes, that uWebSockets.js accepts; read when it is loaded. Larger than our limit, so that ours is
+ * normally met first: its own refusal is an HTML page.
  */
 const HEAD_VARIABLE = "UWS_HTTP_MAX_HEADERS_SIZE";
 const TAKEN_HEAD = 4 * MAX_HEAD;
@@ -78,7 +78,7 @@ const openUws = async (
     if (connections > maxConnections && (by as number) > 0) connection.close();
   });
   app.ws<SocketData>("/*", {
-    // A longer one cuts the connection without a word; what is only too long is told.
+    // A longer message closes the connection without a reason. Up to this size, the reason can be sent.
     maxPayloadLength: 2 * MAX_MESSAGE,
     maxBackpressure: MAX_MESSAGE,
     closeOnBackpressureLimit: true,
@@ -112,7 +112,7 @@ const openUws = async (
     message: (ws, message, isBinary) => ws.getUserData().socket?.received(message, isBinary),
     drain: (ws) => ws.getUserData().socket?.drained(),
     close: (ws) => {
-      // What has become a WebSocket is not told of below.
+      // The filter is not called for the end of a WebSocket.
       connections--;
       ws.getUserData().socket?.closed();
     },
@@ -147,9 +147,8 @@ const openUws = async (
 };
 
 /**
- * Listens where nobody else does or will: by default uWebSockets shares a port, and each of two servers would get every other
- * connection. It is given a number also where any port will do: with 0 it would not be free again for a minute after connections
- * were closed on it.
+ * Listens exclusively. By default uWebSockets.js shares a port, and two servers would each get half of the connections. A port number is
+ * chosen here even if any will do: with 0, the port would not be free again for a minute after connections on it were closed.
  */
 async function listenAlone(
   app: ListensAlone,
@@ -167,7 +166,7 @@ async function listenAlone(
   return undefined;
 }
 
-/** A port that nobody listens at just now; undefined when none can be had. */
+/** A port that is free at the moment; undefined when none can be had. */
 function freePort(host: string): Promise<number | undefined> {
   return new Promise((resolve) => {
     const probe = createServer();
@@ -180,9 +179,9 @@ function freePort(host: string): Promise<number | undefined> {
 }
 
 /**
- * Refuses a request whose end is in doubt. Answered in a later turn: were it answered at once, uWebSockets would go on to
- * what it takes for the next request of the same packet, whatever we say about closing; a request on which
- * another one follows before it is answered, it cuts off.
+ * Refuses a request whose end is in doubt. The response is sent in a later turn. If it were sent at once, uWebSockets.js would process what
+ * it takes for the next request of the same packet, even though the connection is to be closed; but if another request follows before the
+ * response, it closes the connection.
  */
 function refuse(raw: RawResponse, refusal: Refusal, scheduler: Scheduler): void {
   let gone = false;

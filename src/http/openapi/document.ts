@@ -12,7 +12,7 @@ export const descriptions: Descriptions = { ...threads, ...runs, ...keeping, ...
 
 export interface Described {
   readonly version: string;
-  /** What all paths begin with. */
+  /** The prefix of all paths. */
   readonly mount: string;
   readonly hasKeys: boolean;
 }
@@ -23,7 +23,7 @@ with \`errors\`, which name the fields.
 WebSockets: \`/threads/{thread_id}/runs/{run_id}/stream\` and \`/threads/{thread_id}/stream\` mirror the streams, one JSON frame
 an event; \`/threads/{thread_id}/stream/events\` speaks protocol v2; \`/inspect\` shows actors.`;
 
-/** What is served, as OpenAPI 3.1 has it: made of the routes themselves, and of the schemas that requests are checked with. */
+/** The OpenAPI 3.1 document, made from the routes and from the schemas that validate requests. */
 export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }: Described): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {

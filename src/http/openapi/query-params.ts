@@ -2,7 +2,7 @@ import { LIMITS, OFFSETS } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import type { Param } from "./route-description.ts";
 
-/** Parameters of queries that several routes know. */
+/** Query parameters that several routes share. */
 
 export const flag = (name: string, about: string): Param => ({ name, about, schema: Type.Boolean() });
 

@@ -22,7 +22,7 @@ import {
 import { itemDelete, itemPut, itemSearch, namespaceList } from "../../schemas/store-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 
-/** Bodies of requests, by the names that they are described under: the very schemas that they are checked with. */
+/** Schemas of request bodies by their names in the document: the same schemas that validate requests. */
 export const bodies = {
   ThreadCreate: threadCreate.schema,
   ThreadUpdate: threadUpdate.schema,

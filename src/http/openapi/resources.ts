@@ -6,7 +6,7 @@ import { type Descriptions, json, none, record, records } from "./route-descript
 const object = Type.Record(Type.String(), Type.Unknown());
 const count = json(Type.Integer({ minimum: 0 }), "How many there are");
 
-/** What is kept beside threads and runs. */
+/** Routes of assistants, crons, the store and webhooks. */
 export const keeping: Descriptions = {
   "POST /assistants": {
     tag: "Assistants",

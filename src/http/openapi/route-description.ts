@@ -17,7 +17,7 @@ export type Tag =
 
 export type RecordName = keyof typeof answers;
 
-/** What a request is answered with when all is well. */
+/** The successful response of a route. */
 export type Answer =
   | {
       readonly kind: "json";
@@ -34,7 +34,7 @@ export interface Param {
   readonly schema: TSchema;
 }
 
-/** What people are told of a route. */
+/** The documentation of a route. */
 export interface Description {
   readonly tag: Tag;
   readonly summary: string;
@@ -44,7 +44,7 @@ export interface Description {
   /** The body is a list of these. */
   readonly many?: true;
   readonly answer: Answer;
-  /** Answers without a body that are given instead of that: when, by status. */
+  /** Other responses, without a body: when they are given, by status. */
   readonly instead?: { readonly [status: number]: string };
 }
 

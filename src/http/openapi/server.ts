@@ -17,7 +17,7 @@ const ready = json(
 const html: Answer = { kind: "text", type: "text/html" };
 const file: Answer = { kind: "text", type: "text/javascript" };
 
-/** The server itself, its pages, and the ways to look into it. */
+/** Routes of the server itself, its pages and the inspector. */
 export const server: Descriptions = {
   "GET /ok": {
     tag: "Server",

@@ -21,7 +21,7 @@ export function assistantRoutes({
   sendList,
   sendJson,
 }: RouteDeps): readonly Route[] {
-  /** A body with what an assistant is set up with. */
+  /** Reads a body with an assistant's settings. */
   async function parts(call: Call): Promise<RawBody> {
     const body = await call.body();
     dropNulls(body["config"]);
@@ -63,7 +63,7 @@ export function assistantRoutes({
       async handle(call) {
         const withThreads = call.query.flag("delete_threads") ?? false;
         const { assistant_id } = await assistants.get(call.tenant, call.param(0));
-        // First: should it fail half way, the assistant is still there to be asked for again.
+        // Threads first: if that fails half way, the assistant still exists, and the request can be repeated.
         if (withThreads) await threads.removeOf(call.tenant, assistant_id);
         await assistants.delete(call.tenant, assistant_id);
         call.send(204, JSON_HEADERS);

@@ -3,7 +3,7 @@ import { sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 
-/** What is served, told to programs and to people. It is the same for everybody: it needs no key. */
+/** The API's documentation. It is the same for everybody, so it needs no key. */
 export function docsRoutes(deps: HttpDeps, routes: () => readonly Route[]): readonly Route[] {
   const { door, about } = deps;
   const { mount, hasKeys } = door;
@@ -14,9 +14,9 @@ export function docsRoutes(deps: HttpDeps, routes: () => readonly Route[]): read
       path: "/openapi.json",
       keyless: true,
       async handle(call) {
-        // At the first question: a start has better things to do.
+        // Loaded at the first request, to keep the start fast.
         const { openApiOf } = await import("../openapi/document.ts");
-        // What the configuration has switched off is not there.
+        // Leaves out routes that the configuration has disabled.
         const served = () => routes().filter(({ path }) => door.path(`${mount}${path}`) !== undefined);
         text ??= JSON.stringify(openApiOf(served(), { version: about.version, mount, hasKeys }));
         call.send(200, { ...JSON_HEADERS, "cache-control": "no-cache" }, text);

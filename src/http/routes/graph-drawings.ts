@@ -4,7 +4,7 @@ import type { Call } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-/** What an assistant's graph looks like, takes and gives. */
+/** Drawings and schemas of an assistant's graph. */
 export function drawingRoutes({ service: { drawings } }: HttpDeps): readonly Route[] {
   async function subgraphs(call: Call, ns: string | undefined): Promise<void> {
     const recurse = call.query.flag("recurse") ?? false;
@@ -41,7 +41,7 @@ export function drawingRoutes({ service: { drawings } }: HttpDeps): readonly Rou
   ];
 }
 
-/** How many levels of subgraphs are drawn: a number of them, or all, or none. */
+/** How many levels of subgraphs are drawn: a number, all or none. */
 function levelsOf(xray: string | undefined): number {
   switch (xray?.toLowerCase()) {
     case undefined:

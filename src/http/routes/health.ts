@@ -7,7 +7,7 @@ export function metaRoutes({ about, ready, metrics }: HttpDeps): readonly Route[
   const info = {
     version,
     context: "js",
-    // What a client may show panels for.
+    // Features that clients may offer.
     flags: {
       assistants: true,
       crons: true,
@@ -38,10 +38,10 @@ export function metaRoutes({ about, ready, metrics }: HttpDeps): readonly Route[
     },
     { method: "GET", path: "/live", keyless: true, handle: alive },
     { method: "GET", path: "/ready", keyless: true, handle: able },
-    // Clients ask for it before they know of a key.
+    // Clients ask for it before they have a key.
     { method: "GET", path: "/info", keyless: true, handle: (call) => call.json(info) },
     {
-      // With a key, where there are keys: it tells what all who have one are at.
+      // Needs a key if there are keys: it reveals what all tenants do.
       method: "GET",
       path: "/metrics",
       async handle(call) {

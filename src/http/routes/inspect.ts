@@ -9,7 +9,7 @@ import { invalidField } from "../../schemas/error-responses.ts";
 import type { Route } from "../router.ts";
 import { LIMITS } from "../../schemas/request-schemas.ts";
 
-/** For people who look at actors: their charts, who lives and how they stand. What happens to them: WebSocket `/inspect`. */
+/** The inspector's charts and actors. Their events are on the WebSocket `/inspect`. */
 export function inspectRoutes({ service, inspect }: HttpDeps): readonly Route[] {
   const { inspection } = service;
   return [
@@ -67,7 +67,7 @@ function uuid(call: Call, name: string): string | null {
   return id;
 }
 
-/** Actors in the one that has started them. */
+/** Nests each actor in its parent. */
 function treeOf(shown: readonly Shown[]): readonly JsonObject[] {
   const children = new Map<string | null, Shown[]>();
   for (const one of shown) children.set(one.actor.parent, [...(children.get(one.actor.parent) ?? []), one]);

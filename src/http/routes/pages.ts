@@ -3,7 +3,7 @@ import type { HttpDeps } from "../deps.ts";
 import { PAGE_HEADERS, sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
 
-/** Pages need no key: they are the same for everybody, and ask for one themselves. */
+/** Pages need no key: they are the same for everybody, and ask the user for a key themselves. */
 export function pageRoutes(deps: HttpDeps): readonly Route[] {
   const part: Route["handle"] = (call) => sendPage(deps, call, call.param(0));
   return [
@@ -13,9 +13,9 @@ export function pageRoutes(deps: HttpDeps): readonly Route[] {
       keyless: true,
       handle(call) {
         const { path } = call.request;
-        // People come with a browser, which says what it reads; programs are told what they always were.
+        // Browsers accept HTML. Other programs get the same 404 as before there was a page.
         if (!wantsPage(call.request.header("accept"))) throw new ServiceError("route.not_found", "Not Found");
-        // What the page asks for is named from where it is: below the prefix, if there is one.
+        // The page's links are relative, so the path needs a slash at its end, below the prefix if there is one.
         if (!path.endsWith("/"))
           return call.send(307, { ...PAGE_HEADERS, location: `${path.replace(/^.*\//, "./")}/` });
         sendPage(deps, call, "dashboard.html");

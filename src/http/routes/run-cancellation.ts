@@ -12,7 +12,7 @@ const IN_FLIGHT = ["pending", "running", "all"] as const satisfies InFlight[];
 /** Characters of a reason. */
 const LONGEST = 200;
 
-/** How runs come to an end that is not their own. */
+/** Routes that cancel or delete runs. */
 export function endingRoutes({ service }: HttpDeps): readonly Route[] {
   const { runs } = service;
 
@@ -30,7 +30,7 @@ export function endingRoutes({ service }: HttpDeps): readonly Route[] {
       },
     },
     {
-      // Whatever runs or waits there: its client need not know a run's id to stop it.
+      // Cancels whatever runs or waits on the thread: the client need not know a run's id.
       method: "POST",
       path: "/threads/:thread_id/runs/cancel",
       async handle(call) {

@@ -24,10 +24,10 @@ import {
   threadModesOf,
 } from "../../schemas/stream-params.ts";
 
-/** What of a run's events a client wants. */
+/** The part of a run's events that a client wants. */
 interface Wanted {
   readonly modes: Modes;
-  /** Undefined: all that the run shows. */
+  /** Undefined: all namespaces that the run streams. */
   readonly namespaces: readonly string[] | undefined;
 }
 
@@ -39,12 +39,12 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
     const { key, run, path } = started;
     const headers = { "content-location": path, location: `${path}/stream`, ...SSE_HEADERS };
     if (call.isHead) return call.send(200, headers);
-    // Who names a subgraph wants to see it.
+    // Naming a subgraph turns its events on.
     const subgraphs = run.kwargs.subgraphs || namespaces?.some((ns) => ns !== "") === true;
     const view =
       namespaces === undefined ? views.of(modes, subgraphs) : viewOf(modes, subgraphs, sse, namespaces);
     const reader = service.runs.follow(key, run, after);
-    // A comment, so that the head goes out at once.
+    // Starts with a comment, so that the headers are sent at once.
     const stream = call.open(headers, HEARTBEAT);
     onDisconnect(deps, call, started, pumpSse(reader, stream, { view, scheduler, logger, traffic }));
   }
@@ -62,7 +62,7 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
     answer(call, started, { modes: asked ?? run.kwargs.stream_mode, namespaces }, after);
   }
 
-  /** All runs of a thread, those that begin later too; ids are the thread's numbers. It never ends by itself. */
+  /** Streams all runs of a thread, future ones too; event ids are the thread's numbers. The stream never ends by itself. */
   async function joinThread(call: Call): Promise<void> {
     const key = call.thread();
     const modes = threadModesOf(call.query);
@@ -117,13 +117,13 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
   ];
 }
 
-/** Where the reader is: by the header that clients send when they come again, or by the query, as a WebSocket says it. */
+/** The last event that the client has: from the header that clients send when they reconnect, or from the query, as for a WebSocket. */
 function afterOf({ request, query }: Call): number | undefined {
   const header = request.header("last-event-id");
   return header === undefined ? afterQuery(query) : afterHeader(header);
 }
 
-/** Views made so far: few differ, and making one costs more than finding it. */
+/** A cache of views: few differ, and making one costs more than finding it. */
 class Views {
   readonly #made = new Map<string, View<Uint8Array>>();
 
@@ -132,7 +132,7 @@ class Views {
     let view = this.#made.get(key);
     if (view === undefined) {
       view = viewOf(modes, subgraphs, sse);
-      // Lists may repeat modes without end.
+      // Bounded, because a client's list may repeat modes endlessly.
       if (this.#made.size < 256) this.#made.set(key, view);
     }
     return view;

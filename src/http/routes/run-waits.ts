@@ -9,7 +9,7 @@ import { Keepalive } from "../json-heartbeat.ts";
 import type { Route } from "../router.ts";
 import { alonePath, onDisconnect, runPath, startAlone, startRun, type Started } from "../start-run.ts";
 
-/** Milliseconds before the head goes out alone: it costs a second write, which most runs of a busy server end before. */
+/** Milliseconds before the headers are sent alone. That costs a second write, so most runs of a busy server should end before. */
 const HEAD = 250;
 
 const INTERNAL = new Error("Internal server error");
@@ -19,8 +19,8 @@ export function waitRoutes(deps: RouteDeps): readonly Route[] {
   const { service, logger } = deps;
 
   /**
-   * Answers with the run's outcome. The head goes out soon, also before there is one: a client may hold back other requests
-   * until it has it. A run that has ended by then is answered in one piece.
+   * Responds with the run's result. The headers are sent soon, even before the run ends: a client may hold back other requests until it has
+   * them. If the run has ended by then, the response is sent in one piece.
    */
   async function answer(call: Call, starting: Promise<Started> | Started): Promise<void> {
     const started = starting instanceof Promise ? await starting : starting;
@@ -46,7 +46,7 @@ export function waitRoutes(deps: RouteDeps): readonly Route[] {
     } catch (cause) {
       if (stream === undefined) throw cause;
       logger.error("a run's outcome could not be told", { run: run.run_id, error: withCauses(cause) });
-      // What is not ours may name files of this machine.
+      // Foreign errors may contain file names of this machine, so they are replaced.
       text = JSON.stringify({ __error__: plainError(cause instanceof ServiceError ? cause : INTERNAL) });
     } finally {
       leave();

@@ -39,7 +39,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
   const { sendList, sendJson } = deps;
 
   function created(call: Call, { key, run, path }: Started): Promise<void> | void {
-    // As it was admitted: that it may be running by now is for those who ask.
+    // The status at admission: it may be running by now, but a client can ask for that.
     const shown = { ...runs.show(key, run), status: "pending" };
     const headers = { ...JSON_HEADERS, "content-location": path };
     return sendJson(call, shown, { headers });

@@ -19,7 +19,7 @@ export function storeRoutes({ service: { store }, sendList }: RouteDeps): readon
       path: "/store/items",
       async handle(call) {
         const body = await call.body();
-        // Sent as null it says: never. Not sent at all: as the server is configured.
+        // `ttl: null` means that the item does not expire; an absent `ttl` means the server's default.
         const forEver = Object.hasOwn(body, "ttl") && body["ttl"] === undefined;
         const { namespace, key, value, index, ttl } = itemPut.parse(body);
         await ask(call, { kind: "put", namespace, key, value, index, ttl: forEver ? null : ttl });

@@ -10,7 +10,7 @@ import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { pumpRendered, SSE_HEADERS } from "../sse.ts";
 
-/** The thread-centric protocol (version 2), as far as it is spoken over HTTP. */
+/** The thread-centric protocol (version 2) over HTTP. */
 export function protocolRoutes({
   service: { protocol },
   scheduler,
@@ -27,7 +27,7 @@ export function protocolRoutes({
       const result = await obey(protocol, key, asked);
       call.json(succeeded(asked.id, result, key.thread, await protocol.position(key)));
     } catch (cause) {
-      // What passes soon is told by the status, so that clients come again by themselves.
+      // Temporary errors use the HTTP status, so that clients retry by themselves.
       if (toldOf(cause).status >= 429) throw cause;
       call.json(refused(asked.id, cause));
     }
@@ -54,7 +54,7 @@ export function protocolRoutes({
   return [
     { method: "POST", path: "/threads/:thread_id/commands", handle: command },
     { method: "POST", path: "/threads/:thread_id/stream/events", handle: stream },
-    // As the protocol's text has it.
+    // The path in the protocol's text.
     { method: "POST", path: "/threads/:thread_id/stream", handle: stream },
   ];
 }

@@ -6,7 +6,7 @@ import { lifetimeOf, threadsQuery } from "../../schemas/thread-request.ts";
 import { mapped, pick } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
-/** Threads as records: finding, changing, copying and deleting them. */
+/** Routes that find, change, copy and delete threads. */
 export function threadRecordRoutes({
   service: { threads },
   sendList,

@@ -7,7 +7,7 @@ import type { Route } from "../router.ts";
 
 const MAX_NAME = 256;
 
-/** The components that a graph's messages show in a page: a piece of HTML that loads them, and their files. */
+/** UI components of a graph's messages: a piece of HTML that loads them, and their files. */
 export function componentRoutes({ components, service: { assistants } }: HttpDeps): readonly Route[] {
   if (components === undefined) return [];
   const bundleOf = (graph: string) => {
@@ -21,7 +21,7 @@ export function componentRoutes({ components, service: { assistants } }: HttpDep
       path: "/ui/:agent",
       async handle(call) {
         const { name } = componentRequest.parse(await call.body());
-        // The graph, or, as LangGraph's own client has it, the assistant.
+        // The path names a graph or, in LangGraph's own client, an assistant.
         const asked = call.param(0);
         const graph =
           parseUuid(asked) === undefined ? asked : (await assistants.resolve(call.tenant, asked)).graph_id;
@@ -40,7 +40,7 @@ export function componentRoutes({ components, service: { assistants } }: HttpDep
     {
       method: "GET",
       path: "/ui/:agent/:file",
-      // A script's tag sends no key.
+      // Script tags send no key.
       keyless: true,
       async handle(call) {
         const { files } = await bundleOf(call.param(0));
@@ -56,7 +56,7 @@ export function componentRoutes({ components, service: { assistants } }: HttpDep
   ];
 }
 
-/** Where `/ui` is for who asks, the prefix included: over the page's own scheme, as far as it is not this machine. */
+/** The URL of `/ui` as the client sees it, with the prefix. The scheme is the page's own, except on this machine. */
 function addressOf({ request }: Call): string {
   const host = request.header("host") ?? "";
   const scheme = /^(localhost|127\.0\.0\.1)(:\d+)?$/.test(host) ? "http:" : "";
@@ -70,5 +70,5 @@ const ENTITIES: { readonly [sign: string]: string } = {
   "'": "&#39;",
 };
 
-/** For an attribute; double quotes stay in those that stand in single ones, and no address has any. */
+/** Escapes text for an attribute. Double quotes may stay in single-quoted attributes, and URLs have none. */
 const escaped = (text: string): string => text.replaceAll(/[&<>']/g, (sign) => ENTITIES[sign] ?? "");

@@ -7,7 +7,7 @@ import { LIMITS, OFFSETS } from "../../schemas/request-schemas.ts";
 
 const STATUSES = ["pending", "dead"] as const satisfies DeliveryStatus[];
 
-/** Webhooks that are owed or were given up. */
+/** Routes of webhook deliveries. */
 export function webhookRoutes({ service: { webhooks }, sendList }: RouteDeps): readonly Route[] {
   return [
     {

@@ -2,15 +2,15 @@ import { FormatError, Reader } from "./byte-reader.ts";
 import { crc32c, unmaskChecksum } from "./crc32c.ts";
 import { unsnappy } from "./snappy.ts";
 
-/** Where a block of a table lies. */
+/** The position of a block in a table. */
 export interface Handle {
   readonly offset: number;
   readonly size: number;
 }
 
-/** Kind and checksum behind each block. */
+/** Bytes after each block: its type and its checksum. */
 export const TRAILER = 5;
-/** The end of a table. */
+/** The last bytes of a table. */
 export const MAGIC = Buffer.from([0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]);
 
 export function handleOf(reader: Reader): Handle {
@@ -30,7 +30,7 @@ export function readBlock(bytes: Buffer, handle: Handle): Buffer {
   return bytes[end] === 0 ? content : unsnappy(content);
 }
 
-/** Keys and values of a block: each key is stored as what differs from the one before. */
+/** The keys and values of a block. Each key is stored as its difference from the previous one. */
 export function entriesOf(block: Buffer): (readonly [key: Buffer, value: Buffer])[] {
   if (block.length < 4) throw new FormatError("a block is too short");
   const restarts = block.readUInt32LE(block.length - 4);

@@ -1,7 +1,7 @@
-/** The bytes are not what LevelDB writes. */
+/** Thrown when bytes are not in LevelDB's format. */
 export class FormatError extends Error {}
 
-/** Reads LevelDB's numbers and byte strings one after another. */
+/** Reads numbers and byte strings in LevelDB's encoding, one after another. */
 export class Reader {
   readonly bytes: Buffer;
   at: number;
@@ -17,7 +17,7 @@ export class Reader {
     return this.at >= this.#end;
   }
 
-  /** A number in pieces of seven bits, the lowest first. Exact up to 2^53. */
+  /** A number in groups of seven bits, the lowest first. Exact up to 2^53. */
   varint(): number {
     let value = 0;
     for (let factor = 1; factor <= 2 ** 63; factor *= 128) {
@@ -34,13 +34,13 @@ export class Reader {
     return this.bytes.subarray(this.at, (this.at += length));
   }
 
-  /** A length, and so many bytes. */
+  /** A byte string: its length, then its bytes. */
   text(): Buffer {
     return this.take(this.varint());
   }
 }
 
-/** The key that a caller gave: LevelDB adds eight bytes, a sequence number and a kind. Our keys are ASCII. */
+/** The key as the caller gave it: LevelDB appends eight bytes, a sequence number and a type. Our keys are ASCII. */
 export function userKey(internal: Buffer): string {
   if (internal.length < 8) throw new FormatError("a key is too short");
   return internal.toString("latin1", 0, internal.length - 8);

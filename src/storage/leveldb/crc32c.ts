@@ -1,4 +1,4 @@
-/** Eight tables of the CRC-32C (Castagnoli) polynomial: eight bytes are added at a time, some 500 MB a second. */
+/** Eight tables of the CRC-32C (Castagnoli) polynomial: eight bytes are added at a time, about 500 MB a second. */
 const TABLE = tables();
 
 function tables(): Int32Array {
@@ -15,7 +15,7 @@ function tables(): Int32Array {
   return table;
 }
 
-/** The CRC-32C of the bytes from `from` to `to` (not included), as LevelDB has it in its files. */
+/** The CRC-32C of the bytes from `from` to `to` (exclusive), as in LevelDB's files. */
 export function crc32c(bytes: Uint8Array, from: number, to: number): number {
   const byte = (at: number): number => bytes[at] as number;
   const of = (table: number, value: number): number => TABLE[table * 256 + (value & 0xff)] as number;
@@ -38,15 +38,15 @@ export function crc32c(bytes: Uint8Array, from: number, to: number): number {
 }
 
 /**
- * Where the bytes from `from` on end whose checksum stands behind them: the place of the kind of a block, which is the last byte that it
- * covers. Undefined where there is none before `to`.
+ * Finds the end of a block that starts at `from`: the position of its type byte, which is the last byte covered by the checksum behind it.
+ * Undefined when there is none before `to`.
  */
 export function findChecksum(bytes: Uint8Array, from: number, to: number): number | undefined {
   let sum = -1;
   for (let at = from; at + 4 < to; at++) {
     const kind = bytes[at] as number;
     sum = (TABLE[(sum ^ kind) & 0xff] as number) ^ (sum >>> 8);
-    // Plain and packed with Snappy: there are no others.
+    // 0 for uncompressed, 1 for Snappy: there are no other types.
     if (kind > 1) continue;
     const stored =
       (bytes[at + 1] as number) |
@@ -58,13 +58,13 @@ export function findChecksum(bytes: Uint8Array, from: number, to: number): numbe
   return undefined;
 }
 
-/** LevelDB stores checksums rotated and offset, since data may itself hold checksums. */
+/** Undoes LevelDB's masking of stored checksums (rotated and offset, because data may contain checksums itself). */
 export function unmaskChecksum(stored: number): number {
   const rotated = (stored - 0xa282ead8) >>> 0;
   return ((rotated >>> 17) | (rotated << 15)) >>> 0;
 }
 
-/** The opposite of {@link unmaskChecksum}. */
+/** The inverse of {@link unmaskChecksum}. */
 export function maskChecksum(sum: number): number {
   return (((sum >>> 15) | (sum << 17)) + 0xa282ead8) >>> 0;
 }

@@ -1,11 +1,11 @@
-/** A line in which LevelDB says that it has left out what it could not read. */
+/** A log line in which LevelDB says that it has dropped unreadable data. */
 export interface Dropped {
-  /** As LevelDB writes it: sorts as text. */
+  /** The time as LevelDB writes it: sorts as text. */
   readonly at: string;
   readonly line: string;
 }
 
-/** Lines of LevelDB's own log (`LOG`, and `LOG.old` of the opening before) that tell of dropped bytes, oldest first. */
+/** The lines about dropped bytes in LevelDB's text logs (`LOG`, and `LOG.old` of the previous opening), oldest first. */
 export function readDropped(texts: readonly string[]): readonly Dropped[] {
   const found = texts.flatMap((text) =>
     text.split("\n").filter((line) => /: dropping \d+ bytes; /.test(line)),

@@ -1,7 +1,7 @@
 import { crc32c, unmaskChecksum } from "./crc32c.ts";
 import { FormatError, Reader, userKey } from "./byte-reader.ts";
 
-/** A table as the manifest names it. */
+/** A table as listed in the manifest. */
 export interface TableEntry {
   readonly number: number;
   /** Bytes of its file. */
@@ -9,7 +9,7 @@ export interface TableEntry {
   /** First and last key. */
   readonly smallest: string;
   readonly largest: string;
-  /** The first key as LevelDB has it, with the number of its write. */
+  /** The first key in LevelDB's form, with its sequence number. */
   readonly first: Buffer;
 }
 
@@ -18,9 +18,9 @@ const HEADER = 7;
 const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4];
 
 /**
- * The tables that belong to a database, by its manifest (LevelDB's `log_format.md` and `version_edit.cc`). What a crash has cut
- * off at the end is passed over, as LevelDB does.
- * @throws FormatError where the manifest is damaged
+ * The tables of a database according to its manifest (LevelDB's `log_format.md` and `version_edit.cc`). A record that a crash has cut off
+ * at the end is skipped, as LevelDB does.
+ * @throws FormatError when the manifest is damaged
  */
 export function readManifest(bytes: Buffer): readonly TableEntry[] {
   const tables = new Map<number, TableEntry>();

@@ -2,7 +2,7 @@ import { crc32c, findChecksum, maskChecksum } from "./crc32c.ts";
 import { FormatError, userKey } from "./byte-reader.ts";
 import { entriesOf, MAGIC, readBlock, TRAILER } from "./block.ts";
 
-/** A block of data of a table whose checksum is right. Keys are internal ones: LevelDB adds a sequence number and a kind. */
+/** A data block with a correct checksum. Its keys are in LevelDB's form, with a sequence number and a type. */
 export interface DataBlock {
   readonly offset: number;
   readonly size: number;
@@ -10,30 +10,30 @@ export interface DataBlock {
   readonly last: Buffer;
 }
 
-/** What the manifest tells of a table: its keys from the first to the last, and the first one as LevelDB has it. */
+/** What the manifest says about a table: its first and last key, and the first key in LevelDB's form. */
 export interface TableBounds {
   readonly from: string;
   readonly to: string;
   readonly first: Buffer;
 }
 
-/** Bytes of a block that is looked for behind a damaged one. Larger ones, which hold one large value, are given up there. */
+/** Bytes of the largest block that is searched for after a damaged one. Larger blocks, which have one large value, are given up. */
 const LARGEST = 64 * 1024;
-/** Bytes that one search may read, all tries together: about a second. */
+/** Bytes that one search may read in total: about a second. */
 const MOST = 512 * 1024 * 1024;
-/** Bytes between two turns. */
+/** Bytes read between two yields. */
 const TURN = 4 * 1024 * 1024;
 
 /**
- * The blocks of data of a table that has lost its index: blocks lie one behind the other from the beginning, and each one's checksum says
- * where it ends. Behind a damaged block the next one is looked for byte by byte.
- * Yields undefined between blocks, for the caller to let others go on.
+ * Finds the data blocks of a table that has lost its index. Blocks follow each other from the start, and each block's checksum shows where
+ * it ends. After a damaged block, the next one is searched byte by byte. Yields undefined between blocks, so that the caller can let other
+ * work run.
  */
 export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undefined, readonly DataBlock[]> {
   const blocks: DataBlock[] = [];
   let read = 0;
   let turn = 0;
-  /** Is this where a block must begin? */
+  /** Whether a block must begin at this position. */
   let isBegin = true;
   for (let at = 0; at + TRAILER < bytes.length && read < MOST;) {
     const most = isBegin ? bytes.length : Math.min(bytes.length, at + LARGEST);
@@ -49,17 +49,17 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
       continue;
     }
     const block = dataOf(bytes, at, end - at, blocks.at(-1)?.last, bounds);
-    // Behind the data lie its filter and its index.
+    // Skips the filter and the index, which follow the data.
     if (block !== undefined) blocks.push(block);
     isBegin = true;
     at = end + TRAILER;
   }
-  // Its first key has a number that no other table has.
+  // The table must begin with its first key, whose sequence number no other table has.
   const [first] = blocks;
   return first === undefined || (first.offset === 0 && !first.first.equals(bounds.first)) ? [] : blocks;
 }
 
-/** Ranges of keys between the blocks, of which nothing is left. */
+/** The key ranges between the blocks, whose keys are lost. */
 export function gapsBetween(
   blocks: readonly DataBlock[],
   { from, to }: Pick<TableBounds, "from" | "to">,
@@ -75,7 +75,7 @@ export function gapsBetween(
   return gaps;
 }
 
-/** A table of these blocks of another one. LevelDB's `table_format.md`; without a filter, which only spares reads. */
+/** Builds a table from blocks of another one. LevelDB's `table_format.md`; without a filter, which only saves reads. */
 export function buildTable(bytes: Buffer, blocks: readonly DataBlock[]): Buffer {
   const parts: Buffer[] = [];
   let at = 0;
@@ -95,7 +95,7 @@ export function buildTable(bytes: Buffer, blocks: readonly DataBlock[]): Buffer 
   return Buffer.concat([...parts, handles, Buffer.alloc(40 - handles.length), MAGIC]);
 }
 
-/** A block of entries, each with its whole key. */
+/** A block of entries, each with its full key. */
 function blockOf(entries: readonly { readonly key: Buffer; readonly value: Buffer }[]): Buffer {
   const parts: Buffer[] = [];
   const restarts: number[] = entries.length === 0 ? [0] : [];
@@ -122,15 +122,15 @@ function varint(value: number): Buffer {
 }
 
 /**
- * Could a block of data begin here, packed or not? It begins with a key that shares nothing with one before it: 0, its length, the length
- * of its value, and a printable character.
+ * Whether a data block may begin here, compressed or not. It begins with a key that shares nothing with a previous one: 0, its length, the
+ * length of its value, and a printable character.
  */
 function looksLikeBlock(bytes: Buffer, at: number): boolean {
   if (bytes[at] === 0) return looksLikeEntry(bytes, at);
   let next = at;
   while (next < at + 4 && (bytes[next] as number) >= 128) next++;
   const tag = bytes[++next];
-  // The first piece of packed bytes can only be a literal.
+  // The first element of compressed bytes can only be a literal.
   if (tag === undefined || (tag & 3) !== 0) return false;
   return looksLikeEntry(bytes, next + 1 + Math.max(0, (tag >>> 2) - 59));
 }
@@ -146,7 +146,7 @@ function looksLikeEntry(bytes: Buffer, at: number): boolean {
   return character >= 0x21 && character <= 0x7e;
 }
 
-/** Undefined: it is whole, and no block of data that follows `last`. */
+/** Decodes a data block that follows the key `last`; undefined when it is none. */
 function dataOf(
   bytes: Buffer,
   offset: number,
@@ -171,7 +171,7 @@ function dataOf(
   }
 }
 
-/** LevelDB's order: by the key, and of one key the newest first. */
+/** LevelDB's order: by key; for the same key the newest first. */
 function compareKeys(a: Buffer, b: Buffer): number {
   const [x, y] = [a.subarray(0, -8), b.subarray(0, -8)];
   const order = Buffer.compare(x, y);

@@ -1,9 +1,9 @@
 import { FormatError, Reader } from "./byte-reader.ts";
 
-/** More than any block of an index has; what claims to be larger is damaged. */
+/** Bytes: more than any index block has. A larger claim is damage. */
 const MOST = 64 * 1024 * 1024;
 
-/** Undoes Snappy's compression (its `format_description.txt`), which LevelDB uses for blocks. */
+/** Undoes the Snappy compression of a block (Snappy's `format_description.txt`). */
 export function unsnappy(bytes: Buffer): Buffer {
   const reader = new Reader(bytes);
   const size = reader.varint();
@@ -22,7 +22,7 @@ export function unsnappy(bytes: Buffer): Buffer {
     }
     const { length, back } = copyOf(tag, reader);
     if (back === 0 || back > to || to + length > size) throw new FormatError("a block copies from nowhere");
-    // One by one: a copy may reach into what it writes.
+    // Byte by byte, because a copy may overlap with its output.
     for (const end = to + length; to < end; to++) made[to] = made[to - back] as number;
   }
   if (to !== size) throw new FormatError("a block is shorter than it says");

@@ -2,7 +2,7 @@ import { entriesOf, type Handle, handleOf, isWhole, MAGIC, readBlock } from "./b
 import { FormatError, Reader, userKey } from "./byte-reader.ts";
 import { type DataBlock, findBlocks, gapsBetween, type TableBounds } from "./salvage.ts";
 
-/** Keys from the first to the last, both included, of which some may be lost. */
+/** A range of keys, both ends included, of which some may be lost. */
 export interface KeyRange {
   readonly from: string;
   readonly to: string;
@@ -10,24 +10,24 @@ export interface KeyRange {
 
 export interface TableDamage {
   readonly what: string;
-  /** Undefined: no key is lost, but lookups are misled. */
+  /** Undefined when no key is lost, but lookups may go wrong. */
   readonly range: KeyRange | undefined;
-  /** Where the kind of the damaged block stands, which says how to read it. */
+  /** The position of the damaged block's type, which says how to read it. */
   readonly kindAt?: number;
-  /** Of a table that has lost its index: the blocks of data that are left. */
+  /** For a table that has lost its index: the remaining data blocks. */
   readonly blocks?: readonly DataBlock[];
 }
 
-/** Before every key, and behind it. */
+/** The range of all keys. */
 export const EVERYTHING: KeyRange = { from: "", to: "~" };
 
 const FOOTER = 48;
 
 /**
- * What is damaged in a table, by the checksums of all its blocks (LevelDB's `table_format.md`): LevelDB itself does not verify them
- * when it reads, so that a flipped bit can hide a key and show an older value of it. `bounds`: the keys that the whole table
- * spans, where they are known, and `size`: how many bytes it has.
- * Yields undefined between blocks, for the caller to let others go on.
+ * Finds the damage of a table by the checksums of all its blocks (LevelDB's `table_format.md`). LevelDB itself does not verify them on
+ * reads, so a flipped bit can hide a key and reveal an older value. `bounds`: the table's keys according to the manifest, if known; `size`:
+ * its bytes.
+ * Yields undefined between blocks, so that the caller can let other work run.
  */
 export function* checkTable(
   bytes: Buffer,
@@ -54,7 +54,7 @@ export function* checkTable(
     return;
   }
   if (bytes.length !== size) {
-    // It is whole, so it is another one.
+    // The table is intact but has the wrong size: it is another table.
     yield { what: sizeIs(bytes, size), range: bounds ?? EVERYTHING };
     return;
   }
@@ -83,7 +83,7 @@ function sizeIs(bytes: Buffer, size: number): string {
   return `it has ${bytes.length} bytes in place of ${size}`;
 }
 
-/** What is lost of a table without an index: what lies between the blocks that are found without it. */
+/** Reports the losses of a table without an index: the key ranges between the blocks that can be found. */
 function* salvage(
   bytes: Buffer,
   bounds: TableBounds | undefined,
@@ -92,14 +92,14 @@ function* salvage(
 ): Generator<TableDamage | undefined> {
   if (bounds === undefined) return yield { what, range: EVERYTHING };
   const found = yield* findBlocks(bytes, bounds);
-  // Without its first block nothing says that what is left of it is of this table.
+  // Without its first block, nothing proves that the remaining blocks belong to this table.
   const blocks = bytes.length === size || found[0]?.offset === 0 ? found : [];
   const [first, ...others] = gapsBetween(blocks, bounds);
   yield { what, range: first, blocks };
   for (const range of others) yield { what: `${what}; another block is lost`, range };
 }
 
-/** First and last key; undefined where the blocks that hold them are damaged. */
+/** The first and last key; undefined when the blocks that contain them are damaged. */
 function boundsOf(bytes: Buffer, blocks: readonly (readonly [string, Handle])[]): KeyRange | undefined {
   const [first, last] = [blocks[0]?.[1], blocks.at(-1)?.[1]];
   try {
@@ -112,7 +112,7 @@ function boundsOf(bytes: Buffer, blocks: readonly (readonly [string, Handle])[])
   }
 }
 
-/** Also of the index of the filters, whose damage only misleads. */
+/** The filter blocks and their index. Damage of these only misleads lookups. */
 function filtersOf(bytes: Buffer, meta: Handle): readonly Handle[] {
   try {
     return [meta, ...entriesOf(readBlock(bytes, meta)).map(([, value]) => handleOf(new Reader(value)))];
