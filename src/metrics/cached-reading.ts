@@ -1,6 +1,6 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** What `read` gives, for `ms` milliseconds after it was asked: for what is dear to find out. A failure is not kept. */
+/** Caches the result of `read` for `ms` milliseconds after the call. For expensive readings. A failure is not cached. */
 export function keptFor<T>(ms: number, clock: Clock, read: () => Promise<T>): () => Promise<T> {
   let kept: Promise<T> | undefined;
   let until = 0;

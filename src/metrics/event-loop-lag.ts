@@ -1,12 +1,12 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two measurements. */
 const EVERY = 100;
-/** Milliseconds for which it goes on when nobody asks. */
+/** Milliseconds for which it goes on measuring after the last request for metrics. */
 const UNASKED = 5 * 60_000;
 
-/** How late a timer fires: what anything that is to be done now has to wait for. Measured while somebody wants to know. */
+/** Lag of the event loop: how late a timer fires. It is measured only while metrics are requested. */
 export class Lag {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
@@ -21,7 +21,7 @@ export class Lag {
     this.#scheduler = scheduler;
   }
 
-  /** From now on `observe` is told, in seconds. */
+  /** Starts or continues measuring. `observe` gets each lag in seconds. */
   readonly look = (observe: (seconds: number) => void): void => {
     this.#observe = observe;
     this.#asked = this.#clock.mono();

@@ -2,14 +2,14 @@ import type { Counter, Gauge, Registry } from "prom-client";
 import type { Logger } from "../ports/logger.ts";
 import type { Family, Reading } from "./metric-family.ts";
 
-/** Figures as they go out. */
+/** A response with metrics. */
 export interface Exposed {
   /** The content type. */
   readonly type: string;
   readonly body: string;
 }
 
-/** Tells figures in the text format of Prometheus. */
+/** Renders metrics in the text format of Prometheus. */
 export class Exposition {
   readonly #families: readonly Family[];
   readonly #logger: Logger;
@@ -21,7 +21,7 @@ export class Exposition {
     this.#logger = logger;
   }
 
-  /** Who asks while an answer is being made is given the same. */
+  /** Renders all metrics. Requests during a rendering get its result. */
   tell(): Promise<Exposed> {
     return (this.#telling ??= this.#tell().finally(() => (this.#telling = undefined)));
   }
@@ -31,7 +31,7 @@ export class Exposition {
     return { type: registry.contentType, body: await registry.metrics() };
   }
 
-  /** At the first question: many servers are never asked, and a start is to be quick. */
+  /** Registers the metrics, at the first request: many servers get none, and a start must be fast. */
   async #register(): Promise<Registry> {
     const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
     const registry = new Registry();
@@ -75,7 +75,7 @@ export class Exposition {
     return registry;
   }
 
-  /** One that cannot be had is left out: it is no reason to tell nothing of the others. */
+  /** Reads a metric. One that fails is logged and left out, so that the others are still exposed. */
   async #readingOf(name: string, read: () => Reading | Promise<Reading>): Promise<Reading> {
     try {
       return await read();
@@ -86,7 +86,7 @@ export class Exposition {
   }
 }
 
-/** In one turn, so that nobody meets it half full. */
+/** Replaces the values of a metric synchronously, so that it is never read half filled. */
 function fill(metric: Counter | Gauge, reading: Reading): void {
   metric.reset();
   if (reading === undefined) metric.remove();

@@ -1,4 +1,4 @@
-/** What tells one figure of a family from the others: `{ graph: "agent" }`. Their names MUST be few, and known before. */
+/** Labels that distinguish the samples of a family: `{ graph: "agent" }`. Their names MUST be few and known in advance. */
 export type Labels = { readonly [name: string]: string };
 
 export type Sample = readonly [labels: Labels, value: number];
@@ -9,23 +9,23 @@ interface Named {
   readonly help: string;
 }
 
-/** Numbers that are looked at when somebody asks: nothing is told while they change. */
+/** A counter or gauge. It is read when metrics are requested, and not updated as its value changes. */
 export interface Numbers extends Named {
   /** A counter only goes up, from 0 at the start. */
   readonly type: "counter" | "gauge";
   readonly labels?: readonly string[];
-  /** A number, or some with labels. Undefined: there is none, and none is told. */
+  /** The value, or samples with labels. Undefined: there is no value, and none is exposed. */
   read(): Reading | Promise<Reading>;
 }
 
 export type Reading = number | readonly Sample[] | undefined;
 
-/** How often values were of which size. */
+/** A histogram. */
 export interface Distribution extends Named {
   readonly type: "histogram";
-  /** Upper bounds, growing. */
+  /** Upper bounds of the buckets, ascending. */
   readonly buckets: readonly number[];
-  /** Somebody looks at it: from now on `observe` is to be told of values. It may be called again, with the same. */
+  /** Called for each request of metrics, also repeatedly with the same `observe`, which gets all values from then on. */
   look(observe: (value: number) => void): void;
 }
 

@@ -2,10 +2,10 @@ import type { ProcessFigures, ReadProcess } from "../ports/process-metrics.ts";
 import { counter, type Family, gauge } from "./metric-family.ts";
 import type { Lag } from "./event-loop-lag.ts";
 
-/** Seconds. */
+/** Seconds: upper bounds of the buckets of event loop lag. */
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** How the process is, and how late its event loop. */
+/** Metrics of the process and of its event loop. */
 export function processFamilies(read: ReadProcess, { look }: Pick<Lag, "look">): readonly Family[] {
   const of = (figure: (figures: ProcessFigures) => number) => () => figure(read());
   const cpu = of(({ cpu }) => cpu.user + cpu.system);
@@ -13,7 +13,7 @@ export function processFamilies(read: ReadProcess, { look }: Pick<Lag, "look">):
   const used = of(({ memory }) => memory.heapUsed);
   const external = of(({ memory }) => memory.external);
   return [
-    // Where clients of Prometheus have a name for it in all languages, it has that name here.
+    // Metrics that Prometheus clients of all languages have keep their standard names.
     counter(
       "process_cpu_user_seconds_total",
       "Processor time in user code",

@@ -14,13 +14,13 @@ export interface AssistantRecord {
   readonly updated_at: number;
 }
 
-/** What an assistant was like from `created_at` on. Never changed, and its number is never given again. */
+/** A version of an assistant, in force from `created_at`. It never changes, and its number is never used again. */
 export interface AssistantVersion extends Omit<AssistantRecord, "updated_at"> {}
 
-/** Which assistants are meant: those that fit all that is named. */
+/** A filter of assistants. An assistant must match every given member. */
 export interface AssistantFilter {
   readonly graph_id?: string;
-  /** A part of its name, in capitals or not. */
+  /** A part of its name, compared without regard to case. */
   readonly name?: string;
   /** Every member must be contained in the assistant's metadata. */
   readonly metadata?: JsonObject;

@@ -13,26 +13,26 @@ export interface PlannedTask {
   /** `["__pregel_pull", node]` or `["__pregel_push", index]`: the order in which writes are applied. */
   readonly path: readonly (string | number)[];
   readonly triggers: readonly string[];
-  /** Present for a push: what the node gets instead of the state. */
+  /** Present for a push: the input that the node gets instead of the state. */
   readonly input?: { readonly value: unknown };
   /**
-   * Of a task that is planned once more: the checkpoints, of another branch, that its subgraph and those in it begin at, from
-   * that subgraph's down.
+   * Present when the task is planned again on a new branch: the checkpoints of the other branch at which its subgraph, and
+   * the subgraphs in that, begin. The outermost is first.
    */
   readonly from?: readonly Within[];
 }
 
 /**
- * Where a channel's value stands in the journal at one checkpoint. `small`: here. `whole`: one value, written by append `at`.
- * `list`: the first `spans[i].keep` items up to the next span's start were written from append `spans[i].at` on; the
- * list is as long as the last span says. Written by the journal, opaque to everyone else.
+ * Reference to a channel's value in the journal at one checkpoint. `small`: the value itself. `whole`: one value, written by
+ * append `at`. `list`: a list in spans; the items up to `spans[i].end` were written from append `spans[i].at` on, and the
+ * last `end` is the length of the list. The journal writes it; it is opaque to all other code.
  */
 export type ChannelRef =
   | { readonly kind: "small"; readonly value: unknown }
   | { readonly kind: "whole"; readonly at: number }
   | { readonly kind: "list"; readonly spans: readonly { readonly at: number; readonly end: number }[] };
 
-/** What one step does to a channel. `append` keeps the first `keep` items and adds `items`: never a whole list. */
+/** The change of a channel by one step. `append` keeps the first `keep` items and adds `items`, so no list is stored twice. */
 export type ChannelChange =
   | { readonly kind: "set"; readonly value: unknown }
   | { readonly kind: "append"; readonly keep: number; readonly items: readonly unknown[] }
@@ -49,13 +49,13 @@ export interface CheckpointHead {
   readonly source: CheckpointSource;
   readonly created_at: number;
   readonly run_id: string | null;
-  /** What the wire adds beside source, step and parents: created_by, graph_id, assistant_id, user_id, ... */
+  /** Metadata beside source, step and parents: created_by, graph_id, assistant_id, user_id, ... */
   readonly metadata: JsonObject;
-  /** The update of each node that led here, by node name; null where none did. */
+  /** The updates that led to this checkpoint, by node name; null when there were none. */
   readonly writes: JsonObject | null;
-  /** What runs from here. Empty: the graph is at its end. */
+  /** The tasks that run next. Empty when the graph has ended. */
   readonly next: readonly PlannedTask[];
-  /** What the engine keeps for itself, e.g. which branches of a join have arrived. */
+  /** Data of the engine, such as which branches of a join have arrived. Opaque to all other code. */
   readonly engine: JsonObject | null;
   /** Hash of the graph's definition that made it. */
   readonly graph: string;
@@ -66,14 +66,14 @@ export interface Checkpoint extends CheckpointHead {
   readonly channels: { readonly [channel: string]: ChannelRef };
 }
 
-/** A snapshot to be stored: what it changes against its parent. */
+/** A snapshot to store, as changes against its parent. */
 export interface NewCheckpoint extends CheckpointHead {
   readonly changes: { readonly [channel: string]: ChannelChange };
 }
 
 /**
- * What a task has left behind at the checkpoint that it runs from, kept until the step commits: its update when it has
- * finished and a sibling has not, the interrupts it waits at, the answers it was given, its journaled steps.
+ * Pending writes of a task at the checkpoint that it runs from, kept until the step commits: its update when it has finished
+ * and a sibling has not, the interrupts at which it waits, the answers that it was given, and its journaled steps.
  */
 export interface TaskWrites {
   readonly ns: string;
@@ -81,20 +81,20 @@ export interface TaskWrites {
   readonly task: string;
   readonly name: string;
   /**
-   * Present when the task has finished: its update (null where it returned none), and where it led beside its fixed
-   * edges, in the engine's own form.
+   * Present when the task has finished: its update (null when it returned none), and where it goes beside its fixed edges,
+   * in the engine's own form.
    */
   readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
-  /** The ones that wait for an answer. */
+  /** Interrupts that wait for an answer. */
   readonly interrupts: readonly Interrupt[];
   readonly schemas?: AnswerSchemas;
-  /** Answers to its interrupts, in the order in which the node asks, in the engine's own form. */
+  /** Answers to its interrupts, in the order in which the node raises them, in the engine's own form. */
   readonly resumes: readonly unknown[];
   readonly steps: JsonObject;
   readonly error: PlainError | null;
 }
 
-/** What a task has left that has left nothing. */
+/** Empty pending writes of a task. */
 export function blank({
   ns,
   checkpoint,

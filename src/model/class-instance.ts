@@ -1,6 +1,6 @@
 /**
- * An object of a class that is not ours (a LangChain message, an error), as data: its members are its JSON form, and the
- * name of its class is kept beside them. A copy by spreading is plain data. Shared, never changed.
+ * An instance of a foreign class (a LangChain message, an error) as data: its members are its JSON form, and the name of its
+ * class is kept beside them. A copy by spread is plain data. It is shared and MUST NOT be changed.
  */
 export class Kept {
   readonly #kind: string;
@@ -15,14 +15,14 @@ export class Kept {
   }
 }
 
-/** Kinds of {@link KeptValue}, with what each holds. */
+/** Kinds of {@link KeptValue}, with the data of each. */
 export interface KeptData {
-  /** Nothing, where JSON has a place to fill. */
+  /** `undefined` where JSON needs a value, such as an item of a list. */
   readonly undefined: null;
   /** A number that JSON has no form for: `NaN`, `Infinity`, `-Infinity`. */
   readonly number: string;
   readonly bigint: string;
-  /** Epoch milliseconds; null: an invalid one. */
+  /** Epoch milliseconds; null for an invalid date. */
   readonly date: number | null;
   readonly regexp: readonly [source: string, flags: string];
   readonly map: readonly (readonly [key: unknown, value: unknown])[];
@@ -35,7 +35,9 @@ export type KeptValueOf = {
   [K in keyof KeptData]: { readonly kind: K; readonly data: KeptData[K] };
 }[keyof KeptData];
 
-/** A value that is no object of members and that JSON has no form for. `toJSON` gives the nearest that it has. */
+/**
+ * A value without a JSON form that is no object with members, such as a Date or a Map. `toJSON` gives the nearest JSON form.
+ */
 export class KeptValue {
   readonly #of: KeptValueOf;
 

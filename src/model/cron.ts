@@ -1,33 +1,33 @@
 import { contains, type JsonObject } from "./json.ts";
 
-/** What becomes of the thread that a firing without one has made, once its run has ended. */
+/** What happens, after the run, to a thread that a cron without a thread made for it. */
 export type OnRunCompleted = "delete" | "keep";
 
-/** Runs that are to start again and again. Times are epoch milliseconds. */
+/** A schedule on which runs start. Times are epoch milliseconds. */
 export interface CronRecord {
   readonly cron_id: string;
   readonly assistant_id: string;
-  /** The thread on which its runs are; null: each has one of its own. */
+  /** The thread of its runs; null: each run gets a thread of its own. */
   readonly thread_id: string | null;
-  /** Of one without a thread; else null. */
+  /** Set for a cron without a thread; else null. */
   readonly on_run_completed: OnRunCompleted | null;
   /** Five fields: minute, hour, day of the month, month, day of the week. */
   readonly schedule: string;
-  /** By its IANA name; null: UTC. */
+  /** IANA name of the time zone; null for UTC. */
   readonly timezone: string | null;
-  /** It starts nothing after this. */
+  /** Time after which it starts no run; null for never. */
   readonly end_time: number | null;
-  /** The slot that it fires next; null: none, it is over or off. */
+  /** Time at which it fires next; null when it has ended or is disabled. */
   readonly next: number | null;
   readonly enabled: boolean;
-  /** What its runs are asked for with, as it was sent. */
+  /** The request body of its runs, as it was sent. */
   readonly payload: JsonObject;
   readonly metadata: JsonObject;
   readonly created_at: number;
   readonly updated_at: number;
 }
 
-/** Which crons are meant: those that fit all that is named. */
+/** A filter of crons. A cron must match every given member. */
 export interface CronFilter {
   readonly assistant_id?: string;
   readonly thread_id?: string;

@@ -1,6 +1,6 @@
 /**
- * Every failure that a caller may meet, by a stable code. The code is the interface, the message is for people.
- * Which HTTP status a code becomes is known by `wire/errors.ts` alone.
+ * Stable codes of all failures that a caller may see. The code is the interface; the message is for people.
+ * Only `schemas/error-responses.ts` maps codes to HTTP statuses.
  */
 export type ErrorCode =
   | "validation.failed"
@@ -69,7 +69,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** An error's message with those of its causes, for the log: answers to clients carry the message alone. */
+/** An error's message with those of its causes, for the log. Responses to clients contain only the message. */
 export function withCauses(error: unknown): string {
   const messages: string[] = [];
   for (
@@ -86,20 +86,20 @@ export function withCauses(error: unknown): string {
 export const threadNotFound = (id: string): ServiceError =>
   new ServiceError("thread.not_found", `Thread with ID ${id} not found`);
 
-/** An error as records and streams carry it: the class name and the message, never the stack. */
+/** An error as it is stored and streamed: the class name and the message, never the stack. */
 export interface PlainError {
   readonly error: string;
   readonly message: string;
 }
 
-/** What clients call a failure of ours, by the first word of its code. */
+/** LangGraph's names for our failures, by the first word of the code. */
 const clientNames: { readonly [kind: string]: string } = {
   state: "InvalidUpdateError",
   value: "InvalidUpdateError",
   resume: "InvalidResumeError",
 };
 
-/** Characters of a message that are kept: it is stored with its run and its thread, and sent with both. */
+/** Characters: the most that are kept of a message, which is stored and sent with its run and its thread. */
 const LONGEST = 16_384;
 
 const short = (message: string): string =>
@@ -107,7 +107,7 @@ const short = (message: string): string =>
     ? message
     : `${message.slice(0, LONGEST)}... (${message.length - LONGEST} characters more)`;
 
-/** What a node threw, whatever it was (`null` and plain strings too), as a {@link PlainError}. */
+/** Converts anything that a node threw (also `null` and plain strings) to a {@link PlainError}. */
 export function plainError(thrown: unknown): PlainError {
   try {
     if (thrown instanceof ServiceError) {

@@ -1,28 +1,28 @@
-/** Bytes of the text at hand; what takes more has no text here. */
+/** Bytes of the buffer; larger texts are not written here. */
 const SIZE = 64 * 1024;
-/** Of these, what is kept free for what is written without a look: a name, a number, a bracket for each depth. */
+/** Bytes at its end kept free for what is written without a check: a name, a number, a bracket for each depth. */
 const SPARE = 256;
-/** Characters from which on a string is written by the runtime: shorter ones are written sooner by hand. */
+/** Characters from which a string is written by the runtime; for shorter ones a loop is faster. */
 const LONG = 24;
-/** Deeper data have no text here either. */
+/** Levels of nesting; deeper data are not written here. */
 const DEPTH = 64;
-/** Names that are remembered as they are written. */
+/** The most names whose text is cached. */
 const NAMES = 512;
-/** What a writer answers of something that it does not write. */
+/** Returned by the writers for a value that they do not write. */
 const NOT = -1;
 
-/** What does not stand for itself, in one byte, in the JSON text of a string. */
+/** Characters that are escaped in JSON text, or that do not fit into one byte. */
 const OTHER = /[^ !#-[\]-\u00ff]/;
 const WIDE = /[\u0100-\uffff]/;
 
 /** Where texts are written, one after the other. */
 class Sheet {
   readonly bytes = Buffer.allocUnsafeSlow(SIZE);
-  /** A text is being written. */
+  /** True while a text is being written. */
   isTaken = false;
   readonly #names = new Map<string, string>();
 
-  /** A short name, as it is written before its value. */
+  /** The text of a short member name, with quotes and colon; undefined for a name that is long or needs an escape. */
   name(name: string): string | undefined {
     const known = this.#names.get(name);
     if (known !== undefined || name.length >= LONG || OTHER.test(name)) return known;
@@ -36,14 +36,15 @@ const sheet = new Sheet();
 const { bytes } = sheet;
 
 /**
- * The JSON text of plain data; undefined of what is not plain (a number that is none, a function, an object of a class, a `toJSON`, a
- * member named `__proto__`), is too large, too deep, or has characters beyond Latin-1, or names that are long or need an escape.
+ * The JSON text of plain data. Undefined for data that are not plain (a non-finite number, a function, an instance of a class,
+ * a `toJSON`, a member named `__proto__`), too large or too deep, that have characters beyond Latin-1, or names that are long
+ * or need an escape.
  *
- * The text is one flat string, made in two thirds of the time that `JSON.stringify` takes for a small object: that makes a tree of
- * four pieces, which is then laid flat by each who copies it.
+ * The result is one flat string, made in two thirds of the time that `JSON.stringify` takes for a small object. The latter
+ * makes a tree (rope) of four pieces, which must be flattened when it is copied.
  */
 export function flatJson(value: unknown): string | undefined {
-  // A getter of the value has come here again.
+  // A getter of the value has called this function again.
   if (sheet.isTaken) return undefined;
   sheet.isTaken = true;
   try {
@@ -54,7 +55,7 @@ export function flatJson(value: unknown): string | undefined {
   }
 }
 
-/** Writes `value` from `at` on, and says where it ends. */
+/** Writes `value` at offset `at`. Returns the offset of its end, or `NOT`. */
 function put(value: unknown, at: number, depth: number): number {
   if (at > SIZE - SPARE) return NOT;
   switch (typeof value) {
@@ -93,7 +94,7 @@ function putObject(value: object, from: number, depth: number): number {
   for (const name of Object.keys(value)) {
     const member = (value as { readonly [name: string]: unknown })[name];
     if (name === "__proto__") return NOT;
-    // One without a value is left out.
+    // Members that are undefined are left out.
     if (member === undefined) continue;
     const text = sheet.name(name);
     if (text === undefined || at > SIZE - SPARE) return NOT;
@@ -126,14 +127,14 @@ function putString(text: string, from: number): number {
   return at;
 }
 
-/** A string with characters that are written as others. */
+/** Writes a string with characters that need an escape. */
 function putQuoted(text: string, at: number): number {
   const quoted = JSON.stringify(text);
   if (at + quoted.length > SIZE - SPARE || WIDE.test(quoted)) return NOT;
   return at + bytes.write(quoted, at, "latin1");
 }
 
-/** At most {@link SPARE} characters, each of them a byte. */
+/** Writes a text of at most {@link SPARE} characters, each one byte. */
 function putText(text: string, from: number): number {
   for (let i = 0; i < text.length; i++) bytes[from + i] = text.charCodeAt(i);
   return from + text.length;

@@ -1,6 +1,6 @@
 import type { JsonObject } from "./json.ts";
 
-/** What a graph takes and gives, each as a JSON Schema; null where that is not known. */
+/** JSON Schemas of a graph's input, output, state, configuration and context; null when not known. */
 export interface GraphSchemas {
   readonly graph_id: string;
   readonly input_schema: JsonObject | null;

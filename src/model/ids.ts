@@ -10,14 +10,14 @@ export function parseUuid(text: unknown): string | undefined {
 }
 
 /**
- * The id that belongs to this one, and the other way round: they differ in the last bit. So a run that was given no thread
- * and the thread that was made for it are found by one another.
+ * The paired id, which differs in the last bit; the pair of that is `id` again. A run without a thread and the temporary
+ * thread made for it have paired ids, so each is found by the other.
  */
 export function twin(id: string): string {
   return id.slice(0, -1) + (Number.parseInt(id.slice(-1), 16) ^ 1).toString(16);
 }
 
-/** The two hex digits of each byte, as characters. */
+/** Character codes of the two hex digits of each byte. */
 const UPPER = new Uint8Array(256);
 const LOWER = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte++) {
@@ -27,8 +27,8 @@ for (let byte = 0; byte < 256; byte++) {
 }
 
 /**
- * Where ids are spelled, and then read in one piece: a text that is put together from its parts is a tree of texts, ten times as
- * large as what it says, and it is copied once more when it is first looked up. Nothing here waits, so one is enough.
+ * Buffer in which the text of an id is written, and then read as one flat string. A string concatenated from parts is a tree,
+ * ten times as large, and is copied again when it is first looked up. All code here is synchronous, so one buffer is enough.
  */
 const spelled = Buffer.alloc(36, "-");
 
@@ -49,14 +49,14 @@ function put32(at: number, n: number): void {
 
 const text = (): string => spelled.toString("latin1");
 
-/** Six bytes: the last group of a UUID. */
+/** Writes six bytes: the last group of a UUID. */
 function putNode(bytes: Uint8Array, from: number): void {
   for (let i = 0; i < 6; i++) put(24 + 2 * i, bytes[from + i] as number);
 }
 
 /**
- * A UUID version 7 (RFC 9562 §5.7): 48 bits of epoch milliseconds, a counter of 12 bits, then eight random bytes. Sorts as
- * text by its time, then by its counter.
+ * A UUID version 7 (RFC 9562 §5.7): 48 bits of epoch milliseconds, a counter of 12 bits, then eight random bytes. As text it
+ * sorts by time, then by counter.
  */
 export function uuid7(ms: number, counter: number, random: Uint8Array): string {
   put32(0, Math.floor(ms / 0x1_0000));
@@ -69,9 +69,9 @@ export function uuid7(ms: number, counter: number, random: Uint8Array): string {
 }
 
 /**
- * Makes UUIDs version 7, each above all that it has made before (RFC 9562 §6.2, methods 1 and 3): within a millisecond, and while the
- * clock is behind, the counter goes on; where it is used up, the time goes on by itself. A new millisecond begins it at random
- * in its lower half, so that the upper one is left to count in.
+ * Makes UUIDs version 7, each above all earlier ones (RFC 9562 §6.2, methods 1 and 3). Within a millisecond, and while the
+ * clock is behind, the counter is incremented; when it overflows, the time is advanced by one millisecond. In a new
+ * millisecond, the counter starts at random in its lower half, so that the upper half is left for increments.
  */
 export function growingIds(now: () => number, bytes: (count: number) => Uint8Array): () => string {
   let ms = 0;
@@ -91,12 +91,14 @@ export function growingIds(now: () => number, bytes: (count: number) => Uint8Arr
 const GREGORIAN = 12_219_292_800_000;
 /** Ticks of 100 ns in a millisecond. */
 const TICKS = 10_000;
-/** A count of ticks has 60 bits, more than a number holds: it is kept in two, the lower one of 24. */
+/**
+ * 2^24: a count of ticks has 60 bits, more than a number can represent, so it is split into two numbers, the lower of 24 bits.
+ */
 const LOW = 0x100_0000;
 
 /**
- * A UUID version 6 (RFC 9562 §5.6) for a checkpoint: time first, then the step, so that ids sort as text in the order
- * in which one writer made them. `tick` is a count within one millisecond (0 to 9,999) that keeps two ids apart.
+ * A UUID version 6 (RFC 9562 §5.6) for a checkpoint: time first, then the step, so that the ids of one writer sort as text in
+ * the order in which they were made. `tick` is a count within a millisecond (0 to 9,999) that keeps ids distinct.
  */
 export function uuid6(now: number, tick: number, step: number, random: Uint8Array): string {
   const ms = now + GREGORIAN;
@@ -113,7 +115,7 @@ export function uuid6(now: number, tick: number, step: number, random: Uint8Arra
   return text();
 }
 
-/** The time and tick within a UUID version 6 that {@link uuid6} made. */
+/** The time and tick in a UUID version 6 that {@link uuid6} made. */
 export function uuid6Time(id: string): { readonly ms: number; readonly tick: number } {
   const hex = id.slice(0, 8) + id.slice(9, 13) + id.slice(15, 18);
   const above = Number.parseInt(hex.slice(0, 9), 16);
@@ -122,13 +124,13 @@ export function uuid6Time(id: string): { readonly ms: number; readonly tick: num
   return { ms, tick: rest % TICKS };
 }
 
-/** Where the bytes of a UUID stand in its text. */
+/** Offsets of the bytes of a UUID in its text. */
 const PLACES: readonly number[] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
-/** The value of a hex digit, by its character. */
+/** The value of a hex digit, given its character code. */
 const digit = (character: number): number => (character < 58 ? character - 48 : (character | 32) - 87);
 
-/** Room for what is hashed, by its length: most names are short. */
+/** Bytes: inputs of a hash up to this length use a shared buffer. Most names are short. */
 const SHORT = 256;
 const room = Buffer.alloc(SHORT);
 const hashed: readonly Buffer[] = Array.from({ length: SHORT + 1 }, (_, length) => room.subarray(0, length));
@@ -160,12 +162,12 @@ export function hex32(text: string): string {
   return hash("md5", text, "hex");
 }
 
-/** A text's SHA-256, in hex: nobody can make two texts with the same. */
+/** The SHA-256 of a text, in hex. It is resistant to collisions. */
 export function digest(text: string): string {
   return hash("sha256", text, "hex");
 }
 
-/** The namespace in which the platform derives a default assistant's id from its graph's name. */
+/** The UUID namespace in which LangGraph Platform derives the id of a graph's default assistant. */
 const ASSISTANTS = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
 
 export function defaultAssistantId(graph: string): string {

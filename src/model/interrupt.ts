@@ -1,9 +1,9 @@
 import type { JsonObject } from "./json.ts";
 
-/** What a paused node asks of a human. `ns` is the task's namespace, segments of the form `<node>:<task uuid>`. */
+/** A question of a paused node to a human. `ns` is the task's namespace, in segments `<node>:<task uuid>`. */
 export interface Interrupt {
   readonly value: unknown;
-  /** 32 lower-case hex digits, from the task and the place of the interrupt in it: the same on every replay. */
+  /** 32 lower-case hex digits, derived from the task and the index of the interrupt in it: the same on every replay. */
   readonly id: string;
   readonly resumable: true;
   readonly ns: readonly string[];
@@ -13,10 +13,10 @@ export interface Interrupt {
 /** Interrupts that wait for an answer, by the id of the root task that raised them. */
 export type Interrupts = { readonly [task: string]: readonly Interrupt[] };
 
-/** What answers interrupts take, as JSON Schemas by the interrupts' ids, where that is known. */
+/** JSON Schemas of the answers, by interrupt id, for interrupts whose schema is known. */
 export type AnswerSchemas = { readonly [interrupt: string]: JsonObject };
 
-/** Questions that wait. */
+/** Interrupts that wait for an answer, with the schemas of the answers. */
 export interface Asking {
   readonly interrupts: readonly Interrupt[];
   readonly schemas?: AnswerSchemas;

@@ -1,14 +1,14 @@
 import { flatJson } from "./flat-json.ts";
 import { toStorable } from "./json.ts";
 
-/** Deeper data are left to the copy, which names what is wrong with them. */
+/** Levels of nesting. Deeper data are copied by `toStorable`, whose error names the wrong part. */
 const DEPTH = 64;
 
 /**
- * The JSON text of what {@link toStorable} makes of `value`, on one line. Of plain data, which is nearly all, no copy is made: the
- * text is one. Of small ones it is made by hand, see {@link flatJson}.
+ * The JSON text of `value` as {@link toStorable} copies it, on one line. Nearly all data are plain and need no copy; for
+ * small plain data {@link flatJson} writes the text.
  *
- * @throws ServiceError `value.unstorable`, as that does
+ * @throws ServiceError `value.unstorable`, as {@link toStorable} does
  */
 export function toJsonText(value: unknown, at: string): string {
   return (
@@ -16,10 +16,10 @@ export function toJsonText(value: unknown, at: string): string {
   );
 }
 
-/** JSON text of what has been made storable; `null` in the place of what JSON has no form for. */
+/** JSON text of storable data; `null` for a value without a JSON form. */
 export const json = (value: unknown): string => JSON.stringify(value) ?? "null";
 
-/** Does `JSON.stringify` write exactly what `toStorable` would copy, all of it? */
+/** True when `JSON.stringify` writes exactly what `toStorable` would copy. */
 function isPlain(value: unknown, depth: number): boolean {
   switch (typeof value) {
     case "string":
@@ -44,7 +44,7 @@ function isPlainObject(value: object, depth: number): boolean {
   if (proto !== Object.prototype && proto !== null) return false;
   for (const key of Object.keys(value)) {
     const member = (value as { readonly [key: string]: unknown })[key];
-    // One without a value is left out, here and there.
+    // Both leave out undefined members.
     if (key === "__proto__" || (member !== undefined && !isPlain(member, depth - 1))) return false;
   }
   return true;

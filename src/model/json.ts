@@ -1,16 +1,16 @@
 import { ServiceError } from "./errors.ts";
 import { Kept, KeptValue } from "./class-instance.ts";
 
-/** A plain JSON object. Values are `unknown`: what enters the state has passed {@link toStorable}. */
+/** A plain JSON object. Values are `unknown`; values of the state have passed {@link toStorable}. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 /**
- * What a literal begins with that joins objects by spread. One that begins with the spread of an object with members, and
- * goes on with others, has in V8 before 12 a hidden class of its own: 8 us to make, and more for each read of it.
+ * An empty object to spread first in a literal that joins objects. In V8 before 12, a literal that begins with the spread of
+ * an object with members gets a hidden class of its own: 8 us to make, and more for each read of it.
  */
 export const EMPTY: JsonObject = Object.freeze({});
 
-/** Deepest nesting that is stored. Deeper data would overflow the stack of a recursive encoder. */
+/** Levels of nesting: the most that is stored. Deeper data would overflow the stack of a recursive encoder. */
 export const MAX_DEPTH = 256;
 
 export function isObject(value: unknown): value is JsonObject {
@@ -20,20 +20,20 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * A deep copy of `value` that holds JSON data alone: null, booleans, finite numbers, strings, arrays, plain objects; and
- * what is {@link Kept} as data.
- * `undefined` members are left out and `toJSON` is honoured, as `JSON.stringify` does. The copy shares nothing
- * with the original, so whoever made it may go on changing it.
+ * A deep copy of `value` with JSON data only: null, booleans, finite numbers, strings, arrays, plain objects; and values that
+ * are {@link Kept} as data.
+ * `undefined` members are left out and `toJSON` is called, as in `JSON.stringify`. The copy shares nothing with the original,
+ * so the original may be changed afterwards.
  *
  * @param at names the value in the error, e.g. `update` or `input`
- * @throws ServiceError `value.unstorable` naming the path of the first part that cannot be stored: a function,
+ * @throws ServiceError `value.unstorable` with the path of the first part that cannot be stored: a function,
  *   symbol, bigint, NaN, Infinity, cycle, Map, Set, typed array, class instance, a lone `__proto__` key, or too deep
  */
 export function toStorable(value: unknown, at: string): unknown {
   return copy(value, at, []);
 }
 
-/** Characters of a path that are told: its keys come from outside, and the message is stored with a run. */
+/** Characters: the most of a path that an error message shows. Its keys come from clients, and it is stored with a run. */
 const LONGEST_PATH = 300;
 
 function refuse(at: string, what: string): never {
@@ -88,21 +88,21 @@ function copyObject(value: object, at: string, above: object[]): unknown {
   }
 }
 
-/** The members of these names that `object` has itself. */
+/** The own members of `object` that have these names. */
 export function pick(object: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(
     names.filter((name) => Object.hasOwn(object, name)).map((name) => [name, object[name]]),
   );
 }
 
-/** Comparisons that one record may take: tens of milliseconds. */
+/** Comparisons: the most for one record, which take tens of milliseconds. */
 const COMPARISONS = 1_000_000;
-/** A list is searched for as few entries one by one. */
+/** Entries up to which a list is searched for each one; for more, a set is used. */
 const FEW = 8;
 
 /**
- * Is `part` contained in `whole`: objects member by member, arrays as sets, the rest when equal? What searches filter by.
- * @throws ServiceError `validation.failed` where that takes too long: lists of objects or lists are compared each with each
+ * True when `whole` contains `part`: objects by member, arrays as sets, other values when equal. Searches filter with it.
+ * @throws ServiceError `validation.failed` when it takes too long: lists of objects or lists are compared pairwise
  */
 export function contains(whole: unknown, part: unknown): boolean {
   return holds(whole, part, { left: COMPARISONS });

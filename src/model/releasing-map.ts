@@ -3,9 +3,9 @@ interface Slot<V> {
 }
 
 /**
- * A map for those who come and go by the thousand. The tables that a `Map` has outgrown are linked, each to the one after it
- * (V8's `OrderedHashTable::Rehash`): once one of them has reached the old generation, what any later one held lives until the next
- * full collection. Here a table is left with keys and empty slots.
+ * A map whose deleted values can be garbage-collected at once, for thousands of short-lived entries. The tables that a `Map`
+ * has outgrown are linked, each to the next (V8's `OrderedHashTable::Rehash`): when one is in the old generation, the values
+ * in all later ones live until the next full collection. Here, old tables keep only keys and empty slots.
  */
 export class ReleasingMap<K, V extends object> implements ReadonlyMap<K, V> {
   readonly #slots = new Map<K, Slot<V>>();

@@ -3,15 +3,15 @@ import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 
-/** What a fact refers to, kept with it where it is not stored of itself: of a run with durability `exit`. */
+/** The state to which a fact refers, stored in the fact when it is not stored itself: in a run with durability `exit`. */
 export interface Inline {
   readonly values: JsonObject;
   readonly head?: CheckpointHead;
 }
 
 /**
- * What happened in a run, as its log stores it: facts, not rendered bytes. `values` and the like are a reference to a
- * checkpoint, a token is its text and its message's number. `stream/modes.ts` renders facts as events.
+ * A fact: something that happened in a run, as its log stores it. Facts are not rendered: state is a reference to a
+ * checkpoint, a token is its text and the number of its message. `stream/modes.ts` renders facts as events.
  */
 export type Fact =
   /** An attempt began. */
@@ -22,9 +22,9 @@ export type Fact =
       readonly id: string;
       readonly ns: string;
       readonly step: number;
-      /** The one before the input was applied: it has no `values` event. */
+      /** True for the checkpoint before the input is applied. It has no `values` event. */
       readonly input: boolean;
-      /** Its `values` event alone, or all but that; absent: all. */
+      /** The events to show: its `values` event only, or all others; absent for all. */
       readonly shows?: "values" | "rest";
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
@@ -53,12 +53,12 @@ export type Fact =
       readonly checkpoint: string;
       readonly at: number;
       readonly update?: unknown;
-      /** What the mode `tasks` shows as its result, where that is not the update. */
+      /** The result that the mode `tasks` shows, if it is not the update. */
       readonly written?: unknown;
       readonly error?: PlainError;
-      /** An earlier task's result was taken; the node did not run. */
+      /** The result comes from the cache of an earlier task; the node did not run. */
       readonly cached?: true;
-      /** It ended in an earlier run, which told of its end: only its update is shown once more. */
+      /** The task ended in an earlier run, which has reported it: only its update is shown again. */
       readonly again?: true;
       readonly interrupts: readonly Interrupt[];
     }
@@ -72,9 +72,9 @@ export type Fact =
       readonly output?: readonly string[];
       readonly inline?: Inline;
     }
-  /** `ctx.emit(data)`: its data as JSON text on one line, made once for storage and for all readers. */
+  /** Data of `ctx.emit(data)`, as JSON text on one line, made once for storage and all readers. */
   | { readonly t: "custom"; readonly ns: string; readonly json: string }
-  /** A line of the log of `task`, at epoch milliseconds `at`; `stack`: where it failed. */
+  /** A log line of `task`, at epoch milliseconds `at`; `stack` is that of a logged error. */
   | {
       readonly t: "log";
       readonly ns: string;
@@ -86,7 +86,7 @@ export type Fact =
       readonly fields?: JsonObject;
       readonly stack?: string;
     }
-  /** A streamed message begins; its tokens name it by this event's id. */
+  /** A streamed message begins. Its tokens refer to it by the id of this event. */
   | {
       readonly t: "message";
       readonly id: string;
@@ -98,7 +98,7 @@ export type Fact =
   | { readonly t: "token"; readonly m: number; readonly text: string }
   /** A piece of message `m` that is more than text: tool call chunks, usage, content blocks. */
   | { readonly t: "piece"; readonly m: number; readonly chunk: JsonObject }
-  /** A whole message in the state: one that was streamed (`streamed`), or one that a node returned as it is. */
+  /** A whole message in the state: one that was streamed (`streamed`), or one that a node returned. */
   | {
       readonly t: "complete";
       readonly message: JsonObject;
@@ -110,8 +110,9 @@ export type Fact =
   | { readonly t: "error"; readonly error: PlainError };
 
 /**
- * The events that each kind of fact stands for, in order, by the mode that shows them. Each has an id of its own, whether
- * anyone asked for it or not.
+ * The events of each kind of fact, in order, as the stream modes that show them. Each event has an id of its own, whether or
+ * not a client asked for its mode. Stored event ids depend on this table: a new entry in an existing list changes the ids of
+ * stored events.
  */
 export const slots = {
   start: ["metadata", "events"],
@@ -128,7 +129,7 @@ export const slots = {
   error: ["error"],
 } as const satisfies Record<Fact["t"], readonly string[]>;
 
-/** How many event ids a fact takes. */
+/** The number of event ids that a fact takes. */
 export function width(fact: Fact): number {
   return slots[fact.t].length;
 }
@@ -140,7 +141,7 @@ export interface EventChunk {
   readonly facts: readonly Fact[];
 }
 
-/** The id that follows a chunk's last event. */
+/** The id after the last event of a chunk. */
 export function endOf(chunk: EventChunk): number {
   let id = chunk.first;
   for (const fact of chunk.facts) id += width(fact);

@@ -1,11 +1,11 @@
 import { isObject, type JsonObject } from "./json.ts";
 
-/** The place that a run is to start from, as its `configurable` keeps it: whole, so that nothing is to be looked up later. */
+/** The checkpoint from which a run starts, as stored in its `configurable`: complete, so that nothing is looked up later. */
 export interface RunStart {
   readonly checkpoint_id: string | null;
-  /** Of a subgraph alone. */
+  /** Present only for a checkpoint of a subgraph. */
   readonly checkpoint_ns?: string;
-  /** By namespace the checkpoints from the root's down to it. */
+  /** The checkpoints by namespace, from the root graph to the subgraph. */
   readonly checkpoint_map?: JsonObject;
 }
 
@@ -17,26 +17,26 @@ export interface Within {
   readonly id: string;
 }
 
-/** The namespaces above one, from the root's down. */
+/** The namespaces above this one, from the root downwards. */
 export function above(ns: string): readonly string[] {
   if (ns === "") return [];
   const segments = ns.split("|");
   return segments.map((_, depth) => segments.slice(0, depth).join("|"));
 }
 
-/** By namespace a subgraph's checkpoint and those above it, as its metadata names them; null for one of the root graph. */
+/** A subgraph's checkpoint and those above it, by namespace, as its metadata names them; null for one of the root graph. */
 export function mapOf(ns: string, id: string, { parents }: JsonObject): JsonObject | null {
   return ns !== "" && isObject(parents) ? { ...parents, [ns]: id } : null;
 }
 
-/** The checkpoint of the root graph that a run starts from, as its `configurable` says; null: the thread's latest. */
+/** The root graph's checkpoint from which a run starts, from its `configurable`; null for the thread's latest. */
 export function startOf(configurable: JsonObject): string | null {
   const { checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: map } = configurable;
   const named = typeof ns === "string" && ns !== "" ? isObject(map) && map[""] : id;
   return typeof named === "string" ? named : null;
 }
 
-/** The subgraphs' checkpoints that it starts from, from the outermost down to the one that was named; none: where they begin. */
+/** Subgraph checkpoints from which a run starts, from the outermost to the named one. Empty when only the root's is named. */
 export function startWithin({
   checkpoint_ns: ns,
   checkpoint_id,
@@ -46,7 +46,7 @@ export function startWithin({
   const within: Within[] = [];
   for (const place of above(ns).slice(1)) {
     const id = map[place];
-    // What a node's body calls has no checkpoints in between.
+    // A namespace between may have no checkpoint, when the graph is called in a node's body.
     if (typeof id === "string") within.push({ ns: place, id });
   }
   return [...within, { ns, id: checkpoint_id }];

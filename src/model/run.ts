@@ -12,10 +12,10 @@ export const isTerminal = (status: RunStatus): status is TerminalStatus =>
 
 export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
 
-/** How a run is stopped. `rollback` also takes back what it did to the thread. */
+/** How a run is stopped. `rollback` also undoes its changes of the thread. */
 export type CancelAction = "interrupt" | "rollback";
 
-/** Why a run stops before its end: somebody wished it, or its time is up. */
+/** Why a run stops before its end: it was cancelled, or its time is up. */
 export type Stop = CancelAction | "timeout";
 
 export const streamModes = [
@@ -34,7 +34,7 @@ export const streamModes = [
 export type StreamMode = (typeof streamModes)[number];
 
 /**
- * What a thread's stream shows: `run_modes`, each run in its own modes; `lifecycle`, when runs start and end; `state_update`,
+ * Modes of a thread's stream. `run_modes`: each run in its own modes. `lifecycle`: starts and ends of runs. `state_update`:
  * the thread's state whenever it changes.
  */
 export const threadModes = ["run_modes", "lifecycle", "state_update"] as const;
@@ -57,7 +57,7 @@ export interface Command {
   readonly goto?: string | SendInput | readonly (string | SendInput)[];
 }
 
-/** What the run was created with. Absent values are explicit nulls, as the contract shows them. */
+/** Arguments with which a run was created. Absent values are explicit nulls, as in the API. */
 export interface RunKwargs {
   readonly input: unknown;
   readonly command: Command | null;
@@ -72,9 +72,9 @@ export interface RunKwargs {
   readonly subgraphs: boolean;
   readonly resumable: boolean;
   readonly durability: Durability;
-  /** Seconds that an attempt may take; absent: what the server allows. */
+  /** Seconds that an attempt may take; absent for the server's limit. */
   readonly timeout_seconds?: number;
-  /** An answer is refused where nothing waits for one; absent: as the graph's engine has it. */
+  /** True: an answer is refused when no interrupt is pending. Absent: the graph's engine decides. */
   readonly strict_resume?: true;
 }
 
@@ -90,36 +90,36 @@ export interface RunRecord {
   readonly status: Exclude<RunStatus, "running">;
   readonly kwargs: RunKwargs;
   readonly multitask_strategy: MultitaskStrategy;
-  /** Its place in the thread's order of admission. */
+  /** Its number in the thread's order of admission. */
   readonly order: number;
-  /** Attempts started so far; stored before each starts, so that a node that kills the process cannot loop. */
+  /** Number of attempts started. Stored before each starts, so that a node that kills the process cannot loop. */
   readonly attempt: number;
-  /** How many of them do not count against the run: a stop in good order ended them, or a step was stored since. */
+  /** Number of attempts that do not count against the limit: a graceful stop ended them, or a step was stored since. */
   readonly parked: number;
-  /** Set when its end has been asked for: stored before it is acknowledged, so that a crash cannot forget it. */
+  /** Set when a cancellation was requested. Stored before that is acknowledged, so that a crash cannot lose it. */
   readonly cancel: CancelAction | null;
   readonly started_at: number | null;
   readonly ended_at: number | null;
   readonly error: PlainError | null;
-  /** The thread's event number that this run's event 0 has; set when it first starts. */
+  /** The event number in the thread of this run's event 0; set when the run first starts. */
   readonly seq_base: number;
-  /** The id that the next event takes; in a run that has ended, the number of its events. */
+  /** The id of the next event; when the run has ended, the number of its events. */
   readonly next_event: number;
-  /** No event of this attempt has an id as high as this; ids of an attempt after a power cut start here. */
+  /** Upper bound of this attempt's event ids (exclusive). After a power cut, the next attempt's ids start here. */
   readonly event_mark: number;
-  /** The machine's boot in which the last attempt started: another one now means that the power may have failed. */
+  /** The boot id of the machine when the last attempt started. If it differs now, the power may have failed. */
   readonly boot: string | null;
-  /** The thread's checkpoint when the run first started: what a rollback returns to. */
+  /** The thread's checkpoint when the run first started. A rollback returns to it. */
   readonly base_checkpoint: string | null;
-  /** What tasks had left at that checkpoint before this run changed it there (by answering them); else null. */
+  /** Pending writes at that checkpoint before this run changed them by answering interrupts; else null. */
   readonly base_writes: readonly TaskWrites[] | null;
-  /** It was asked for with a delay: when it is to start at the earliest, epoch milliseconds. */
+  /** Epoch milliseconds: the earliest start of a delayed run; null without a delay. */
   readonly due: number | null;
-  /** Why its end was asked for, in the words of who did. */
+  /** The reason of the cancellation, as its client gave it. */
   readonly cancel_reason: string | null;
 }
 
-/** The run with these members in place of its own. Written out, as a thread is, in the order of a new run. */
+/** A copy of a run with changed members. Members are written out in the order of a new run; see {@link changeThread}. */
 export function changeRun(run: RunRecord, change: Partial<RunRecord>): RunRecord {
   return {
     run_id: change.run_id === undefined ? run.run_id : change.run_id,

@@ -1,6 +1,6 @@
 /**
- * A map that mostly has one entry, or none: the first lies in the object itself. A `Map` takes 184 bytes before anything is in
- * it, and gets a new table when its last entry goes; a run would make fifteen of them.
+ * A map that mostly has one entry or none: the first is stored in the object itself. An empty `Map` takes 184 bytes, and gets
+ * a new table when its last entry is deleted; a run would make fifteen of them.
  */
 export class Few<K extends string, V> implements ReadonlyMap<K, V> {
   #key: K | undefined;
@@ -72,7 +72,7 @@ export class Few<K extends string, V> implements ReadonlyMap<K, V> {
   }
 }
 
-/** These by one of their members, the later in the place of the earlier. */
+/** A map of items by key; of several with the same key the last one stays. */
 export function fewBy<K extends string, V>(items: readonly V[], keyOf: (item: V) => K): Few<K, V> {
   const few = new Few<K, V>();
   for (const item of items) few.set(keyOf(item), item);

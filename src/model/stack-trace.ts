@@ -1,8 +1,11 @@
-/** How tsx names TypeScript that is CommonJS to Node: by its whole compiled text, and only then by its path. */
+/** Parts of the URL by which tsx names a CommonJS TypeScript file: first its whole compiled text, then its path. */
 const TEXT = "data:text/javascript,";
 const PATH = "?filePath=";
 
-/** A stack whose lines name files, never their text. Of such a file the line is not known: that of the compiled text misleads. */
+/**
+ * A stack whose lines name files and do not contain their text. The line numbers of such files are left out: they refer to
+ * the compiled text.
+ */
 export function readableStack(stack: string): string {
   return stack.includes(TEXT) ? stack.split("\n").map(readable).join("\n") : stack;
 }
@@ -20,7 +23,7 @@ function readable(line: string): string {
   }
 }
 
-/** Looked for from the end: a pattern would look from each question mark on, and what failed may quote its input. */
+/** The path without its query. A regular expression would be slow for input with many question marks. */
 function withoutQuery(path: string): string {
   const mark = path.indexOf("?", path.lastIndexOf("/") + 1);
   return mark < 0 ? path : path.slice(0, mark);

@@ -1,4 +1,4 @@
-/** A statechart as data, in the words of XState's definitions: what drawings are made of. */
+/** A statechart as data, in the form of XState's definitions. Drawings are made from it. */
 export interface Statechart extends ChartState {
   readonly id: string;
 }
@@ -13,7 +13,7 @@ export interface ChartState {
 }
 
 export interface ChartTransition {
-  /** `#` and a state's id. */
+  /** `#` and the id of a state. */
   readonly target: string;
   readonly guard?: string;
   readonly description?: string;

@@ -1,6 +1,6 @@
 import type { JsonObject } from "./json.ts";
 
-/** Where an item lies: labels from the outermost to the innermost, such as `["users", "alice", "notes"]`. */
+/** The namespace of an item: labels from the outermost to the innermost, such as `["users", "alice", "notes"]`. */
 export type Namespace = readonly string[];
 
 export interface ItemPlace {
@@ -8,7 +8,7 @@ export interface ItemPlace {
   readonly key: string;
 }
 
-/** What is kept in the store: a JSON object under a key in a namespace. */
+/** An item of the store: a JSON object under a key in a namespace. */
 export interface Item<V extends JsonObject = JsonObject> extends ItemPlace {
   readonly value: V;
   /** Epoch milliseconds of the first put. */
@@ -18,22 +18,24 @@ export interface Item<V extends JsonObject = JsonObject> extends ItemPlace {
 }
 
 export interface FoundItem<V extends JsonObject = JsonObject> extends Item<V> {
-  /** How near it is to the query, from -1 to 1; null without a query, and for an item that is not indexed. */
+  /** Similarity to the query, from -1 to 1; null without a query, and for an item that is not indexed. */
   readonly score: number | null;
 }
 
 export interface GetOp extends ItemPlace {
   readonly kind: "get";
-  /** Does reading it let its time to live begin anew? Default: as the server is configured, which is yes. */
+  /** True: reading restarts its time to live. Default: the server's configuration, which is true by default. */
   readonly refresh_ttl?: boolean | undefined;
 }
 
 export interface PutOp extends ItemPlace {
   readonly kind: "put";
   readonly value: JsonObject;
-  /** Which parts of the value are found by a query: paths, none (false), or (null) those of the server's configuration. */
+  /**
+   * Paths of the parts of the value that are indexed for queries; false for none, null for those of the server's configuration.
+   */
   readonly index?: false | readonly string[] | null | undefined;
-  /** Minutes until it expires; null: never. Absent: as the server is configured. */
+  /** Minutes until it expires; null for never. Absent: the server's configuration. */
   readonly ttl?: number | null | undefined;
 }
 
@@ -43,14 +45,14 @@ export interface DeleteOp extends ItemPlace {
 
 export interface SearchOp {
   readonly kind: "search";
-  /** Only items in this namespace and those below it; empty: all. */
+  /** Only items in this namespace and those below it; empty for all. */
   readonly namespace_prefix: Namespace;
   /**
-   * What the value's members must be, by name: a plain value (equal), an object of operators (`$eq`, `$ne`, `$gt`, `$gte`,
-   * `$lt`, `$lte`, `$in`, `$nin`), or an object whose own members are asked in the same way. All of them hold.
+   * Conditions on the value's members, by name: a plain value (equal), an object of operators (`$eq`, `$ne`, `$gt`, `$gte`,
+   * `$lt`, `$lte`, `$in`, `$nin`), or an object of further conditions on its members. All must hold.
    */
   readonly filter?: JsonObject | undefined;
-  /** Nearest first. Without an index in the server's configuration it changes nothing. */
+  /** A text; the most similar items come first. Without an index in the server's configuration it has no effect. */
   readonly query?: string | undefined;
   /** 1 to 1000; default 10. */
   readonly limit?: number | undefined;
@@ -60,11 +62,11 @@ export interface SearchOp {
 
 export interface NamespacesOp {
   readonly kind: "namespaces";
-  /** First labels; `*` stands for any one. */
+  /** First labels; `*` matches any label. */
   readonly prefix?: Namespace | undefined;
-  /** Last labels; `*` stands for any one. */
+  /** Last labels; `*` matches any label. */
   readonly suffix?: Namespace | undefined;
-  /** Longer namespaces are cut to so many labels; each comes once. */
+  /** Labels: longer namespaces are cut to this length, and each result comes once. */
   readonly max_depth?: number | undefined;
   /** 1 to 1000; default 100. */
   readonly limit?: number | undefined;
@@ -73,7 +75,7 @@ export interface NamespacesOp {
 
 export type StoreOp = GetOp | PutOp | DeleteOp | SearchOp | NamespacesOp;
 
-/** What an operation gives: a `get` null where there is nothing, a `put` and a `delete` always null. */
+/** The result of an operation: null for a `get` that finds nothing, and for every `put` and `delete`. */
 export type StoreResult<O extends StoreOp = StoreOp> = O extends GetOp
   ? Item | null
   : O extends SearchOp

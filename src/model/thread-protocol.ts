@@ -1,4 +1,4 @@
-/** What may be subscribed to in the thread-centric protocol (version 2), beside `custom:<name>`. */
+/** Channels of the thread-centric protocol (version 2), beside `custom:<name>`. */
 export const channels = [
   "values",
   "updates",
@@ -11,11 +11,11 @@ export const channels = [
   "custom",
 ] as const;
 
-/** Which events of the protocol are wanted. */
+/** A subscription's filter of events. */
 export interface EventFilter {
   readonly channels: ReadonlySet<string>;
-  /** Those whose namespace begins with one of these; none: of every namespace. */
+  /** Prefixes of namespaces; empty for all namespaces. */
   readonly namespaces: readonly (readonly string[])[];
-  /** How much longer it may be. */
+  /** Labels by which a namespace may be longer than the prefix; undefined for any number. */
   readonly depth: number | undefined;
 }

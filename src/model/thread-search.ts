@@ -1,14 +1,14 @@
 import { contains, type JsonObject } from "./json.ts";
 import { type ThreadRecord, threadStatus, type ThreadStatus } from "./thread.ts";
 
-/** Characters of a metadata member, its name and text, that threads can be found by. */
+/** Characters: the longest metadata member (name and text) that is indexed. */
 export const LONGEST_INDEXED = 64 * 1024;
 
 export const threadOrders = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"] as const;
 
 export type ThreadOrder = (typeof threadOrders)[number];
 
-/** Which threads are meant: those that fit all that is named. */
+/** A filter of threads. A thread must match every given member. */
 export interface ThreadFilter {
   readonly ids?: readonly string[];
   readonly status?: ThreadStatus;
@@ -16,7 +16,7 @@ export interface ThreadFilter {
   readonly metadata?: JsonObject;
 }
 
-/** Temporary threads are nobody's to find. */
+/** True when a thread matches the filter. Temporary threads never do. */
 export function fitsThread(thread: ThreadRecord, { ids, status, metadata }: ThreadFilter): boolean {
   if (thread.temporary !== null) return false;
   if (ids !== undefined && !ids.includes(thread.thread_id)) return false;
@@ -24,7 +24,7 @@ export function fitsThread(thread: ThreadRecord, { ids, status, metadata }: Thre
   return metadata === undefined || contains(thread.metadata, metadata);
 }
 
-/** By what a thread is sorted; where two are the same, by their ids. Those in a status are sorted by their creation. */
+/** The sort key of a thread. Threads with equal keys are sorted by id; threads with the same status by creation. */
 export function placeIn(order: ThreadOrder, thread: ThreadRecord): string | number {
   switch (order) {
     case "thread_id":

@@ -2,7 +2,7 @@ import type { PlainError } from "./errors.ts";
 import type { Interrupts } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 
-/** Whose thread, and which. The tenant is part of every key, never a filter; `_` where there is but one. */
+/** The key of a thread. The tenant is part of every key, never a filter; it is `_` when there is only one. */
 export interface ThreadKey {
   readonly tenant: string;
   readonly thread: string;
@@ -11,118 +11,122 @@ export interface ThreadKey {
 export const DEFAULT_TENANT = "_";
 
 /**
- * A thread's name among those of all tenants, in memory. Mostly it is the id alone: it is looked up a dozen times a run, and a
- * text that is put together has to be hashed each time.
+ * The key of a thread of any tenant in in-memory maps. For the default tenant it is the id itself: it is looked up a dozen
+ * times a run, and a concatenated string must be hashed each time.
  */
 export function threadName({ tenant, thread }: ThreadKey): string {
   return tenant === DEFAULT_TENANT ? thread : `${tenant}/${thread}`;
 }
 
-/** How a thread rests: `idle` has run nothing yet, or its last run was cancelled; the others say how it ended. */
+/**
+ * State of a thread without work. `idle`: nothing has run, or the last run was cancelled. The others: how the last run ended.
+ */
 export type RestState = "idle" | "success" | "interrupted" | "error";
 
-/** What the wire calls a thread's state. */
+/** Status of a thread in the API. */
 export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
 
 /**
- * What is stored of a thread: all that its actor needs to wake. Times are epoch milliseconds. The status is not in it:
- * see {@link threadStatus}.
+ * The stored record of a thread: everything that its actor needs to start. Times are epoch milliseconds. The status is not
+ * stored; see {@link threadStatus}.
  */
 export interface ThreadRecord {
   readonly thread_id: string;
   readonly created_at: number;
   readonly updated_at: number;
   readonly state_updated_at: number;
-  /** When it was last changed without having work afterwards: its place by time in the index, also while it works. */
+  /** Time of its last change after which it had no work. Its sort key in the index, also while it is busy. */
   readonly rested_at: number;
   readonly metadata: JsonObject;
   readonly config: JsonObject;
-  /** How the last run ended; what the thread rests in when it has no work. */
+  /** How the last run ended: the state of the thread when it has no work. */
   readonly rest: RestState;
   readonly error: PlainError | null;
-  /** The fence: +1 in the append that starts an attempt of a run. A write under an older one is refused. */
+  /** The fence: +1 in the append that starts an attempt of a run. A write with an older epoch is refused. */
   readonly epoch: number;
-  /** Number of the last append to this thread's journal; contiguous from 1. */
+  /** Number of the last append to this thread's journal; consecutive from 1. */
   readonly seq: number;
   /** The run in progress, or null. */
   readonly active: string | null;
-  /** Runs that wait, in the order in which they will start. */
+  /** Queued runs, in the order in which they will start. */
   readonly queue: readonly string[];
   /** Id of the latest root checkpoint, or null before the first. */
   readonly checkpoint: string | null;
   readonly interrupts: Interrupts;
-  /** The thread's next event number: what the next run to start takes as its `seq_base`. */
+  /** The thread's next event number: the `seq_base` of the next run that starts. */
   readonly next_event: number;
-  /** The order of admission that the next run gets. */
+  /** The `order` of the next run that is admitted. */
   readonly next_run: number;
-  /** Set on the thread of a run that was given none: nobody is shown it, and it is deleted with the run's end. */
+  /** Set on the thread made for a run without one: it is not shown, and is deleted at the end of the run. */
   readonly temporary: Temporary | null;
-  /** Runs that wait for their time, in no order; null: none. They are no work: the thread rests, and takes others. */
+  /**
+   * Delayed runs that are not due, in no order; null for none. They are not work: the thread is idle and accepts other runs.
+   */
   readonly delayed: readonly DelayedRun[] | null;
-  /** When it goes; null: it stays. */
+  /** When it is deleted or pruned; null for never. */
   readonly ttl: ThreadTtl | null;
 }
 
 export interface DelayedRun {
   readonly run: string;
-  /** When it is to start, epoch milliseconds. */
+  /** Epoch milliseconds at which it starts. */
   readonly due: number;
 }
 
 export const ttlStrategies = ["delete", "keep_latest"] as const;
 
-/** `delete`: the thread with all that belongs to it. `keep_latest`: of its checkpoints all but the latest. */
+/** What expires. `delete`: the thread with everything that belongs to it. `keep_latest`: all checkpoints except the latest. */
 export type TtlStrategy = (typeof ttlStrategies)[number];
 
-/** Longest that a thread may be kept and yet go: a hundred years. */
+/** Minutes: the longest time to live of a thread, a hundred years. */
 export const MOST_MINUTES = 100 * 366 * 24 * 60;
 
-/** How long a thread is kept after it was last changed. */
+/** How long a thread is kept after its last change. */
 export interface ThreadLifetime {
   readonly strategy: TtlStrategy;
   readonly minutes: number;
 }
 
 export interface ThreadTtl extends ThreadLifetime {
-  /** When to look at it, in epoch milliseconds. A thread that was changed since is not due then, and gets a later one. */
+  /** Epoch milliseconds at which it is checked. A thread that has changed since is not due, and gets a later time. */
   readonly due: number;
 }
 
-/** When a thread that was last changed `at` is due. */
+/** The time to live of a thread that was last changed `at`, with its due time. */
 export function ttlFrom({ strategy, minutes }: ThreadLifetime, at: number): ThreadTtl {
   return { strategy, minutes, due: Math.ceil(at + minutes * 60_000) };
 }
 
-/** What a thread is made with. */
+/** Values with which a thread is created. */
 export interface ThreadStart {
   readonly metadata?: JsonObject;
   readonly ttl?: ThreadLifetime | null;
-  /** It is made for one run: hidden, and deleted when the run has ended and its readers have read that. */
+  /** Set when it is made for one run: hidden, and deleted when the run has ended and its readers have seen that. */
   readonly temporary?: Temporary | null;
 }
 
 /**
- * How a run that was given no thread stands to its client. `background`: it needs none. `bound`: it ends when its client
- * leaves. `free`: its client may leave and come back.
+ * How a run without a thread depends on its client. `background`: not at all. `bound`: it ends when its client disconnects.
+ * `free`: its client may disconnect and reconnect.
  */
 export type Temporary = "background" | "bound" | "free";
 
-/** Does anything run or wait to run? */
+/** True when a run is in progress or queued. */
 export function hasWork({ active, queue }: ThreadRecord): boolean {
   return active !== null || queue.length > 0;
 }
 
-/** The status on the wire, read from the record: busy while anything runs or waits to run. */
+/** The status in the API: busy while a run is in progress or queued. */
 export function threadStatus(thread: ThreadRecord): ThreadStatus {
   return hasWork(thread) ? "busy" : restStatus(thread);
 }
 
-/** What the wire calls it at rest. */
+/** The status in the API of a thread without work. */
 export function restStatus({ rest }: Pick<ThreadRecord, "rest">): Exclude<ThreadStatus, "busy"> {
   return rest === "success" ? "idle" : rest;
 }
 
-/** A thread that has just been made: nothing stored yet (`seq` 0), no run. */
+/** The record of a new thread: not stored yet (`seq` 0), without runs. */
 export function newThread(
   id: string,
   now: number,
@@ -153,8 +157,8 @@ export function newThread(
 }
 
 /**
- * The thread with these members in place of its own. Written out, in the order of {@link newThread}: a copy by spread has a
- * hidden class of its own for each place that makes one, and whatever reads a record meets them all.
+ * A copy of a thread with changed members. Members are written out in the order of {@link newThread}: copies by spread would
+ * have a different hidden class for each place in the code that makes one, and reads of a record would be slower.
  */
 export function changeThread(thread: ThreadRecord, change: Partial<ThreadRecord>): ThreadRecord {
   return {
@@ -182,7 +186,7 @@ export function changeThread(thread: ThreadRecord, change: Partial<ThreadRecord>
   };
 }
 
-/** Does the thread list the run as one that has not ended: in progress, queued, or delayed? */
+/** True when the thread lists the run as one that has not ended: in progress, queued, or delayed. */
 export function listsRun({ active, queue, delayed }: ThreadRecord, run: string): boolean {
   return active === run || queue.includes(run) || (delayed?.some((one) => one.run === run) ?? false);
 }

@@ -1,4 +1,4 @@
-/** Epoch milliseconds as the wire carries them: ISO 8601 with an offset, e.g. `2026-11-20T12:00:55.475+00:00`. */
+/** Epoch milliseconds in the form of the API: ISO 8601 with an offset, e.g. `2026-11-20T12:00:55.475+00:00`. */
 export function toIso(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, -1)}+00:00`;
 }
@@ -11,7 +11,7 @@ const UNITS = new Map([
   ["d", 86_400_000],
 ]);
 
-/** A length of time in milliseconds, given as such or as a text such as `"30s"`; undefined for what is none above 0. */
+/** Milliseconds of a duration, given as a number or as a text such as `"30s"`; undefined unless it is above 0. */
 export function durationOf(time: unknown): number | undefined {
   if (typeof time === "number") return Number.isFinite(time) && time > 0 ? time : undefined;
   const parts = typeof time === "string" ? /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(time) : null;

@@ -2,44 +2,44 @@ import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 import type { RunRecord } from "./run.ts";
 
-/** `pending`: still to be made. `dead`: given up, kept for people to look at. One that was made is gone. */
+/** `pending`: not delivered yet. `dead`: given up, and kept for people to look at. Deliveries that succeeded are deleted. */
 export type DeliveryStatus = "pending" | "dead";
 
-/** A webhook that is owed: that a run has ended is to be told to a URL. Times are epoch milliseconds. */
+/** A webhook delivery: reports the end of a run to a URL. Times are epoch milliseconds. */
 export interface Delivery {
-  /** The run's: it ends once. The same over all tries, so that the receiver can tell a repetition. */
+  /** The id of the run, which ends once. The same in all tries, so that the receiver can detect a repetition. */
   readonly id: string;
   readonly thread_id: string;
-  /** Absolute, or a path on this very server. */
+  /** An absolute URL, or a path on this server. */
   readonly url: string;
   readonly status: DeliveryStatus;
   readonly created_at: number;
-  /** Tries that failed. */
+  /** Number of failed tries. */
   readonly attempts: number;
-  /** Of a pending one, when it is to be tried next; of a dead one, when it is deleted. */
+  /** Time of the next try if pending; time of deletion if dead. */
   readonly due: number;
   readonly last_attempt_at: number | null;
-  /** What the receiver answered to the last try, null where it gave none. */
+  /** HTTP status of the last try; null when there was no response. */
   readonly last_status: number | null;
   readonly last_error: string | null;
 }
 
-/** All that is told, so that it can be when run and thread are gone. */
+/** Content of a delivery, stored with it, so that it can be sent when run and thread are deleted. */
 export interface DeliveryContent {
   readonly run: RunRecord;
-  /** The thread's state at the run's end; null where it has none, or is not known. */
+  /** The thread's state at the end of the run; null when there is none, or it is not known. */
   readonly values: JsonObject | null;
-  /** What waits for an answer, nothing at a breakpoint; null when the run did not pause. */
+  /** Interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause. */
   readonly waiting: readonly Interrupt[] | null;
 }
 
-/** A delivery as the end of a run leaves it. */
+/** A new delivery with its content, as the end of a run adds it to the outbox. */
 export interface OutboxItem {
   readonly delivery: Delivery;
   readonly content: DeliveryContent;
 }
 
-/** What the end of a run owes to its webhook. */
+/** Makes the delivery for the end of a run. */
 export function outboxItem(content: DeliveryContent, webhook: string, now: number): OutboxItem {
   const { run_id, thread_id } = content.run;
   return {
@@ -59,7 +59,7 @@ export function outboxItem(content: DeliveryContent, webhook: string, now: numbe
   };
 }
 
-/** Deliveries to one place wait for one another, never for those to another: a path's place is this server. */
+/** The lane (queue) of a URL: its host, or "" for a path on this server. Deliveries wait only for others of their lane. */
 export function laneOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : "";
 }

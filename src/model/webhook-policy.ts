@@ -1,21 +1,21 @@
-/** What a server's webhooks may be, and how they are sent. */
+/** Which webhooks a server allows, and how it sends them. */
 export interface WebhookPolicy {
-  /** May they go to loopback and private addresses? */
+  /** True: webhooks may go to loopback and private addresses. */
   readonly allowInternal: boolean;
-  /** Signs each try; null: unsigned. */
+  /** The secret with which each try is signed; null for unsigned. */
   readonly secret: string | null;
-  /** Sent with each try. Names are lower-case. */
+  /** Headers sent with each try. Names are lower-case. */
   readonly headers: { readonly [name: string]: string };
-  /** Milliseconds that one try may take. */
+  /** Milliseconds: the most that one try may take. */
   readonly timeout: number;
-  /** Tries before a delivery is given up. */
+  /** Number of tries before a delivery is given up. */
   readonly attempts: number;
   readonly requireHttps: boolean;
-  /** Names, or `*.name` for what is below it; null: any. */
+  /** Allowed host names, or `*.name` for subdomains; null for any. */
   readonly domains: readonly string[] | null;
-  /** Null: any. */
+  /** Allowed ports; null for any. */
   readonly ports: readonly number[] | null;
-  /** May a webhook be a path on this very server? */
+  /** True: a webhook may be a path on this server. */
   readonly ownPaths: boolean;
   readonly maxUrlLength: number;
 }

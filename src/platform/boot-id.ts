@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Random } from "../ports/random.ts";
 
 /**
- * Names the machine's boot. Where the system does not tell, every process counts as a boot of its own: then a restart is
+ * Id of the machine's current boot. When the system gives none, each process counts as a boot of its own: a restart is then
  * taken for a power cut, which costs a gap in event ids and nothing else.
  */
 export function bootId(random: Random, file = "/proc/sys/kernel/random/boot_id"): string {
@@ -10,7 +10,7 @@ export function bootId(random: Random, file = "/proc/sys/kernel/random/boot_id")
     const id = readFileSync(file, "utf8").trim();
     if (id !== "") return id;
   } catch {
-    // Not Linux, or not to be read.
+    // Not Linux, or the file is not readable.
   }
   return Buffer.from(random.bytes(16)).toString("hex");
 }

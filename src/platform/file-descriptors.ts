@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** How many descriptors this process may have open; undefined where the platform does not tell, or sets no bound. */
+/** The most file descriptors that this process may have open; undefined when the platform gives no limit. */
 export function mostDescriptors(): number | undefined {
   try {
     const most = Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1]);

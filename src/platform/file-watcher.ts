@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Logger } from "../ports/logger.ts";
 import type { Watch } from "../ports/file-watcher.ts";
 
-/** Watches folders by what the system offers: a file's own watch ends when an editor puts another in its place. */
+/** Watches files through their folders: the watch of a file itself ends when an editor replaces the file. */
 export function systemWatch(logger: Logger): Watch {
   return (changed) => {
     const folders = new Map<string, FSWatcher | undefined>();

@@ -3,18 +3,18 @@ import type { IncomingMessage, RequestOptions } from "node:http";
 import { isIP } from "node:net";
 import type { HttpClient, OutgoingRequest, OutgoingResponse } from "../ports/http-client.ts";
 
-/** Bytes of an answer's body that are read, and thrown away, so that the receiver can end it in good order. */
+/** Bytes of a response body that are read and discarded, so that the server can end the response normally. */
 const MOST = 64 * 1024;
 
-/** Never asked of a name server, RFC 6761. */
+/** Names that are never sent to a name server (RFC 6761). */
 const LOCAL = /^(.+\.)?localhost$/i;
 
-/** Node's own client, a connection for each request. */
+/** Node's HTTP client, with a new connection for each request. */
 export const systemHttpClient: HttpClient = { resolve, post };
 
 /**
- * Asks the name servers themselves: the system's own way would hold up one of the few threads that write to the disk for as
- * long as a slow server likes. That way is left for names that only this machine knows.
+ * Resolves a name by asking the name servers directly. The system's resolver (`lookup`) would block one of the few threads
+ * that write to the disk while a name server is slow; it is used only for names that the name servers do not know.
  */
 async function resolve(name: string, signal: AbortSignal): Promise<readonly string[]> {
   if (LOCAL.test(name)) return known(name);
@@ -46,14 +46,14 @@ async function post(asked: OutgoingRequest): Promise<OutgoingResponse> {
   const name = url.hostname.replace(/^\[|\]$/g, "");
   const options: RequestOptions & { servername?: string } = {
     method: "POST",
-    // No name is left to be resolved: the connection goes here.
+    // An IP address, so that the name is not resolved again.
     host: address,
     port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
     path: `${url.pathname}${url.search}`,
     headers: { ...headers, host: url.host, "content-length": String(Buffer.byteLength(body)) },
     agent: false,
     signal,
-    // Whom the certificate has to name. An address is told to nobody beforehand.
+    // The name that the certificate must have. SNI does not allow IP addresses.
     ...(secure && { servername: isIP(name) === 0 ? name : "" }),
   };
   return new Promise((settle, reject) => {
@@ -63,7 +63,7 @@ async function post(asked: OutgoingRequest): Promise<OutgoingResponse> {
   });
 }
 
-/** Resolves once the answer has ended, or enough of it has come: its status has been told by then. */
+/** Resolves when the response has ended, or when `MOST` bytes of it have been read. */
 function read(response: IncomingMessage): Promise<OutgoingResponse> {
   let bytes = 0;
   response.on("data", (piece: Buffer) => {

@@ -1,10 +1,10 @@
-/** Keeps the process from ending by itself until the answer is called: nothing else may be left that does. */
+/** Keeps the process alive until the returned function is called, even if nothing else does. */
 export function stayAlive(): () => void {
   const timer = setInterval(() => undefined, 2 ** 30);
   return () => clearInterval(timer);
 }
 
-/** Waits for `work`, and keeps the process: a file that waits for nothing in particular would end it in silence. */
+/** Keeps the process alive while it waits for `work`: a promise alone does not, and the process would end silently. */
 export async function awake<T>(work: Promise<T>): Promise<T> {
   const release = stayAlive();
   try {

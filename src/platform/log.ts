@@ -12,17 +12,17 @@ export function isLogLevel(text: string): text is LogLevel {
 
 export interface LogOptions {
   readonly clock: Clock;
-  /** Lines below it are left out. */
+  /** The lowest level that is written. */
   readonly level?: LogLevel;
-  /** For people instead of machines. */
+  /** True: lines are coloured text for people instead of JSON. */
   readonly pretty?: boolean;
-  /** Gets each line with its end. */
+  /** Called with each line, including its line break. */
   readonly write: (line: string) => void;
 }
 
 type Print = (time: string, level: LogLevel, message: string, fields: LogFields | undefined) => string;
 
-/** One line for each message: JSON, or text for people. */
+/** Makes a logger that writes one line for each message: JSON, or text for people. */
 export function createLogger({ clock, level = "info", pretty = false, write }: LogOptions): Logger {
   const print: Print = pretty ? text : json;
   const least = LEVELS.indexOf(level);
@@ -33,7 +33,7 @@ export function createLogger({ clock, level = "info", pretty = false, write }: L
       try {
         write(print(new Date(clock.now()).toISOString(), own, message, fields));
       } catch {
-        // A field that cannot be printed, a log that cannot be written: not worth a run.
+        // A field that cannot be printed or a log that cannot be written must not fail a run.
       }
     };
   return {
@@ -46,8 +46,8 @@ export function createLogger({ clock, level = "info", pretty = false, write }: L
 }
 
 /**
- * A logger for what serves clients. Once the server `hasStopped`, requests still under way fail, since their connections and the
- * storage are closed: that is no fault, and logged as information.
+ * A logger for requests. After the server `hasStopped`, requests in progress fail because their connections and the storage
+ * are closed. That is no fault, so warnings and errors are then logged as information.
  */
 export function calmOnceStopped(logger: Logger, hasStopped: () => boolean): Logger {
   const at =
@@ -63,7 +63,7 @@ export function calmOnceStopped(logger: Logger, hasStopped: () => boolean): Logg
   };
 }
 
-/** Without a reader, e.g. for tests. */
+/** A logger that writes nothing, for example for tests. */
 export const silent: Logger = {
   isOn: () => false,
   debug: () => undefined,
@@ -73,7 +73,7 @@ export const silent: Logger = {
 };
 
 function json(time: string, level: LogLevel, message: string, fields: LogFields | undefined): string {
-  // First for the eye, and again last: a field cannot overwrite what the line says of itself.
+  // First for readability, and again last, so that a field cannot overwrite them.
   const own = { time, level, message };
   return `${encode({ ...own, ...fields, ...own })}\n`;
 }
@@ -98,7 +98,7 @@ function word(value: unknown): string {
   return typeof value === "string" && /^[\w./:@-]+$/.test(value) ? value : line(encode(value));
 }
 
-/** Control characters could rewrite what the terminal shows. */
+/** Escapes control characters, which could change what the terminal shows. */
 const line = (message: string): string =>
   message.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (c) => JSON.stringify(c).slice(1, -1).replace(c, "?"));
 

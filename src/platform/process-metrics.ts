@@ -1,6 +1,6 @@
 import type { ReadProcess } from "../ports/process-metrics.ts";
 
-/** This process, as Node tells. */
+/** Reads the metrics of this process from Node. */
 export const systemProcess: ReadProcess = () => {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage();

@@ -1,11 +1,11 @@
 import { randomFillSync } from "node:crypto";
 import type { Random } from "../ports/random.ts";
 
-/** Asking the kernel once for many ids is ten times cheaper than once for each. */
+/** Bytes that are read from the kernel at once: ten times cheaper than a read for each id. */
 const POOL = 4096;
 const LARGEST = 64;
 
-/** Unpredictable bytes. */
+/** Unpredictable random bytes from the kernel. */
 export function systemRandom(): Random {
   let pool = randomFillSync(new Uint8Array(POOL));
   let used = 0;
@@ -18,7 +18,7 @@ export function systemRandom(): Random {
         pool = randomFillSync(new Uint8Array(POOL));
         used = 0;
       }
-      // No byte is given out twice, so that callers may keep and change what they get.
+      // No byte is returned twice, so callers may keep and change what they get.
       const given = pool.subarray(used, used + count);
       used += count;
       return given;

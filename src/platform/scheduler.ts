@@ -1,9 +1,9 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/** Node fires a timer with a longer delay than this at once. */
+/** Milliseconds: the longest delay of a timer. Node fires a timer with a longer delay at once. */
 const LONGEST = 2 ** 31 - 1;
 
-/** The event loop's turns and timers. */
+/** The scheduler over Node's event loop. */
 export const systemScheduler: Scheduler = {
   soon(task) {
     setImmediate(task);

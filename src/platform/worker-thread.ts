@@ -1,11 +1,11 @@
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import type { WorkerThread } from "../ports/worker-thread.ts";
 
-/** Starts a thread with `file`, an URL; `data` is what it finds as {@link startedWith}. */
+/** Starts a worker thread that runs `file`. The thread reads `data` with {@link startedWith}. */
 export function startWorker<Out, In>(file: URL, data: unknown): WorkerThread<Out, In> {
   const worker = new Worker(file, {
     workerData: data,
-    // From the sources Node needs to be told how.
+    // When run from sources, Node needs a loader for TypeScript.
     ...(file.pathname.endsWith(".ts") && { execArgv: ["--import", "tsx"] }),
   });
   let error: Error | undefined;
@@ -19,7 +19,7 @@ export function startWorker<Out, In>(file: URL, data: unknown): WorkerThread<Out
   };
 }
 
-/** The other end, in the thread itself. */
+/** The connection to the parent, used in the worker thread. */
 export interface ParentThread<Out, In> {
   post(message: Out): void;
   onMessage(take: (message: In) => void): void;
@@ -35,4 +35,5 @@ export function parentThread<Out, In>(): ParentThread<Out, In> {
   };
 }
 
+/** The data with which this worker thread was started. */
 export const startedWith = (): unknown => workerData;

@@ -6,12 +6,12 @@ import type { Items } from "./store-items.ts";
 
 export interface ThreadQuery {
   readonly limit: number;
-  /** Only threads after this id, in the order of ids (which, being UUID version 7, is that of creation). */
+  /** Only threads after this id. Ids are UUIDs version 7, so their order is that of creation. */
   readonly after?: string;
 }
 
 export interface ThreadSelection extends ThreadFilter {
-  /** Asked last, of each thread that fits the rest: what the index knows nothing of. */
+  /** A condition that the index does not know. It is checked last, for each thread that matches the rest. */
   readonly keep?: (thread: ThreadRecord) => Eventually<boolean>;
 }
 
@@ -24,9 +24,9 @@ export interface ThreadSearch extends ThreadSelection {
 
 export interface ThreadsFound {
   readonly threads: readonly ThreadRecord[];
-  /** How many there are on all pages; where that is no fewer than some hundred more, it may say less. */
+  /** Number of threads on all pages. It may be too low when there are some hundred more after this page. */
   readonly total: number;
-  /** May there be more behind this page? */
+  /** True when there may be more threads after this page. */
   readonly more: boolean;
 }
 
@@ -34,10 +34,13 @@ export interface ThreadsFound {
 export type CatalogChange =
   | { readonly kind: "assistant.put"; readonly assistant: AssistantRecord }
   | { readonly kind: "assistant.version"; readonly version: AssistantVersion }
-  /** With its versions that are stored by then. */
+  /** Deletes an assistant and the versions of it that are stored by then. */
   | { readonly kind: "assistant.delete"; readonly assistant: string };
 
-/** What no thread owns. Each `transact` is atomic and acknowledged: it resolves once it would survive a power cut. */
+/**
+ * Stored data that belong to no thread, and the index of threads. Each `transact` is atomic and durable: it resolves when the
+ * change would survive a power cut.
+ */
 export interface Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined>;
   /** Newest first. */
@@ -45,19 +48,20 @@ export interface Catalog {
   /** An assistant's versions, newest first. */
   versions(tenant: string, assistant: string): AsyncIterable<AssistantVersion>;
   version(tenant: string, assistant: string, version: number): Eventually<AssistantVersion | undefined>;
-  /** Those of the store. */
+  /** The items of the store. */
   readonly items: Items;
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void>;
 
-  // --- the index of threads, which the journal's appends keep; temporary ones are not in it ---
+  // --- the index of threads, updated by the journal's appends; temporary threads are not in it ---
   threads(tenant: string, query: ThreadQuery): Promise<readonly ThreadKey[]>;
   /**
-   * A page of the threads that fit. MUST NOT look at every thread for a page by id, by creation or by last change, in a status
-   * by creation, or with one member of the metadata (a text, a number, a boolean or null) by creation.
+   * A page of the threads that match. MUST NOT read every thread when the page is sorted by id, by creation or by last change,
+   * or when it is sorted by creation and filtered by status or by one member of the metadata (a string, a number, a boolean
+   * or null).
    */
   searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadsFound>;
-  /** How many fit, exactly. */
+  /** The exact number of threads that match. */
   countThreads(tenant: string, selection: ThreadSelection): Promise<number>;
-  /** Threads of all tenants whose `ttl.due` is not after `now` (epoch milliseconds), the first due first. */
+  /** Threads of all tenants whose `ttl.due` is not after `now` (epoch milliseconds), earliest first. */
   dueThreads(now: number, limit: number): Promise<readonly ThreadKey[]>;
 }

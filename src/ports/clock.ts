@@ -1,7 +1,7 @@
-/** All time. Nothing else may ask the system for it, so that a simulation can hold it still. */
+/** The only source of time. Other code MUST NOT read the system's clock, so that a simulation can control time. */
 export interface Clock {
-  /** Wall time in epoch milliseconds, whole. May jump either way; for records and the wire. */
+  /** Wall time: whole epoch milliseconds, for records and responses. It may jump forwards or backwards. */
   now(): number;
-  /** Monotonic milliseconds from an arbitrary start; for durations and deadlines. */
+  /** Monotonic time: milliseconds from an arbitrary start, for durations and deadlines. */
   mono(): number;
 }

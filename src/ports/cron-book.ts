@@ -6,12 +6,12 @@ export interface CronKey {
   readonly cron: string;
 }
 
-/** A cron that is to fire, and the slot. */
+/** A cron that will fire, and the time slot at which it does. */
 export interface CronSlot extends CronKey {
   readonly slot: number;
 }
 
-/** What becomes of a cron: it is as it then is, deleted (null), or left as it was (undefined). */
+/** A change of a cron: returns the new record, null to delete it, or undefined to leave it unchanged. */
 export type CronChange = (now: CronRecord | undefined) => CronRecord | null | undefined;
 
 /** The crons of all tenants, and which of them fires next. */
@@ -19,13 +19,13 @@ export interface CronBook {
   find(key: CronKey): Eventually<CronRecord | undefined>;
   /** Newest first. */
   list(tenant: string): AsyncIterable<CronRecord>;
-  /** Ids of the crons whose runs are on this thread. Asked again and again, it MUST NOT read all crons each time. */
+  /** Ids of the crons whose runs are on this thread. It is called often, so it MUST NOT read all crons each time. */
   ofThread(tenant: string, thread: string): Promise<readonly string[]>;
-  /** Those that are to fire, by `CronRecord.next`: the first `limit`. MUST read those alone. */
+  /** The first `limit` crons that will fire, by `CronRecord.next`. MUST read no others. */
   next(limit: number): Promise<readonly CronSlot[]>;
   /**
-   * Changes a cron, or makes one. `change` MUST be called at once, with what all earlier changes have made of it, stored or in
-   * flight. Resolves with what there is afterwards, once it would survive a power cut.
+   * Changes or creates a cron. `change` MUST be called synchronously, with the result of all earlier changes, stored or in
+   * flight. Resolves with the new record when it would survive a power cut.
    */
   change(key: CronKey, change: CronChange): Promise<CronRecord | undefined>;
 }

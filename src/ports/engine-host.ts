@@ -2,58 +2,58 @@ import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../model/checkpo
 import type { Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/** A fact to emit, with the state it refers to; `head`: the checkpoint itself, where the fact is of one that is new. */
+/** A fact to emit, with the state that it refers to. `head` is the checkpoint, when the fact reports a new one. */
 export interface Emission {
   readonly fact: Fact;
   readonly values?: JsonObject;
   readonly head?: CheckpointHead;
 }
 
-/** Where an attempt starts from. */
+/** A checkpoint with its state and pending writes, from which an attempt starts. */
 export interface Position {
   /** The thread's latest checkpoint (or the one that the run forks from); null for a thread without any. */
   readonly head: CheckpointHead | null;
-  /** The state there. Shared, never changed. */
+  /** The state at the checkpoint. It is shared and MUST NOT be changed. */
   readonly values: JsonObject;
-  /** What tasks have left there. */
+  /** The pending writes of tasks at the checkpoint. */
   readonly writes: readonly TaskWrites[];
 }
 
-/** A task that comes up while others of its step run. */
+/** A task that is added to a step while other tasks of the step run. */
 export interface JoiningTask {
   readonly id: string;
   readonly name: string;
-  /** The task within whose body it runs; null for one of the root graph. */
+  /** The task in whose body it runs; null for a task of the root graph. */
   readonly within: string | null;
 }
 
-/** What a graph that drives itself tells between its steps, in order. */
+/** Progress that a graph which drives itself reports between its steps, in order. */
 export interface News {
-  /** Of graphs within tasks: those of the root graph come in its steps. */
+  /** Checkpoints of subgraphs. Those of the root graph are in its steps. */
   readonly checkpoints: readonly NewCheckpoint[];
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
-  /** Further tasks to be run now: each is called as those of a plan are. */
+  /** Further tasks to run now. Each is called as the tasks of a plan are. */
   readonly tasks: readonly JoiningTask[];
-  /** A task's end follows at once, and takes this along to storage. */
+  /** The end of a task follows in the same turn, and is stored together with this. */
   readonly ending?: true;
 }
 
 /**
- * What an execution may ask of the attempt to which it belongs, when its graph drives itself: one whose engine decides when its
- * steps and those of graphs within begin and end. The attempt stores what it is told, as everything else.
+ * The host of an execution whose graph drives itself: its engine decides when steps, also those of subgraphs, begin and end.
+ * The execution reads stored positions and reports its progress here; the attempt stores what is reported.
  */
 export interface Stage {
-  /** The latest checkpoint that is stored in a namespace, or the one of that id, with its state and what tasks have left there. */
+  /** The latest stored checkpoint of a namespace, or the one with this id, with its state and pending writes. */
   read(ns: string, id: string | null): Promise<Position | null>;
-  /** Newest first. Those of this attempt may be missing, which are on their way to storage. */
+  /** Stored positions, newest first. Checkpoints of this attempt that are not stored yet may be missing. */
   history(query: {
     readonly ns: string;
     readonly limit: number;
     readonly before?: string;
   }): Promise<readonly Position[]>;
   tell(news: News): void;
-  /** Adds a fact at once, after all that was told; returns the id of its first event, -1 when the attempt is over. */
+  /** Adds a fact at once, after everything reported so far. Returns the id of its first event; -1 when the attempt is over. */
   emit(fact: Fact): number;
   /** Runs `task` after the current turn and its promise callbacks. */
   soon(task: () => void): void;

@@ -13,18 +13,18 @@ import type { StateUpdate, Updated } from "./state-update.ts";
 
 export type { Emission, Position };
 
-/** What happens next. */
+/** The plan after a step: what happens next. */
 export type Plan =
   | { readonly kind: "tasks"; readonly tasks: readonly PlannedTask[] }
-  /** The graph has come to its end. */
+  /** The graph has ended. */
   | { readonly kind: "done" }
-  /** It waits: for answers (by root task), or, with none, at a breakpoint. */
+  /** The graph waits for answers to interrupts (by root task), or, without interrupts, at a breakpoint. */
   | { readonly kind: "paused"; readonly interrupts: Interrupts }
-  /** A subgraph's task has left it for the graph above: where to there, in the engine's own form. */
+  /** A task has left its subgraph by a command for the parent graph. `moves`: where to go there, in the engine's own form. */
   | { readonly kind: "left"; readonly moves: readonly unknown[] }
   | { readonly kind: "failed"; readonly error: PlainError };
 
-/** One step, computed: what to store, what to tell, what comes next. */
+/** One computed step: what to store, what to emit, and what happens next. */
 export interface Step {
   readonly checkpoints: readonly NewCheckpoint[];
   readonly writes: readonly TaskWrites[];
@@ -34,40 +34,42 @@ export interface Step {
   readonly values: JsonObject;
 }
 
-/** What became of a task's attempt, as the host saw it. */
+/** The outcome of one try of a task, as the host saw it. */
 export type TaskOutcome =
   | {
       readonly kind: "returned";
       readonly value: unknown;
-      /** The messages that it streamed under ids of its own choice; those with derived ids are known by them. */
+      /** Ids of messages that it streamed under ids of its own choice. Messages with derived ids are known by those. */
       readonly streamed?: readonly string[];
-      /** By an earlier task, and kept: the body did not run. */
+      /** The value comes from the cache of an earlier task: the body did not run. */
       readonly cached?: true;
     }
   | ({ readonly kind: "interrupted" } & Asking)
   | {
       readonly kind: "failed";
       readonly error: PlainError;
-      /** Another try would fail as well, or is not wanted. */
+      /** There is no further try: it would fail as well, or is not wanted. */
       readonly final?: true;
-      /** Questions that wait all the same: of a subgraph, of which another task failed. */
+      /** Interrupts that still wait for an answer: those of a subgraph in which another task failed. */
       readonly waiting?: readonly Interrupt[];
-      /** It failed because answers were refused: the questions that wait (again), and the answers' places in `resumes`. */
+      /**
+       * Set when it failed because answers were refused: the interrupts that wait again, and the answers' indexes in `resumes`.
+       */
       readonly refused?: Asking & { readonly places: readonly number[] };
     };
 
-/** Pauses between the tries of a node, in milliseconds. */
+/** Milliseconds: pauses between the tries of a node. */
 export interface Backoff {
-  /** The first. */
+  /** The first pause. */
   readonly initial: number;
-  /** What each further one is multiplied by. */
+  /** The factor by which each further pause is longer. */
   readonly factor: number;
   readonly max: number;
-  /** Longer by up to a quarter, by chance. */
+  /** True: each pause is longer by a random part, up to a quarter. */
   readonly jitter: boolean;
 }
 
-/** What a task left, after the engine has read its outcome. `again`: the engine wants it run once more. */
+/** The result of a task, after the engine has read its outcome. `again`: the engine wants it to run once more. */
 export interface Settled {
   readonly kind: "done" | "interrupted" | "failed" | "again";
   readonly writes: TaskWrites;
@@ -77,12 +79,12 @@ export interface Settled {
 
 export type EngineKind = "native" | "langgraph";
 
-/** All that a node body needs, cloneable: it may run in another thread. */
+/** Everything that a node body needs. It MUST be structured-cloneable, since the body may run in a worker thread. */
 export interface NodeCall {
   readonly graph: string;
-  /** The kind of engine that opened the run: its host runs the node, whatever serves the graph's name by now. */
+  /** The kind of engine that opened the run. Its host runs the node, even if another engine serves the graph's name by now. */
   readonly engine: EngineKind;
-  /** Which of the definitions that the graph has had in this process: a run keeps its own. */
+  /** The number of the graph's definition in this process. A run keeps the definition that it started with. */
   readonly edition: number;
   readonly node: string;
   readonly task: string;
@@ -92,28 +94,28 @@ export interface NodeCall {
   readonly tenant: string;
   readonly assistant: string;
   readonly attempt: number;
-  /** Which try of this attempt it is, from 1: `call` counts them. */
+  /** The number of this try within the attempt, from 1. `call` counts them. */
   readonly try: number;
-  /** The node is a graph: it is entered, not given to the host. */
+  /** True when the node is a graph: it is entered, and not passed to the host. */
   readonly subgraph: boolean;
-  /** How many tries the node may have. */
+  /** The most tries that the node may have. */
   readonly tries: number;
-  /** Present when it may have several. */
+  /** Present when the node may have several tries. */
   readonly backoff?: Backoff;
   /** Milliseconds that one try may take, or null. */
   readonly timeout: number | null;
   readonly step: number;
-  /** The state, or what a `send` brought. Shared: MUST NOT be changed. */
+  /** The state, or the input of a `send`. It is shared and MUST NOT be changed. */
   readonly input: unknown;
   readonly config: JsonObject;
   readonly context: JsonObject;
-  /** Answers to the task's interrupts so far, as its {@link TaskWrites} hold them. */
+  /** Answers to the task's interrupts so far, as in its {@link TaskWrites}. */
   readonly resumes: readonly unknown[];
   /** Its journaled steps so far. */
   readonly steps: JsonObject;
-  /** What the events of its messages say: langgraph_step, langgraph_node, ... */
+  /** Metadata for the events of its messages: langgraph_step, langgraph_node, ... */
   readonly meta: JsonObject;
-  /** What it streams is wanted by {@link Execution.cut} when the run is stopped meanwhile. */
+  /** True when {@link Execution.cut} needs what the task has streamed, if the run is stopped. */
   readonly keepsPartial?: boolean;
 }
 
@@ -124,110 +126,112 @@ export interface StreamedFact {
 }
 
 /**
- * One attempt of one run over one graph: the root, or one that is a node, driven by the run's actor: `begin`, then for each plan of tasks `call` and
- * `settle` each one, then `apply`. It is a pure computation over what it was opened with: it MUST NOT read a clock, store
- * anything or run a node body.
+ * One attempt of a run of one graph, the root or a subgraph. The run's actor drives it: `begin`, then for each plan of tasks
+ * `call` and `settle` for each task, then `apply`. It is a pure computation over what it was opened with: it MUST NOT read a
+ * clock, store anything or run a node body.
  */
 export interface Execution {
   /**
    * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1) goes on
-   * from where the earlier one got to: when the head was made by this run, or its answers are stored there, they are
-   * not applied again.
+   * where the earlier one stopped: when this run made the head, or its answers are stored there, they are not applied again.
    * @throws ServiceError `resume.*`, `state.invalid`
    */
   begin(): Eventually<Step>;
-  /** What the task's next try is given. Called once for each try. */
+  /** The call for the task's next try. Called once for each try. */
   call(task: string): NodeCall;
-  /** Reads a task's outcome. An invalid return (unknown key, unstorable value) makes it `failed`, naming the path. */
+  /** Reads a task's outcome. An invalid return value (unknown key, unstorable value) makes it `failed`, with the path. */
   settle(task: string, outcome: TaskOutcome): Eventually<Settled>;
-  /** All tasks of the plan are settled: applies what they wrote, in task order, and plans on. */
+  /** Applies the writes of the tasks, in task order, and plans what follows. Called when all tasks of the plan are settled. */
   apply(): Eventually<Step>;
   /**
-   * The run is stopped (not taken back) in the middle of a step: what is kept of the messages that its tasks, by id, had begun
-   * to stream; null when nothing is. The checkpoint made has the same tasks to run next. Asked of the root alone: what
-   * was streamed within a task's subgraph is that task's.
+   * Keeps partial messages when the run is stopped (not rolled back) in the middle of a step. `streamed` has what tasks have
+   * streamed so far, by task id; null when nothing is kept. The new checkpoint has the same next tasks. Called for the root
+   * graph only: what is streamed in a task's subgraph belongs to that task.
    */
   cut?(streamed: ReadonlyMap<string, readonly StreamedFact[]>): Step | null;
-  /** The graph that a task's node is. Asked once for each `call` that said `subgraph`. */
+  /** The subgraph that is the node of a task. Called once for each `call` with `subgraph`. */
   enter(task: string): Inner;
   /**
-   * Of a subgraph that has come to its end, or failed with `failure`: what that is to the task whose node it is. The task is
-   * then settled with it, as with what a body returned.
+   * The outcome of a subgraph that has ended, or failed with `failure`, for the task whose node it is. The task is settled
+   * with it, as with the outcome of a body.
    */
   outcome(failure: PlainError | null): TaskOutcome;
   /**
-   * Of a graph that drives itself: the run comes to its end, `stopped` or not. Resolves, without waiting for bodies, with
-   * what is still to be stored, null where that is nothing. What its tasks do from here on reaches nothing.
+   * Ends a graph that drives itself, because the run ends, `stopped` or not. Resolves, without waiting for bodies, with what
+   * is still to be stored; null when that is nothing. What its tasks do afterwards has no effect.
    */
   end?(stopped: boolean): Eventually<Step | null>;
-  /** Of a graph that drives itself: nothing of it is wanted any more. Called at any time, any number of times. */
+  /** Abandons a graph that drives itself: its results are no longer needed. May be called at any time, more than once. */
   abandon?(): void;
 }
 
 /**
- * A graph within a graph, for one try of a task. It has a namespace of its own, the task's, in which its checkpoints and
- * its tasks' leavings are stored; its facts carry it. What is stored there was left by an earlier try, attempt or run, and
- * is gone on from: tasks that have ended there MUST NOT run again.
+ * A subgraph, for one try of a task. It has the namespace of the task, in which its checkpoints and the pending writes of its
+ * tasks are stored, and which its facts carry. If an earlier try, attempt or run has stored something there, the subgraph
+ * goes on from it: tasks that have ended there MUST NOT run again.
  */
 export interface Inner {
   readonly ns: string;
-  /** While its namespace has no checkpoint it begins at one of another branch, of which it makes its own; null: at its start. */
+  /** The checkpoint of another branch at which it begins while its namespace has none; null: it begins at its start. */
   readonly from: Pick<CheckpointHead, "ns" | "id"> | null;
   /**
-   * `position`: the latest checkpoint in the namespace; where there is none, that of `from`, or nothing. The execution that comes back is
-   * driven as the root's is; the caller MUST have driven the try before to its end, or cut it off.
+   * Opens its execution, which is driven as the root's is. The caller MUST first have driven the previous try to its end, or
+   * cut it off.
+   * @param position the latest checkpoint in the namespace; if there is none, that of `from`, or an empty position
    */
   open(position: Position): Execution;
 }
 
-/** Whose run it is, and the ids and times that an execution needs; the caller's ports stand behind it. */
+/** The tenant, the time and new ids for an execution. The caller's ports provide them. */
 export interface Source {
   readonly tenant: string;
   now(): number;
-  /** A new checkpoint id, above every earlier one of the thread: `made`, where that is. */
+  /** A new checkpoint id, above every earlier one of the thread. It is `made`, if that is above them. */
   checkpointId(step: number, made?: string): string;
 }
 
-/** Computes graphs. The run's actor knows this port alone, not which kind of graph stands behind it. */
+/** Computes runs of graphs. The run's actor knows only this port, and not the kind of graph behind it. */
 export interface Engine {
   has(graph: string): boolean;
   graphs(): readonly string[];
-  /** The graph as a statechart, for drawings; undefined when it is unknown, or no kind that can be drawn. */
+  /** The graph as a statechart, for drawings; undefined when it is unknown or cannot be drawn. */
   chart?(graph: string): Statechart | undefined;
   /**
-   * The graph as clients draw it, `levels` of subgraphs in the place of their nodes (all for Infinity).
-   * @param config the assistant's: some graphs are made anew by it
+   * The graph as clients draw it, with `levels` levels of subgraphs in place of their nodes (all for Infinity).
+   * @param config the assistant's configuration, from which some graphs are built
    * @throws ServiceError `graph.not_found`
    */
   drawing(graph: string, levels: number, config: JsonObject): Eventually<Drawing>;
-  /** What the graph takes and gives. @throws ServiceError `graph.not_found` */
+  /** JSON Schemas of the graph's input, output, state and configuration. @throws ServiceError `graph.not_found` */
   schemas(graph: string, config: JsonObject): Eventually<GraphSchemas>;
   /**
-   * The same of its subgraphs at all levels, by the nodes that lead to them (`node|node`); as `graph_id` the name under which
-   * each is served itself, else that of its own.
+   * JSON Schemas of its subgraphs at all levels, by the path of nodes that leads to each (`node|node`). The `graph_id` is the
+   * name under which the subgraph is served itself, or else its own name.
    * @throws ServiceError `graph.not_found`
    */
   subgraphs(graph: string, config: JsonObject): Eventually<ReadonlyMap<string, GraphSchemas>>;
-  /** Is this node of a graph, or of the subgraph at namespace `ns` in it, a graph itself? False where there is none. */
+  /**
+   * True when this node of a graph, or of the subgraph at namespace `ns` in it, is itself a graph. False when there is none.
+   */
   isSubgraph(graph: string, ns: string, node: string): boolean;
   /** @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: Source, stage: Stage): Execution;
   /**
-   * The superstep that these writes are: applied by the channels' rules, and led on by the edges of `as_node`. Pure, as an execution is: it
-   * stores nothing, runs no node body, and takes times and ids from `source` alone. It may be asked again, from another position,
-   * when the thread has moved on meanwhile. Supersteps that follow one another are computed each from what the one before
-   * made, without any leavings.
-   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*` with the fields that are wrong: an `as_node`
-   *   that is no node, or cannot be told; values that the state refuses
+   * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next tasks
+   * by the edges of `as_node`. Pure, as an execution is: it stores nothing, runs no node body, and takes times and ids only
+   * from `source`. It may be called again, with another position, when the thread has changed meanwhile. Of several
+   * supersteps, each is computed from the result of the one before, without pending writes.
+   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*` with the wrong fields: an `as_node` that is no
+   *   node, or is needed and missing; values that the state refuses
    */
   update(asked: StateUpdate, position: Position, source: Source): Eventually<Updated>;
-  /** The keys of the state that a run of this graph shows as its values; null: all, also for a graph that is unknown. */
+  /** The keys of the state that a run of this graph shows as its values; null for all, also when the graph is unknown. */
   output(graph: string): readonly string[] | null;
   /**
-   * What a run is refused for before it is admitted, as far as it can be judged then; else null. It MUST NOT throw.
-   * @param interrupts what waits for an answer; null while the thread is at work, or has runs that wait
-   * @param blank the thread has no state yet: what the graph's state requires must be in the input
-   * @param unfinished the thread stands before nodes that it has yet to run: it was paused, changed by hand, or has failed
+   * The reason to refuse a run before it is admitted, as far as it is known then; else null. MUST NOT throw.
+   * @param interrupts interrupts that wait for an answer; null while the thread is busy
+   * @param blank true when the thread has no state yet: the input must then have what the graph's state requires
+   * @param unfinished true when nodes are yet to run: the thread is paused, was updated, or its last run failed
    */
   refuses(
     run: RunAsked,
@@ -237,12 +241,12 @@ export interface Engine {
   ): PlainRefusal | null;
 }
 
-/** What of a run is known before it is admitted. */
+/** The part of a run that is known before it is admitted. */
 export type RunAsked = Pick<RunRecord, "graph_id" | "kwargs">;
 
 export interface PlainRefusal {
   readonly code: "resume.ambiguous" | "resume.invalid" | "validation.failed";
   readonly message: string;
-  /** The fields of the request that are wrong, where it is those. */
+  /** The wrong fields of the request, when these are the reason. */
   readonly fields?: readonly FieldError[];
 }

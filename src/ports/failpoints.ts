@@ -1,6 +1,6 @@
-/** Named places in the write path and in recovery at which a test can stop, delay or kill the server. */
+/** Named points in the write path and in recovery at which a test can stop, delay or kill the server. */
 export interface Failpoints {
-  /** Called with the place's name. A returned promise is awaited. Nothing happens unless a test injects it. */
+  /** Called with the name of the point. A returned promise is awaited. It does nothing unless a test replaces it. */
   hit(place: Failpoint): void | Promise<void>;
 }
 

@@ -1,9 +1,9 @@
-/** Tells when files change. */
+/** Watches files for changes. */
 export interface Watcher {
-  /** From now on this file is watched; MUST go on when it is deleted, replaced or made again. It need not exist. */
+  /** Watches this file from now on, also after it is deleted, replaced or created again (MUST). It need not exist. */
   add(path: string): void;
   close(): void;
 }
 
-/** `changed` hears of each change, often more than once; also of other files beside those that are watched. */
+/** Makes a watcher. `changed` is called for each change, often more than once, and also for files beside the watched ones. */
 export type Watch = (changed: (path: string) => void) => Watcher;

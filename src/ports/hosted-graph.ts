@@ -1,5 +1,5 @@
-/** A graph that another library made, as it was loaded. What more there is to it, the engine of its kind knows. */
+/** A loaded graph that another library made. Only the engine of its kind knows its other members. */
 export interface Hosted {
-  /** Tells one form of the graph from another. */
+  /** A hash that changes with the definition of the graph. */
   readonly hash: string;
 }

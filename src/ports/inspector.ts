@@ -2,33 +2,33 @@ import type { JsonObject } from "../model/json.ts";
 
 export type ActorKind = "thread" | "run" | "task" | "graph";
 
-/** A live actor as it is shown. Its names are those of the wire, not those of a process: they hold over restarts. */
+/** A live actor, as the inspector shows it. Its ids are those of the API, so they stay the same after a restart. */
 export interface ShownActor {
   /** `thread_id`, `run_id`, a task's id, `subgraph:` and the task that runs it, or `graph:` and the run's id. */
   readonly id: string;
   readonly kind: ActorKind;
   readonly name: string;
-  /** Id of the actor that has started it; null for a thread. */
+  /** Id of the actor that started it; null for a thread. */
   readonly parent: string | null;
   readonly thread: string;
   readonly run: string | null;
-  /** The chart that it follows: `thread`, `run`, `task`, or `graph:` and the graph's name. */
+  /** The statechart that it runs: `thread`, `run`, `task`, or `graph:` and the graph's name. */
   readonly machine: string;
 }
 
-/** As XState has it: a state, or by region or parent what is inside it. */
+/** A state value, as in XState: a state, or an object with the state inside each region or parent. */
 export type ShownValue = string | { readonly [state: string]: ShownValue };
 
 export interface ShownState {
   readonly status: "active" | "done" | "error" | "stopped";
   readonly value: ShownValue;
-  /** Small: lists are cut off. No state of a graph, unless `values` says so. */
+  /** The context, with lists cut off. The state of a graph is in `values` only. */
   readonly context: JsonObject;
   /** Names of its children. */
   readonly children: readonly string[];
   readonly tags: readonly string[];
   readonly output?: JsonObject;
-  /** A graph's state. Present only where values are asked for. */
+  /** The state of a graph. Present only when values are asked for. */
   readonly values?: JsonObject;
 }
 
@@ -39,39 +39,39 @@ export interface Shown {
 
 export type ShownEvent = JsonObject & { readonly type: string };
 
-/** Which actors are wanted. */
+/** The actors to inspect. */
 export interface InspectScope {
   readonly tenant: string;
-  /** Null: every thread of the tenant. */
+  /** A thread, or null for every thread of the tenant. */
   readonly thread: string | null;
-  /** With the states of graphs. */
+  /** True to include the states of graphs. */
   readonly values: boolean;
 }
 
 export interface LiveThreads {
-  /** Those of a tenant: those at work first. */
+  /** The live threads of a tenant, busy threads first. */
   list(tenant: string, limit: number): readonly LiveThread[];
-  /** The one that has this run, which has not ended. */
+  /** The thread of this run; undefined when the run has ended or is unknown. */
   threadOf(tenant: string, run: string): string | undefined;
 }
 
-/** A thread whose actor lives, in short. */
+/** Summary of a thread whose actor is in memory. */
 export interface LiveThread {
   readonly thread: string;
   readonly value: ShownValue;
-  /** Runs that have not ended. */
+  /** Number of runs that have not ended. */
   readonly runs: number;
 }
 
 /**
- * Is shown actors as they live, in order: an actor before anything else of it, after the one that has started it. It is called in
- * the middle of a turn: it MUST NOT throw, MUST NOT wait, and MUST NOT tell an actor anything.
+ * Observer of live actors. Calls come in order: `actor` first, and after that of its parent. It is called in the middle of a
+ * turn: it MUST NOT throw, MUST NOT wait, and MUST NOT send an event to an actor.
  */
 export interface Inspector {
-  /** An actor, as it stands. Told again when a thread that was let go wakes. */
+  /** Called for each actor with its current state; again when a thread that was unloaded is loaded again. */
   actor(actor: ShownActor, state: ShownState): void;
-  /** It is told something, by `source` where that is another actor. */
+  /** Called when an actor gets an event. `source` is the sender, if that is an actor. */
   event(actor: ShownActor, event: ShownEvent, source: string | null): void;
-  /** It stands otherwise than it was shown, after `event`. */
+  /** Called when the state of an actor has changed, after `event`. */
   snapshot(actor: ShownActor, state: ShownState, event: ShownEvent): void;
 }

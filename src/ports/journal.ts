@@ -6,57 +6,62 @@ import type { RunRecord, RunStatus } from "../model/run.ts";
 import type { DelayedRun, ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
 
-/** What an append believes to be stored. A writer that is wrong about it has been overtaken, and is refused. */
+/** The stored version that a writer expects. An append with another one is refused: another writer has replaced this one. */
 export interface Fence {
-  /** The thread's epoch; 0 for a thread that is to be made. */
+  /** The thread's epoch; 0 for a new thread. */
   readonly epoch: number;
-  /** The thread's last append; 0 for a thread that is to be made. */
+  /** The number of the thread's last append; 0 for a new thread. */
   readonly seq: number;
 }
 
-/** One atomic change of one thread. Everything in it is stored, or nothing is. */
+/** One atomic change of a thread: everything in it is stored, or nothing is. */
 export interface Append {
   readonly key: ThreadKey;
   readonly fence: Fence;
-  /** In a word: `created`, `admitted`, `started`, `stepped`, `settled`, ... For the journal and for people. */
+  /**
+   * What the change is, in a word: `created`, `admitted`, `started`, `stepped`, `settled`, ... For the journal and for people.
+   */
   readonly kind: string;
   /**
-   * True: acknowledged. The promise resolves once it would survive a power cut.
-   * False: streamed. It resolves once it would survive the end of the process.
+   * True (acknowledged): the promise resolves when the change would survive a power cut.
+   * False (streamed): it resolves when the change would survive the end of the process.
    */
   readonly durable: boolean;
-  /** The thread as it is afterwards. `seq` MUST be the fence's + 1, `epoch` the fence's or one more. */
+  /** The thread after the change. `seq` MUST be the fence's + 1, `epoch` the fence's or one more. */
   readonly thread: ThreadRecord;
   readonly runs?: readonly RunRecord[] | undefined;
-  /** In order of making: each one's parent is stored already, or stands before it here. */
+  /** New checkpoints, oldest first: the parent of each is stored already, or comes before it here. */
   readonly checkpoints?: readonly NewCheckpoint[] | undefined;
   readonly writes?: readonly TaskWrites[] | undefined;
   readonly events?: EventChunk | undefined;
-  /** Runs to be forgotten, with their events and the checkpoints that they made. */
+  /** Runs to delete, with their events and the checkpoints that they made. */
   readonly forget?: readonly string[] | undefined;
-  /** The request that it carries out, by the name that its client gave it: sent again, it is found by {@link Journal.once}. */
+  /**
+   * The request that it carries out, with the idempotency key of its client. {@link Journal.once} finds it when it is sent
+   * again.
+   */
   readonly once?: Once | undefined;
-  /** Webhooks that the ends of runs in it owe: from here on the outbox has them, whatever becomes of run and thread. */
+  /** Webhook deliveries for the runs that end in it. They stay in the outbox even if the run or the thread is deleted. */
   readonly outbox?: readonly OutboxItem[] | undefined;
 }
 
-/** A request that is to be carried out once, however often it comes. */
+/** A request that is carried out once, however often it is sent (an idempotency record). */
 export interface Once {
-  /** Unique within the tenant. */
+  /** The idempotency key, unique within the tenant. */
   readonly name: string;
-  /** What the request says: another one under the same name is none that comes again. */
+  /** A digest of the request. A request with the same name and another digest is not a repetition. */
   readonly digest: string;
   readonly run: string;
-  /** When it came, epoch milliseconds. */
+  /** Epoch milliseconds at which the request arrived. */
   readonly at: number;
 }
 
-/** A {@link Once} that was carried out, and where. */
+/** A {@link Once} that was carried out, with its thread. */
 export interface Done extends Once {
   readonly thread: string;
 }
 
-/** A run that waits for its time. */
+/** A delayed run, with its thread. */
 export interface Due extends DelayedRun {
   readonly key: ThreadKey;
 }
@@ -64,38 +69,38 @@ export interface Due extends DelayedRun {
 export interface RunsQuery {
   readonly limit: number;
   readonly offset: number;
-  /** Only runs that were admitted before this one, by its `order`. */
+  /** Only runs that were admitted before the run with this `order`. */
   readonly before?: number;
-  /** No more are read once they have so many bytes, as stored: then there may be more. At least one is, where there is one. */
+  /** Bytes, as stored, after which no more are read: then there may be more. At least one is read, if there is one. */
   readonly bytes?: number;
-  /** Stored status; the overlay of `running` is the caller's affair. */
+  /** The stored status. The caller overlays `running`. */
   readonly status?: RunStatus;
   /** Every member must be contained in the run's metadata. */
   readonly metadata?: JsonObject;
 }
 
-/** Which runs are meant: those that fit all that is named. */
+/** A filter of runs. A run must match every given member. */
 export type RunsFilter = Pick<RunsQuery, "status" | "metadata">;
 
 export interface HistoryQuery {
   readonly ns: string;
   readonly limit: number;
-  /** No more are read once they have so many bytes, as stored: then there may be more. At least one is, where there is one. */
+  /** Bytes, as stored, after which no more are read: then there may be more. At least one is read, if there is one. */
   readonly bytes?: number;
   /** Only checkpoints older than this one. */
   readonly before?: string;
-  /** Only checkpoints newer than this one: those that are next to it. */
+  /** Only checkpoints newer than this one, and of these the ones next to it. */
   readonly after?: string;
 }
 
-/** A stored value that is not what was written, or a number missing from a sequence. */
+/** A damage of the storage: a value that differs from what was written, or a gap in a sequence. */
 export interface Damage {
   readonly key: ThreadKey;
   readonly what: string;
 }
 
 /**
- * The durable, ordered, fenced record of threads, their runs, checkpoints and events. Callers see nouns, never keys.
+ * The durable, ordered, fenced record of threads, their runs, checkpoints and events. Callers see records, never storage keys.
  *
  * Writes take effect in the order of the calls, across all threads. A read sees every append that has resolved; it may
  * or may not see one in flight. Reads MUST NOT answer from a damaged value: they throw `journal.damaged`.
@@ -104,7 +109,7 @@ export interface Journal {
   // --- threads ---
   thread(key: ThreadKey): Eventually<ThreadRecord | undefined>;
   /**
-   * Threads with a run in progress or waiting, and temporary ones: all that a boot has to look at. MUST NOT scan the others.
+   * Threads with a run in progress or queued, and temporary threads: all that a start has to read. MUST NOT scan the others.
    */
   unsettled(): AsyncIterable<ThreadKey>;
 
@@ -112,34 +117,34 @@ export interface Journal {
   run(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
   /** Newest admission first. */
   runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]>;
-  /** How many there are that fit. With a filter each one is looked at. */
+  /** The number of runs that match. With a filter, each run is read. */
   countRuns(key: ThreadKey, filter?: RunsFilter): Promise<number>;
 
   /**
-   * Runs that have begun, in that order, by the thread's numbers for events: from the last one on that begins at or below
-   * `seq`, or from the first. At most `limit`, fewer only where there are no more. Runs begin in the order of their
-   * admission, but for those that were delayed. MUST NOT look at each run of a thread to find the place.
+   * Runs that have started, in order of their first event in the thread: from the last run that starts at or below event
+   * number `seq`, or from the first run. Returns `limit` runs, fewer only when there are no more. Runs start in the order of
+   * their admission, except delayed ones. MUST NOT read each run of the thread to find the first one.
    */
   started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;
 
-  /** Runs of all threads that wait for their time (`ThreadRecord.delayed`): the first `limit`, by time. */
+  /** Delayed runs of all threads (`ThreadRecord.delayed`): the first `limit`, by due time. */
   delayed(limit: number): Promise<readonly Due[]>;
-  /** What an append has carried out under this name. */
+  /** The request that an append has carried out under this idempotency key. */
   once(tenant: string, name: string): Eventually<Done | undefined>;
 
   // --- checkpoints ---
   checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined>;
   /** Newest first. */
   history(key: ThreadKey, query: HistoryQuery): Promise<readonly Checkpoint[]>;
-  /** The state at a checkpoint: all channels, or only `channels`, so that a small key costs a small read. */
+  /** The state at a checkpoint: all channels, or only `channels`, so that reading a small channel is cheap. */
   values(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject>;
-  /** What tasks have left at a checkpoint, in the order of their ids. */
+  /** Pending writes of tasks at a checkpoint, in the order of task ids. */
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]>;
 
   // --- events ---
   /**
-   * Stored chunks of a run in order, from the one that holds event `after + 1` (-1: from the first) on. A short answer is
-   * never the end: only an empty one is. At most about `limit` chunks, at least one where there is one.
+   * Stored chunks of a run in order, from the one that contains event `after + 1` (-1: from the first). Returns about `limit`
+   * chunks at most, and at least one if there is one. Only an empty result means the end, never a short one.
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 
@@ -148,45 +153,45 @@ export interface Journal {
 
   // --- writing ---
   /**
-   * Who is about to begin something new, a run, waits for this first: undefined while few writes are under way, else a promise that
-   * resolves when it is their turn, in the order of the calls. It never rejects, and keeps nobody for good.
+   * Waits for write capacity. Callers MUST wait for it before they begin something new, such as a run. Undefined while few
+   * writes are in flight; else a promise that resolves in the order of the calls. It never rejects, and always resolves.
    */
   room(): Promise<void> | undefined;
   /**
-   * MUST refuse with `journal.fenced` when the thread's epoch is not the fence's, with `journal.conflict` when its seq is
-   * not; both are judged at the call, against every append made before, stored or in flight. Rejects with
-   * `storage.unavailable` when the write failed: then nothing later of this thread in flight is stored either, and the
-   * writer MUST read the thread anew before it writes again. The checkpoints' `channels` are derived by the journal.
+   * Stores a change. MUST reject with `journal.fenced` when the thread's epoch is not the fence's, and with
+   * `journal.conflict` when its seq is not; both are checked at the call, against every earlier append, stored or in flight.
+   * Rejects with `storage.unavailable` when the write failed: then no later append of this thread in flight is stored
+   * either, and the writer MUST read the thread again before it writes. The journal derives the checkpoints' `channels`.
    */
   append(append: Append): Promise<void>;
   /**
-   * Stores streamed events: outside the thread's sequence, class streamed, fenced by epoch alone. The chunk MUST begin
-   * where the run's last one ended, or above it.
+   * Stores streamed events: outside the thread's sequence, not durable (as an append that is not `durable`), and fenced only
+   * by epoch. The chunk MUST begin where the run's last one ended, or above it.
    */
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void>;
-  /** Forgets what is held in memory for a thread that rests. Reading it again costs a read. */
+  /** Frees the memory of a thread without work. Using it again costs a read. */
   release(key: ThreadKey): void;
-  /** Deletes a thread with all that belongs to it; what it owes to webhooks stays. */
+  /** Deletes a thread with everything that belongs to it. Its pending webhook deliveries stay. */
   remove(key: ThreadKey, fence: Fence): Promise<void>;
   /**
-   * Deletes all checkpoints but the latest of each namespace, at the root the one that the thread's record names, and the
-   * values that only those hold. What is left has no parent. Whatever stops it, each checkpoint that is left is whole. The
-   * thread MUST be at rest, and MUST NOT be written to meanwhile.
+   * Deletes all checkpoints except the latest of each namespace (in the root namespace the one that the thread's record
+   * names), and the values that only the deleted ones use. The remaining checkpoints have no parent. If it is interrupted,
+   * each remaining checkpoint is still complete. The thread MUST have no work, and MUST NOT be written to meanwhile.
    */
   prune(key: ThreadKey, fence: Fence): Promise<void>;
   /**
-   * Makes thread `to`, of the same tenant, with all checkpoints of `from`, their values and what tasks have left; no runs, no events. `make` is given the
-   * thread as it was at that moment, and says how the new one begins. Resolves, once it would survive a power cut, with what
-   * was made; until then there is nothing of it.
-   * @throws ServiceError `thread.not_found`, `journal.conflict` where there is a thread `to`
+   * Creates thread `to`, of the same tenant, with all checkpoints of `from`, their values and pending writes, but no runs and
+   * no events. `make` gets the record of `from` and returns that of the new thread. Resolves with the new record when it
+   * would survive a power cut; the copy is not visible before.
+   * @throws ServiceError `thread.not_found`, or `journal.conflict` when thread `to` exists
    */
   copy(from: ThreadKey, to: ThreadKey, make: (thread: ThreadRecord) => ThreadRecord): Promise<ThreadRecord>;
 
-  // --- care ---
+  // --- maintenance ---
   /**
-   * Deletes the events of runs that ended before `before` (epoch milliseconds); of such a run, `events` gives none from
-   * then on. It looks at about `most` threads that follow `from` (null: at the first ones) and resolves with where to go
-   * on; null once it has seen all. Runs that are read now (`isRead`) keep theirs: a reader must not miss some in silence.
+   * Deletes the events of runs that ended before `before` (epoch milliseconds); `events` returns none for such a run from
+   * then on. It checks about `most` threads after `from` (null: the first ones), and resolves with the thread to go on
+   * after; null when it has checked all. Runs that have a reader (`isRead`) keep their events, so that no reader misses any.
    */
   expireEvents(
     before: number,
@@ -194,8 +199,11 @@ export interface Journal {
     most: number,
     isRead?: (key: ThreadKey, run: string) => boolean,
   ): Promise<ThreadKey | null>;
-  /** Forgets requests that came before `before` (epoch milliseconds), at most `most`; true: there are more. */
+  /**
+   * Deletes idempotency records from before `before` (epoch milliseconds), at most `most`. Resolves with true if there are
+   * more.
+   */
   expireOnce(before: number, most: number): Promise<boolean>;
-  /** Reads everything, of one thread or of all, and tells what is damaged or missing. */
+  /** Reads everything of one thread or of all, and yields what is damaged or missing. */
   verify(key?: ThreadKey): AsyncIterable<Damage>;
 }

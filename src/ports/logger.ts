@@ -2,9 +2,9 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 
 export type LogFields = { readonly [field: string]: unknown };
 
-/** Structured log lines. MUST NOT throw; MUST NOT be given keys, tokens or state. */
+/** A structured logger. It MUST NOT throw; callers MUST NOT log keys, tokens or state. */
 export interface Logger {
-  /** Whether lines of a level go anywhere: else what goes into them need not be found out. Absent: they do. */
+  /** True when lines of this level are written; if not, a caller need not compute their fields. Absent: they are. */
   isOn?(level: LogLevel): boolean;
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;

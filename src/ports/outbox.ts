@@ -7,47 +7,47 @@ export interface DeliveryKey {
   readonly id: string;
 }
 
-/** A delivery with its owner. */
+/** A delivery with its key. */
 export interface Owed extends DeliveryKey {
   readonly delivery: Delivery;
 }
 
 export interface DeliveryQuery {
-  /** Absent: the pending ones, then the dead. */
+  /** Only deliveries in this status. Absent: the pending ones, then the dead. */
   readonly status?: DeliveryStatus;
   readonly limit: number;
   readonly offset: number;
 }
 
-/** What becomes of a delivery: kept as it then is, deleted (null), or left as it was (undefined). */
+/** A change of a delivery: returns the new record, null to delete it, or undefined to leave it unchanged. */
 export type DeliveryChange = (now: Delivery) => Delivery | null | undefined;
 
 /**
- * Webhooks that are owed. They come in by the journal's appends, in the one that ends their run, and go by `change`. A lane
- * holds those of one place ({@link laneOf}), so that a place that does not answer holds up no other.
+ * The outbox of webhook deliveries. The append that ends a run adds its delivery; `change` updates or deletes it. Deliveries
+ * are queued by target (a lane, see {@link laneOf}), so that a target that does not answer delays no other.
  */
 export interface Outbox {
-  /** Registers the one listener that is told of a lane each time something in it has been stored as pending. */
+  /** Registers the one listener. It is called with a lane each time a pending delivery has been stored in it. */
   watch(listener: (lane: string) => void): void;
-  /** Lanes with something pending. MUST read those alone, never threads, and not each delivery. */
+  /** Lanes with pending deliveries. MUST NOT read other lanes, threads, or each delivery. */
   lanes(): AsyncIterable<string>;
-  /** The pending ones of a lane, by when they are due: the first `limit`, also those of the future. */
+  /** Pending deliveries of a lane: the first `limit` by due time, also those due in the future. */
   pending(lane: string, limit: number): Promise<readonly Owed[]>;
-  /** The dead ones, by when they are to be deleted: the first `limit`. */
+  /** Dead deliveries: the first `limit`, by the time at which they are deleted. */
   dead(limit: number): Promise<readonly Owed[]>;
   find(key: DeliveryKey): Eventually<Delivery | undefined>;
   content(key: DeliveryKey): Eventually<DeliveryContent | undefined>;
   /**
-   * How many are pending and how many dead, of all owners; where there are `most` or more, `most`. MUST read no more than it
-   * takes to count them.
+   * The numbers of pending and dead deliveries of all tenants, each at most `most`. MUST NOT read more than is needed to
+   * count them.
    */
   count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
   /** Newest run first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
-   * Changes a delivery. `change` MUST be called at once, with what all earlier changes have made of it, stored or in
-   * flight; not at all when there is none. Resolves with what there is afterwards, once it is stored: with `durable`, so
-   * that it would survive a power cut, without, the end of the process.
+   * Changes a delivery. `change` MUST be called synchronously, with the result of all earlier changes, stored or in flight;
+   * it is not called when there is no such delivery. Resolves with the new record when it is stored: it would survive a
+   * power cut with `durable`, and the end of the process without.
    */
   change(
     key: DeliveryKey,

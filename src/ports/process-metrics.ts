@@ -1,6 +1,6 @@
-/** What the process has taken so far, and takes now. */
+/** Resources that the process has used so far, and uses now. */
 export interface ProcessFigures {
-  /** Seconds of the processor, in user code and in the system, of all threads. */
+  /** Seconds of processor time of all threads, in user code and in the system. */
   readonly cpu: { readonly user: number; readonly system: number };
   /** Bytes. */
   readonly memory: {
@@ -9,9 +9,9 @@ export interface ProcessFigures {
     readonly heapTotal: number;
     readonly external: number;
   };
-  /** Seconds that the event loop of the server's thread was at work, and had nothing to do. */
+  /** Seconds that the event loop of the server's thread was active, and idle. */
   readonly loop: { readonly active: number; readonly idle: number };
-  /** Epoch seconds. */
+  /** Epoch seconds at which the process started. */
   readonly started: number;
 }
 

@@ -1,7 +1,7 @@
-/** Ends a timer that has not fired; afterwards, and when called twice, it does nothing. */
+/** Cancels a timer. Does nothing when the timer has fired, or when called again. */
 export type Cancel = () => void;
 
-/** The order of ready work, and every timer. */
+/** The only way to defer work and to start timers. */
 export interface Scheduler {
   /** Runs `task` after the current turn and its promise callbacks, in the order of the calls. */
   soon(task: () => void): void;

@@ -5,36 +5,36 @@ import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
 /**
- * Where a run's facts go: the writing end of its log. Facts never pass a mailbox: a thousand tokens in it would delay an
- * interrupt by a thousand turns.
+ * The writing end of a run's event log. Facts do not pass the run's mailbox: a thousand tokens in it would delay an interrupt
+ * by a thousand turns.
  *
- * A fact is seen by readers only once it is stored (or as the configured `streams.sync` says), in order, exactly once.
+ * Readers see a fact only when it is stored (or as `streams.sync` is configured), in order, exactly once.
  */
 export interface Sink {
   /**
-   * Adds a fact and returns the id of its first event. `values` is the state that a `checkpoint` or `interrupt` fact
-   * refers to, `head` the checkpoint that is new, so that live readers need no read; MUST NOT be changed afterwards.
-   * Facts are stored soon (class streamed), many in one chunk, unless `take` fetches them first. After `close`, or for
-   * an older attempt, it does nothing and returns -1.
+   * Adds a fact and returns the id of its first event. `values` is the state to which a `checkpoint` or `interrupt` fact
+   * refers, `head` the new checkpoint: with them, live readers need no read. They MUST NOT be changed afterwards. Facts are
+   * stored soon (not durable), many in one chunk, unless `take` takes them first. After `close`, or for an older attempt, it
+   * does nothing and returns -1.
    */
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**
-   * Hands over the facts that are not yet on their way to storage, to ride in the caller's own append. The caller MUST
+   * Takes the facts that are not on their way to storage yet, for the caller to store them in its own append. The caller MUST
    * then call `stored` or `lost` with that chunk, in the order of the takes.
    */
   take(): EventChunk | undefined;
   stored(chunk: EventChunk): void;
-  /** The append failed. The log is broken off: its readers are told to come again. */
+  /** Called when the append failed. The log ends here: its readers must reconnect. */
   lost(chunk: EventChunk): void;
-  /** The id that the next event takes. */
+  /** The id of the next event. */
   readonly next: number;
-  /** The run has ended and all its facts are stored: readers end after the last one. */
+  /** Closes the log: the run has ended and all its facts are stored. Readers end after the last one. */
   close(): void;
-  /** Is somebody reading? After `close`: is somebody who has not come to the end yet? */
+  /** True when the log has a reader; after `close`, when it has one that has not reached the end. */
   readonly isRead: boolean;
   /**
-   * The process gives the run up without an end (its storage failed, or the server stops): readers are cut off, to come
-   * again with their last id.
+   * Abandons the log without an end, because storage failed or the server stops. Readers are disconnected, and may reconnect
+   * with their last event id.
    */
   abandon(): void;
 }
@@ -42,14 +42,14 @@ export interface Sink {
 /** Makes sinks: one for each attempt of a run. */
 export interface Sinks {
   /**
-   * An attempt of `run` begins; `first` is the id of its next event. An older sink of the same run is dead from here on.
-   * Who reads the thread is told: the record MUST have its `seq_base`.
+   * Opens the sink of a new attempt of `run`; `first` is the id of its next event. An older sink of the run stops working.
+   * Readers of the thread are notified, so the record MUST have its `seq_base`.
    */
   open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
-  /** A run waits, or is about to start: its readers are kept until `open`. */
+  /** Keeps the readers of a run that is queued, or about to start, until `open`. */
   expect(key: ThreadKey, run: string): void;
-  /** A waiting run ended without ever starting: its readers end. */
+  /** Ends the readers of a queued run that ended without a start. */
   dismiss(key: ThreadKey, run: string): void;
-  /** The thread is deleted, its runs have ended: who reads all of them comes to the end. */
+  /** Ends the readers of a deleted thread. Its runs have ended before. */
   removed(key: ThreadKey): void;
 }

@@ -2,42 +2,42 @@ import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 
-/** A write to the state that no node has made: it counts as if one had. */
+/** A write to the state from outside a run. It counts as the write of a node. */
 export interface StateWrite {
-  /** In the form of a node's update, or a list of such, or of pairs of key and value; null: none. */
+  /** A node's update, a list of such updates, or a list of pairs of key and value; null for none. */
   readonly values: unknown;
-  /** In the place of `values`: what a node says by a command, an update and where to go. `resume` is refused before. */
+  /** A command in place of `values`, as a node returns it: an update and where to go. One with `resume` is refused earlier. */
   readonly command?: Command | null;
   /**
-   * The node that is said to have made it: its edges say what runs from there. Also `__start__`, the node before the first;
-   * `__input__`: an input, which is applied by the run that goes on from there; `__end__`, without values: nothing is left
-   * to run; `__copy__`, without values: the same once more, as a fork. Null: the node that was the last to run, or, where
-   * nothing is written either, the same once more.
+   * The node that counts as the writer; its edges decide what runs next. Special names: `__start__`, the node before the
+   * first; `__input__`, an input, which the next run applies; `__end__` without values, nothing is left to run; `__copy__`
+   * without values, a copy of the checkpoint as a fork. Null: the node that ran last, or, when nothing is written either, a
+   * copy of the checkpoint.
    */
   readonly as_node: string | null;
-  /** What the names of its fields begin with in a refusal: `""`, or `supersteps[0].updates[1].` */
+  /** Prefix of its field names in error messages: `""`, or `supersteps[0].updates[1].` */
   readonly at: string;
 }
 
-/** One superstep of a thread that no run makes. */
+/** One superstep of a thread that is made by an update, not by a run. */
 export interface StateUpdate {
   readonly graph: string;
-  /** `""`, or the subgraph's. */
+  /** The namespace: `""`, or that of a subgraph. */
   readonly ns: string;
-  /** At least one. Several are as those of tasks side by side, and each has an `as_node`. */
+  /** At least one write. Several count as the writes of parallel tasks, and each has an `as_node`. */
   readonly writes: readonly StateWrite[];
   /**
-   * Is the position the thread's latest, and not one that was named? Then what its finished tasks have left counts too.
-   * The tasks that have not finished are dropped in either case, with their questions.
+   * True when the position is the thread's latest, and not one that the client named. Then the pending writes of finished
+   * tasks are applied too. Unfinished tasks are dropped in either case, with their interrupts.
    */
   readonly latest: boolean;
-  /** What the checkpoint says beside source, step and parents. */
+  /** Metadata of the checkpoint, without source, step and parents. */
   readonly metadata: JsonObject;
 }
 
-/** What an update makes of a thread's state. */
+/** The result of a state update. */
 export interface Updated {
-  /** Made by no run (`run_id` is null); its parent is the position's head. */
+  /** The new checkpoint. Its `run_id` is null, its parent the position's head. */
   readonly checkpoint: NewCheckpoint;
   readonly values: JsonObject;
 }

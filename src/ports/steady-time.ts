@@ -1,9 +1,8 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * Epoch milliseconds that pass evenly while the process lives: the wall clock as it was at the start, carried on by the monotonic one.
- * For moments that are stored and waited for, such as the next try of a webhook: a wall clock that is set meanwhile neither holds them
- * nor brings them early.
+ * Epoch milliseconds without jumps: the wall clock at the start of the process, advanced by the monotonic clock. For stored due
+ * times, such as that of the next try of a webhook: setting the wall clock must neither delay nor advance them.
  */
 export class SteadyTime {
   readonly #clock: Clock;

@@ -3,22 +3,22 @@ import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
 
-/** The epoch that a writer believes a thread to be at. */
+/** The thread epoch that a writer expects. */
 export interface ThreadFence {
   readonly thread: ThreadKey;
   readonly epoch: number;
 }
 
-/** All of an item but its value: what a search looks through. */
+/** An item without its value: what a search reads first. */
 export interface ItemHead extends ItemPlace {
   /** Epoch milliseconds. */
   readonly created_at: number;
   readonly updated_at: number;
-  /** Milliseconds that it lives after a put or a refresh; null: for ever. */
+  /** Milliseconds that it lives after a put or a refresh; null for ever. */
   readonly ttl: number | null;
   /** Epoch milliseconds; null: never. */
   readonly expires_at: number | null;
-  /** What its value takes in storage. */
+  /** Bytes of its value in storage. */
   readonly bytes: number;
 }
 
@@ -26,7 +26,7 @@ export interface ItemRecord extends ItemHead {
   readonly value: JsonObject;
 }
 
-/** What an item is found by, each of length 1. */
+/** Vectors by which an item is found, each normalised to length 1. */
 export interface ItemVectors extends ItemPlace {
   readonly vectors: readonly Float32Array[];
 }
@@ -38,9 +38,9 @@ export type ItemChange =
       readonly ttl: number | null;
     })
   | (ItemPlace & { readonly kind: "delete" })
-  /** Its time to live begins anew; nothing happens to one that is gone, has expired, or never does. */
+  /** Restarts its time to live. Does nothing when the item is gone, has expired, or never expires. */
   | (ItemPlace & { readonly kind: "refresh" })
-  /** Of one that {@link Items.expiring} told of: deletes it if it has expired, and what told of it in any case. */
+  /** For an item that {@link Items.expiring} listed: deletes it if it has expired, and its index entry in any case. */
   | (ItemPlace & { readonly kind: "expire"; readonly expires_at: number });
 
 export interface Expiring extends ItemPlace {
@@ -51,35 +51,35 @@ export interface Expiring extends ItemPlace {
 export interface ItemWrite {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** True: resolves once it would survive a power cut. False: the end of the process. */
+  /** True: resolves when it would survive a power cut. False: when it would survive the end of the process. */
   readonly durable: boolean;
   readonly fence?: ThreadFence;
 }
 
 /**
- * The items of the store as they are kept. What has expired and is not deleted yet is still given: the caller knows the time.
- * Namespaces and keys are any strings that are not empty; namespaces have one label or more.
+ * Storage of the store's items. Expired items that are not deleted yet are still returned: the caller compares the time.
+ * Namespaces have one label or more; labels and keys are any strings that are not empty.
  */
 export interface Items {
   find(tenant: string, place: ItemPlace): Eventually<ItemRecord | undefined>;
-  /** Of all items whose namespace begins with `prefix`. MUST NOT read other items, nor values. */
+  /** Heads of all items whose namespace begins with `prefix`. MUST NOT read other items, nor values. */
   heads(tenant: string, prefix: Namespace): AsyncIterable<ItemHead>;
-  /** Those of the items with a namespace that begins with `prefix` that have any. MUST NOT read others. */
+  /** Vectors of all items that have some, with a namespace that begins with `prefix`. MUST NOT read others. */
   vectors(tenant: string, prefix: Namespace): AsyncIterable<ItemVectors>;
   /**
-   * The namespaces that begin with `prefix` and hold an item that has not expired by `now`, each once, cut to `depth`
-   * labels, parents first, siblings in the order of their labels. MUST NOT read each item.
+   * The namespaces that begin with `prefix` and have an item that has not expired by `now`: each once, cut to `depth` labels,
+   * parents first, siblings in the order of their labels. MUST NOT read each item.
    */
   namespaces(
     tenant: string,
     query: { readonly prefix: Namespace; readonly depth: number; readonly now: number },
   ): AsyncIterable<Namespace>;
-  /** The first `limit` items of all tenants by when they expire. MUST read those alone. */
+  /** The first `limit` items of all tenants by expiry time. MUST read no others. */
   expiring(limit: number): Promise<readonly Expiring[]>;
   /**
-   * Makes all changes, in their order, or none. Each is judged at the call, by what all earlier ones make of the item, stored
-   * or in flight: a put keeps the `created_at` of the item that it replaces, unless that has expired.
-   * Rejects with `journal.fenced` when the thread is gone or at another epoch than the fence's, `storage.unavailable`.
+   * Makes all changes, in their order, or none. Each applies to the result of all earlier changes, stored or in flight: a put
+   * keeps the `created_at` of the item that it replaces, unless that has expired.
+   * Rejects with `journal.fenced` when the thread is gone or at another epoch than the fence's, or `storage.unavailable`.
    */
   change(tenant: string, changes: readonly ItemChange[], write: ItemWrite): Promise<void>;
 }

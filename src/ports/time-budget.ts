@@ -1,39 +1,40 @@
 import type { Clock } from "./clock.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** Milliseconds of one turn of the event loop that work of one kind may take in all. */
+/** Milliseconds: the most that all work of one budget may take in a turn of the event loop. */
 const TURN = 15;
-/** Milliseconds, and bytes read or written, after which one piece of work lets the others go on. */
+/** Milliseconds after which one piece of work yields to the others. */
 const SLICE = 4;
+/** Bytes read or written after which one piece of work yields to the others. */
 const BYTES = 256 * 1024;
-/** Milliseconds of work, some of which could not be divided, after which there is a pause of the same length, and at most how long. */
+/** Milliseconds: a turn that took longer than `LONG` is followed by a pause of the same length, at most `LONGEST_PAUSE`. */
 const LONG = 2 * TURN;
 const LONGEST_PAUSE = 50;
-/** As many begin without a look at the clock. */
+/** Requests of a turn that begin without a check of the clock. */
 const FEW = 16;
-/** As many are put off to one turn, most of the times more than fit. */
+/** The most waiting tasks that are scheduled in one turn. Usually fewer fit. */
 const MOST = 256;
 
 /**
- * What work may take of a turn of the event loop. Whatever grows with what a client sends, or with what is stored, is done by one:
- * what does not fit waits for the turns that follow, so that everybody else is heard in between.
+ * A time budget for work in each turn of the event loop. All work that grows with what a client sends, or with what is stored,
+ * uses one: work that does not fit into the turn waits for the following turns, so that other events are handled in between.
  *
- * Requests {@link take} a place when they begin. Work that is long asks its {@link Share}, item by item, whether it may go on:
- * however many are at work, a turn takes no longer, and who waits goes on lane by lane (a lane is a tenant), each in order.
+ * Requests begin with {@link take}. Long work asks its {@link Share} after each item whether it may go on, so a turn takes no
+ * longer however much work there is. Waiting work goes on in order, one of each lane in turn (a lane is a tenant).
  */
 export class Budget {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #waiting = new Lanes();
-  /** It is one for long work, not one for requests that begin. */
+  /** True when the budget is for long work, and not for requests that begin. */
   #isLong = false;
-  /** Counts turns in which there was something to do. */
+  /** Number of turns in which there was work. */
   #turn = 0;
-  /** The end of this turn is waited for. */
+  /** True when the end of this turn is scheduled. */
   #isWatched = false;
-  /** Begun in this turn. */
+  /** Number of requests that have begun in this turn. */
   #begun = 0;
-  /** When the work of this turn began; undefined: there was none. */
+  /** Time at which the work of this turn began; undefined when there was none. */
   #since: number | undefined;
 
   constructor(clock: Clock, scheduler: Scheduler) {
@@ -41,16 +42,16 @@ export class Budget {
     this.#scheduler = scheduler;
   }
 
-  /** Calls `begin`: now, or when it is its turn. */
+  /** Calls `begin` now, or in a later turn when this one is full. */
   take(begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait("", begin);
-    // Before it begins, which may fail: else no turn would end any more, and all who come would wait.
+    // Scheduled before `begin`, which may throw: otherwise no turn would end again, and all later requests would wait.
     if (++this.#begun === FEW) this.#watch();
     if (this.#begun < FEW || !this.#isOver(this.#clock.mono())) begin();
     else this.wait("", begin);
   }
 
-  /** For one piece of long work of that tenant. */
+  /** Makes a share for one piece of long work of a tenant. */
   share(lane = ""): Share {
     this.#isLong = true;
     return new Share(this, lane);
@@ -62,7 +63,7 @@ export class Budget {
     this.#watch();
   }
 
-  /** Tells a share what time it is, and in which turn; `isOver`: nothing more fits into it. */
+  /** The time and the number of the turn, for a share. `isOver`: nothing more fits into this turn. */
   look(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
     this.#watch();
     const now = this.#clock.mono();
@@ -79,7 +80,9 @@ export class Budget {
     this.#scheduler.soon(this.#turned);
   }
 
-  /** Several long turns one after another would each delay the same request: it takes some to come, to be read and answered. */
+  /**
+   * Ends a turn. A long turn is followed by a pause: a request needs several turns, and would be delayed by long work in each.
+   */
   readonly #turned = (): void => {
     const took = this.#since === undefined || !this.#isLong ? 0 : this.#clock.mono() - this.#since;
     if (took < LONG) this.#begin();
@@ -91,10 +94,10 @@ export class Budget {
     this.#turn++;
     this.#since = undefined;
     const { size } = this.#waiting;
-    // Who comes meanwhile waits behind them.
+    // While work waits, new requests wait behind it.
     this.#begun = size === 0 ? 0 : FEW + 1;
     if (size === 0) return;
-    // One task for each: what it leads to at once comes before the next, and is counted.
+    // A task of its own for each: its microtasks run before the next one, and count for the budget.
     for (let i = Math.min(size, MOST); i > 0; i--) this.#scheduler.soon(this.#next);
     this.#watch();
   };
@@ -104,7 +107,7 @@ export class Budget {
   };
 }
 
-/** One piece of long work, and what it has had of its turn. */
+/** The share of one piece of long work in the current turn. */
 export class Share {
   readonly #budget: Budget;
   readonly #lane: string;
@@ -117,7 +120,7 @@ export class Share {
     this.#lane = lane;
   }
 
-  /** Asked after each item, which took so many `bytes`: has it had its part? Then it MUST await {@link next}. */
+  /** True when the share is used up: then the caller MUST await {@link next}. Called after each item, with its `bytes`. */
   isSpent(bytes = 0): boolean {
     const { now, turn, isOver } = this.#budget.look();
     if (turn !== this.#turn) {
@@ -129,13 +132,13 @@ export class Share {
     return isOver || now - this.#since >= SLICE || this.#bytes > BYTES;
   }
 
-  /** Resolves when it may go on. */
+  /** Resolves when the work may go on. */
   next(): Promise<void> {
     return new Promise((resolve) => this.#budget.wait(this.#lane, resolve));
   }
 }
 
-/** What waits, by lane: one of each lane in turn. */
+/** Waiting work by lane. It takes one of each lane in turn. */
 class Lanes {
   readonly #lanes = new Map<string, (() => void)[]>();
   size = 0;
@@ -153,7 +156,7 @@ class Lanes {
       this.size--;
       if (waiting.length === 0) this.#lanes.delete(lane);
       else if (this.#lanes.size > 1) {
-        // To the end of the line.
+        // Moves the lane to the end.
         this.#lanes.delete(lane);
         this.#lanes.set(lane, waiting);
       }

@@ -3,31 +3,31 @@ import type { RunRecord, TerminalStatus } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
 /**
- * A run that has not ended by its record, although its thread has gone past it. Stops of older versions have left such: they wrote
- * the record of a run that was in progress once more, over that of its end.
+ * A run whose record says that it has not ended, although its thread has moved past it. Stops of older versions left such
+ * runs: they overwrote the record of the run's end with an earlier one.
  */
 export interface UnendedRun {
   readonly key: ThreadKey;
   readonly run: RunRecord;
-  /** How it ended, by what else is stored; null: it was rolled back. */
+  /** The end of the run, found from other stored data; null when the run was rolled back. */
   readonly end: RecordedEnd | null;
 }
 
 export interface RecordedEnd {
   readonly status: TerminalStatus;
   readonly error: PlainError | null;
-  /** How many events it had. */
+  /** The number of its events. */
   readonly next_event: number;
-  /** Its end was stored before, and with it what it owed to its webhook. */
+  /** True when its end was stored before, and with it its webhook delivery. */
   readonly wasStored: boolean;
 }
 
-/** Finds runs that are to end and are on no list of what there is to do. */
+/** Finds runs that must be ended and that no list of pending work contains. */
 export interface UnendedRuns {
-  /** Are there known to be none? Then nobody has to look. */
+  /** True when it is known that there are none, so no search is needed. */
   readonly areNone: boolean;
-  /** Looks through all threads, until `stop`. Those that are changed meanwhile may be among what it finds, wrongly. */
+  /** Searches all threads, until `stop`. It may wrongly yield runs of threads that change meanwhile. */
   find(stop?: AbortSignal): AsyncIterable<UnendedRun>;
-  /** All of them have ended: no later start has to look. Where some threads could not be read, it is not believed. */
+  /** Notes that all of them have ended, so no later start needs to search. Ignored when some threads could not be read. */
   noteNone(): Promise<void>;
 }

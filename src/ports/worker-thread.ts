@@ -1,11 +1,11 @@
-/** Another thread, with a memory of its own. */
+/** A worker thread, with its own memory. */
 export interface WorkerThread<Out, In> {
-  /** Gives it a message, by copy. @throws DOMException `DataCloneError` for what has no copy, such as a function */
+  /** Sends a message, as a copy. @throws DOMException `DataCloneError` for values that cannot be cloned, such as a function */
   post(message: Out): void;
-  /** Called once, before anything is posted. */
+  /** Registers the receiver of messages. Called once, before anything is posted. */
   onMessage(take: (message: In) => void): void;
-  /** `why` tells how it ended, for people: by itself, by an error that nothing caught, or because it was told to. */
+  /** Registers a listener of its end. `why` says, for people, how it ended: by itself, by an uncaught error, or terminated. */
   onEnd(told: (why: string) => void): void;
-  /** Ends it where it stands; resolves once it has. */
+  /** Ends it immediately. Resolves when it has ended. */
   terminate(): Promise<void>;
 }
