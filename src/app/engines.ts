@@ -1,8 +1,8 @@
 import type { Config } from "../config/config.ts";
-import { type HostDeps, localHost } from "../engine/local-host.ts";
-import { tellFailure } from "../engine/node-log.ts";
+import { type LocalHostDeps, localHost } from "../engine/local-host.ts";
+import { logFailure } from "../engine/node-log.ts";
 import { nativeEngine } from "../engine/native-engine.ts";
-import { severalEngines } from "../engine/combined-engine.ts";
+import { combineEngines } from "../engine/combined-engine.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { langGraphEngine, type LangGraphs } from "../langgraph/langgraph-engine.ts";
 import type { Engine } from "../ports/engine.ts";
@@ -20,7 +20,7 @@ export interface Hosting {
   readonly config: Config | undefined;
   /** Names of the graphs that were loaded from the file; graphs given in another way are not included. */
   readonly loaded: readonly string[];
-  readonly deps: HostDeps & { readonly scheduler: Scheduler };
+  readonly deps: LocalHostDeps & { readonly scheduler: Scheduler };
   /** The compiled LangGraph.js graphs that are served now. */
   readonly langGraphs: LangGraphs;
 }
@@ -29,11 +29,11 @@ export interface Hosting {
 export async function openEngines(hosting: Hosting): Promise<{ engine: Engine; host: Host }> {
   const own = await openHost(hosting);
   const { registry, langGraphs } = hosting;
-  const { engine, host } = severalEngines(
+  const { engine, host } = combineEngines(
     { kind: "native", engine: nativeEngine(registry), host: own },
     {
       kind: "langgraph",
-      ...langGraphEngine(langGraphs, (...failure) => tellFailure(hosting.deps, ...failure)),
+      ...langGraphEngine(langGraphs, (...failure) => logFailure(hosting.deps, ...failure)),
     },
   );
   return { engine, host: { run: (call, io) => host.run(call, io), close: () => own.close() } };

@@ -3,34 +3,38 @@ import type { StateWrite } from "../ports/state-update.ts";
 import { START } from "../graph/definition-checks.ts";
 import type { Definition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
-import { lastRan } from "./last-nodes.ts";
-import { invalid, writesNothing } from "./normalized-writes.ts";
+import { lastNodesOf } from "./last-nodes.ts";
+import { invalidWrite, isEmptyWrite } from "./normalized-writes.ts";
 
 /** Special values of `as_node`: the update is an input for the next run, or a copy of the checkpoint. */
-export const INPUT = "__input__";
-export const COPY = "__copy__";
+export const AS_INPUT = "__input__";
+export const AS_COPY = "__copy__";
 
 /** The `as_node` of one of several writes of a step; it is required there. @throws ServiceError `validation.failed` */
-export function named({ as_node, at }: StateWrite): string {
+export function requireAsNode({ as_node, at }: StateWrite): string {
   if (as_node === null) {
-    throw invalid(`${at}as_node`, "is required where one step has several updates");
+    throw invalidWrite(`${at}as_node`, "is required where one step has several updates");
   }
-  if (as_node === END || as_node === COPY || as_node === INPUT) {
-    throw invalid(`${at}as_node`, `"${as_node}" must be the only update of its step`);
+  if (as_node === END || as_node === AS_COPY || as_node === AS_INPUT) {
+    throw invalidWrite(`${at}as_node`, `"${as_node}" must be the only update of its step`);
   }
   return as_node;
 }
 
 /** Returns `name` if the graph has such a node. @throws ServiceError `validation.failed` if it has not */
-export function known(definition: Definition, { at }: Pick<StateWrite, "at">, name: string): string {
+export function requireKnownNode(
+  definition: Definition,
+  { at }: Pick<StateWrite, "at">,
+  name: string,
+): string {
   if (name === START || definition.nodes.has(name)) return name;
   const nodes = [...definition.nodes.keys()].join(", ");
-  throw invalid(`${at}as_node`, `names "${name}", which is no node; the nodes are ${nodes}`);
+  throw invalidWrite(`${at}as_node`, `names "${name}", which is no node; the nodes are ${nodes}`);
 }
 
 /** The node that ran last, for a write without `as_node`. @throws ServiceError `validation.failed` if there is not exactly one */
-export function inferred(definition: Definition, head: CheckpointHead | null, write: StateWrite): string {
-  const last = lastRan(head);
+export function inferAsNode(definition: Definition, head: CheckpointHead | null, write: StateWrite): string {
+  const last = lastNodesOf(head);
   const [only] = last ?? [];
   const at = `${write.at}as_node`;
   if (last?.length !== 1 || only === undefined) {
@@ -40,13 +44,13 @@ export function inferred(definition: Definition, head: CheckpointHead | null, wr
         : last.length === 0
           ? "no node has run"
           : `${last.join(", ")} were the last to run, side by side`;
-    throw invalid(at, `is required: ${why}, so that it cannot be told whose update this is`);
+    throw invalidWrite(at, `is required: ${why}, so that it cannot be told whose update this is`);
   }
-  return known(definition, write, only);
+  return requireKnownNode(definition, write, only);
 }
 
 /** @throws ServiceError `validation.failed` if the write has values or a command */
-export function mustWriteNothing(write: StateWrite, as: string): void {
-  if (writesNothing(write)) return;
-  throw invalid(`${write.at}values`, `must be null where as_node is "${as}"`);
+export function requireNoWrites(write: StateWrite, as: string): void {
+  if (isEmptyWrite(write)) return;
+  throw invalidWrite(`${write.at}values`, `must be null where as_node is "${as}"`);
 }

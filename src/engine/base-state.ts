@@ -2,11 +2,11 @@ import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Definition } from "../graph/definition.ts";
 import { initialValues, type Applied } from "../graph/superstep.ts";
-import { migrated } from "./graph-migration.ts";
-import type { ReadWrite } from "./normalized-writes.ts";
+import { runMigration } from "./graph-migration.ts";
+import type { NormalizedWrite } from "./normalized-writes.ts";
 
 /** The graph and the checkpoint that a state update starts from. */
-export interface Ground {
+export interface UpdateTarget {
   readonly definition: Definition;
   readonly position: Position;
   /** The graph's name. */
@@ -14,7 +14,7 @@ export interface Ground {
 }
 
 /** The state that the writes of an update are applied to. */
-export interface Base extends Applied {
+export interface BaseState extends Applied {
   /** True if another version of the graph made the stored state. */
   readonly changed: boolean;
   /** The error of the graph's `migrate`, or null. The update itself may still repair the state. */
@@ -22,18 +22,18 @@ export interface Base extends Applied {
 }
 
 /** The state to update: migrated to the graph's current version, with initial values for keys that have none. */
-export function baseOf(asked: Ground, read: readonly ReadWrite[]): Base {
-  const { definition, position, graph } = asked;
+export function baseStateOf(target: UpdateTarget, read: readonly NormalizedWrite[]): BaseState {
+  const { definition, position, graph } = target;
   const { head } = position;
   let { values } = position;
   let changes: Applied["changes"] = {};
   let failure: string | null = null;
   const changed = head !== null && head.graph !== definition.hash;
   if (changed) {
-    const made = migrated({ definition, head, stored: values, run: { graph_id: graph } });
+    const made = runMigration({ definition, head, stored: values, run: { graph_id: graph } });
     if (typeof made === "string") failure = made;
     else if (made !== null) ({ values, changes } = made);
-    values = withoutFaulty(definition, values, read);
+    values = withoutInvalidValues(definition, values, read);
   }
   const initial = initialValues(definition, values);
   if (initial === undefined) return { values, changes, changed, failure };
@@ -41,7 +41,11 @@ export function baseOf(asked: Ground, read: readonly ReadWrite[]): Base {
 }
 
 /** Drops the values of written keys that the graph's schema refuses now: the write replaces them. */
-function withoutFaulty({ rules }: Definition, values: JsonObject, read: readonly ReadWrite[]): JsonObject {
+function withoutInvalidValues(
+  { rules }: Definition,
+  values: JsonObject,
+  read: readonly NormalizedWrite[],
+): JsonObject {
   const written = new Set(read.flatMap(({ updates }) => updates.flatMap((update) => Object.keys(update))));
   const kept = Object.entries(values).filter(
     ([key, value]) => !written.has(key) || (rules.get(key)?.check?.(value, key) ?? []).length === 0,

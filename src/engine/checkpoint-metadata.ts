@@ -3,22 +3,22 @@ import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { taskNs } from "../graph/interrupts.ts";
 import { runMetadata } from "../graph/run-metadata.ts";
-import type { Place } from "./graph-position.ts";
+import type { GraphPosition } from "./graph-position.ts";
 
 /** Metadata key of a checkpoint: the run continued a state that another version of the graph had made. */
 export const GRAPH_CHANGED = "graph_changed";
 
 /** The metadata that all checkpoints of a run carry. */
-export function metadataOf(run: RunRecord, { ns, parents }: Place): JsonObject {
+export function checkpointMetadata(run: RunRecord, { ns, parents }: GraphPosition): JsonObject {
   return Object.freeze(ns === "" ? runMetadata(run) : { ...runMetadata(run), parents });
 }
 
 /** The metadata of message events: the step and the node that stream the message. */
-export function messageMeta(
-  { place, step }: { readonly place: Place; readonly step: number },
+export function messageMetadata(
+  { graphPosition, step }: { readonly graphPosition: GraphPosition; readonly step: number },
   { id, name, path, triggers }: PlannedTask,
 ): JsonObject {
-  const ns = taskNs(place.ns, name, id);
+  const ns = taskNs(graphPosition.ns, name, id);
   return {
     langgraph_step: step,
     langgraph_node: name,
@@ -26,6 +26,6 @@ export function messageMeta(
     langgraph_path: path,
     langgraph_checkpoint_ns: ns,
     // As in LangGraph: the namespace of the root graph's task, also in subgraphs.
-    checkpoint_ns: place.ns === "" ? ns : place.ns.split("|", 1)[0],
+    checkpoint_ns: graphPosition.ns === "" ? ns : graphPosition.ns.split("|", 1)[0],
   };
 }

@@ -2,18 +2,18 @@ import type { Engine, EngineKind } from "../ports/engine.ts";
 import type { Host } from "../ports/node-host.ts";
 
 /** An engine and the host that runs the node functions of its graphs. */
-export interface EngineParts {
+export interface EngineAndHost {
   readonly kind: EngineKind;
   readonly engine: Engine;
   readonly host: Pick<Host, "run">;
 }
 
 /** Combines two engines: a call goes to the engine that has the graph, or to the first if neither has it. */
-export function severalEngines(
-  first: EngineParts,
-  second: EngineParts,
-): Pick<EngineParts, "engine" | "host"> {
-  const of = (graph: string): EngineParts =>
+export function combineEngines(
+  first: EngineAndHost,
+  second: EngineAndHost,
+): Pick<EngineAndHost, "engine" | "host"> {
+  const of = (graph: string): EngineAndHost =>
     !first.engine.has(graph) && second.engine.has(graph) ? second : first;
   return {
     engine: {

@@ -9,7 +9,7 @@ import type { Move } from "../graph/superstep.ts";
 export const isGiven = (value: unknown) => value !== null && value !== undefined;
 
 /** Reads the targets of a command's `goto`. @throws ServiceError `state.invalid`, `value.unstorable` */
-export function readTargets(
+export function readGoto(
   definition: Definition,
   goto: Command["goto"],
   at = "command.goto",

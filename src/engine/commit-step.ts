@@ -4,38 +4,39 @@ import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Step } from "../ports/engine.ts";
 import { inOrder, type Left } from "../graph/superstep.ts";
-import { leftOf, type Frame } from "./superstep-state.ts";
-import { plan } from "./plan-step.ts";
+import { finishedTaskOf, type SuperstepState } from "./superstep-state.ts";
+import { planStep } from "./plan-step.ts";
 
 /** Ends a step whose tasks have all finished or wait: commits their writes and plans on, or pauses the run. */
-export function commitStep(frame: Frame): Step {
+export function commitStep(superstep: SuperstepState): Step {
   const done: { readonly task: PlannedTask; readonly writes: TaskWrites }[] = [];
   const waiting: Record<string, readonly Interrupt[]> = {};
-  for (const task of frame.tasks.values()) {
-    const writes = frame.left.get(task.id);
+  for (const task of superstep.tasks.values()) {
+    const writes = superstep.pendingWrites.get(task.id);
     if (writes?.result !== undefined) done.push({ task, writes });
     else if (writes !== undefined && writes.interrupts.length > 0) waiting[task.id] = writes.interrupts;
-    else if (frame.held.has(task.id)) waiting[task.id] = [];
+    else if (superstep.pausedTasks.has(task.id)) waiting[task.id] = [];
     else throw new TypeError(`The task ${task.id} of "${task.name}" has not ended`);
   }
-  for (const _ in waiting) return pause(frame, waiting);
+  for (const _ in waiting) return pause(superstep, waiting);
   if (done.length > 1) done.sort((a, b) => inOrder(a.task, b.task));
-  if (frame.place.path.length > 0) {
-    const leaves = done.flatMap(({ writes }) => leavesOf(writes));
-    if (leaves.length > 0) return { plan: { kind: "left", moves: leaves }, ...frame.still() };
+  if (superstep.graphPosition.path.length > 0) {
+    const parentCommands = done.flatMap(({ writes }) => parentCommandsOf(writes));
+    if (parentCommands.length > 0)
+      return { plan: { kind: "left", moves: parentCommands }, ...superstep.noChanges() };
   }
-  const lefts = done.map(({ task, writes }) => leftOf(task, writes));
-  const after = lefts.map((left) => left.task.name);
-  let made;
+  const finished = done.map(({ task, writes }) => finishedTaskOf(task, writes));
+  const after = finished.map((left) => left.task.name);
+  let checkpoint;
   try {
-    made = frame.commit(lefts, updatesOf(lefts));
+    checkpoint = superstep.commit(finished, updatesOf(finished));
   } catch (thrown) {
-    return frame.failed(errorOf(thrown));
+    return superstep.failed(toClientError(thrown));
   }
-  return plan(frame, {
-    tasks: made.next,
-    emissions: [frame.announce(false)],
-    checkpoints: [made],
+  return planStep(superstep, {
+    tasks: checkpoint.next,
+    emissions: [superstep.checkpointFact(false)],
+    checkpoints: [checkpoint],
     after,
   });
 }
@@ -56,26 +57,30 @@ function updatesOf(lefts: readonly Left[]): JsonObject {
 }
 
 /** Pauses the run within the step: the writes of its finished tasks stay pending, stored beside the checkpoint. */
-function pause(frame: Frame, waiting: { readonly [task: string]: readonly Interrupt[] }): Step {
-  const emissions: Emission[] = [frame.pauseFact(Object.values(waiting).flat())];
-  for (const task of frame.tasks.values()) {
+function pause(superstep: SuperstepState, waiting: { readonly [task: string]: readonly Interrupt[] }): Step {
+  const emissions: Emission[] = [superstep.interruptFact(Object.values(waiting).flat())];
+  for (const task of superstep.tasks.values()) {
     const interrupts = waiting[task.id];
-    if (interrupts !== undefined && frame.tries.has(task.id)) {
-      emissions.push({ fact: frame.resultFact(task, { interrupts }) });
+    if (interrupts !== undefined && superstep.tries.has(task.id)) {
+      emissions.push({ fact: superstep.resultFact(task, { interrupts }) });
     }
   }
   const asked = Object.entries(waiting).filter(([, interrupts]) => interrupts.length > 0);
-  return { plan: { kind: "paused", interrupts: Object.fromEntries(asked) }, ...frame.still(), emissions };
+  return {
+    plan: { kind: "paused", interrupts: Object.fromEntries(asked) },
+    ...superstep.noChanges(),
+    emissions,
+  };
 }
 
 /** The commands for the parent graph that a finished task returned instead of an update: see `Reading.leaves`. */
-export function leavesOf({ result }: TaskWrites): readonly unknown[] {
+export function parentCommandsOf({ result }: TaskWrites): readonly unknown[] {
   const [first] = result?.goto ?? [];
   return isObject(first) && Array.isArray(first["leaves"]) ? (first["leaves"] as readonly unknown[]) : [];
 }
 
 /** The error that clients see: a `ServiceError` becomes an `InvalidUpdateError`, as LangGraph calls it. */
-export function errorOf(thrown: unknown, node?: string): PlainError {
+export function toClientError(thrown: unknown, node?: string): PlainError {
   // By name: a graph file may have loaded its own copy of the class.
   if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return plainError(thrown);
   return {

@@ -6,7 +6,7 @@ type Block = Record<string, unknown>;
 const FIXED: ReadonlySet<string> = new Set(["type", "id", "name", "index"]);
 
 /** Merges a streamed piece into `left`, as clients do: strings and lists are concatenated, other values replaced. */
-export function extend(left: Block, right: JsonObject): void {
+export function mergePiece(left: Block, right: JsonObject): void {
   for (const [key, value] of Object.entries(right)) {
     const before = left[key];
     if (value === undefined || value === null) left[key] ??= value;
@@ -18,15 +18,15 @@ export function extend(left: Block, right: JsonObject): void {
 }
 
 /** True if the block has nothing but this one text. */
-export function says(block: JsonObject | undefined, type: "text" | "reasoning"): boolean {
+export function isPlainBlock(block: JsonObject | undefined, type: "text" | "reasoning"): boolean {
   return block?.["type"] === type && typeof block[type] === "string" && Object.keys(block).length === 2;
 }
 
 /** The content blocks of a message that is being streamed. */
-export class Blocks {
+export class ContentBlocks {
   readonly #list: Block[];
   /** Positions in the list, by the `index` that the source gives a block. */
-  readonly #places = new Map<unknown, number>();
+  readonly #positions = new Map<unknown, number>();
 
   /** @param text the text that was streamed before the first block */
   constructor(text: string) {
@@ -40,11 +40,11 @@ export class Blocks {
   /** Adds a piece and returns it for sending: its `index` is the position of its block in the list. */
   add(block: JsonObject): JsonObject {
     const { index } = block;
-    const place = this.#places.get(index) ?? this.#last(block);
+    const place = this.#positions.get(index) ?? this.#last(block);
     const grown = this.#list[place];
-    if (grown !== undefined) extend(grown, block);
+    if (grown !== undefined) mergePiece(grown, block);
     else this.#list.push({ ...block });
-    if (index !== undefined && index !== null) this.#places.set(index, place);
+    if (index !== undefined && index !== null) this.#positions.set(index, place);
     return { ...block, index: place };
   }
 
@@ -52,7 +52,7 @@ export class Blocks {
   #last(block: JsonObject): number {
     const last = this.#list.length - 1;
     for (const type of ["text", "reasoning"] as const) {
-      if (says(block, type) && says(this.#list[last], type)) return last;
+      if (isPlainBlock(block, type) && isPlainBlock(this.#list[last], type)) return last;
     }
     return this.#list.length;
   }

@@ -3,10 +3,10 @@ import type { NodeCall } from "../ports/engine.ts";
 import type { NodeIo } from "../ports/node-host.ts";
 import type { Ctx } from "../graph/node-context.ts";
 
-const MAX_KEY = 256;
+const MAX_KEY_LENGTH = 256;
 
 /** The results of `ctx.step` in one attempt of a task: stored by key, so that a replay does not run them again. */
-export class Steps {
+export class DurableSteps {
   readonly #call: NodeCall;
   readonly #io: NodeIo;
   readonly #check: () => void;
@@ -26,14 +26,14 @@ export class Steps {
   async run(key: string, fn: () => unknown): Promise<unknown> {
     let result = this.#running?.get(key);
     if (result === undefined) {
-      result = this.#first(key, fn);
+      result = this.#runFirst(key, fn);
       (this.#running ??= new Map()).set(key, result);
     }
     // A copy: the node may change its result, but the stored one must not change.
     return toStorable(await result, "step");
   }
 
-  async #first(key: string, fn: () => unknown): Promise<unknown> {
+  async #runFirst(key: string, fn: () => unknown): Promise<unknown> {
     if (this.has(key)) return this.#call.steps[key];
     const value = toStorable(await fn(), `step ${JSON.stringify(key)}`);
     this.#check();
@@ -43,11 +43,11 @@ export class Steps {
 }
 
 /** Makes `ctx.step`. `within` is a prefix for the keys: it keeps parallel bodies of a task apart. */
-export function stepper(steps: Steps, check: () => void, within: string): Ctx["step"] {
+export function createStepFunction(steps: DurableSteps, check: () => void, within: string): Ctx["step"] {
   return async <T>(key: string, fn: () => T | Promise<T>): Promise<T> => {
     check();
-    if (typeof key !== "string" || key === "" || key.length > MAX_KEY || key === "__proto__") {
-      throw new TypeError(`ctx.step needs a key of 1 to ${MAX_KEY} characters`);
+    if (typeof key !== "string" || key === "" || key.length > MAX_KEY_LENGTH || key === "__proto__") {
+      throw new TypeError(`ctx.step needs a key of 1 to ${MAX_KEY_LENGTH} characters`);
     }
     return (await steps.run(within + key, fn)) as T;
   };

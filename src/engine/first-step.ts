@@ -24,39 +24,40 @@ import {
   Triggers,
   type Move,
 } from "../graph/superstep.ts";
-import { isAnsweredBy, placeAnswers, withInward } from "./resume-answers.ts";
-import { migrate, misfit } from "./graph-migration.ts";
-import { isGiven, readCommandUpdate, readTargets } from "./command-input.ts";
+import { hasAnswerOf, addAnswers, tasksWithSubgraphAnswers } from "./resume-answers.ts";
+import { migrateState, graphChangeError } from "./graph-migration.ts";
+import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
 import { commitStep } from "./commit-step.ts";
-import { NO_TASK, type Frame } from "./superstep-state.ts";
-import { checkRequired, readInput, storedInput } from "./graph-input.ts";
-import { plan } from "./plan-step.ts";
-import { again } from "./state-update.ts";
+import { NO_TASK, type SuperstepState } from "./superstep-state.ts";
+import { checkRequiredKeys, readInput, storedInput } from "./graph-input.ts";
+import { planStep } from "./plan-step.ts";
+import { replanTasks } from "./state-update.ts";
 
 /**
  * The first step of an attempt: applies the input, the command or the answers, or continues from the thread's checkpoint.
  * @throws ServiceError `resume.*`, `state.invalid`
  */
-export function begin(frame: Frame): Step {
-  if (frame.changed) {
-    const error = migrate(frame);
-    if (error !== null) return frame.failed(error);
+export function firstStep(superstep: SuperstepState): Step {
+  if (superstep.isGraphChanged) {
+    const error = migrateState(superstep);
+    if (error !== null) return superstep.failed(error);
   }
-  if (frame.continued) return goOn(frame, { rerun: new Set(), announce: false });
-  const { command, input } = frame.run.kwargs;
-  if (command !== null && resumes(command)) return answer(frame, command);
-  if (command !== null && (isGiven(command.update) || isGiven(command.goto))) return direct(frame, command);
-  if (isGiven(input)) return takeInput(frame, input);
-  const { head } = frame;
+  if (superstep.isContinued) return continueStep(superstep, { rerun: new Set(), announce: false });
+  const { command, input } = superstep.run.kwargs;
+  if (command !== null && resumes(command)) return applyAnswers(superstep, command);
+  if (command !== null && (isGiven(command.update) || isGiven(command.goto)))
+    return applyCommand(superstep, command);
+  if (isGiven(input)) return applyInput(superstep, input);
+  const { head } = superstep;
   if (head === null) {
-    return frame.failed({
+    return superstep.failed({
       error: "EmptyInputError",
       message: "The thread has nothing to go on with: its first run needs an input",
     });
   }
-  if (isFork(frame)) return fork(frame, startWithin(frame.run.kwargs.config.configurable));
-  frame.again = true;
-  return goOn(frame, { rerun: idsOf(head.next), announce: true });
+  if (isFork(superstep)) return fork(superstep, startWithin(superstep.run.kwargs.config.configurable));
+  superstep.rerunAll = true;
+  return continueStep(superstep, { rerun: idsOf(head.next), announce: true });
 }
 
 /**
@@ -64,105 +65,119 @@ export function begin(frame: Frame): Step {
  * checkpoint continues from it, without its finished tasks.
  * @throws ServiceError `state.invalid`
  */
-export function beginInner(frame: Frame, input: JsonObject): Step {
-  const { head, place, run } = frame;
-  if (head === null) return takeInput(frame, input);
-  if (frame.changed) {
-    const error = migrate(frame);
-    if (error !== null) return frame.failed(error);
+export function firstSubgraphStep(superstep: SuperstepState, input: JsonObject): Step {
+  const { head, graphPosition, run } = superstep;
+  if (head === null) return applyInput(superstep, input);
+  if (superstep.isGraphChanged) {
+    const error = migrateState(superstep);
+    if (error !== null) return superstep.failed(error);
   }
-  if (head.ns !== frame.ns) {
-    frame.adopt({ values: frame.values, changes: whole(frame.values) });
-    return fork(frame, place.from.slice(1));
+  if (head.ns !== superstep.ns) {
+    superstep.replaceValues({ values: superstep.values, changes: setAll(superstep.values) });
+    return fork(superstep, graphPosition.startFrom.slice(1));
   }
   // Checked before the answers are applied, so that the questions stay open on a failure.
-  const error = frame.changed && head.next[0]?.name !== START ? misfit(frame, "step") : null;
-  if (error !== null) return frame.failed(error);
-  const { stored, rerun } = placeAnswers(frame, place.answers);
-  for (const writes of stored) frame.left.set(writes.task, writes);
-  const again = place.again ? idsOf(head.next) : [...rerun, ...withInward(frame)];
-  return goOn(frame, { rerun: new Set(again), announce: head.run_id !== run.run_id, writes: stored });
+  const error =
+    superstep.isGraphChanged && head.next[0]?.name !== START ? graphChangeError(superstep, "step") : null;
+  if (error !== null) return superstep.failed(error);
+  const { stored, rerun } = addAnswers(superstep, graphPosition.answers);
+  for (const writes of stored) superstep.pendingWrites.set(writes.task, writes);
+  const again = graphPosition.rerunPaused
+    ? idsOf(head.next)
+    : [...rerun, ...tasksWithSubgraphAnswers(superstep)];
+  return continueStep(superstep, {
+    rerun: new Set(again),
+    announce: head.run_id !== run.run_id,
+    writes: stored,
+  });
 }
 
 const idsOf = (tasks: readonly PlannedTask[]) => new Set(tasks.map((task) => task.id));
 
 /** True if the run names the checkpoint to start from, instead of using the latest one. */
-function isFork({ run, head }: Frame): boolean {
+function isFork({ run, head }: SuperstepState): boolean {
   return head !== null && startOf(run.kwargs.config.configurable) === head.id;
 }
 
 // --- input ---
 
-function takeInput(frame: Frame, input: unknown): Step {
-  const kept = isObject(input) ? storedInput(frame.definition, input) : {};
-  const made = frame.checkpoint("input", { [START]: kept }, (checkpoint, step) => [
-    startTask({ ns: frame.ns, checkpoint, step }),
+function applyInput(superstep: SuperstepState, input: unknown): Step {
+  const kept = isObject(input) ? storedInput(superstep.definition, input) : {};
+  const made = superstep.checkpoint("input", { [START]: kept }, (checkpoint, step) => [
+    startTask({ ns: superstep.ns, checkpoint, step }),
   ]);
-  return start(frame, input, [made], [frame.announce(true)]);
+  return runStartTask(superstep, input, [made], [superstep.checkpointFact(true)]);
 }
 
 /** Runs the built-in `__start__` task: it writes the input, and its edges select the first nodes. */
-function start(
-  frame: Frame,
+function runStartTask(
+  superstep: SuperstepState,
   input: unknown,
   checkpoints: readonly NewCheckpoint[],
   emissions: Emission[],
 ): Step {
-  const { definition } = frame;
-  const task = frame.head?.next[0];
+  const { definition } = superstep;
+  const task = superstep.head?.next[0];
   if (task === undefined) throw new TypeError("The input's checkpoint has no task");
   const { update, untracked } = readInput(definition, input, task.id);
-  checkRequired(definition, frame.values, update);
-  if (untracked !== null) frame.loose.set(task.id, untracked);
+  checkRequiredKeys(definition, superstep.values, update);
+  if (untracked !== null) superstep.untrackedWrites.set(task.id, untracked);
   const goto = readEdge(definition, START, () => {
-    const applied = applyUpdates(definition, frame.values, [update]);
-    frame.fresh = { task: task.id, applied };
-    return frame.withLoose(applied.values, untracked ?? {});
+    const applied = applyUpdates(definition, superstep.values, [update]);
+    superstep.precomputed = { task: task.id, applied };
+    return superstep.withUntracked(applied.values, untracked ?? {});
   });
-  const made = frame.commit([{ task, update, goto }], null);
-  emissions.push(frame.announce(false));
-  return plan(frame, { tasks: made.next, emissions, checkpoints: [...checkpoints, made], after: [] });
+  const made = superstep.commit([{ task, update, goto }], null);
+  emissions.push(superstep.checkpointFact(false));
+  return planStep(superstep, { tasks: made.next, emissions, checkpoints: [...checkpoints, made], after: [] });
 }
 
 // --- commands ---
 
 /** Applies a command's `update` and `goto` in a checkpoint of their own; planned tasks are planned again with the targets. */
-function direct(frame: Frame, command: Command): Step {
-  const { definition, run } = frame;
+function applyCommand(superstep: SuperstepState, command: Command): Step {
+  const { definition, run } = superstep;
   const { update, untracked } = readCommandUpdate(definition, command.update, run.run_id);
-  const moves = readTargets(definition, command.goto);
-  const waiting = (frame.head?.next ?? []).filter(({ name }) => name === START || definition.nodes.has(name));
-  frame.patch(update);
-  if (frame.changed) {
-    const error = misfit(frame, "state");
-    if (error !== null) return frame.failed(error);
-    frame.markChanged();
+  const moves = readGoto(definition, command.goto);
+  const waiting = (superstep.head?.next ?? []).filter(
+    ({ name }) => name === START || definition.nodes.has(name),
+  );
+  superstep.updateValues(update);
+  if (superstep.isGraphChanged) {
+    const error = graphChangeError(superstep, "state");
+    if (error !== null) return superstep.failed(error);
+    superstep.markGraphChanged();
   }
-  frame.untracked = { ...frame.untracked, ...untracked };
-  const made = frame.checkpoint("input", null, (checkpoint, step) => {
+  superstep.untracked = { ...superstep.untracked, ...untracked };
+  const made = superstep.checkpoint("input", null, (checkpoint, step) => {
     const triggers = new Triggers();
     for (const move of moves) triggers.go(move);
-    const deferred = holdBack(definition, triggers, frame.waiting.deferred, waiting.length > 0);
-    frame.waiting = { ...frame.waiting, deferred };
+    const deferred = holdBack(definition, triggers, superstep.waiting.deferred, waiting.length > 0);
+    superstep.waiting = { ...superstep.waiting, deferred };
     for (const task of waiting) {
       if (task.input !== undefined) triggers.sends.push({ node: task.name, input: task.input.value });
       else for (const trigger of task.triggers) triggers.pull(task.name, trigger);
     }
-    return planTasks({ ns: frame.ns, checkpoint, step }, triggers.pulls, triggers.sends);
+    return planTasks({ ns: superstep.ns, checkpoint, step }, triggers.pulls, triggers.sends);
   });
-  return plan(frame, { tasks: made.next, emissions: [frame.announce(false)], checkpoints: [made] });
+  return planStep(superstep, {
+    tasks: made.next,
+    emissions: [superstep.checkpointFact(false)],
+    checkpoints: [made],
+  });
 }
 
 // --- answers ---
 
-function answer(frame: Frame, command: Command): Step {
-  const { head, run } = frame;
-  const error = frame.changed ? misfit(frame, "step") : null;
-  if (error !== null) return frame.failed(error);
-  const waiting = (head?.next ?? []).flatMap((task) => frame.left.get(task.id) ?? []);
-  const given = waiting.some(({ resumes }) => isAnsweredBy(run.run_id, resumes));
+function applyAnswers(superstep: SuperstepState, command: Command): Step {
+  const { head, run } = superstep;
+  const error = superstep.isGraphChanged ? graphChangeError(superstep, "step") : null;
+  if (error !== null) return superstep.failed(error);
+  const waiting = (head?.next ?? []).flatMap((task) => superstep.pendingWrites.get(task.id) ?? []);
+  const given = waiting.some(({ resumes }) => hasAnswerOf(run.run_id, resumes));
   // An earlier attempt has stored the answers and has emitted their events.
-  if (given && run.attempt > 1) return goOn(frame, { rerun: withInward(frame), announce: false });
+  if (given && run.attempt > 1)
+    return continueStep(superstep, { rerun: tasksWithSubgraphAnswers(superstep), announce: false });
   const pending = waiting.flatMap(({ interrupts }) => interrupts.map(({ id }) => id));
   const refused = refusal(command.resume, pending);
   if (refused !== null) throw new ServiceError(refused.code, refused.message);
@@ -170,16 +185,16 @@ function answer(frame: Frame, command: Command): Step {
   const answers: Inward = Object.fromEntries(
     [...byId].map(([id, value]) => [id, { value, run: run.run_id }] as const),
   );
-  const { stored, rerun } = placeAnswers(frame, answers);
-  const { update } = readCommandUpdate(frame.definition, command.update, run.run_id);
-  const goto = readTargets(frame.definition, command.goto);
-  if (update !== null || goto.length > 0) stored.push(noTask(head?.id ?? "", update, goto));
-  for (const writes of stored) frame.left.set(writes.task, writes);
-  return goOn(frame, { rerun, announce: true, writes: stored });
+  const { stored, rerun } = addAnswers(superstep, answers);
+  const { update } = readCommandUpdate(superstep.definition, command.update, run.run_id);
+  const goto = readGoto(superstep.definition, command.goto);
+  if (update !== null || goto.length > 0) stored.push(commandWrites(head?.id ?? "", update, goto));
+  for (const writes of stored) superstep.pendingWrites.set(writes.task, writes);
+  return continueStep(superstep, { rerun, announce: true, writes: stored });
 }
 
 /** Pending writes of the command that brought an answer: they belong to no task and wait until the step commits. */
-function noTask(checkpoint: string, update: JsonObject | null, goto: readonly Move[]): TaskWrites {
+function commandWrites(checkpoint: string, update: JsonObject | null, goto: readonly Move[]): TaskWrites {
   return {
     ...blank({ ns: "", checkpoint, task: NO_TASK, name: "__input__" }),
     result: { value: update, goto },
@@ -188,7 +203,7 @@ function noTask(checkpoint: string, update: JsonObject | null, goto: readonly Mo
 
 // --- going on ---
 
-interface Going {
+interface ContinueOptions {
   /** Ids of tasks to run although they are paused at an interrupt. */
   readonly rerun: ReadonlySet<string>;
   /** Emit the event of the latest checkpoint again? */
@@ -197,32 +212,32 @@ interface Going {
 }
 
 /** Runs the unfinished tasks of the latest checkpoint's step. */
-function goOn(frame: Frame, { rerun, announce, writes = [] }: Going): Step {
-  const { head } = frame;
+function continueStep(superstep: SuperstepState, { rerun, announce, writes = [] }: ContinueOptions): Step {
+  const { head } = superstep;
   if (head === null) throw new TypeError("There is no checkpoint to go on from");
   if (head.next[0]?.name === START) {
     // The run's own input also has the keys that are never stored in a checkpoint.
-    const { run } = frame;
-    const given = head.run_id === run.run_id && frame.ns === "";
+    const { run } = superstep;
+    const given = head.run_id === run.run_id && superstep.ns === "";
     const input = given ? run.kwargs.input : head.writes?.[START];
-    return start(frame, isObject(input) ? input : {}, [], []);
+    return runStartTask(superstep, isObject(input) ? input : {}, [], []);
   }
-  if (frame.changed && head.next.length > 0) {
-    const error = misfit(frame, "step");
-    if (error !== null) return frame.failed(error);
-    frame.markChanged();
+  if (superstep.isGraphChanged && head.next.length > 0) {
+    const error = graphChangeError(superstep, "step");
+    if (error !== null) return superstep.failed(error);
+    superstep.markGraphChanged();
   }
-  const all = [...head.next, ...extras(frame, head.id)];
+  const all = [...head.next, ...commandTasks(superstep, head.id)];
   const tasks = all.filter(({ id }) => {
-    const left = frame.left.get(id);
+    const left = superstep.pendingWrites.get(id);
     if (left === undefined || rerun.has(id)) return left?.result === undefined;
     return left.result === undefined && left.interrupts.length === 0;
   });
-  const emissions = announce ? [frame.announce(false)] : [];
-  if (tasks.length > 0 || all.length === 0) return plan(frame, { tasks, all, emissions, writes });
+  const emissions = announce ? [superstep.checkpointFact(false)] : [];
+  if (tasks.length > 0 || all.length === 0) return planStep(superstep, { tasks, all, emissions, writes });
   // All tasks have finished or are paused: the step can end at once.
-  frame.tasks = fewBy(all, ({ id }) => id);
-  const closed = commitStep(frame);
+  superstep.tasks = fewBy(all, ({ id }) => id);
+  const closed = commitStep(superstep);
   return {
     ...closed,
     writes: [...writes, ...closed.writes],
@@ -231,21 +246,21 @@ function goOn(frame: Frame, { rerun, announce, writes = [] }: Going): Step {
 }
 
 /** Applies the update of the command that brought an answer, and returns the tasks that its `goto` adds to the step. */
-function extras(frame: Frame, checkpoint: string): readonly PlannedTask[] {
-  const writes = frame.left.get(NO_TASK);
-  if (writes?.result === undefined || frame.head === null) return [];
+function commandTasks(superstep: SuperstepState, checkpoint: string): readonly PlannedTask[] {
+  const writes = superstep.pendingWrites.get(NO_TASK);
+  if (writes?.result === undefined || superstep.head === null) return [];
   const { value, goto = [] } = writes.result;
-  frame.patch(isObject(value) ? value : null);
-  const site = { ns: frame.ns, checkpoint, step: frame.step };
-  const planned = new Set(frame.head.next.map((task) => task.name));
-  let pushes = frame.head.next.filter((task) => task.input !== undefined).length;
+  superstep.updateValues(isObject(value) ? value : null);
+  const site = { ns: superstep.ns, checkpoint, step: superstep.step };
+  const planned = new Set(superstep.head.next.map((task) => task.name));
+  let pushes = superstep.head.next.filter((task) => task.input !== undefined).length;
   const added: PlannedTask[] = [];
   for (const move of goto as readonly Move[]) {
     if (typeof move !== "string") added.push(push(site, move.node, pushes++, move.input));
-    else if (frame.definition.nodes.get(move)?.defer === true) {
-      const deferred = { ...frame.waiting.deferred, [move]: [`branch:to:${move}`] };
-      frame.waiting = { ...frame.waiting, deferred };
-    } else if (frame.definition.nodes.has(move) && !planned.has(move)) {
+    else if (superstep.definition.nodes.get(move)?.defer === true) {
+      const deferred = { ...superstep.waiting.deferred, [move]: [`branch:to:${move}`] };
+      superstep.waiting = { ...superstep.waiting, deferred };
+    } else if (superstep.definition.nodes.has(move) && !planned.has(move)) {
       planned.add(move);
       added.push(pull(site, move, [`branch:to:${move}`]));
     }
@@ -258,36 +273,37 @@ function extras(frame: Frame, checkpoint: string): readonly PlannedTask[] {
  * thread's latest checkpoint the newest one, and pending writes of tasks and their subgraphs stay with the other branch.
  * @param within checkpoints of the subgraphs to continue from, instead of their start
  */
-function fork(frame: Frame, within: readonly Within[]): Step {
-  const { head } = frame;
+function fork(superstep: SuperstepState, within: readonly Within[]): Step {
+  const { head } = superstep;
   // The pending input makes the new branch when it is applied.
-  if (head?.next[0]?.name === START) return goOn(frame, { rerun: new Set(), announce: true });
-  const error = frame.changed && head?.next.length !== 0 ? misfit(frame, "step") : null;
-  if (error !== null) return frame.failed(error);
-  if (frame.changed) frame.markChanged();
-  const made = frame.checkpoint("fork", null, (checkpoint, step) => {
-    const { next } = again(head, { ns: frame.ns, checkpoint, step });
-    return head === null ? next : ledOn(head, next, within);
+  if (head?.next[0]?.name === START) return continueStep(superstep, { rerun: new Set(), announce: true });
+  const error =
+    superstep.isGraphChanged && head?.next.length !== 0 ? graphChangeError(superstep, "step") : null;
+  if (error !== null) return superstep.failed(error);
+  if (superstep.isGraphChanged) superstep.markGraphChanged();
+  const made = superstep.checkpoint("fork", null, (checkpoint, step) => {
+    const { next } = replanTasks(head, { ns: superstep.ns, checkpoint, step });
+    return head === null ? next : continueSubgraph(head, next, within);
   });
-  const step = goOn(frame, { rerun: new Set(), announce: true });
+  const step = continueStep(superstep, { rerun: new Set(), announce: true });
   return { ...step, checkpoints: [made, ...step.checkpoints] };
 }
 
 /** The replanned tasks: the task whose subgraph made the first checkpoint in `within` continues from there. */
-function ledOn(
+function continueSubgraph(
   { ns, next: before }: CheckpointHead,
   next: readonly PlannedTask[],
   within: readonly Within[],
 ): readonly PlannedTask[] {
-  const led = before.find(({ name, id }) => taskNs(ns, name, id) === within[0]?.ns);
-  if (led === undefined) return next;
+  const subgraphTask = before.find(({ name, id }) => taskNs(ns, name, id) === within[0]?.ns);
+  if (subgraphTask === undefined) return next;
   const sent = (tasks: readonly PlannedTask[]) => tasks.filter(({ input }) => input !== undefined);
   const task =
-    led.input === undefined
-      ? next.find(({ name, input }) => name === led.name && input === undefined)
-      : sent(next)[sent(before).indexOf(led)];
+    subgraphTask.input === undefined
+      ? next.find(({ name, input }) => name === subgraphTask.name && input === undefined)
+      : sent(next)[sent(before).indexOf(subgraphTask)];
   return next.map((one) => (one === task ? { ...one, from: within } : one));
 }
 
-const whole = (values: JsonObject) =>
+const setAll = (values: JsonObject) =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key, { kind: "set", value } as const]));

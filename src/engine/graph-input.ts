@@ -25,7 +25,7 @@ export function readInput(
   for (const key of keys) {
     if (!rules.has(key)) continue;
     any = true;
-    known[key] = allowed === null ? input[key] : admit(allowed, key, input[key], at);
+    known[key] = allowed === null ? input[key] : validateKey(allowed, key, input[key], at);
   }
   if (!any) {
     const message = `${at} has no key of the state (${keysOf(rules)}); it has ${keys.join(", ").slice(0, 500)}`;
@@ -34,7 +34,7 @@ export function readInput(
   return readUpdate(definition, known, at, namespace);
 }
 
-function admit(
+function validateKey(
   allowed: NonNullable<Definition["input"]>,
   key: string,
   value: unknown,
@@ -53,7 +53,11 @@ function admit(
  * Checks that the state or the input has every required key.
  * @throws ServiceError `state.invalid`, with the name of the missing key
  */
-export function checkRequired({ required }: Definition, values: JsonObject, update: JsonObject | null): void {
+export function checkRequiredKeys(
+  { required }: Definition,
+  values: JsonObject,
+  update: JsonObject | null,
+): void {
   for (const key of required) {
     if (own(values, key) !== undefined || own(update ?? {}, key) !== undefined) continue;
     const at = `input.${key}`;

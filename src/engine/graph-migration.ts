@@ -7,13 +7,13 @@ import { START } from "../graph/definition-checks.ts";
 import type { Definition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
 import { own, type Applied, type Move } from "../graph/superstep.ts";
-import { NO_TASK, type Frame } from "./superstep-state.ts";
+import { NO_TASK, type SuperstepState } from "./superstep-state.ts";
 
 /** The most faults that one error message lists. */
-const MOST = 5;
+const MAX_FAULTS = 5;
 
 /** A graph and a stored state that another version of it may have made. */
-interface Standing {
+interface StoredState {
   readonly definition: Definition;
   readonly head: CheckpointHead | null;
   readonly stored: JsonObject;
@@ -24,34 +24,34 @@ interface Standing {
  * Runs the graph's `migrate` on a state that an earlier version of the graph made. Returns null if there is nothing to
  * migrate, and an error message if it fails.
  */
-export function migrated({ definition, head, run, stored }: Standing): Applied | string | null {
+export function runMigration({ definition, head, run, stored }: StoredState): Applied | string | null {
   if (definition.migrate === undefined || head === null) return null;
   // The state of another graph cannot be migrated.
   if ((head.metadata["graph_id"] ?? run.graph_id) !== run.graph_id) return null;
   try {
     const made = definition.migrate(stored, { from: head.graph });
     if (!isObject(made)) throw new TypeError("it must return the state, an object of state keys");
-    return replaced(definition.rules, stored, made, head.id);
+    return stateChanges(definition.rules, stored, made, head.id);
   } catch (thrown) {
     return plainError(thrown).message;
   }
 }
 
 /** Migrates the state; the next checkpoint stores the result. Returns the error if that fails. */
-export function migrate(frame: Frame): PlainError | null {
-  const made = migrated(frame);
+export function migrateState(superstep: SuperstepState): PlainError | null {
+  const made = runMigration(superstep);
   if (typeof made === "string") {
     return {
       error: "GraphChangedError",
-      message: `${changedOf(frame)}, and its migrate function failed: ${made}`,
+      message: `${describeChange(superstep)}, and its migrate function failed: ${made}`,
     };
   }
-  if (made !== null) frame.adopt(made);
+  if (made !== null) superstep.replaceValues(made);
   return null;
 }
 
 /** The changes from the stored state to the migrated one. Keys that the graph no longer has stay as they are. */
-function replaced(
+function stateChanges(
   rules: ReadonlyMap<string, Rule>,
   stored: JsonObject,
   made: JsonObject,
@@ -86,19 +86,19 @@ function replaced(
  * Checks whether a thread can continue in a graph that has changed since its checkpoint. Returns an error, or null if it
  * can. With `"state"` only the values are checked, not the planned tasks, since a command names the nodes to run.
  */
-export function misfit(frame: Frame, going: "step" | "state"): PlainError | null {
-  const faults = [...(going === "step" ? stepFaults(frame) : []), ...stateFaults(frame)];
+export function graphChangeError(superstep: SuperstepState, going: "step" | "state"): PlainError | null {
+  const faults = [...(going === "step" ? stepFaults(superstep) : []), ...stateFaults(superstep)];
   if (faults.length === 0) return null;
-  const more = faults.length > MOST ? `; and ${faults.length - MOST} more` : "";
+  const more = faults.length > MAX_FAULTS ? `; and ${faults.length - MAX_FAULTS} more` : "";
   return {
     error: "GraphChangedError",
     message:
-      `${changedOf(frame)}, and the thread cannot go on: ${faults.slice(0, MOST).join("; ")}${more}. ` +
+      `${describeChange(superstep)}, and the thread cannot go on: ${faults.slice(0, MAX_FAULTS).join("; ")}${more}. ` +
       `Nothing is lost: name a node to go on with (command.goto), mend the state, or give the graph a migrate function`,
   };
 }
 
-function changedOf({ head, run, definition }: Standing): string {
+function describeChange({ head, run, definition }: StoredState): string {
   const made = head?.metadata["graph_id"];
   if (typeof made === "string" && made !== run.graph_id) {
     return `The thread's latest state was made by the graph "${made}", not by "${run.graph_id}"`;
@@ -107,26 +107,26 @@ function changedOf({ head, run, definition }: Standing): string {
   return `The graph "${run.graph_id}" has changed since the thread paused (${from} to ${to})`;
 }
 
-function* stepFaults({ head, left, definition, waiting }: Frame): Generator<string> {
+function* stepFaults({ head, pendingWrites, definition, waiting }: SuperstepState): Generator<string> {
   const { nodes, rules } = definition;
-  const gone = new Set<string>();
-  const meet = (name: string) => {
-    if (!nodes.has(name) && name !== END && name !== START) gone.add(name);
+  const missingNodes = new Set<string>();
+  const checkNode = (name: string) => {
+    if (!nodes.has(name) && name !== END && name !== START) missingNodes.add(name);
   };
-  const lost = new Set<string>();
+  const missingKeys = new Set<string>();
   for (const { id, name } of head?.next ?? []) {
-    const result = left.get(id)?.result;
-    if (result === undefined) meet(name);
-    else leavings(result, meet, (key) => lost.add(`the update of "${name}" has "${key}"`));
+    const result = pendingWrites.get(id)?.result;
+    if (result === undefined) checkNode(name);
+    else checkWrites(result, checkNode, (key) => missingKeys.add(`the update of "${name}" has "${key}"`));
   }
-  const given = left.get(NO_TASK)?.result;
-  if (given !== undefined) leavings(given, meet, (key) => lost.add(`an update has "${key}"`));
-  for (const name of Object.keys(waiting.deferred)) meet(name);
-  for (const name of gone)
+  const given = pendingWrites.get(NO_TASK)?.result;
+  if (given !== undefined) checkWrites(given, checkNode, (key) => missingKeys.add(`an update has "${key}"`));
+  for (const name of Object.keys(waiting.deferred)) checkNode(name);
+  for (const name of missingNodes)
     yield `it waits at the node "${name}", which is gone; the nodes are ${[...nodes.keys()].join(", ")}`;
-  for (const what of lost) yield `${what}, which is no key of the state any more`;
+  for (const what of missingKeys) yield `${what}, which is no key of the state any more`;
 
-  function leavings(
+  function checkWrites(
     { value, goto = [] }: NonNullable<TaskWrites["result"]>,
     node: (name: string) => void,
     key: (name: string) => void,
@@ -137,11 +137,14 @@ function* stepFaults({ head, left, definition, waiting }: Frame): Generator<stri
 }
 
 /** The first faults of a state: values that the graph's schema refuses, and required keys without a value. */
-export function misfitsOf(of: Pick<Frame, "definition" | "values">): readonly string[] {
-  return [...stateFaults(of)].slice(0, MOST);
+export function firstStateFaults(of: Pick<SuperstepState, "definition" | "values">): readonly string[] {
+  return [...stateFaults(of)].slice(0, MAX_FAULTS);
 }
 
-function* stateFaults({ definition, values }: Pick<Frame, "definition" | "values">): Generator<string> {
+function* stateFaults({
+  definition,
+  values,
+}: Pick<SuperstepState, "definition" | "values">): Generator<string> {
   for (const [key, rule] of definition.rules) {
     const value = own(values, key);
     if (value !== undefined) {

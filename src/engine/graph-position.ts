@@ -3,32 +3,32 @@ import type { Inward } from "../graph/interrupts.ts";
 import type { Within } from "../model/run-start.ts";
 
 /** The position of a graph in its run: the root graph, or a subgraph within a task. */
-export interface Place {
+export interface GraphPosition {
   /** `""` for the root graph, else the namespace of the task that it runs in. */
   readonly ns: string;
   /** Names of the nodes from the root graph down to this graph. */
   readonly path: readonly string[];
   /** The parent graph; null for the root. */
-  readonly above: Definition | null;
+  readonly parentGraph: Definition | null;
   /** Checkpoint ids of the graphs above, by namespace. */
   readonly parents: { readonly [ns: string]: string };
   /** Answers to interrupts of its tasks and of subgraphs below, by interrupt id. */
   readonly answers: Inward;
   /** True if the graphs above keep the partial messages of a stopped run; then those from here are kept too. */
-  readonly keeps: boolean;
+  readonly keepsPartial: boolean;
   /** Run paused tasks again? They ask their questions again. */
-  readonly again: boolean;
+  readonly rerunPaused: boolean;
   /** Checkpoints that it and the subgraphs within it start from, if they have none yet: see {@link PlannedTask.from}. */
-  readonly from: readonly Within[];
+  readonly startFrom: readonly Within[];
 }
 
-export const ROOT: Place = {
+export const ROOT_POSITION: GraphPosition = {
   ns: "",
   path: [],
-  above: null,
+  parentGraph: null,
   parents: {},
   answers: {},
-  keeps: true,
-  again: false,
-  from: [],
+  keepsPartial: true,
+  rerunPaused: false,
+  startFrom: [],
 };

@@ -18,14 +18,14 @@ interface Scope {
 }
 
 /** Characters: the longest JSON Schema sent with an interrupt. Clients build forms from it; a longer one is left out. */
-const LONGEST_SCHEMA = 32_768;
+const MAX_SCHEMA_LENGTH = 32_768;
 
 /** The interrupts of one attempt of a task. The n-th interrupt gets the n-th answer. */
-export class Questions {
+export class TaskInterrupts {
   readonly #call: NodeCall;
   readonly #ns: string;
   /** Interrupts without an answer, or with a refused one, in the order in which they were raised. */
-  readonly #waiting: Interrupt[] = [];
+  readonly #open: Interrupt[] = [];
   readonly #refused: number[] = [];
   #schemas: Record<string, JsonObject> | undefined;
   #error: PlainError | undefined;
@@ -41,7 +41,7 @@ export class Questions {
   readonly ask: Ctx["interrupt"] = (value, options) => this.#ask(this.#root, value, options?.schema);
 
   /** Makes an `interrupt` function for each of `count` parallel bodies; call `join` when all of them have ended. */
-  branch(
+  parallelScopes(
     asker: Ctx["interrupt"],
     count: number,
   ): { readonly asks: readonly Ctx["interrupt"][]; join(): void } {
@@ -85,12 +85,12 @@ export class Questions {
     const answer = asAnswer(this.#call.resumes[place]);
     const question = toInterrupt(this.#ns, place, toStorable(value, "interrupt"));
     if (answer === null) {
-      this.#wait(question, schema);
+      this.#addOpen(question, schema);
       throw new Paused();
     }
-    const checked = accept(answer.value, schema);
+    const checked = validateAnswer(answer.value, schema);
     if (checked.ok) return checked.value;
-    this.#wait(question, schema);
+    this.#addOpen(question, schema);
     this.#refused.push(place);
     this.#error ??= {
       error: "InvalidResumeError",
@@ -99,17 +99,17 @@ export class Questions {
     throw new Paused();
   }
 
-  #wait(question: Interrupt, schema: Schema | undefined): void {
-    this.#waiting.push(question);
+  #addOpen(question: Interrupt, schema: Schema | undefined): void {
+    this.#open.push(question);
     const described = schema === undefined ? null : jsonSchemaOf(schema, "input");
-    if (described === null || JSON.stringify(described).length > LONGEST_SCHEMA) return;
+    if (described === null || JSON.stringify(described).length > MAX_SCHEMA_LENGTH) return;
     (this.#schemas ??= {})[question.id] = described;
   }
 
   /** The outcome of the attempt if an interrupt is open, else undefined. */
   outcome(): TaskOutcome | undefined {
-    if (this.#waiting.length === 0) return undefined;
-    const interrupts = this.#waiting;
+    if (this.#open.length === 0) return undefined;
+    const interrupts = this.#open;
     const schemas: { schemas?: AnswerSchemas } =
       this.#schemas === undefined ? {} : { schemas: this.#schemas };
     if (this.#error === undefined) return { kind: "interrupted", interrupts, ...schemas };
@@ -118,7 +118,7 @@ export class Questions {
 }
 
 /** Validates an answer. A schema that throws counts as a refusal, so that the interrupt stays open. */
-function accept(
+function validateAnswer(
   answer: unknown,
   schema: Schema | undefined,
 ): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string } {
@@ -134,6 +134,6 @@ function accept(
 }
 
 /** The outcome of a node function that threw. */
-export function failure(thrown: unknown): Extract<TaskOutcome, { kind: "failed" }> {
+export function failedOutcome(thrown: unknown): Extract<TaskOutcome, { kind: "failed" }> {
   return { kind: "failed", error: plainError(thrown) };
 }

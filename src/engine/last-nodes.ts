@@ -6,7 +6,7 @@ import { START } from "../graph/definition-checks.ts";
  * The nodes of the last superstep before a checkpoint; null if unknown, because an input has come since. The checkpoint of
  * a superstep names them in its writes, any other one in the `last` field of its engine data.
  */
-export function lastRan(head: CheckpointHead | null): readonly string[] | null {
+export function lastNodesOf(head: CheckpointHead | null): readonly string[] | null {
   if (head === null) return [START];
   const { source, writes, parent, engine } = head;
   if (source === "loop") return writes === null ? [START] : Object.keys(writes);
@@ -15,7 +15,7 @@ export function lastRan(head: CheckpointHead | null): readonly string[] | null {
   return source === "input" && parent === null ? [START] : null;
 }
 
-/** Engine data that records the last nodes, for {@link lastRan}. */
-export function ranLast(last: readonly string[] | null): JsonObject {
+/** Engine data that records the last nodes, for {@link lastNodesOf}. */
+export function lastNodesData(last: readonly string[] | null): JsonObject {
   return last === null ? {} : { last };
 }

@@ -9,12 +9,12 @@ import type { Random } from "../ports/random.ts";
 import { subgraphAt } from "../graph/definition.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { ResultCache } from "./result-cache.ts";
-import { contextOf } from "./node-context.ts";
-import { tellFailure } from "./node-log.ts";
-import { failure, Questions } from "./interrupt-scopes.ts";
+import { createNodeContext } from "./node-context.ts";
+import { logFailure } from "./node-log.ts";
+import { failedOutcome, TaskInterrupts } from "./interrupt-scopes.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
-export interface HostDeps {
+export interface LocalHostDeps {
   readonly logger: Logger;
   readonly random: Random;
   readonly clock: Clock;
@@ -23,10 +23,10 @@ export interface HostDeps {
 }
 
 /** A host that runs node functions in this thread. */
-export function localHost(registry: GraphRegistry, { logger, clock, stacks = false }: HostDeps): Host {
+export function localHost(registry: GraphRegistry, { logger, clock, stacks = false }: LocalHostDeps): Host {
   const parts = { registry, logger, clock, stacks, cache: new ResultCache() };
   return {
-    run: (call, io) => attempt(parts, call, io),
+    run: (call, io) => runAttempt(parts, call, io),
     close: () => Promise.resolve(),
   };
 }
@@ -66,7 +66,7 @@ class AttemptIo implements NodeIo {
   }
 }
 
-async function attempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOutcome> {
+async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOutcome> {
   const { registry, clock, cache } = parts;
   const own = new AttemptIo(io);
   const check = () => {
@@ -80,31 +80,31 @@ async function attempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOu
     }
     // No cache for a task with answers: they are not part of the key, but may change the result.
     const key = node.cache === null || call.resumes.length > 0 ? null : cache.keyOf(node.cache, call);
-    const known = key === null ? undefined : cache.find(node, key, clock.mono());
+    const known = key === null ? undefined : cache.get(node, key, clock.mono());
     if (known !== undefined) return { kind: "returned", value: known.value, cached: true };
-    const questions = new Questions(call);
+    const questions = new TaskInterrupts(call);
     let outcome: TaskOutcome;
     let reason: { readonly thrown: unknown } | undefined;
     try {
       let streamed: string[] | undefined;
       const named = (id: string) => void (streamed ??= []).push(id);
-      const value = await node.run(call.input, contextOf(call, own, parts, questions, check, named));
+      const value = await node.run(call.input, createNodeContext(call, own, parts, questions, check, named));
       outcome = streamed === undefined ? { kind: "returned", value } : { kind: "returned", value, streamed };
     } catch (thrown) {
-      outcome = failure(thrown);
+      outcome = failedOutcome(thrown);
       reason = { thrown };
       if (call.tries > 1 && !isRetryable(node.retry, thrown)) outcome = { ...outcome, final: true };
     }
     // Open interrupts pause the task, even if the body caught the pause or threw another error.
     const waits = questions.outcome();
     if (waits !== undefined) return waits;
-    if (reason !== undefined && !own.signal.aborted) tellFailure(parts, call, own, reason.thrown);
+    if (reason !== undefined && !own.signal.aborted) logFailure(parts, call, own, reason.thrown);
     if (key !== null && node.cache !== null && outcome.kind === "returned") {
-      cache.keep(node, node.cache, key, outcome.value, clock.mono());
+      cache.put(node, node.cache, key, outcome.value, clock.mono());
     }
     return outcome;
   } catch (thrown) {
-    return failure(thrown);
+    return failedOutcome(thrown);
   } finally {
     own.over = true;
   }

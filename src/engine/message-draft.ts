@@ -2,26 +2,26 @@ import type { JsonObject } from "../model/json.ts";
 import type { CallChunk, MessageWriter, WholeCall } from "../graph/node-context.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
 import type { Usage } from "../graph/token-usage.ts";
-import type { CallPart } from "./tool-call-stream.ts";
+import type { ToolCallPart } from "./tool-call-stream.ts";
 
 /** The message writer that readers of model streams use: it also takes the metadata of the model's response. */
-export interface Draft extends MessageWriter {
+export interface MessageDraft extends MessageWriter {
   toolCall(call: WholeCall): ToolCall;
   toolCall(chunk: CallChunk): void;
-  toolCall(part: CallPart): ToolCall | undefined;
+  toolCall(part: ToolCallPart): ToolCall | undefined;
   hasCall(id: string): boolean;
   /** Leaves out a tool call that the model's side has already executed: the graph must not run it again. */
-  answered(id: string): void;
+  dropCall(id: string): void;
   /** Adds the token counts of one chunk. */
   addUsage(share: Usage): void;
   /** Adds to the response metadata; a later value replaces an earlier one. */
-  note(metadata: JsonObject): void;
+  addMetadata(metadata: JsonObject): void;
   /** Adds to `additional_kwargs`; strings are concatenated. */
-  add(fields: JsonObject): void;
+  addFields(fields: JsonObject): void;
 }
 
 /** A chunk of a model's stream, of unknown shape. */
-export type Chunk = { readonly [field: string]: unknown };
+export type ModelChunk = { readonly [field: string]: unknown };
 
 /** Writes a chunk to the message; returns false if the chunk is not of the shape that this reader knows. */
-export type ChunkReader = (chunk: Chunk, message: Draft) => boolean;
+export type ModelChunkReader = (chunk: ModelChunk, message: MessageDraft) => boolean;

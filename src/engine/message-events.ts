@@ -3,33 +3,33 @@ import type { JsonObject } from "../model/json.ts";
 import type { Emission } from "../ports/engine.ts";
 import type { Message, RemoveMessage } from "../graph/message.ts";
 import { own } from "../graph/superstep.ts";
-import type { Frame } from "./superstep-state.ts";
-import { messageMeta } from "./checkpoint-metadata.ts";
-import { isStreamed, streamedIds } from "./streamed-ids.ts";
+import type { SuperstepState } from "./superstep-state.ts";
+import { messageMetadata } from "./checkpoint-metadata.ts";
+import { isStreamedId, streamedIdBase } from "./streamed-ids.ts";
 
 /**
  * Adds `complete` events for the messages in a task's update that the task streamed or that are new to the state.
  * @param named ids that the node chose itself for messages that it streamed
  */
-export function complete(
-  frame: Frame,
+export function addCompleteEvents(
+  superstep: SuperstepState,
   task: PlannedTask,
   update: JsonObject | null,
   named: readonly string[] | undefined,
   emissions: Emission[],
 ): void {
-  const { definition, values, run, tries, ns } = frame;
+  const { definition, values, run, tries, ns } = superstep;
   let ids: string | undefined;
   for (const key in update) {
     const rule = definition.rules.get(key);
     if (rule?.holds === undefined) continue;
     for (const message of update[key] as readonly (Message | RemoveMessage)[]) {
-      ids ??= streamedIds(task.id, run.attempt, tries.get(task.id) ?? 1);
-      const streamed = isStreamed(ids, message.id) || named?.includes(message.id) === true;
+      ids ??= streamedIdBase(task.id, run.attempt, tries.get(task.id) ?? 1);
+      const streamed = isStreamedId(ids, message.id) || named?.includes(message.id) === true;
       if (!streamed && message.type !== "remove" && rule.holds(own(values, key), message.id)) continue;
       const shown = message as unknown as JsonObject;
       emissions.push({
-        fact: { t: "complete", message: shown, streamed, ns, meta: messageMeta(frame, task) },
+        fact: { t: "complete", message: shown, streamed, ns, meta: messageMetadata(superstep, task) },
       });
     }
   }

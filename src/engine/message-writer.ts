@@ -12,29 +12,29 @@ import { objectAt } from "../graph/field-access.ts";
 import { blockAt, type Message } from "../graph/message.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
 import { sum, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";
-import { Calls, type CallPart } from "./tool-call-stream.ts";
-import { Blocks, extend, says } from "./content-blocks.ts";
-import type { Draft } from "./message-draft.ts";
-import { drain } from "./model-stream.ts";
-import { streamedId, streamedIds } from "./streamed-ids.ts";
+import { StreamedToolCalls, type ToolCallPart } from "./tool-call-stream.ts";
+import { ContentBlocks, mergePiece, isPlainBlock } from "./content-blocks.ts";
+import type { MessageDraft } from "./message-draft.ts";
+import { writeModelStream } from "./model-stream.ts";
+import { streamedId, streamedIdBase } from "./streamed-ids.ts";
 
 /** Characters: the longest message, so that a model that never ends does not fill the memory. */
-const MOST = 16 * 1024 * 1024;
-const MAX_ID = 256;
+const MAX_LENGTH = 16 * 1024 * 1024;
+const MAX_ID_LENGTH = 256;
 
 /** A message that is being streamed: emits each piece as an event and collects the pieces for the whole message. */
-class StreamedMessage implements Draft {
+class StreamedMessage implements MessageDraft {
   readonly id: string;
   readonly #io: NodeIo;
   readonly #name: string | null;
   /** The id of its `message` event, which its token events refer to; -1 when the attempt is over. */
-  readonly #m: number;
+  readonly #eventId: number;
   readonly #response: Record<string, unknown>;
   readonly #kwargs: Record<string, unknown>;
   /** The text so far, until the first content block. */
   #text = "";
-  #blocks: Blocks | undefined;
-  #calls: Calls | undefined;
+  #blocks: ContentBlocks | undefined;
+  #calls: StreamedToolCalls | undefined;
   #size = 0;
   #usage: Usage | null = null;
   #done: Message | undefined;
@@ -51,7 +51,7 @@ class StreamedMessage implements Draft {
       this.#response["model_name"] ??= String(model);
       meta = { ...meta, ls_model_type: "chat", ls_model_name: String(model) };
     }
-    this.#m = io.emit({ t: "message", id, name: this.#name, ns: call.ns, meta });
+    this.#eventId = io.emit({ t: "message", id, name: this.#name, ns: call.ns, meta });
   }
 
   write(part: string | JsonObject): void {
@@ -59,11 +59,11 @@ class StreamedMessage implements Draft {
     if (this.#done !== undefined) throw ended();
     if (part === "") return;
     this.#size += part.length;
-    if (this.#size > MOST) throw tooLong();
+    if (this.#size > MAX_LENGTH) throw tooLong();
     if (this.#blocks !== undefined)
-      return this.#piece({ content: [this.#blocks.add({ type: "text", text: part })] });
+      return this.#emitPiece({ content: [this.#blocks.add({ type: "text", text: part })] });
     this.#text += part;
-    if (this.#m >= 0) this.#io.emit({ t: "token", m: this.#m, text: part });
+    if (this.#eventId >= 0) this.#io.emit({ t: "token", m: this.#eventId, text: part });
   }
 
   #block(part: unknown): void {
@@ -73,21 +73,21 @@ class StreamedMessage implements Draft {
       );
     }
     const block = blockAt(part, "message.write");
-    if (says(block, "text")) return this.write(block["text"] as string);
+    if (isPlainBlock(block, "text")) return this.write(block["text"] as string);
     if (this.#done !== undefined) throw ended();
     this.#grow(JSON.stringify(block).length);
-    this.#blocks ??= new Blocks(this.#text);
-    this.#piece({ content: [this.#blocks.add(block)] });
+    this.#blocks ??= new ContentBlocks(this.#text);
+    this.#emitPiece({ content: [this.#blocks.add(block)] });
   }
 
   toolCall(call: WholeCall): ToolCall;
   toolCall(chunk: CallChunk): void;
-  toolCall(part: CallPart): ToolCall | undefined;
-  toolCall(part: CallPart): ToolCall | undefined {
+  toolCall(part: ToolCallPart): ToolCall | undefined;
+  toolCall(part: ToolCallPart): ToolCall | undefined {
     if (this.#done !== undefined) throw ended();
-    const { call, chunk } = (this.#calls ??= new Calls(this.id)).add(part);
+    const { call, chunk } = (this.#calls ??= new StreamedToolCalls(this.id)).add(part);
     this.#grow((chunk["args"] as string).length);
-    this.#piece(
+    this.#emitPiece(
       call === undefined ? { tool_call_chunks: [chunk] } : { tool_calls: [call], tool_call_chunks: [chunk] },
     );
     return call;
@@ -97,7 +97,7 @@ class StreamedMessage implements Draft {
     return this.#calls?.has(id) === true;
   }
 
-  answered(id: string): void {
+  dropCall(id: string): void {
     this.#calls?.drop(id);
   }
 
@@ -110,23 +110,23 @@ class StreamedMessage implements Draft {
     this.#usage = this.#usage === null ? share : sum(this.#usage, share);
   }
 
-  note(metadata: JsonObject): void {
+  addMetadata(metadata: JsonObject): void {
     Object.assign(this.#response, objectAt(metadata, "response_metadata"));
   }
 
-  add(fields: JsonObject): void {
+  addFields(fields: JsonObject): void {
     const copy = objectAt(fields, "additional_kwargs");
     this.#grow(JSON.stringify(copy).length);
-    extend(this.#kwargs, copy);
+    mergePiece(this.#kwargs, copy);
   }
 
   #grow(by: number): void {
     this.#size += by;
-    if (this.#size > MOST) throw tooLong();
+    if (this.#size > MAX_LENGTH) throw tooLong();
   }
 
-  #piece(chunk: JsonObject): void {
-    if (this.#m >= 0) this.#io.emit({ t: "piece", m: this.#m, chunk });
+  #emitPiece(chunk: JsonObject): void {
+    if (this.#eventId >= 0) this.#io.emit({ t: "piece", m: this.#eventId, chunk });
   }
 
   end(): Message {
@@ -139,7 +139,7 @@ class StreamedMessage implements Draft {
     const chunk: Record<string, unknown> = {};
     if (this.#usage !== null) chunk["usage_metadata"] = this.#usage;
     if (Object.keys(response_metadata).length > 0) chunk["response_metadata"] = response_metadata;
-    if (Object.keys(chunk).length > 0) this.#piece(chunk);
+    if (Object.keys(chunk).length > 0) this.#emitPiece(chunk);
     const message: Message = {
       content: this.#blocks?.list ?? this.#text,
       additional_kwargs: { ...this.#kwargs },
@@ -164,29 +164,29 @@ function ended(): TypeError {
 }
 
 function tooLong(): RangeError {
-  return new RangeError(`The message holds more than ${MOST} characters`);
+  return new RangeError(`The message holds more than ${MAX_LENGTH} characters`);
 }
 
 /**
  * Makes `ctx.message` for one attempt.
  * @param check throws once the attempt is over
- * @param named called with each message id that the node chooses itself
+ * @param onCustomId called with each message id that the node chooses itself
  */
-export function messageMaker(
+export function createMessageMaker(
   call: NodeCall,
   io: NodeIo,
   check: () => void,
-  named: (id: string) => void,
+  onCustomId: (id: string) => void,
 ): MessageMaker {
   let ids: string | undefined;
   let count = 0;
   const idOf = ({ id }: MessageInit): string => {
     if (id === undefined)
-      return streamedId((ids ??= streamedIds(call.task, call.attempt, call.try)), count++);
-    if (typeof id !== "string" || id === "" || id.length > MAX_ID) {
-      throw new TypeError(`The id of a message must be a text of 1 to ${MAX_ID} characters`);
+      return streamedId((ids ??= streamedIdBase(call.task, call.attempt, call.try)), count++);
+    if (typeof id !== "string" || id === "" || id.length > MAX_ID_LENGTH) {
+      throw new TypeError(`The id of a message must be a text of 1 to ${MAX_ID_LENGTH} characters`);
     }
-    named(id);
+    onCustomId(id);
     return id;
   };
   const begin = (init: MessageInit = {}): StreamedMessage => {
@@ -195,7 +195,7 @@ export function messageMaker(
   };
   const from: MessageMaker["from"] = async (source, init) => {
     const message = begin(init);
-    await drain(source, message, io.signal);
+    await writeModelStream(source, message, io.signal);
     return message.end();
   };
   return Object.assign((init?: MessageInit): MessageWriter => begin(init), { from });

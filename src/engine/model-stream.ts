@@ -1,14 +1,14 @@
 import { readAiSdk } from "./model-chunks/ai-sdk.ts";
 import { readLangChain } from "./model-chunks/langchain.ts";
 import { readOpenAi } from "./model-chunks/openai.ts";
-import type { Chunk, ChunkReader, Draft } from "./message-draft.ts";
+import type { ModelChunk, ModelChunkReader, MessageDraft } from "./message-draft.ts";
 
-const readers: readonly ChunkReader[] = [readOpenAi, readAiSdk, readLangChain];
+const readers: readonly ModelChunkReader[] = [readOpenAi, readAiSdk, readLangChain];
 
-function take(chunk: unknown, message: Draft, nth: number): void {
+function writeChunk(chunk: unknown, message: MessageDraft, nth: number): void {
   if (typeof chunk === "string") return message.write(chunk);
   if (typeof chunk === "object" && chunk !== null) {
-    for (const read of readers) if (read(chunk as Chunk, message)) return;
+    for (const read of readers) if (read(chunk as ModelChunk, message)) return;
   }
   throw new TypeError(
     `ctx.message.from cannot read chunk ${nth} of its source, ${shapeOf(chunk)}; it reads strings, chunks of the ` +
@@ -20,7 +20,7 @@ function shapeOf(chunk: unknown): string {
   if (chunk === null) return "null";
   if (typeof chunk !== "object") return `a ${typeof chunk}`;
   if (Array.isArray(chunk)) return "an array";
-  const { type } = chunk as Chunk;
+  const { type } = chunk as ModelChunk;
   const named = typeof type === "string" ? ` of the type ${JSON.stringify(type.slice(0, 64))}` : "";
   return `an object${named} with the fields ${Object.keys(chunk).slice(0, 8).join(", ") || "(none)"}`;
 }
@@ -40,7 +40,11 @@ function iteratorOf(source: unknown): AsyncIterator<unknown> | Iterator<unknown>
  * Writes all chunks of `source` to the message. When `signal` aborts, it rejects without waiting for the source, which may
  * never answer, and closes the source's iterator.
  */
-export async function drain(source: unknown, message: Draft, signal: AbortSignal): Promise<void> {
+export async function writeModelStream(
+  source: unknown,
+  message: MessageDraft,
+  signal: AbortSignal,
+): Promise<void> {
   signal.throwIfAborted();
   const iterator = iteratorOf(source);
   let stop: ((reason: unknown) => void) | undefined;
@@ -61,7 +65,7 @@ export async function drain(source: unknown, message: Draft, signal: AbortSignal
         done = true;
         return;
       }
-      take(result.value, message, nth);
+      writeChunk(result.value, message, nth);
     }
   } finally {
     signal.removeEventListener("abort", onAbort);

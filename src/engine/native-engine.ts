@@ -6,8 +6,8 @@ import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { schemasOf, subgraphsOf } from "../graph/graph-schemas.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { NativeExecution } from "./native-execution.ts";
-import { Frame } from "./superstep-state.ts";
-import { refusalOf } from "./run-validation.ts";
+import { SuperstepState } from "./superstep-state.ts";
+import { validateRun } from "./run-validation.ts";
 import { updateState } from "./state-update.ts";
 
 /** Heddle's own engine: runs graphs made by `graph()` in supersteps. It is pure; executions share no state. */
@@ -22,12 +22,12 @@ export function nativeEngine(registry: GraphRegistry): Engine {
     isSubgraph: (graph, ns, node) => isSubgraph(registry, graph, ns, node),
     open: (run, position, source) => {
       const { definition, edition } = registry.current(run.graph_id);
-      return new NativeExecution(new Frame(definition, run, position, source), edition);
+      return new NativeExecution(new SuperstepState(definition, run, position, source), edition);
     },
     update: (asked, position, source) => updateState(registry.get(asked.graph), asked, position, source),
     output: (graph) => (registry.has(graph) ? registry.get(graph).output : null),
     refuses: (run, interrupts, blank = false) =>
-      registry.has(run.graph_id) ? refusalOf(registry.get(run.graph_id), run, interrupts, blank) : null,
+      registry.has(run.graph_id) ? validateRun(registry.get(run.graph_id), run, interrupts, blank) : null,
   };
 }
 

@@ -20,21 +20,21 @@ import type { RetryRule } from "../graph/node.ts";
 import { readEdge, readReturn, type Reading } from "../graph/node-return.ts";
 import { parse } from "../graph/standard-schema.ts";
 import { applyUpdates, type Move } from "../graph/superstep.ts";
-import { withoutInward } from "./resume-answers.ts";
-import { begin, beginInner } from "./first-step.ts";
-import { commitStep, errorOf } from "./commit-step.ts";
-import { complete } from "./message-events.ts";
-import { cutStep, keeperOf, type Keeper } from "./partial-output.ts";
-import { Frame } from "./superstep-state.ts";
-import { asThrown, outcomeOf, placeWithin, sharedInput } from "./subgraph-task.ts";
-import { messageMeta } from "./checkpoint-metadata.ts";
+import { withoutOpenAnswers } from "./resume-answers.ts";
+import { firstStep, firstSubgraphStep } from "./first-step.ts";
+import { commitStep, toClientError } from "./commit-step.ts";
+import { addCompleteEvents } from "./message-events.ts";
+import { partialOutputStep, partialKeyOf, type PartialKey } from "./partial-output.ts";
+import { SuperstepState } from "./superstep-state.ts";
+import { toError, subgraphOutcome, subgraphPosition, subgraphInput } from "./subgraph-task.ts";
+import { messageMetadata } from "./checkpoint-metadata.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
 /** The task that a subgraph execution belongs to. */
-interface Entry {
+interface SubgraphEntry {
   readonly input: unknown;
   /** The name of the node in the parent graph. */
-  readonly above: string;
+  readonly node: string;
   readonly retry: RetryRule | undefined;
 }
 
@@ -49,54 +49,56 @@ type Refused = NonNullable<Extract<TaskOutcome, { kind: "failed" }>["refused"]>;
 
 /** One attempt of one run over one native graph. */
 export class NativeExecution implements Execution {
-  readonly #frame: Frame;
+  readonly #superstep: SuperstepState;
   readonly #edition: number;
-  readonly #keeper: Keeper | undefined;
+  readonly #partialKey: PartialKey | undefined;
   /** For a subgraph, the task that it runs in; null for the root graph. */
-  readonly #entry: Entry | null;
+  readonly #entry: SubgraphEntry | null;
   #context: JsonObject = {};
   /** The plan that the last step made. */
   #plan: Plan | null = null;
-  #refusal = false;
+  #isRefused = false;
 
-  constructor(frame: Frame, edition: number, entry: Entry | null = null) {
-    this.#frame = frame;
+  constructor(superstep: SuperstepState, edition: number, entry: SubgraphEntry | null = null) {
+    this.#superstep = superstep;
     this.#edition = edition;
-    this.#keeper = frame.place.keeps ? keeperOf(frame.definition) : undefined;
+    this.#partialKey = superstep.graphPosition.keepsPartial ? partialKeyOf(superstep.definition) : undefined;
     this.#entry = entry;
   }
 
   begin(): Step {
-    const step = this.#entry === null ? this.#begin(begin) : this.#beginInner(this.#entry);
+    const step = this.#entry === null ? this.#begin(firstStep) : this.#beginInner(this.#entry);
     this.#plan = step.plan;
     return step;
   }
 
-  #beginInner({ input, above }: Entry): Step {
+  #beginInner({ input, node }: SubgraphEntry): Step {
     try {
-      const { definition } = this.#frame;
-      return this.#begin((frame) => beginInner(frame, sharedInput(definition, input, frame.place)));
+      const { definition } = this.#superstep;
+      return this.#begin((superstep) =>
+        firstSubgraphStep(superstep, subgraphInput(definition, input, superstep.graphPosition)),
+      );
     } catch (thrown) {
-      return this.#frame.failed(errorOf(thrown, above));
+      return this.#superstep.failed(toClientError(thrown, node));
     }
   }
 
-  #begin(first: (frame: Frame) => Step): Step {
-    const { definition, run } = this.#frame;
+  #begin(first: (superstep: SuperstepState) => Step): Step {
+    const { definition, run } = this.#superstep;
     const { context } = run.kwargs;
     const checked =
       definition.context === undefined ? context : parse(definition.context, context, "context");
     this.#context = isObject(checked) ? checked : context;
-    return first(this.#frame);
+    return first(this.#superstep);
   }
 
   call(task: string): NodeCall {
-    const { run, left, step, definition, tries, ns, source } = this.#frame;
+    const { run, pendingWrites, step, definition, tries, ns, source } = this.#superstep;
     const planned = this.#task(task);
     const { name } = planned;
     const node = definition.nodes.get(name);
     const input = this.#inputOf(planned);
-    const writes = left.get(task);
+    const writes = pendingWrites.get(task);
     const next = (tries.get(task) ?? 0) + 1;
     tries.set(task, next);
     return {
@@ -122,8 +124,8 @@ export class NativeExecution implements Execution {
       context: this.#context,
       resumes: writes?.resumes ?? [],
       steps: writes?.steps ?? {},
-      meta: messageMeta(this.#frame, planned),
-      ...(this.#keeper !== undefined && { keepsPartial: true }),
+      meta: messageMetadata(this.#superstep, planned),
+      ...(this.#partialKey !== undefined && { keepsPartial: true }),
     };
   }
 
@@ -142,120 +144,123 @@ export class NativeExecution implements Execution {
   }
 
   apply(): Step {
-    const step = commitStep(this.#frame);
+    const step = commitStep(this.#superstep);
     this.#plan = step.plan;
     return step;
   }
 
   cut(streamed: ReadonlyMap<string, readonly StreamedFact[]>): Step | null {
-    if (this.#keeper === undefined) return null;
-    return cutStep(this.#frame, this.#keeper, streamed, (task) => messageMeta(this.#frame, task));
+    if (this.#partialKey === undefined) return null;
+    return partialOutputStep(this.#superstep, this.#partialKey, streamed, (task) =>
+      messageMetadata(this.#superstep, task),
+    );
   }
 
   enter(id: string): Inner {
     const task = this.#task(id);
-    const frame = this.#frame;
-    const node = frame.definition.nodes.get(task.name);
+    const superstep = this.#superstep;
+    const node = superstep.definition.nodes.get(task.name);
     const definition = subgraphOf(node);
     if (definition === null) throw new TypeError(`Node "${task.name}" is no graph`);
-    const place = placeWithin(frame, task);
-    const { run, source } = frame;
-    const entry = { input: this.#inputOf(task), above: task.name, retry: node?.retry };
+    const place = subgraphPosition(superstep, task);
+    const { run, source } = superstep;
+    const entry = { input: this.#inputOf(task), node: task.name, retry: node?.retry };
     const open = (position: Position) =>
-      new NativeExecution(new Frame(definition, run, position, source, place), this.#edition, entry);
-    return { ns: place.ns, from: place.from[0] ?? null, open };
+      new NativeExecution(new SuperstepState(definition, run, position, source, place), this.#edition, entry);
+    return { ns: place.ns, from: place.startFrom[0] ?? null, open };
   }
 
   outcome(failure: PlainError | null): TaskOutcome {
-    const outcome = outcomeOf(this.#frame, this.#plan, failure, this.#refusal);
+    const outcome = subgraphOutcome(this.#superstep, this.#plan, failure, this.#isRefused);
     const retry = this.#entry?.retry;
     if (outcome.kind !== "failed" || retry === undefined || retry.attempts < 2) return outcome;
-    return isRetryable(retry, asThrown(outcome.error)) ? outcome : { ...outcome, final: true };
+    return isRetryable(retry, toError(outcome.error)) ? outcome : { ...outcome, final: true };
   }
 
   /** The input of a node: the input of its `send`, or the state. */
   #inputOf({ name, input }: PlannedTask): unknown {
     if (input !== undefined) return input.value;
-    const { definition, state } = this.#frame;
+    const { definition, state } = this.#superstep;
     const schema = definition.nodes.get(name)?.input;
     return schema === undefined ? state : parse(schema, state, `the input of node "${name}"`);
   }
 
   #interrupted(task: PlannedTask, { interrupts, schemas }: Interrupted): Settled {
-    const { held, left } = this.#frame;
-    if (interrupts.length === 0) held.set(task.id, true);
-    const resumes = withoutInward(left.get(task.id)?.resumes ?? [], interrupts);
-    return this.#left(task, "interrupted", { interrupts, resumes, ...(schemas && { schemas }) }, []);
+    const { pausedTasks, pendingWrites } = this.#superstep;
+    if (interrupts.length === 0) pausedTasks.set(task.id, true);
+    const resumes = withoutOpenAnswers(pendingWrites.get(task.id)?.resumes ?? [], interrupts);
+    return this.#settled(task, "interrupted", { interrupts, resumes, ...(schemas && { schemas }) }, []);
   }
 
   /** Settles a task that returned commands for the parent graph: they are stored in the place of its `goto`. */
-  #leaves(task: PlannedTask, leaves: readonly unknown[]): Settled {
+  #toParent(task: PlannedTask, leaves: readonly unknown[]): Settled {
     if (this.#entry === null) {
       const message = `Node "${task.name}": to.parent(...) leaves a subgraph; this graph has none above it`;
       return this.#failed(task, { error: "InvalidUpdateError", message });
     }
-    const fact = this.#frame.resultFact(task, { update: null, interrupts: [] });
-    return this.#left(task, "done", { result: { value: null, goto: [{ leaves }] } }, [{ fact }]);
+    const fact = this.#superstep.resultFact(task, { update: null, interrupts: [] });
+    return this.#settled(task, "done", { result: { value: null, goto: [{ leaves }] } }, [{ fact }]);
   }
 
   #returned(task: PlannedTask, { value, cached, streamed: named }: Returned): Settled {
-    const frame = this.#frame;
-    const { definition, values } = frame;
+    const superstep = this.#superstep;
+    const { definition, values } = superstep;
     const { id, name } = task;
     const emissions: Emission[] = [];
     let reading: Reading;
     let goto: readonly Move[];
     try {
       reading = readReturn(definition, value, id);
-      if (reading.leaves !== undefined) return this.#leaves(task, reading.leaves);
+      if (reading.leaves !== undefined) return this.#toParent(task, reading.leaves);
       // The tasks of a subgraph have already emitted its messages.
-      if (definition.nodes.get(name)?.graph === null) complete(frame, task, reading.update, named, emissions);
+      if (definition.nodes.get(name)?.graph === null)
+        addCompleteEvents(superstep, task, reading.update, named, emissions);
       const { update, untracked } = reading;
       const chosen = readEdge(definition, name, () => {
         const applied = applyUpdates(definition, values, [update]);
-        frame.fresh = { task: id, applied };
-        return frame.withLoose(applied.values, { ...frame.untracked, ...untracked });
+        superstep.precomputed = { task: id, applied };
+        return superstep.withUntracked(applied.values, { ...superstep.untracked, ...untracked });
       });
       goto = chosen.length === 0 ? reading.goto : [...reading.goto, ...chosen];
     } catch (thrown) {
-      return this.#failed(task, errorOf(thrown, name));
+      return this.#failed(task, toClientError(thrown, name));
     }
     const { update, untracked } = reading;
-    if (untracked !== null) frame.loose.set(id, untracked);
-    const fact = frame.resultFact(
+    if (untracked !== null) superstep.untrackedWrites.set(id, untracked);
+    const fact = superstep.resultFact(
       task,
       cached === true ? { update, cached, interrupts: [] } : { update, interrupts: [] },
     );
     emissions.push({ fact });
     const result = goto.length === 0 ? { value: update } : { value: update, goto };
-    return this.#left(task, "done", { result }, emissions);
+    return this.#settled(task, "done", { result }, emissions);
   }
 
   #failed(task: PlannedTask, error: PlainError, interrupts: readonly Interrupt[] = []): Settled {
-    const resumes = withoutInward(this.#frame.left.get(task.id)?.resumes ?? [], interrupts);
-    const fact = this.#frame.resultFact(task, { error, interrupts });
-    return { error, ...this.#left(task, "failed", { error, interrupts, resumes }, [{ fact }]) };
+    const resumes = withoutOpenAnswers(this.#superstep.pendingWrites.get(task.id)?.resumes ?? [], interrupts);
+    const fact = this.#superstep.resultFact(task, { error, interrupts });
+    return { error, ...this.#settled(task, "failed", { error, interrupts, resumes }, [{ fact }]) };
   }
 
   /** Settles a task whose answers were refused by their schemas: its interrupts are open again, without those answers. */
   #refused(task: PlannedTask, error: PlainError, { interrupts, places, schemas }: Refused): Settled {
-    this.#refusal = true;
-    const given = withoutInward(this.#frame.left.get(task.id)?.resumes ?? [], interrupts);
+    this.#isRefused = true;
+    const given = withoutOpenAnswers(this.#superstep.pendingWrites.get(task.id)?.resumes ?? [], interrupts);
     const kept: unknown[] = given.map((one, place) => (places.includes(place) ? null : one));
     while (kept.length > 0 && kept.at(-1) === null) kept.pop();
-    const fact = this.#frame.resultFact(task, { error, interrupts });
+    const fact = this.#superstep.resultFact(task, { error, interrupts });
     const leavings = { error, interrupts, resumes: kept, ...(schemas && { schemas }) };
-    return { error, ...this.#left(task, "failed", leavings, [{ fact }]) };
+    return { error, ...this.#settled(task, "failed", leavings, [{ fact }]) };
   }
 
-  #left(
+  #settled(
     task: PlannedTask,
     kind: Settled["kind"],
     leavings: Partial<TaskWrites>,
     emissions: readonly Emission[],
   ): Settled {
-    const { head, left, ns } = this.#frame;
-    const before = left.get(task.id);
+    const { head, pendingWrites, ns } = this.#superstep;
+    const before = pendingWrites.get(task.id);
     const { interrupts = [], resumes = before?.resumes ?? [], error = null, result, schemas } = leavings;
     const checkpoint = head?.id ?? "";
     const { id, name } = task;
@@ -265,12 +270,12 @@ export class NativeExecution implements Execution {
     if (result !== undefined)
       writes = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error, result };
     else if (schemas !== undefined) writes = { ...bare, schemas };
-    left.set(task.id, writes);
+    pendingWrites.set(task.id, writes);
     return { kind, writes, emissions };
   }
 
   #task(id: string): PlannedTask {
-    const task = this.#frame.tasks.get(id);
+    const task = this.#superstep.tasks.get(id);
     if (task === undefined) throw new TypeError(`There is no task ${id} in this step`);
     return task;
   }

@@ -3,39 +3,40 @@ import { toJsonText } from "../model/json-text.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { NodeIo } from "../ports/node-host.ts";
 import type { Ctx, Log } from "../graph/node-context.ts";
-import { logOf, type LogDeps } from "./node-log.ts";
-import { messageMaker } from "./message-writer.ts";
-import type { Questions } from "./interrupt-scopes.ts";
-import { asking, sideBySide } from "./parallel-bodies.ts";
+import { createNodeLog, type NodeLogDeps } from "./node-log.ts";
+import { createMessageMaker } from "./message-writer.ts";
+import type { TaskInterrupts } from "./interrupt-scopes.ts";
+import { checkedInterrupt, runParallel } from "./parallel-bodies.ts";
 import { AttemptStore } from "./node-store.ts";
-import { Steps, stepper } from "./durable-steps.ts";
+import { DurableSteps, createStepFunction } from "./durable-steps.ts";
 
 /**
  * Makes the `ctx` argument of a node function.
  * @param check throws once the attempt is over
- * @param named called with each message id that the node chooses itself
+ * @param onCustomId called with each message id that the node chooses itself
  */
-export function contextOf(
+export function createNodeContext(
   call: NodeCall,
   io: NodeIo,
-  logs: LogDeps,
-  questions: Questions,
+  logs: NodeLogDeps,
+  interrupts: TaskInterrupts,
   check: () => void,
-  named: (id: string) => void,
+  onCustomId: (id: string) => void,
 ): Ctx<JsonObject> {
-  const steps = new Steps(call, io, check);
+  const steps = new DurableSteps(call, io, check);
   const context = new Context(
     { call, io, logs, log: undefined },
     {
-      interrupt: asking(questions.ask, check),
-      step: stepper(steps, check, ""),
+      interrupt: checkedInterrupt(interrupts.ask, check),
+      step: createStepFunction(steps, check, ""),
       emit(data) {
         check();
         io.emit({ t: "custom", ns: call.ns, json: toJsonText(data, "emit") });
       },
-      message: messageMaker(call, io, check, named),
+      message: createMessageMaker(call, io, check, onCustomId),
       store: new AttemptStore(io, check),
-      "~sides": (sides) => sideBySide(context, "", questions.ask, sides, { questions, steps, check }),
+      "~sides": (sides) =>
+        runParallel(context, "", interrupts.ask, sides, { questions: interrupts, steps, check }),
     },
   );
   return context;
@@ -46,7 +47,7 @@ const PARTS = Symbol("parts");
 interface Parts {
   readonly call: NodeCall;
   readonly io: NodeIo;
-  readonly logs: LogDeps;
+  readonly logs: NodeLogDeps;
   log: Log | undefined;
 }
 
@@ -106,7 +107,7 @@ const lazy: PropertyDescriptorMap & ThisType<Context> = {
   log: {
     get() {
       const parts = this[PARTS];
-      return (parts.log ??= logOf(parts.call, parts.io, parts.logs));
+      return (parts.log ??= createNodeLog(parts.call, parts.io, parts.logs));
     },
     enumerable: true,
   },

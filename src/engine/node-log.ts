@@ -8,13 +8,13 @@ import type { Logger, LogLevel } from "../ports/logger.ts";
 import type { Log } from "../graph/node-context.ts";
 
 /** The most log lines of one attempt that become events of the run. The server's own log has all of them. */
-const MOST_LINES = 1_000;
+const MAX_LINES = 1_000;
 /** Characters: the longest message, and the longest JSON text of the fields, in an event. */
-const LONGEST = 4_096;
+const MAX_LENGTH = 4_096;
 /** Characters: the longest stack trace. */
-const LONGEST_STACK = 8_192;
+const MAX_STACK_LENGTH = 8_192;
 
-export interface LogDeps {
+export interface NodeLogDeps {
   readonly logger: Logger;
   readonly clock: Clock;
   /** Put the stack traces of failures into the run's events, where clients see them? Default: no. */
@@ -22,22 +22,22 @@ export interface LogDeps {
 }
 
 /** Makes `ctx.log`: lines go to the server's log and, except those of level `debug`, to the run's events. */
-export function logOf(call: NodeCall, io: NodeIo, { logger, clock }: LogDeps): Log {
+export function createNodeLog(call: NodeCall, io: NodeIo, { logger, clock }: NodeLogDeps): Log {
   const where = { run_id: call.run, thread_id: call.thread, node: call.node };
   let lines = 0;
   const at =
     (level: LogLevel) =>
     (message: string, fields?: JsonObject): void => {
       logger[level](message, { ...fields, ...where });
-      if (level === "debug" || lines++ >= MOST_LINES) return;
-      keep(call, io, clock, level, String(message), keepable(fields));
+      if (level === "debug" || lines++ >= MAX_LINES) return;
+      emitLog(call, io, clock, level, String(message), storableFields(fields));
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 /** Logs a failed try. Clients see the error's name and message; the stack goes to the server's log, and to clients if `stacks` is set. */
-export function tellFailure(
-  { logger, clock, stacks }: LogDeps,
+export function logFailure(
+  { logger, clock, stacks }: NodeLogDeps,
   call: NodeCall,
   io: NodeIo,
   thrown: unknown,
@@ -46,7 +46,7 @@ export function tellFailure(
   const { error, message } = plainError(thrown);
   const what = `${error}: ${message}`;
   const stack = stackOf(thrown);
-  keep(call, io, clock, "error", what, undefined, stacks === true ? stack : undefined);
+  emitLog(call, io, clock, "error", what, undefined, stacks === true ? stack : undefined);
   logger.warn("a node failed", {
     graph,
     node,
@@ -59,14 +59,14 @@ export function tellFailure(
   });
 }
 
-/** The stack trace, with at most {@link LONGEST_STACK} characters; undefined if there is none. */
+/** The stack trace, with at most {@link MAX_STACK_LENGTH} characters; undefined if there is none. */
 function stackOf(thrown: unknown): string | undefined {
   return thrown instanceof Error && typeof thrown.stack === "string"
-    ? readableStack(thrown.stack).slice(0, LONGEST_STACK)
+    ? readableStack(thrown.stack).slice(0, MAX_STACK_LENGTH)
     : undefined;
 }
 
-function keep(
+function emitLog(
   call: NodeCall,
   io: NodeIo,
   clock: Clock,
@@ -82,18 +82,18 @@ function keep(
     node: call.node,
     level,
     at: clock.now(),
-    message: message.length <= LONGEST ? message : `${message.slice(0, LONGEST)}…`,
+    message: message.length <= MAX_LENGTH ? message : `${message.slice(0, MAX_LENGTH)}…`,
     ...(fields !== undefined && { fields }),
     ...(stack !== undefined && { stack }),
   });
 }
 
 /** The fields if they can be stored and are not too long, else undefined: a log line must not fail a run. */
-function keepable(fields: JsonObject | undefined): JsonObject | undefined {
+function storableFields(fields: JsonObject | undefined): JsonObject | undefined {
   if (fields === undefined) return undefined;
   try {
     const storable = toStorable(fields, "log");
-    return isObject(storable) && JSON.stringify(storable).length <= LONGEST ? storable : undefined;
+    return isObject(storable) && JSON.stringify(storable).length <= MAX_LENGTH ? storable : undefined;
   } catch {
     return undefined;
   }

@@ -20,41 +20,41 @@ export class AttemptStore implements NodeStore {
   }
 
   async get<V extends JsonObject>(namespace: Namespace, key: string, options?: ReadOptions) {
-    const found = await this.#one({ kind: "get", namespace, key, refresh_ttl: options?.refreshTtl });
+    const found = await this.#run({ kind: "get", namespace, key, refresh_ttl: options?.refreshTtl });
     return found as Item<V> | null;
   }
 
   async put(namespace: Namespace, key: string, value: JsonObject, options?: PutOptions) {
     const { index, ttl } = options ?? {};
-    await this.#one({ kind: "put", namespace, key, value, index, ttl });
+    await this.#run({ kind: "put", namespace, key, value, index, ttl });
   }
 
   async delete(namespace: Namespace, key: string) {
-    await this.#one({ kind: "delete", namespace, key });
+    await this.#run({ kind: "delete", namespace, key });
   }
 
   async search<V extends JsonObject>(namespace_prefix: Namespace, options: SearchOptions = {}) {
     const { filter, query, limit, offset, refreshTtl: refresh_ttl } = options;
     const asked = { filter, query, limit, offset, refresh_ttl };
-    const found = await this.#one({ kind: "search", namespace_prefix, ...asked });
+    const found = await this.#run({ kind: "search", namespace_prefix, ...asked });
     return found as readonly FoundItem<V>[];
   }
 
   listNamespaces({ prefix, suffix, maxDepth: max_depth, limit, offset }: NamespaceOptions = {}) {
-    return this.#one({ kind: "namespaces", prefix, suffix, max_depth, limit, offset });
+    return this.#run({ kind: "namespaces", prefix, suffix, max_depth, limit, offset });
   }
 
   async batch<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
     this.#check();
-    return this.#io.store(ops.map(own) as unknown as Ops);
+    return this.#io.store(ops.map(plainCopy) as unknown as Ops);
   }
 
-  async #one<O extends StoreOp>(op: O): Promise<StoreResult<O>> {
+  async #run<O extends StoreOp>(op: O): Promise<StoreResult<O>> {
     this.#check();
-    const [result] = await this.#io.store([own(op)] as const);
+    const [result] = await this.#io.store([plainCopy(op)] as const);
     return result as StoreResult<O>;
   }
 }
 
 /** A plain copy of an operation: the node may change its own object later, and the copy may have to go to another thread. */
-const own = <O extends StoreOp>(op: O): O => toStorable(op, String(op.kind)) as O;
+const plainCopy = <O extends StoreOp>(op: O): O => toStorable(op, String(op.kind)) as O;

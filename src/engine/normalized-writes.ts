@@ -4,23 +4,23 @@ import type { StateWrite } from "../ports/state-update.ts";
 import type { Definition } from "../graph/definition.ts";
 import { readEdge, readUpdate } from "../graph/node-return.ts";
 import { applyUpdates, taskId, type Left, type Site } from "../graph/superstep.ts";
-import { isGiven, readTargets } from "./command-input.ts";
+import { isGiven, readGoto } from "./command-input.ts";
 
 /** A validated write of a state update, in normal form. */
-export interface ReadWrite {
+export interface NormalizedWrite {
   readonly name: string;
   readonly updates: readonly JsonObject[];
   /** The writes as those of a task of the node. Its edges see `values` with the updates applied. */
-  leftAt(values: JsonObject): Left;
+  finishedTask(values: JsonObject): Left;
 }
 
 /** A `validation.failed` error of one field. */
-export function invalid(at: string, message: string): ServiceError {
+export function invalidWrite(at: string, message: string): ServiceError {
   return new ServiceError("validation.failed", `${at} ${message}`, { fields: [{ at, message }] });
 }
 
 /** Turns an error of a channel rule or an edge into a `ServiceError`. If it names no field, the field is `at`. */
-export function refusalFrom(thrown: unknown, at: string): unknown {
+export function toServiceError(thrown: unknown, at: string): unknown {
   if (!(thrown instanceof Error)) return thrown;
   // By name: a graph file may have loaded its own copy of the class.
   const own = thrown.name === "ServiceError" ? (thrown as ServiceError) : undefined;
@@ -31,28 +31,28 @@ export function refusalFrom(thrown: unknown, at: string): unknown {
   });
 }
 
-export function writesNothing({ values, command }: StateWrite): boolean {
+export function isEmptyWrite({ values, command }: StateWrite): boolean {
   return !isGiven(values) && !isGiven(command);
 }
 
 /** Validates a write as one by the node `name`. @throws ServiceError `state.invalid`, `value.unstorable`, with the field's name */
-export function readWrite(
+export function normalizeWrite(
   definition: Definition,
   write: StateWrite,
   name: string,
   site: Site,
   index: number,
-): ReadWrite {
+): NormalizedWrite {
   const id = taskId(site, name, "update", index);
   const given = isGiven(write.command) ? write.command?.update : write.values;
   const at = isGiven(write.command) ? `${write.at}command.update` : `${write.at}values`;
-  const updates = partsOf(given).map((part) => stored(definition, part, at, id));
-  const targets = readTargets(definition, write.command?.goto, `${write.at}command.goto`);
+  const updates = updatesIn(given).map((part) => readStoredUpdate(definition, part, at, id));
+  const targets = readGoto(definition, write.command?.goto, `${write.at}command.goto`);
   return {
     name,
     updates,
-    leftAt(values) {
-      const chosen = edgeOf(
+    finishedTask(values) {
+      const chosen = chosenBy(
         definition,
         name,
         write.at,
@@ -65,7 +65,7 @@ export function readWrite(
 }
 
 /** The updates in `values`: one object, a list of them, or one update as pairs of key and value. */
-function partsOf(values: unknown): readonly unknown[] {
+function updatesIn(values: unknown): readonly unknown[] {
   if (!isGiven(values)) return [];
   if (!Array.isArray(values) || values.length === 0) return [values];
   const list: readonly unknown[] = values;
@@ -73,18 +73,18 @@ function partsOf(values: unknown): readonly unknown[] {
   return pairs ? [Object.fromEntries(list as readonly (readonly [string, unknown])[])] : list;
 }
 
-function stored(definition: Definition, part: unknown, at: string, namespace: string): JsonObject {
+function readStoredUpdate(definition: Definition, part: unknown, at: string, namespace: string): JsonObject {
   const { update, untracked } = readUpdate(definition, part, at, namespace);
   for (const key in untracked) {
-    throw invalid(`${at}.${key}`, "is never stored: it lives as long as a run, and cannot be updated");
+    throw invalidWrite(`${at}.${key}`, "is never stored: it lives as long as a run, and cannot be updated");
   }
   return update ?? {};
 }
 
-function edgeOf(definition: Definition, name: string, at: string, fresh: () => JsonObject) {
+function chosenBy(definition: Definition, name: string, at: string, fresh: () => JsonObject) {
   try {
     return readEdge(definition, name, fresh);
   } catch (thrown) {
-    throw refusalFrom(thrown, `${at}as_node`);
+    throw toServiceError(thrown, `${at}as_node`);
   }
 }

@@ -1,18 +1,18 @@
 import { hex32 } from "../model/ids.ts";
 import type { Ctx, Side } from "../graph/node-context.ts";
 import { isPause } from "../graph/interrupts.ts";
-import type { Questions } from "./interrupt-scopes.ts";
-import { stepper, type Steps } from "./durable-steps.ts";
+import type { TaskInterrupts } from "./interrupt-scopes.ts";
+import { createStepFunction, type DurableSteps } from "./durable-steps.ts";
 
 /** Services that the parallel bodies of one attempt share. */
 interface Shared {
-  readonly questions: Questions;
-  readonly steps: Steps;
+  readonly questions: TaskInterrupts;
+  readonly steps: DurableSteps;
   readonly check: () => void;
 }
 
 /** Makes `ctx.interrupt`: it throws when the attempt is over. */
-export function asking(ask: Ctx["interrupt"], check: () => void): Ctx["interrupt"] {
+export function checkedInterrupt(ask: Ctx["interrupt"], check: () => void): Ctx["interrupt"] {
   return (value, options) => {
     check();
     return ask(value, options);
@@ -23,7 +23,7 @@ export function asking(ask: Ctx["interrupt"], check: () => void): Ctx["interrupt
  * Runs bodies in parallel within one attempt. Interrupts and steps of a body are identified by its key and its position in
  * `sides`, never by the order in which bodies finish.
  */
-export async function sideBySide(
+export async function runParallel(
   ctx: Ctx,
   within: string,
   ask: Ctx["interrupt"],
@@ -32,7 +32,7 @@ export async function sideBySide(
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
   const { questions, steps, check } = shared;
   check();
-  const { asks, join } = questions.branch(ask, sides.length);
+  const { asks, join } = questions.parallelScopes(ask, sides.length);
   const keys = sides.map(({ key }, i) => `~${hex32(`${within}|${i}|${key}`)}`);
   const settled = await Promise.allSettled(
     sides.map(async ({ run }, i) => {
@@ -40,9 +40,9 @@ export async function sideBySide(
       if (steps.has(key)) return steps.run(key, () => undefined);
       const own = asks[i] as Ctx["interrupt"];
       const side: Ctx = Object.create(ctx, {
-        interrupt: { value: asking(own, check) },
-        step: { value: stepper(steps, check, `${key}:`) },
-        "~sides": { value: (more: readonly Side[]) => sideBySide(side, `${key}:`, own, more, shared) },
+        interrupt: { value: checkedInterrupt(own, check) },
+        step: { value: createStepFunction(steps, check, `${key}:`) },
+        "~sides": { value: (more: readonly Side[]) => runParallel(side, `${key}:`, own, more, shared) },
       });
       return run(side);
     }),

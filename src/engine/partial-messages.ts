@@ -1,21 +1,21 @@
 import type { JsonObject } from "../model/json.ts";
 import type { StreamedFact } from "../ports/engine.ts";
-import { Blocks } from "./content-blocks.ts";
+import { ContentBlocks } from "./content-blocks.ts";
 
-interface Growing {
+interface PartialMessage {
   readonly id: string;
   readonly name: string | null;
   readonly model: unknown;
   text: string;
-  blocks: Blocks | undefined;
+  blocks: ContentBlocks | undefined;
 }
 
 /**
  * The partial messages that a task has streamed, each marked as interrupted. Tool calls are left out: nobody will answer
  * them, and models refuse a conversation with open calls. A message without content is left out too.
  */
-export function partialsOf(streamed: readonly StreamedFact[]): readonly JsonObject[] {
-  const begun = new Map<number, Growing>();
+export function partialMessages(streamed: readonly StreamedFact[]): readonly JsonObject[] {
+  const begun = new Map<number, PartialMessage>();
   for (const { id, fact } of streamed) {
     if (fact.t === "message") {
       const { id: message, name, meta } = fact;
@@ -26,7 +26,7 @@ export function partialsOf(streamed: readonly StreamedFact[]): readonly JsonObje
     } else if (fact.t === "piece" && Array.isArray(fact.chunk["content"])) {
       const message = begun.get(fact.m);
       if (message === undefined) continue;
-      message.blocks ??= new Blocks(message.text);
+      message.blocks ??= new ContentBlocks(message.text);
       for (const block of fact.chunk["content"] as readonly JsonObject[]) message.blocks.add(block);
     }
   }

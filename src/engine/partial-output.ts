@@ -5,48 +5,54 @@ import type { Rule } from "../graph/channel.ts";
 import type { Definition } from "../graph/definition.ts";
 import type { Message } from "../graph/message.ts";
 import { applyUpdates } from "../graph/superstep.ts";
-import type { Frame } from "./superstep-state.ts";
-import { partialsOf } from "./partial-messages.ts";
+import type { SuperstepState } from "./superstep-state.ts";
+import { partialMessages } from "./partial-messages.ts";
 
 /** The state key that keeps the partial messages of a stopped run, with its rule. */
-export type Keeper = readonly [key: string, rule: Rule];
+export type PartialKey = readonly [key: string, rule: Rule];
 
-export function keeperOf({ rules }: Definition): Keeper | undefined {
+export function partialKeyOf({ rules }: Definition): PartialKey | undefined {
   for (const entry of rules) if (entry[1].keepsPartial === true) return entry;
   return undefined;
 }
 
 /** Makes a checkpoint with the messages that the tasks of a stopped step have streamed so far; null if there are none. */
-export function cutStep(
-  frame: Frame,
-  [key, rule]: Keeper,
+export function partialOutputStep(
+  superstep: SuperstepState,
+  [key, rule]: PartialKey,
   streamed: ReadonlyMap<string, readonly StreamedFact[]>,
   meta: (task: PlannedTask) => JsonObject,
 ): Step | null {
-  const { head, left } = frame;
+  const { head, pendingWrites } = superstep;
   if (head === null) return null;
   const emissions: Emission[] = [];
   const updates: JsonObject[] = [];
   const writes: Record<string, unknown> = {};
-  for (const task of frame.tasks.values()) {
+  for (const task of superstep.tasks.values()) {
     // Whole messages of finished tasks are kept too. When the run resumes they are applied again, which changes nothing.
-    const returned = left.get(task.id)?.result?.value;
+    const returned = pendingWrites.get(task.id)?.result?.value;
     const update = isObject(returned) && Array.isArray(returned[key]) ? (returned[key] as Message[]) : [];
     const whole = update.filter((message) => message.type === "ai");
-    const partials = rule.read(partialsOf(streamed.get(task.id) ?? []), key, () => "") as readonly Message[];
+    const partials = rule.read(
+      partialMessages(streamed.get(task.id) ?? []),
+      key,
+      () => "",
+    ) as readonly Message[];
     for (const partial of partials) {
       const message = partial as unknown as JsonObject;
-      emissions.push({ fact: { t: "complete", message, streamed: true, ns: frame.ns, meta: meta(task) } });
+      emissions.push({
+        fact: { t: "complete", message, streamed: true, ns: superstep.ns, meta: meta(task) },
+      });
     }
-    const said = [...whole, ...partials];
-    if (said.length === 0) continue;
-    updates.push({ [key]: said });
-    writes[task.name] = { [key]: said };
+    const messages = [...whole, ...partials];
+    if (messages.length === 0) continue;
+    updates.push({ [key]: messages });
+    writes[task.name] = { [key]: messages };
   }
   if (updates.length === 0) return null;
-  const { values, changes } = applyUpdates(frame.definition, frame.values, updates);
-  frame.values = values;
-  const made = frame.checkpoint("update", writes, () => head.next, changes);
-  emissions.push(frame.announce(false));
+  const { values, changes } = applyUpdates(superstep.definition, superstep.values, updates);
+  superstep.values = values;
+  const made = superstep.checkpoint("update", writes, () => head.next, changes);
+  emissions.push(superstep.checkpointFact(false));
   return { checkpoints: [made], writes: [], emissions, values, plan: { kind: "done" } };
 }

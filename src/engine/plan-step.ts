@@ -3,10 +3,10 @@ import { fewBy } from "../model/small-map.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { Emission, Plan, Step } from "../ports/engine.ts";
 import { breaksAt } from "../graph/breakpoints.ts";
-import type { Frame } from "./superstep-state.ts";
+import type { SuperstepState } from "./superstep-state.ts";
 
-/** What {@link plan} needs: the tasks, what to store and emit, and whether breakpoints apply. */
-interface Planning {
+/** What {@link planStep} needs: the tasks, what to store and emit, and whether breakpoints apply. */
+interface PlanOptions {
   /** The tasks to run now. */
   readonly tasks: readonly PlannedTask[];
   /** All tasks of the step; given if some of them have finished or are paused. */
@@ -19,24 +19,25 @@ interface Planning {
 }
 
 /** Plans what follows the latest checkpoint: tasks, a pause at a breakpoint, a failure at the recursion limit, or the end. */
-export function plan(frame: Frame, planning: Planning): Step {
+export function planStep(superstep: SuperstepState, planning: PlanOptions): Step {
   const { tasks, all, emissions, checkpoints = [], writes = [], after } = planning;
-  const { values, ns, breaks } = frame;
+  const { values, ns, breakpoints } = superstep;
   const step = (next: Plan): Step => ({ plan: next, checkpoints, writes, emissions, values });
-  frame.tasks = fewBy(all ?? tasks, ({ id }) => id);
+  superstep.tasks = fewBy(all ?? tasks, ({ id }) => id);
   if (tasks.length === 0) return step({ kind: "done" });
   const paused = (): Step => {
-    emissions.push(frame.pauseFact([]));
+    emissions.push(superstep.interruptFact([]));
     return step({ kind: "paused", interrupts: {} });
   };
-  if (after !== undefined && breaksAt(breaks.after, after)) return paused();
-  if (frame.step > frame.stop) return step({ kind: "failed", error: recursion(frame) });
-  if (after !== undefined && breaks.before !== null) {
+  if (after !== undefined && breaksAt(breakpoints.after, after)) return paused();
+  if (superstep.step > superstep.lastAllowedStep)
+    return step({ kind: "failed", error: recursionError(superstep) });
+  if (after !== undefined && breakpoints.before !== null) {
     const names = tasks.map((task) => task.name);
-    if (breaksAt(breaks.before, names)) return paused();
+    if (breaksAt(breakpoints.before, names)) return paused();
   }
-  const checkpoint = (frame.head as CheckpointHead).id;
-  const at = frame.source.now();
+  const checkpoint = (superstep.head as CheckpointHead).id;
+  const at = superstep.source.now();
   for (const { id, name, triggers, input } of tasks) {
     const fact = { t: "task", id, name, ns, checkpoint, triggers, at } as const;
     emissions.push({ fact: input === undefined ? fact : { ...fact, input } });
@@ -44,7 +45,7 @@ export function plan(frame: Frame, planning: Planning): Step {
   return step({ kind: "tasks", tasks });
 }
 
-function recursion({ limit }: Frame): PlainError {
+function recursionError({ limit }: SuperstepState): PlainError {
   return {
     error: "GraphRecursionError",
     message:

@@ -4,9 +4,9 @@ import type { NodeCall } from "../ports/engine.ts";
 import type { CacheRule, NodeRule } from "../graph/node.ts";
 
 /** The most cached results of one node. */
-const MOST = 1_000;
+const MAX_RESULTS = 1_000;
 /** Characters: the largest sum of the JSON texts of one node's results. */
-const LENGTH = 16 * 1024 * 1024;
+const MAX_LENGTH = 16 * 1024 * 1024;
 
 interface Entry {
   readonly text: string;
@@ -28,12 +28,12 @@ export class ResultCache {
   }
 
   /** A copy of the cached result. */
-  find(node: NodeRule, key: string, now: number): { readonly value: unknown } | undefined {
-    const text = this.#nodes.get(node)?.find(key, now);
+  get(node: NodeRule, key: string, now: number): { readonly value: unknown } | undefined {
+    const text = this.#nodes.get(node)?.get(key, now);
     return text === undefined ? undefined : { value: JSON.parse(text) as unknown };
   }
 
-  keep(node: NodeRule, rule: CacheRule, key: string, value: unknown, now: number): void {
+  put(node: NodeRule, rule: CacheRule, key: string, value: unknown, now: number): void {
     let text: string;
     try {
       text = JSON.stringify(toStorable(value, "result"));
@@ -42,7 +42,7 @@ export class ResultCache {
     }
     let results = this.#nodes.get(node);
     if (results === undefined) this.#nodes.set(node, (results = new Results()));
-    results.keep(key, { text, until: rule.ttl === null ? Infinity : now + rule.ttl });
+    results.put(key, { text, until: rule.ttl === null ? Infinity : now + rule.ttl });
   }
 }
 
@@ -50,7 +50,7 @@ class Results {
   readonly #entries = new Map<string, Entry>();
   #length = 0;
 
-  find(key: string, now: number): string | undefined {
+  get(key: string, now: number): string | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     if (now < entry.until) return entry.text;
@@ -58,14 +58,14 @@ class Results {
     return undefined;
   }
 
-  keep(key: string, entry: Entry): void {
+  put(key: string, entry: Entry): void {
     const before = this.#entries.get(key);
     if (before !== undefined) this.#drop(key, before);
     this.#entries.set(key, entry);
     this.#length += entry.text.length;
     // The oldest entries are dropped first.
     for (const [old, kept] of this.#entries) {
-      if (this.#entries.size <= MOST && this.#length <= LENGTH) break;
+      if (this.#entries.size <= MAX_RESULTS && this.#length <= MAX_LENGTH) break;
       this.#drop(old, kept);
     }
   }

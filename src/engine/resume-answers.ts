@@ -10,20 +10,20 @@ import {
   type Answer,
   type Inward,
 } from "../graph/interrupts.ts";
-import type { Frame } from "./superstep-state.ts";
+import type { SuperstepState } from "./superstep-state.ts";
 
 /**
  * Adds answers, by interrupt id, to the pending writes of their tasks: to the task that asked, or to the task whose subgraph
  * asked. An id that is no longer open is skipped. Returns the changed writes and the tasks to run.
  */
-export function placeAnswers(
-  frame: Frame,
+export function addAnswers(
+  superstep: SuperstepState,
   answers: Inward,
 ): { readonly stored: TaskWrites[]; readonly rerun: Set<string> } {
   const stored: TaskWrites[] = [];
   const rerun = new Set<string>();
-  for (const task of frame.head?.next ?? []) {
-    const writes = frame.left.get(task.id);
+  for (const task of superstep.head?.next ?? []) {
+    const writes = superstep.pendingWrites.get(task.id);
     if (writes === undefined) continue;
     const { interrupts } = writes;
     const answered = interrupts.filter(({ id }) => Object.hasOwn(answers, id));
@@ -32,8 +32,8 @@ export function placeAnswers(
     const inward: Record<string, Answer> = {};
     for (const { id, ns } of answered) {
       const given = answers[id] as Answer;
-      if (ns.length > frame.place.path.length + 1) inward[id] = given;
-      else put(resumes, placeOf(frame, task, id), given);
+      if (ns.length > superstep.graphPosition.path.length + 1) inward[id] = given;
+      else put(resumes, interruptIndex(superstep, task, id), given);
     }
     for (const _ in inward) {
       resumes = [...storeInward({ ...readInward(resumes), ...inward })];
@@ -52,14 +52,14 @@ function put(resumes: unknown[], place: number, given: Answer): void {
 }
 
 /** The index of the task's interrupt with this id. @throws ServiceError `resume.invalid` */
-function placeOf(frame: Frame, task: PlannedTask, id: string): number {
-  const ns = taskNs(frame.ns, task.name, task.id);
+function interruptIndex(superstep: SuperstepState, task: PlannedTask, id: string): number {
+  const ns = taskNs(superstep.ns, task.name, task.id);
   for (let place = 0; place < MOST_QUESTIONS; place++) if (interruptId(ns, place) === id) return place;
   throw new ServiceError("resume.invalid", `Interrupt ${id} is not one of node "${task.name}"`);
 }
 
 /** True if this run gave one of these answers. */
-export function isAnsweredBy(run: string, resumes: readonly unknown[]): boolean {
+export function hasAnswerOf(run: string, resumes: readonly unknown[]): boolean {
   return (
     resumes.some((one) => asAnswer(one)?.run === run) ||
     Object.values(readInward(resumes)).some((answer) => answer.run === run)
@@ -67,16 +67,16 @@ export function isAnsweredBy(run: string, resumes: readonly unknown[]): boolean 
 }
 
 /** Ids of tasks with answers for their subgraph. They must run: only the subgraph knows whether it has used the answers. */
-export function withInward(frame: Frame): ReadonlySet<string> {
+export function tasksWithSubgraphAnswers(superstep: SuperstepState): ReadonlySet<string> {
   const tasks = new Set<string>();
-  for (const { task, resumes } of frame.left.values()) {
+  for (const { task, resumes } of superstep.pendingWrites.values()) {
     for (const _ in readInward(resumes)) tasks.add(task);
   }
   return tasks;
 }
 
 /** The answers without those to interrupts that are open (again). */
-export function withoutInward(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
+export function withoutOpenAnswers(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
   const inward = readInward(resumes);
   const ids = new Set(waiting.map(({ id }) => id));
   if (!Object.keys(inward).some((id) => ids.has(id))) return resumes;

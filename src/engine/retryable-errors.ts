@@ -1,7 +1,7 @@
 import type { RetryRule } from "../graph/node.ts";
 
 /** HTTP statuses of a wrong request: a retry gives the same result. 408 is not one of them, since a time-out may pass. */
-const LASTING: ReadonlySet<unknown> = new Set([400, 401, 402, 403, 404, 405, 406, 407, 409]);
+const PERMANENT_STATUSES: ReadonlySet<unknown> = new Set([400, 401, 402, 403, 404, 405, 406, 407, 409]);
 
 /** True if an error that a node threw is worth a retry. A `when` function that throws counts as false. */
 export function isRetryable({ when }: RetryRule, thrown: unknown): boolean {
@@ -14,7 +14,7 @@ export function isRetryable({ when }: RetryRule, thrown: unknown): boolean {
       readonly response?: { readonly status?: unknown } | null;
     };
     if (name === "AbortError" || name === "ServiceError") return false;
-    return !LASTING.has(status) && !LASTING.has(response?.status);
+    return !PERMANENT_STATUSES.has(status) && !PERMANENT_STATUSES.has(response?.status);
   } catch {
     return false;
   }

@@ -5,17 +5,17 @@ import type { RunAsked, PlainRefusal } from "../ports/engine.ts";
 import { subgraphOf, type Definition } from "../graph/definition.ts";
 import { refusal, resumes } from "../graph/interrupts.ts";
 import { parse } from "../graph/standard-schema.ts";
-import { isGiven, readCommandUpdate, readTargets } from "./command-input.ts";
-import { checkRequired, readInput } from "./graph-input.ts";
+import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
+import { checkRequiredKeys, readInput } from "./graph-input.ts";
 
 /** Namespace for generated message ids: the input is only validated here, so that they do not matter. */
-const NOWHERE = "00000000-0000-0000-0000-000000000000";
+const NO_NAMESPACE = "00000000-0000-0000-0000-000000000000";
 
 /**
  * Validates a run's request before the run is admitted: unknown node names, and values that the graph's schemas refuse. What
  * depends on the state of the thread is checked by the run. Returns null if nothing is wrong.
  */
-export function refusalOf(
+export function validateRun(
   definition: Definition,
   run: RunAsked,
   interrupts: Interrupts | null,
@@ -29,24 +29,24 @@ export function refusalOf(
   if (breakpoints !== null) return breakpoints;
   const { context } = definition;
   if (context !== undefined) {
-    const refused = tried("context", () => parse(context, kwargs.context, "context"));
+    const refused = refusalBy("context", () => parse(context, kwargs.context, "context"));
     if (refused !== null) return refused;
   }
   if (command !== null && (resumes(command) || isGiven(command.update) || isGiven(command.goto))) {
     return (
-      tried("command.goto", () => readTargets(definition, command.goto)) ??
-      tried("command.update", () => readCommandUpdate(definition, command.update, NOWHERE)) ??
-      (resumes(command) && interrupts !== null ? resumeRefusal(run, interrupts) : null)
+      refusalBy("command.goto", () => readGoto(definition, command.goto)) ??
+      refusalBy("command.update", () => readCommandUpdate(definition, command.update, NO_NAMESPACE)) ??
+      (resumes(command) && interrupts !== null ? validateResume(run, interrupts) : null)
     );
   }
   if (!isGiven(input)) return null;
-  return tried("input", () => {
-    const { update } = readInput(definition, input, NOWHERE);
-    if (blank) checkRequired(definition, {}, update);
+  return refusalBy("input", () => {
+    const { update } = readInput(definition, input, NO_NAMESPACE);
+    if (blank) checkRequiredKeys(definition, {}, update);
   });
 }
 
-function resumeRefusal({ kwargs }: RunAsked, interrupts: Interrupts): PlainRefusal | null {
+function validateResume({ kwargs }: RunAsked, interrupts: Interrupts): PlainRefusal | null {
   // The run resumes an older checkpoint, whose interrupts are not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
   const pending = Object.values(interrupts).flatMap((list) => list.map(({ id }) => id));
@@ -56,7 +56,7 @@ function resumeRefusal({ kwargs }: RunAsked, interrupts: Interrupts): PlainRefus
 function unknownNode(root: Definition, points: Breakpoints | null, at: string): PlainRefusal | null {
   if (points === null || points === "*") return null;
   for (const name of points) {
-    const unknown = missing(root, name);
+    const unknown = graphWithout(root, name);
     if (unknown === null) continue;
     const shown = JSON.stringify(name.slice(0, 128));
     const message = `names ${shown}, which is no node; the nodes are ${[...unknown.nodes.keys()].join(", ")}`;
@@ -66,7 +66,7 @@ function unknownNode(root: Definition, points: Breakpoints | null, at: string): 
 }
 
 /** The graph in which the node of a breakpoint (`node`, or `node|node of a subgraph`) is missing; null if it exists. */
-function missing(root: Definition, point: string): Definition | null {
+function graphWithout(root: Definition, point: string): Definition | null {
   const [name = "", ...above] = point.split("|").reverse();
   let graph = root;
   for (const node of above.reverse()) {
@@ -78,7 +78,7 @@ function missing(root: Definition, point: string): Definition | null {
 }
 
 /** Runs `read` and returns its error as a refusal of the request, or null. */
-function tried(at: string, read: () => unknown): PlainRefusal | null {
+function refusalBy(at: string, read: () => unknown): PlainRefusal | null {
   try {
     read();
     return null;

@@ -27,30 +27,43 @@ import {
   type Site,
   type Waiting,
 } from "../graph/superstep.ts";
-import { misfitsOf } from "./graph-migration.ts";
-import { leftOf, NO_TASK } from "./superstep-state.ts";
+import { firstStateFaults } from "./graph-migration.ts";
+import { finishedTaskOf, NO_TASK } from "./superstep-state.ts";
 import { readInput, storedInput } from "./graph-input.ts";
-import { lastRan, ranLast } from "./last-nodes.ts";
-import { baseOf, type Ground } from "./base-state.ts";
-import { COPY, inferred, INPUT, known, mustWriteNothing, named } from "./as-node.ts";
-import { invalid, readWrite, refusalFrom, writesNothing, type ReadWrite } from "./normalized-writes.ts";
+import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
+import { baseStateOf, type UpdateTarget } from "./base-state.ts";
+import {
+  AS_COPY,
+  inferAsNode,
+  AS_INPUT,
+  requireKnownNode,
+  requireNoWrites,
+  requireAsNode,
+} from "./as-node.ts";
+import {
+  invalidWrite,
+  normalizeWrite,
+  toServiceError,
+  isEmptyWrite,
+  type NormalizedWrite,
+} from "./normalized-writes.ts";
 
 /** The result of one kind of update; the other fields of the checkpoint are the same for all kinds. */
-interface Made {
+interface UpdateResult {
   readonly source: CheckpointSource;
   readonly writes: JsonObject | null;
   readonly next: readonly PlannedTask[];
   readonly applied: Applied;
   readonly waiting: Waiting;
   /** The nodes that count as the last to run; null if unknown. */
-  readonly last: readonly string[] | null;
+  readonly lastNodes: readonly string[] | null;
   /** In a subgraph: the keys that count as written by its nodes. */
-  readonly wrote?: readonly string[];
+  readonly writtenKeys?: readonly string[];
   /** The hash of the graph, if the state was migrated to its current version. */
   readonly graph?: string;
 }
 
-interface Asked extends StateUpdate, Ground {
+interface PreparedUpdate extends StateUpdate, UpdateTarget {
   readonly first: StateWrite;
   /** The namespace and id of the checkpoint to make; `step` is that of its tasks, one after the checkpoint's. */
   readonly site: Site;
@@ -72,14 +85,14 @@ export function updateState(
   const [first] = writes;
   if (first === undefined) throw new TypeError("An update has at least one write");
   const { head } = position;
-  const step = head === null ? (first.as_node === INPUT ? -1 : 0) : head.step + 1;
+  const step = head === null ? (first.as_node === AS_INPUT ? -1 : 0) : head.step + 1;
   const id = source.checkpointId(step);
   const asked = { ...update, definition, position, first, site: { ns, checkpoint: id, step: step + 1 } };
-  let made: Made;
+  let made: UpdateResult;
   try {
-    made = make(asked);
+    made = computeUpdate(asked);
   } catch (thrown) {
-    throw refusalFrom(thrown, `${first.at}values`);
+    throw toServiceError(thrown, `${first.at}values`);
   }
   const checkpoint: NewCheckpoint = {
     id,
@@ -92,54 +105,55 @@ export function updateState(
     metadata: ns === "" ? metadata : { ...metadata, parents: head?.metadata["parents"] ?? {} },
     writes: made.writes,
     next: made.next,
-    engine: engineOf(made, head),
+    engine: engineDataOf(made, head),
     graph: made.graph ?? head?.graph ?? definition.hash,
     changes: made.applied.changes,
   };
   return { checkpoint, values: made.applied.values };
 }
 
-function make(asked: Asked): Made {
+function computeUpdate(asked: PreparedUpdate): UpdateResult {
   const { definition, writes, first } = asked;
   if (writes.length > 1)
-    return byNodes(
+    return nodeUpdate(
       asked,
-      writes.map((write) => [write, named(write)] as const),
+      writes.map((write) => [write, requireAsNode(write)] as const),
     );
   switch (first.as_node) {
     case null:
-      return writesNothing(first)
-        ? same(asked, "update")
-        : byNodes(asked, [[first, inferred(definition, asked.position.head, first)]]);
-    case COPY:
-      mustWriteNothing(first, COPY);
-      if (asked.position.head === null) throw invalid(`${first.at}as_node`, "there is no state to copy yet");
-      return same(asked, "fork");
-    case INPUT:
-      return input(asked);
+      return isEmptyWrite(first)
+        ? copyUpdate(asked, "update")
+        : nodeUpdate(asked, [[first, inferAsNode(definition, asked.position.head, first)]]);
+    case AS_COPY:
+      requireNoWrites(first, AS_COPY);
+      if (asked.position.head === null)
+        throw invalidWrite(`${first.at}as_node`, "there is no state to copy yet");
+      return copyUpdate(asked, "fork");
+    case AS_INPUT:
+      return inputUpdate(asked);
     case END:
-      mustWriteNothing(first, END);
-      return end(asked);
+      requireNoWrites(first, END);
+      return endUpdate(asked);
     default:
-      return byNodes(asked, [[first, known(definition, first, first.as_node)]]);
+      return nodeUpdate(asked, [[first, requireKnownNode(definition, first, first.as_node)]]);
   }
 }
 
 // --- kinds of update ---
 
 /** A copy of the checkpoint, with its planned tasks and without their pending writes. */
-function same({ position, site }: Asked, source: CheckpointSource): Made {
+function copyUpdate({ position, site }: PreparedUpdate, source: CheckpointSource): UpdateResult {
   const { head, values } = position;
-  return { source, ...again(head, site), applied: { values, changes: {} }, ...standing(head) };
+  return { source, ...replanTasks(head, site), applied: { values, changes: {} }, ...waitingAndLast(head) };
 }
 
-const standing = (head: CheckpointHead | null) => ({
+const waitingAndLast = (head: CheckpointHead | null) => ({
   waiting: readWaiting(head?.engine ?? {}),
-  last: lastRan(head),
+  lastNodes: lastNodesOf(head),
 });
 
 /** Plans the tasks of a checkpoint again, for a new checkpoint at `site`. */
-export function again(
+export function replanTasks(
   head: CheckpointHead | null,
   site: Site,
 ): { readonly next: readonly PlannedTask[]; readonly writes: JsonObject | null } {
@@ -154,10 +168,10 @@ export function again(
 }
 
 /** An update as `__input__`: the next run applies it as its input. */
-function input({ definition, position, first, site }: Asked): Made {
+function inputUpdate({ definition, position, first, site }: PreparedUpdate): UpdateResult {
   const { at, values } = first;
   if ((first.command ?? null) !== null)
-    throw invalid(`${at}command`, `must be null where as_node is "${INPUT}"`);
+    throw invalidWrite(`${at}command`, `must be null where as_node is "${AS_INPUT}"`);
   // Validated now, so that the run does not fail when it applies the input.
   readInput(definition, values, site.checkpoint, `${at}values`);
   const kept = isObject(values) ? storedInput(definition, values) : {};
@@ -167,38 +181,41 @@ function input({ definition, position, first, site }: Asked): Made {
     next: [startTask(site)],
     applied: { values: position.values, changes: {} },
     waiting: readWaiting(position.head?.engine ?? {}),
-    last: null,
+    lastNodes: null,
   };
 }
 
 /** An update as `__end__`: drops the planned tasks and applies the writes of those that have finished. */
-function end({ definition, position }: Asked): Made {
+function endUpdate({ definition, position }: PreparedUpdate): UpdateResult {
   const { head, values } = position;
-  const done = finished(position).map(({ update }) => update);
+  const done = finishedTasks(position).map(({ update }) => update);
   return {
     source: "update",
     writes: null,
     next: [],
     applied: applyUpdates(definition, values, done),
     waiting: readWaiting({}),
-    last: lastRan(head),
+    lastNodes: lastNodesOf(head),
   };
 }
 
-function byNodes(asked: Asked, written: readonly (readonly [StateWrite, string])[]): Made {
+function nodeUpdate(
+  asked: PreparedUpdate,
+  written: readonly (readonly [StateWrite, string])[],
+): UpdateResult {
   const { definition, position, latest, site } = asked;
   const read = written.map(([write, name], index) => {
-    known(asked.definition, write, name);
-    return readWrite(definition, write, name, { ...site, step: site.step - 1 }, index);
+    requireKnownNode(asked.definition, write, name);
+    return normalizeWrite(definition, write, name, { ...site, step: site.step - 1 }, index);
   });
-  const base = baseOf(asked, read);
-  const done = latest ? finished(position) : [];
+  const base = baseStateOf(asked, read);
+  const done = latest ? finishedTasks(position) : [];
   const before = applyUpdates(
     definition,
     base.values,
     done.map(({ update }) => update),
   );
-  const lefts = read.map((one) => one.leftAt(before.values));
+  const writers = read.map((one) => one.finishedTask(before.values));
   const after = applyUpdates(
     definition,
     before.values,
@@ -207,29 +224,29 @@ function byNodes(asked: Asked, written: readonly (readonly [StateWrite, string])
   const joined = { values: after.values, changes: joinChanges(before.changes, after.changes) };
   const cleared = clearBrief(definition, base.values, joined);
   const applied = { values: cleared.values, changes: joinChanges(base.changes, cleared.changes) };
-  const misfits = base.changed ? misfitsOf({ definition, values: applied.values }) : [];
+  const misfits = base.changed ? firstStateFaults({ definition, values: applied.values }) : [];
   if (misfits.length > 0) {
     const failed = base.failure === null ? "" : ` (its migrate function failed: ${base.failure})`;
-    throw invalid(
+    throw invalidWrite(
       `${asked.first.at}values`,
       `must mend all of the state, which another form of the graph has left${failed}: ${misfits.join("; ")}`,
     );
   }
   const waiting = readWaiting(position.head?.engine ?? {});
-  const planned = planNext(definition, site, [...done, ...lefts], waiting);
+  const planned = planNext(definition, site, [...done, ...writers], waiting);
   return {
     source: "update",
     writes: writesOf(read),
     ...planned,
     applied,
-    last: read.map(({ name }) => name),
-    wrote: read.flatMap(({ name, updates }) => (name === START ? [] : updates.flatMap(Object.keys))),
+    lastNodes: read.map(({ name }) => name),
+    writtenKeys: read.flatMap(({ name, updates }) => (name === START ? [] : updates.flatMap(Object.keys))),
     graph: definition.hash,
   };
 }
 
 /** The updates by node: a list for a node that wrote several times. */
-function writesOf(read: readonly ReadWrite[]): JsonObject {
+function writesOf(read: readonly NormalizedWrite[]): JsonObject {
   const byNode = new Map<string, unknown[]>();
   for (const { name, updates } of read) {
     const list = byNode.get(name) ?? [];
@@ -240,19 +257,26 @@ function writesOf(read: readonly ReadWrite[]): JsonObject {
 }
 
 /** The writes of the step's finished tasks, in the order in which they are applied. */
-function finished({ head, writes }: Position): readonly Left[] {
+function finishedTasks({ head, writes }: Position): readonly Left[] {
   const left = new Map(writes.map((one) => [one.task, one]));
   const tasks = (head?.next ?? []).filter(({ id }) => left.get(id)?.result !== undefined);
-  const ended = [...tasks].sort(inOrder).map((task) => leftOf(task, left.get(task.id) as TaskWrites));
+  const ended = [...tasks].sort(inOrder).map((task) => finishedTaskOf(task, left.get(task.id) as TaskWrites));
   const given = left.get(NO_TASK);
   if (given?.result === undefined) return ended;
   const nobody = { id: NO_TASK, name: NO_TASK, path: [], triggers: [] };
-  return [leftOf(nobody, given), ...ended];
+  return [finishedTaskOf(nobody, given), ...ended];
 }
 
-function engineOf({ waiting, last, wrote }: Made, head: CheckpointHead | null): JsonObject {
-  if (head === null || head.ns === "") return { ...keptOf(waiting), ...ranLast(last) };
+function engineDataOf(
+  { waiting, lastNodes, writtenKeys }: UpdateResult,
+  head: CheckpointHead | null,
+): JsonObject {
+  if (head === null || head.ns === "") return { ...keptOf(waiting), ...lastNodesData(lastNodes) };
   const before = head.engine?.["wrote"];
-  const keys = [...(Array.isArray(before) ? (before as string[]) : []), ...(wrote ?? [])];
-  return { ...keptOf(waiting), ...ranLast(last), ...(keys.length > 0 && { wrote: [...new Set(keys)] }) };
+  const keys = [...(Array.isArray(before) ? (before as string[]) : []), ...(writtenKeys ?? [])];
+  return {
+    ...keptOf(waiting),
+    ...lastNodesData(lastNodes),
+    ...(keys.length > 0 && { wrote: [...new Set(keys)] }),
+  };
 }

@@ -7,22 +7,22 @@ import type { Plan, TaskOutcome } from "../ports/engine.ts";
 import type { Definition } from "../graph/definition.ts";
 import { readInward, taskNs } from "../graph/interrupts.ts";
 import { to, type ToParent } from "../graph/commands.ts";
-import { keeperOf } from "./partial-output.ts";
-import type { Frame } from "./superstep-state.ts";
-import type { Place } from "./graph-position.ts";
+import { partialKeyOf } from "./partial-output.ts";
+import type { SuperstepState } from "./superstep-state.ts";
+import type { GraphPosition } from "./graph-position.ts";
 
 /** The position of a task's subgraph. */
-export function placeWithin(frame: Frame, task: PlannedTask): Place {
-  const { place, head, left, again } = frame;
+export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): GraphPosition {
+  const { graphPosition, head, pendingWrites, rerunAll } = superstep;
   return {
-    ns: taskNs(place.ns, task.name, task.id),
-    path: [...place.path, task.name],
-    above: frame.definition,
-    parents: { ...place.parents, [place.ns]: head?.id ?? "" },
-    answers: readInward(left.get(task.id)?.resumes ?? []),
-    keeps: place.keeps && keeperOf(frame.definition) !== undefined,
-    again: again || place.again,
-    from: task.from ?? [],
+    ns: taskNs(graphPosition.ns, task.name, task.id),
+    path: [...graphPosition.path, task.name],
+    parentGraph: superstep.definition,
+    parents: { ...graphPosition.parents, [graphPosition.ns]: head?.id ?? "" },
+    answers: readInward(pendingWrites.get(task.id)?.resumes ?? []),
+    keepsPartial: graphPosition.keepsPartial && partialKeyOf(superstep.definition) !== undefined,
+    rerunPaused: rerunAll || graphPosition.rerunPaused,
+    startFrom: task.from ?? [],
   };
 }
 
@@ -30,10 +30,10 @@ export function placeWithin(frame: Frame, task: PlannedTask): Place {
  * The input of a subgraph: the keys of its task's input that its state has and that its `input` schema, if any, names.
  * @throws ServiceError `state.invalid`
  */
-export function sharedInput(
+export function subgraphInput(
   { rules, input: taken }: Definition,
   input: unknown,
-  { path }: Place,
+  { path }: GraphPosition,
 ): JsonObject {
   if (!isObject(input)) {
     throw new ServiceError("state.invalid", `the input of "${path.at(-1)}" must be an object of state keys`);
@@ -46,20 +46,20 @@ export function sharedInput(
 }
 
 /** The outcome of a task whose subgraph has ended or failed. */
-export function outcomeOf(
-  frame: Frame,
+export function subgraphOutcome(
+  superstep: SuperstepState,
   plan: Plan | null,
   failure: PlainError | null,
   refused: boolean,
 ): TaskOutcome {
   if (failure !== null) {
-    const waiting = pendingOf(frame);
+    const waiting = openInterrupts(superstep);
     if (refused) return { kind: "failed", error: failure, refused: { interrupts: waiting, places: [] } };
     return { kind: "failed", error: failure, waiting };
   }
   switch (plan?.kind) {
     case "done":
-      return { kind: "returned", value: writtenBy(frame) };
+      return { kind: "returned", value: returnedUpdate(superstep) };
     case "paused":
       return { kind: "interrupted", interrupts: Object.values(plan.interrupts).flat() };
     case "left":
@@ -68,30 +68,30 @@ export function outcomeOf(
         value: (plan.moves as readonly ToParent[]).map(({ parent, write }) => to(parent, write)),
       };
     default:
-      throw new TypeError(`The subgraph at ${frame.ns} has not come to an end`);
+      throw new TypeError(`The subgraph at ${superstep.ns} has not come to an end`);
   }
 }
 
 /** Open interrupts of the step's tasks. */
-function pendingOf({ left, head }: Frame): readonly Interrupt[] {
+function openInterrupts({ pendingWrites, head }: SuperstepState): readonly Interrupt[] {
   return (head?.next ?? []).flatMap(({ id }) => {
-    const writes = left.get(id);
+    const writes = pendingWrites.get(id);
     return writes === undefined || writes.result !== undefined ? [] : writes.interrupts;
   });
 }
 
 /** The update that a subgraph returns: keys that its nodes have written, that its `output` names, and that the parent has too. */
-function writtenBy({ state, wrote, place, definition }: Frame): JsonObject {
+function returnedUpdate({ state, writtenKeys, graphPosition, definition }: SuperstepState): JsonObject {
   const shown = definition.output;
   const update: Record<string, unknown> = {};
-  for (const key of wrote ?? []) {
+  for (const key of writtenKeys ?? []) {
     if (shown !== null && !shown.includes(key)) continue;
-    if (place.above?.rules.has(key) && Object.hasOwn(state, key)) update[key] = state[key];
+    if (graphPosition.parentGraph?.rules.has(key) && Object.hasOwn(state, key)) update[key] = state[key];
   }
   return update;
 }
 
 /** A failure of a subgraph as an `Error`, for the retry policy of its node. Only the name and the message are known. */
-export function asThrown({ error, message }: PlainError): Error {
+export function toError({ error, message }: PlainError): Error {
   return Object.assign(new Error(message), { name: error });
 }

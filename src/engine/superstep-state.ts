@@ -29,26 +29,26 @@ import {
   type Waiting,
 } from "../graph/superstep.ts";
 import { breakpointsAt } from "../graph/breakpoints.ts";
-import { lastRan, ranLast } from "./last-nodes.ts";
-import { GRAPH_CHANGED, metadataOf } from "./checkpoint-metadata.ts";
-import { ROOT, type Place } from "./graph-position.ts";
+import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
+import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
+import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
 
 /** Task id of pending writes that belong to no task: the `update` and `goto` of a command that brought an answer. */
 export const NO_TASK = "00000000-0000-0000-0000-000000000000";
 
 /** Steps: the default of `recursion_limit`. */
-const RECURSION_LIMIT = 25;
+const DEFAULT_RECURSION_LIMIT = 25;
 
-const NONE: Applied["changes"] = Object.freeze({});
+const NO_CHANGES: Applied["changes"] = Object.freeze({});
 
 /** The state of one graph's execution: the latest checkpoint, its values, and the tasks of the step with their pending writes. */
-export class Frame {
+export class SuperstepState {
   readonly definition: Definition;
   readonly run: RunRecord;
   readonly source: Source;
-  readonly place: Place;
+  readonly graphPosition: GraphPosition;
   readonly ns: string;
-  readonly stop: number;
+  readonly lastAllowedStep: number;
   head: CheckpointHead | null;
   /** The stored values of the latest checkpoint. */
   readonly stored: JsonObject;
@@ -57,86 +57,87 @@ export class Frame {
   untracked: JsonObject = {};
   /** The step's tasks, by id. */
   tasks = new Few<string, PlannedTask>();
-  left: Few<string, TaskWrites>;
+  pendingWrites: Few<string, TaskWrites>;
   /** Tries of each task of the step in this attempt, by task. */
   readonly tries = new Few<string, number>();
   /** Writes to keys that are never stored, by task. */
-  readonly loose = new Few<string, JsonObject>();
+  readonly untrackedWrites = new Few<string, JsonObject>();
   /** The state with the update of one task, if the task's edge has already needed it: saves applying the update again. */
-  fresh: { readonly task: string; readonly applied: Applied } | undefined;
+  precomputed: { readonly task: string; readonly applied: Applied } | undefined;
   /** Tasks whose subgraph is paused at one of its own breakpoints. */
-  readonly held = new Few<string, true>();
+  readonly pausedTasks = new Few<string, true>();
   /** True if this run continues the step of a checkpoint that another run made, with all its tasks, also the paused ones. */
-  again = false;
+  rerunAll = false;
   /** In a subgraph: the keys that its nodes have written, which it returns; null in the root graph. */
-  readonly wrote: Set<string> | null;
+  readonly writtenKeys: Set<string> | null;
   /** Changes since the latest checkpoint; the next one stores them. */
-  #pending: Applied["changes"] = NONE;
+  #pending: Applied["changes"] = NO_CHANGES;
   /** Nodes that wait for more than the previous step: joins and deferred nodes. */
   waiting: Waiting;
   /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;
   #metadata: JsonObject;
-  readonly breaks: { readonly before: Breakpoints | null; readonly after: Breakpoints | null };
+  readonly breakpoints: { readonly before: Breakpoints | null; readonly after: Breakpoints | null };
 
   constructor(
     definition: Definition,
     run: RunRecord,
     position: Position,
     source: Source,
-    place: Place = ROOT,
+    place: GraphPosition = ROOT_POSITION,
   ) {
     this.definition = definition;
     this.run = run;
     this.source = source;
-    this.place = place;
+    this.graphPosition = place;
     this.ns = place.ns;
     this.head = position.head;
-    this.left = fewBy(position.writes, ({ task }) => task);
+    this.pendingWrites = fewBy(position.writes, ({ task }) => task);
     this.stored = position.values;
     this.values = position.values;
-    this.adopt({ values: position.values, changes: NONE });
+    this.replaceValues({ values: position.values, changes: NO_CHANGES });
     const engine = position.head?.engine ?? {};
     this.waiting = readWaiting(engine);
-    this.#metadata = metadataOf(run, place);
-    this.breaks = {
+    this.#metadata = checkpointMetadata(run, place);
+    this.breakpoints = {
       before: breakpointsAt(run.kwargs.interrupt_before, place.path),
       after: breakpointsAt(run.kwargs.interrupt_after, place.path),
     };
-    this.wrote = place === ROOT ? null : new Set(Array.isArray(engine["wrote"]) ? engine["wrote"] : []);
+    this.writtenKeys =
+      place === ROOT_POSITION ? null : new Set(Array.isArray(engine["wrote"]) ? engine["wrote"] : []);
     const limit = run.kwargs.config["recursion_limit"];
-    this.limit = typeof limit === "number" && limit >= 1 ? limit : RECURSION_LIMIT;
+    this.limit = typeof limit === "number" && limit >= 1 ? limit : DEFAULT_RECURSION_LIMIT;
     const stop = engine["stop"];
     // Two more for the steps of the input and of `__start__`; -2 stands for a thread without a checkpoint.
-    this.stop =
-      this.continued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.limit + 2;
-    if (this.continued && position.head?.metadata[GRAPH_CHANGED] === true) this.markChanged();
+    this.lastAllowedStep =
+      this.isContinued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.limit + 2;
+    if (this.isContinued && position.head?.metadata[GRAPH_CHANGED] === true) this.markGraphChanged();
   }
 
   /** Replaces the values; the next checkpoint stores the changes from the stored ones. */
-  adopt({ values, changes }: Applied): void {
+  replaceValues({ values, changes }: Applied): void {
     const initial = initialValues(this.definition, values);
     this.values = initial?.values ?? values;
     this.#pending = initial === undefined ? changes : joinChanges(changes, initial.changes);
   }
 
   /** True if another graph, or another version of this one, made the latest checkpoint. */
-  get changed(): boolean {
+  get isGraphChanged(): boolean {
     return this.head !== null && this.head.graph !== this.definition.hash;
   }
 
   /** Marks the run's checkpoints: it has continued a state that another version of the graph made. */
-  markChanged(): void {
+  markGraphChanged(): void {
     this.#metadata = Object.freeze({ ...this.#metadata, [GRAPH_CHANGED]: true });
   }
 
   /** True if an earlier attempt of this run has made the latest checkpoint. */
-  get continued(): boolean {
+  get isContinued(): boolean {
     return this.run.attempt > 1 && this.head?.run_id === this.run.run_id;
   }
 
   /** Updates the state without a checkpoint; the next checkpoint stores the change. */
-  patch(update: JsonObject | null): void {
+  updateValues(update: JsonObject | null): void {
     const applied = applyUpdates(this.definition, this.values, [update]);
     this.values = applied.values;
     this.#pending = joinChanges(this.#pending, applied.changes);
@@ -149,10 +150,10 @@ export class Frame {
 
   /** The state that nodes read: stored and never-stored keys. */
   get state(): JsonObject {
-    return this.withLoose(this.values, this.untracked);
+    return this.withUntracked(this.values, this.untracked);
   }
 
-  withLoose(values: JsonObject, untracked: JsonObject): JsonObject {
+  withUntracked(values: JsonObject, untracked: JsonObject): JsonObject {
     for (const _ in untracked) return Object.freeze({ ...EMPTY, ...values, ...untracked });
     return values;
   }
@@ -168,9 +169,11 @@ export class Frame {
     const id = this.source.checkpointId(step);
     const next = plan(id, step + 1);
     const kept = keptOf(this.waiting);
-    let engine: JsonObject = kept === null ? { stop: this.stop } : { stop: this.stop, ...kept };
-    if (this.wrote !== null && this.wrote.size > 0) engine = { ...engine, wrote: [...this.wrote] };
-    if (source === "fork") engine = { ...engine, ...ranLast(lastRan(this.head)) };
+    let engine: JsonObject =
+      kept === null ? { stop: this.lastAllowedStep } : { stop: this.lastAllowedStep, ...kept };
+    if (this.writtenKeys !== null && this.writtenKeys.size > 0)
+      engine = { ...engine, wrote: [...this.writtenKeys] };
+    if (source === "fork") engine = { ...engine, ...lastNodesData(lastNodesOf(this.head)) };
     const { ns } = this;
     // A head from another namespace (of another branch) is no parent: the new checkpoint stores the whole state.
     const parent = this.head === null || this.head.ns !== ns ? null : this.head.id;
@@ -194,12 +197,12 @@ export class Frame {
       graph,
     };
     this.head = head;
-    if (this.left.size > 0) this.left = new Few();
+    if (this.pendingWrites.size > 0) this.pendingWrites = new Few();
     if (this.tries.size > 0) this.tries.clear();
-    if (this.held.size > 0) this.held.clear();
-    this.fresh = undefined;
+    if (this.pausedTasks.size > 0) this.pausedTasks.clear();
+    this.precomputed = undefined;
     const all = joinChanges(this.#pending, changes);
-    this.#pending = NONE;
+    this.#pending = NO_CHANGES;
     return {
       id,
       parent,
@@ -224,19 +227,19 @@ export class Frame {
   commit(lefts: readonly Left[], writes: JsonObject | null): NewCheckpoint {
     const only = lefts.length === 1 ? lefts[0] : undefined;
     const applied =
-      this.fresh !== undefined && this.fresh.task === only?.task.id
-        ? this.fresh.applied
+      this.precomputed !== undefined && this.precomputed.task === only?.task.id
+        ? this.precomputed.applied
         : applyUpdates(
             this.definition,
             this.values,
             lefts.map((left) => left.update),
           );
     const { values, changes } = clearBrief(this.definition, this.values, applied);
-    if (this.wrote !== null) this.#noteWritten(lefts);
-    if (this.loose.size > 0) {
-      const loose = lefts.map((left) => this.loose.get(left.task.id) ?? null);
+    if (this.writtenKeys !== null) this.#noteWritten(lefts);
+    if (this.untrackedWrites.size > 0) {
+      const loose = lefts.map((left) => this.untrackedWrites.get(left.task.id) ?? null);
       this.untracked = applyUpdates(this.definition, this.untracked, loose).values;
-      this.loose.clear();
+      this.untrackedWrites.clear();
     }
     const { waiting } = this;
     const plan = (checkpoint: string, step: number) => {
@@ -251,13 +254,13 @@ export class Frame {
   #noteWritten(lefts: readonly Left[]): void {
     for (const { task, update } of lefts) {
       if (task.name === START) continue;
-      for (const key in update) this.wrote?.add(key);
-      for (const key in this.loose.get(task.id)) this.wrote?.add(key);
+      for (const key in update) this.writtenKeys?.add(key);
+      for (const key in this.untrackedWrites.get(task.id)) this.writtenKeys?.add(key);
     }
   }
 
   /** The event of the latest checkpoint. `input`: it is the checkpoint of an input. */
-  announce(input: boolean): Emission {
+  checkpointFact(input: boolean): Emission {
     const head = this.head as CheckpointHead;
     const { id, step } = head;
     const { output } = this.definition;
@@ -266,7 +269,7 @@ export class Frame {
     return { fact: { t: "checkpoint", id, ns, step, input, output }, values, head };
   }
 
-  pauseFact(interrupts: readonly Interrupt[]): Emission {
+  interruptFact(interrupts: readonly Interrupt[]): Emission {
     const checkpoint = (this.head as CheckpointHead).id;
     const { output } = this.definition;
     const fact = { t: "interrupt", ns: this.ns, checkpoint, interrupts } as const;
@@ -283,17 +286,17 @@ export class Frame {
   }
 
   /** A step that changes nothing. */
-  still(): Omit<Step, "plan"> {
+  noChanges(): Omit<Step, "plan"> {
     return { checkpoints: [], writes: [], emissions: [], values: this.values };
   }
 
   failed(error: PlainError): Step {
-    return { plan: { kind: "failed", error }, ...this.still() };
+    return { plan: { kind: "failed", error }, ...this.noChanges() };
   }
 }
 
 /** Reads the writes of a finished task from their stored form. */
-export function leftOf(task: PlannedTask, { result }: TaskWrites): Left {
+export function finishedTaskOf(task: PlannedTask, { result }: TaskWrites): Left {
   const update = isObject(result?.value) ? result.value : null;
   return { task, update, goto: (result?.goto ?? []) as readonly Move[] };
 }

@@ -4,14 +4,14 @@ import { objectAt } from "../graph/field-access.ts";
 import { parseToolCall, type InvalidToolCall, type ToolCall, type ToolCalls } from "../graph/tool-call.ts";
 
 /** A whole tool call, or the next piece of its arguments. */
-export interface CallPart {
+export interface ToolCallPart {
   readonly name?: string | undefined;
   readonly args?: JsonObject | string | undefined;
   readonly id?: string | undefined;
   readonly index?: number | undefined;
 }
 
-interface Growing {
+interface StreamedCall {
   name: string;
   readonly id: string;
   /** The arguments as streamed JSON text. */
@@ -22,29 +22,29 @@ interface Growing {
 }
 
 /** The most tool calls of a message, against a source that never ends. */
-const MOST = 1_024;
+const MAX_CALLS = 1_024;
 
 /** The tool calls of a message that is being streamed. */
-export class Calls {
+export class StreamedToolCalls {
   readonly #message: string;
-  readonly #list: Growing[] = [];
+  readonly #list: StreamedCall[] = [];
   /** Positions in the list, by the source's own index. */
-  readonly #places = new Map<number, number>();
+  readonly #positions = new Map<number, number>();
 
   constructor(message: string) {
     this.#message = message;
   }
 
   /** Adds a part. Returns the chunk to send, and the whole call if its arguments were given whole. */
-  add({ name, args = {}, id, index }: CallPart): {
+  add({ name, args = {}, id, index }: ToolCallPart): {
     readonly call: ToolCall | undefined;
     readonly chunk: JsonObject;
   } {
-    const place = this.#placeOf(name, id, index);
+    const place = this.#positionOf(name, id, index);
     let call = this.#list[place];
     const isNew = call === undefined;
     if (call === undefined) {
-      if (place >= MOST) throw new RangeError(`A message holds at most ${MOST} tool calls`);
+      if (place >= MAX_CALLS) throw new RangeError(`A message holds at most ${MAX_CALLS} tool calls`);
       call = {
         name: "",
         id: id || `call_${hex32(`${this.#message}|${place}`)}`,
@@ -54,7 +54,7 @@ export class Calls {
       };
       this.#list.push(call);
     }
-    if (index !== undefined) this.#places.set(index, place);
+    if (index !== undefined) this.#positions.set(index, place);
     const named = name !== undefined && call.name === "";
     if (named) call.name = String(name);
     let text: string;
@@ -72,7 +72,7 @@ export class Calls {
       index: place,
       type: "tool_call_chunk",
     };
-    return { call: call.args === undefined ? undefined : wholeOf(call, call.args), chunk };
+    return { call: call.args === undefined ? undefined : wholeCall(call, call.args), chunk };
   }
 
   has(id: string): boolean {
@@ -85,10 +85,10 @@ export class Calls {
     if (call !== undefined) call.dropped = true;
   }
 
-  #placeOf(name: string | undefined, id: string | undefined, index: number | undefined): number {
+  #positionOf(name: string | undefined, id: string | undefined, index: number | undefined): number {
     const next = this.#list.length;
     if (index !== undefined) {
-      const place = this.#places.get(index) ?? next;
+      const place = this.#positions.get(index) ?? next;
       const call = this.#list[place];
       // Some servers give every call the index 0.
       const other =
@@ -108,7 +108,7 @@ export class Calls {
     for (const call of this.#list) {
       if (call.dropped) continue;
       const made =
-        call.args === undefined ? parseToolCall(call.name, call.text, call.id) : wholeOf(call, call.args);
+        call.args === undefined ? parseToolCall(call.name, call.text, call.id) : wholeCall(call, call.args);
       if (made.type === "tool_call") tool_calls.push(made);
       else invalid_tool_calls.push(made);
     }
@@ -116,6 +116,6 @@ export class Calls {
   }
 }
 
-function wholeOf({ name, id }: Growing, args: JsonObject): ToolCall {
+function wholeCall({ name, id }: StreamedCall, args: JsonObject): ToolCall {
   return { name, args: toStorable(args, "args") as JsonObject, id, type: "tool_call" };
 }

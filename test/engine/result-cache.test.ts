@@ -87,14 +87,14 @@ test("of a node a thousand results are kept, or 16 MiB: the oldest go first", ()
   const cache = new ResultCache();
   const rule = { ttl: null, key: undefined };
   const node = {} as never;
-  const known = (key: string) => cache.find(node, key, 0) !== undefined;
-  for (let n = 0; n <= 1_000; n++) cache.keep(node, rule, `${n}`, n, 0);
+  const known = (key: string) => cache.get(node, key, 0) !== undefined;
+  for (let n = 0; n <= 1_000; n++) cache.put(node, rule, `${n}`, n, 0);
   expect(["0", "1", "1000"].map(known)).toEqual([false, true, true]);
-  cache.keep(node, rule, "wide", "x".repeat(15 * 1024 * 1024), 0);
-  cache.keep(node, rule, "wider", "x".repeat(2 * 1024 * 1024), 0);
+  cache.put(node, rule, "wide", "x".repeat(15 * 1024 * 1024), 0);
+  cache.put(node, rule, "wider", "x".repeat(2 * 1024 * 1024), 0);
   expect(["1000", "wide", "wider"].map(known)).toEqual([false, false, true]);
-  cache.keep(node, rule, "never", new Map(), 0);
-  cache.keep({} as never, rule, "elsewhere", 1, 0);
+  cache.put(node, rule, "never", new Map(), 0);
+  cache.put({} as never, rule, "elsewhere", 1, 0);
   expect(["never", "elsewhere"].map(known)).toEqual([false, false]);
 });
 

@@ -3,7 +3,7 @@ import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager
 import { AIMessage, AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 import type { LangGraphRunnableConfig } from "@langchain/langgraph";
-import { messageMaker } from "../../src/engine/message-writer.ts";
+import { createMessageMaker } from "../../src/engine/message-writer.ts";
 import type { MessageInit, MessageMaker, MessageWriter } from "../../src/graph/node-context.ts";
 import type { Message } from "../../src/graph/message.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
@@ -88,7 +88,7 @@ export function speaking(
     return 0;
   };
   const signal = config.signal ?? new AbortController().signal;
-  const maker = messageMaker(
+  const maker = createMessageMaker(
     { ...call, meta: {} } as NodeCall,
     { emit, signal } as NodeIo,
     check,

@@ -1,17 +1,17 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { details } from "../../graph/token-usage.ts";
-import type { Chunk, ChunkReader, Draft } from "../message-draft.ts";
+import type { ModelChunk, ModelChunkReader, MessageDraft } from "../message-draft.ts";
 
-type Take = (part: Chunk, message: Draft) => void;
+type PartReader = (part: ModelChunk, message: MessageDraft) => void;
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
-const ignore: Take = () => undefined;
+const ignore: PartReader = () => undefined;
 
 /**
  * Readers of the stream parts of the AI SDK, versions 5 and 6: of `streamText().fullStream`, and of its model providers, whose
  * text pieces are called `delta` and whose arguments are JSON text.
  */
-const parts: ReadonlyMap<string, Take> = new Map<string, Take>([
+const readers: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
   ["text-delta", (part, message) => message.write(textOf(part["text"] ?? part["delta"]))],
   [
     "reasoning-delta",
@@ -62,17 +62,17 @@ const parts: ReadonlyMap<string, Take> = new Map<string, Take>([
     "tool-approval-request",
     "tool-output-denied",
     "raw",
-  ].map((type): [string, Take] => [type, ignore]),
+  ].map((type): [string, PartReader] => [type, ignore]),
 ]);
 
-export const readAiSdk: ChunkReader = (part, message) => {
+export const readAiSdk: ModelChunkReader = (part, message) => {
   const { type } = part;
-  const take = typeof type === "string" ? parts.get(type) : undefined;
+  const take = typeof type === "string" ? readers.get(type) : undefined;
   take?.(part, message);
   return take !== undefined;
 };
 
-function toolCall(part: Chunk, message: Draft): void {
+function toolCall(part: ModelChunk, message: MessageDraft): void {
   const { input } = part;
   const call = { name: textOf(part["toolName"]), id: textOf(part["toolCallId"]) };
   if (isObject(input)) message.toolCall({ ...call, args: input });
@@ -81,32 +81,32 @@ function toolCall(part: Chunk, message: Draft): void {
 }
 
 /** Writes the result of a tool that the SDK or the model's server has called itself: it is part of the message. */
-function answer(part: Chunk, status: "success" | "error", output: unknown, message: Draft): void {
+function answer(part: ModelChunk, status: "success" | "error", output: unknown, message: MessageDraft): void {
   if (part["preliminary"] === true) return;
   const { toolCallId, toolName, input } = part;
   const id = textOf(toolCallId);
-  message.answered(id);
+  message.dropCall(id);
   message.write({ type: "server_tool_call", id, name: textOf(toolName), args: isObject(input) ? input : {} });
   message.write({ type: "server_tool_call_result", toolCallId: id, status, output: output ?? null });
 }
 
-function file({ file }: Chunk, message: Draft): void {
+function file({ file }: ModelChunk, message: MessageDraft): void {
   if (typeof file !== "object" || file === null) return;
-  const { mediaType, base64 } = file as Chunk;
+  const { mediaType, base64 } = file as ModelChunk;
   const mime_type = textOf(mediaType) || "application/octet-stream";
   const type = mime_type.startsWith("image/") ? "image" : "file";
   message.write({ type, source_type: "base64", mime_type, data: textOf(base64) });
 }
 
-function noteResponse({ id, modelId }: Chunk, message: Draft): void {
-  if (typeof id === "string") message.note({ id });
-  if (typeof modelId === "string") message.note({ model_name: modelId });
+function noteResponse({ id, modelId }: ModelChunk, message: MessageDraft): void {
+  if (typeof id === "string") message.addMetadata({ id });
+  if (typeof modelId === "string") message.addMetadata({ model_name: modelId });
 }
 
-function finish({ response, finishReason, totalUsage, usage }: Chunk, message: Draft): void {
+function finish({ response, finishReason, totalUsage, usage }: ModelChunk, message: MessageDraft): void {
   if (isObject(response)) noteResponse(response, message);
   const reason = isObject(finishReason) ? finishReason["unified"] : finishReason;
-  if (typeof reason === "string") message.note({ finish_reason: reason });
+  if (typeof reason === "string") message.addMetadata({ finish_reason: reason });
   const counts = totalUsage ?? usage;
   if (isObject(counts)) message.usage(usageOf(counts));
 }

@@ -1,12 +1,12 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { usageAt } from "../../graph/token-usage.ts";
-import type { Chunk, ChunkReader, Draft } from "../message-draft.ts";
+import type { ModelChunk, ModelChunkReader, MessageDraft } from "../message-draft.ts";
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
 /** True for an AI message of any LangChain version: a chunk, or a whole message from a model that does not stream. */
-function isAi(chunk: Chunk): boolean {
+function isAi(chunk: ModelChunk): boolean {
   if (!("content" in chunk)) return false;
   if (Array.isArray(chunk["tool_call_chunks"])) return true;
   const { type, getType, _getType } = chunk;
@@ -16,7 +16,7 @@ function isAi(chunk: Chunk): boolean {
 }
 
 /** Reads LangChain's AIMessageChunks, as `model.stream()` yields them. */
-export const readLangChain: ChunkReader = (chunk, message) => {
+export const readLangChain: ModelChunkReader = (chunk, message) => {
   if (!isAi(chunk)) return false;
   const { content, tool_call_chunks, tool_calls, response_metadata, additional_kwargs, usage_metadata } =
     chunk;
@@ -25,15 +25,15 @@ export const readLangChain: ChunkReader = (chunk, message) => {
     for (const block of content) message.write(block as string | JsonObject);
   }
   if (Array.isArray(tool_call_chunks) && tool_call_chunks.length > 0) {
-    for (const call of tool_call_chunks) if (isObject(call)) takeCall(call, message);
+    for (const call of tool_call_chunks) if (isObject(call)) writeCallChunk(call, message);
   } else if (Array.isArray(tool_calls)) {
-    for (const call of tool_calls) if (isObject(call)) takeWhole(call, message);
+    for (const call of tool_calls) if (isObject(call)) writeWholeCall(call, message);
   }
-  if (isObject(response_metadata)) message.note(response_metadata);
+  if (isObject(response_metadata)) message.addMetadata(response_metadata);
   if (isObject(additional_kwargs)) {
     // Tool calls have their own field.
     const { tool_calls: _, ...others } = additional_kwargs;
-    if (Object.keys(others).length > 0) message.add(others);
+    if (Object.keys(others).length > 0) message.addFields(others);
   }
   // Each chunk counts its own tokens.
   const usage = usageAt(usage_metadata, "usage_metadata");
@@ -41,7 +41,7 @@ export const readLangChain: ChunkReader = (chunk, message) => {
   return true;
 };
 
-function takeCall({ name, args, id, index }: JsonObject, message: Draft): void {
+function writeCallChunk({ name, args, id, index }: JsonObject, message: MessageDraft): void {
   message.toolCall({
     name: textOf(name),
     args: textOf(args) ?? "",
@@ -50,6 +50,6 @@ function takeCall({ name, args, id, index }: JsonObject, message: Draft): void {
   });
 }
 
-function takeWhole({ name, args, id }: JsonObject, message: Draft): void {
+function writeWholeCall({ name, args, id }: JsonObject, message: MessageDraft): void {
   message.toolCall({ name: textOf(name) ?? "", args: isObject(args) ? args : {}, id: textOf(id) });
 }

@@ -1,41 +1,42 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { details } from "../../graph/token-usage.ts";
-import type { ChunkReader, Draft } from "../message-draft.ts";
+import type { ModelChunkReader, MessageDraft } from "../message-draft.ts";
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
 /** Reads chunks of `POST /chat/completions` with `stream: true`, from OpenAI and compatible servers. */
-export const readOpenAi: ChunkReader = (chunk, message) => {
+export const readOpenAi: ModelChunkReader = (chunk, message) => {
   const { choices, error, object, usage } = chunk;
   if (isObject(error) && choices === undefined && chunk["type"] === undefined) {
     throw new Error(textOf(error["message"]) || "The model's server answered with an error");
   }
   if (!Array.isArray(choices) && object !== "chat.completion.chunk") return false;
-  noteAbout(chunk, message);
+  writeMetadata(chunk, message);
   for (const choice of (choices ?? []) as readonly unknown[]) {
     // Only the first choice: with `n` above 1 there are more.
     if (!isObject(choice) || (choice["index"] ?? 0) !== 0) continue;
-    if (isObject(choice["delta"])) takeDelta(choice["delta"], message);
-    if (typeof choice["finish_reason"] === "string") message.note({ finish_reason: choice["finish_reason"] });
+    if (isObject(choice["delta"])) writeDelta(choice["delta"], message);
+    if (typeof choice["finish_reason"] === "string")
+      message.addMetadata({ finish_reason: choice["finish_reason"] });
   }
   if (isObject(usage)) message.usage(usageOf(usage));
   return true;
 };
 
-function noteAbout({ id, model, system_fingerprint }: JsonObject, message: Draft): void {
-  if (typeof id === "string" && id !== "") message.note({ id });
-  if (typeof model === "string" && model !== "") message.note({ model_name: model });
-  if (typeof system_fingerprint === "string") message.note({ system_fingerprint });
+function writeMetadata({ id, model, system_fingerprint }: JsonObject, message: MessageDraft): void {
+  if (typeof id === "string" && id !== "") message.addMetadata({ id });
+  if (typeof model === "string" && model !== "") message.addMetadata({ model_name: model });
+  if (typeof system_fingerprint === "string") message.addMetadata({ system_fingerprint });
 }
 
-function takeDelta(delta: JsonObject, message: Draft): void {
+function writeDelta(delta: JsonObject, message: MessageDraft): void {
   const { content, refusal, tool_calls } = delta;
   const reasoning = textOf(delta["reasoning_content"]) || textOf(delta["reasoning"]);
   if (reasoning !== "") message.write({ type: "reasoning", reasoning });
   if (typeof content === "string") message.write(content);
   else if (Array.isArray(content)) for (const part of content) message.write(part as JsonObject);
-  if (typeof refusal === "string" && refusal !== "") message.add({ refusal });
+  if (typeof refusal === "string" && refusal !== "") message.addFields({ refusal });
   if (!Array.isArray(tool_calls)) return;
   for (const call of tool_calls as readonly unknown[]) {
     if (!isObject(call)) continue;
