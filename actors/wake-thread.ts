@@ -34,7 +34,6 @@ export function loadRuns(cell: Cell, queued: (run: string) => void): Eventually<
     if (run === undefined) {
       throw new ServiceError("journal.damaged", `Run ${id} of thread ${cell.key.thread} is missing`);
     }
-    cell.deps.sinks.expect(cell.key, id);
     if (waiting.has(id)) return void cell.delayed.set(id, run);
     cell.runs.set(id, run);
     if (id !== active) queued(id);

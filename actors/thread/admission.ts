@@ -72,7 +72,6 @@ export function admit(cell: Cell, draft: RunDraft): Promise<RunRecord> {
 
   cell.owner.queued(cell.key, run.run_id);
   cell.runs.set(run.run_id, run);
-  cell.deps.sinks.expect(cell.key, run.run_id);
   const stopped = decision.kind === "supersede" && decision.active ? markActive(cell, decision.action) : [];
   const runs = [run, ...stopped, ...(out?.runs ?? [])];
   const stored = cell.write({ ...beside, kind: "admitted", durable: true, runs }, (thread) => {

@@ -44,7 +44,6 @@ export async function delay(
   const stopped = decision.kind === "supersede" && decision.active ? markActive(cell, decision.action) : [];
   const waiting = cell.record.queue;
   cell.delayed.set(id, run);
-  cell.deps.sinks.expect(cell.key, id);
   const change = {
     kind: "admitted",
     durable: true,

@@ -20,12 +20,10 @@ export interface Sink {
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**
    * Takes the facts that are not on their way to storage yet, for the caller to store them in its own append. The caller MUST
-   * then call `stored` or `lost` with that chunk, in the order of the takes.
+   * then call `stored` with that chunk, in the order of the takes, or `abandon` when the append failed.
    */
   take(): EventChunk | undefined;
   stored(chunk: EventChunk): void;
-  /** Called when the append failed. The log ends here: its readers must reconnect. */
-  lost(chunk: EventChunk): void;
   /** The id of the next event. */
   readonly next: number;
   /** Closes the log: the run has ended and all its facts are stored. Readers end after the last one. */
@@ -46,8 +44,6 @@ export interface Sinks {
    * Readers of the thread are notified, so the record MUST have its `seq_base`.
    */
   open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
-  /** Keeps the readers of a run that is queued, or about to start, until `open`. */
-  expect(key: ThreadKey, run: string): void;
   /** Ends the readers of a queued run that ended without a start. */
   dismiss(key: ThreadKey, run: string): void;
   /** Ends the readers of a deleted thread. Its runs have ended before. */

@@ -123,10 +123,6 @@ export class AttemptSink implements Sink {
     if (this.#alive && entry !== undefined) this.#log.settle(entry);
   }
 
-  lost(chunk: EventChunk): void {
-    if (this.#alive && this.#taken.some((entry) => entry.chunk === chunk)) this.#log.break();
-  }
-
   close(): void {
     if (!this.#open) return;
     // The run's record states how many events the run has: facts emitted since are dropped.

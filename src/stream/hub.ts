@@ -27,8 +27,6 @@ export interface FollowOptions {
    * -1: reading from the start is better than a silent end.
    */
   readonly after: number;
-  /** Closes the reader; one that waits is notified, and gets `end`. */
-  readonly signal?: AbortSignal;
 }
 
 /** The logs of all runs: writers for their actors, readers for everyone else. */
@@ -93,12 +91,6 @@ class StreamHub implements Hub, LogOwner {
     return sink;
   }
 
-  /**
-   * Does nothing: a reader that comes before `open` creates the log itself, so a run that no one watches costs
-   * nothing.
-   */
-  expect(_key: ThreadKey, _run: string): void {}
-
   dismiss(key: ThreadKey, run: string): void {
     this.#logs.get(nameOf(key, run))?.dismiss();
   }
@@ -110,7 +102,7 @@ class StreamHub implements Hub, LogOwner {
     this.#watches.delete(name);
   }
 
-  follow(key: ThreadKey, run: RunRecord, { after, signal }: FollowOptions): Reader {
+  follow(key: ThreadKey, run: RunRecord, { after }: FollowOptions): Reader {
     const { journal } = this.#deps;
     const name = nameOf(key, run.run_id);
     let log = this.#logs.get(name);
@@ -125,8 +117,6 @@ class StreamHub implements Hub, LogOwner {
     const source = log === undefined ? new RunSource(journal, key, run) : sourceOf(log, journal, run);
     const reader = new RunReader(journal, source, log, start, this.#isClosed, () => this.#left(name));
     this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1);
-    if (signal?.aborted) reader.close();
-    else signal?.addEventListener("abort", () => reader.stop(), { once: true });
     return reader;
   }
 

@@ -115,13 +115,6 @@ export class RunReader implements Reader {
     this.#closes();
   }
 
-  /** Closes the reader on request of its owner, and notifies the listener. */
-  stop(): void {
-    if (this.#closed) return;
-    this.close();
-    this.#listener();
-  }
-
   next(): Eventually<Segment | Pause> {
     const log = this.#log;
     for (;;) {

@@ -262,7 +262,7 @@ export class Writer {
     try {
       await this.append(events === undefined ? over : { ...over, events });
     } catch (cause) {
-      if (events !== undefined) sink.lost(events);
+      sink.abandon();
       throw cause;
     }
     if (events !== undefined) sink.stored(events);
