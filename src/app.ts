@@ -2,14 +2,14 @@ import { defaultLimits, type SystemLimits } from "../actors/thread-system.ts";
 import { createSystem } from "../actors/create-system.ts";
 import { createMetrics } from "./app/metrics.ts";
 import type { App, AppOptions } from "./app/options.ts";
-import { openStore, setUpStore } from "./app/store.ts";
+import { createAppStore, setUpStore } from "./app/store.ts";
 import { type Config, readConfig } from "./config/config.ts";
-import { Door, type DoorOptions } from "./access/access-control.ts";
+import { AccessControl, type AccessOptions } from "./access/access-control.ts";
 import { GraphRegistry } from "./graph/graph-registry.ts";
 import { openEngines } from "./app/engines.ts";
 import { createHandler } from "./http/handler.ts";
 import { Traffic } from "./http/response-counts.ts";
-import { VIEWER } from "./config/inspector.ts";
+import { DEFAULT_VIEWER } from "./config/inspector.ts";
 import { Feeds } from "./websocket/inspector/feeds.ts";
 import type { LiveDeps } from "./websocket/deps.ts";
 import { Sockets } from "./websocket/open-sockets.ts";
@@ -30,7 +30,7 @@ import { CronWorker } from "./service/crons/cron-worker.ts";
 import { UnendedRunRepair } from "./service/unended-run-repair.ts";
 import { WebhookWorker } from "./service/webhooks/webhook-worker.ts";
 import { readPolicy } from "./config/webhooks.ts";
-import { REPEATS } from "./service/idempotency.ts";
+import { IDEMPOTENCY_TTL } from "./service/idempotency.ts";
 import { createService } from "./service/service.ts";
 import { DEFAULT_INTERVAL, ThreadExpiry } from "./service/thread-expiry.ts";
 import { openStorage, type StorageOptions } from "./storage/open.ts";
@@ -54,7 +54,7 @@ const DEFAULT_DRAIN = 5_000;
 const WEBHOOK_DRAIN = 2_000;
 
 /**
- * Builds a server out of its parts, takes up what an earlier one left unsettled, and opens the doors.
+ * Builds a server out of its parts, takes up what an earlier one left unsettled, and opens the transport.
  * @throws ServiceError `config.invalid`, `graph.invalid`, `storage.locked`, `storage.version`, `storage.unavailable`, `server.address`
  */
 export function createApp(options: AppOptions): Promise<App> {
@@ -71,7 +71,7 @@ async function open(options: AppOptions): Promise<App> {
     logger = silent,
   } = options;
   const config = typeof options.config === "string" ? readConfig(options.config) : options.config;
-  const door = new Door(doorOptions(options, config), { clock, random });
+  const access = new AccessControl(accessOptions(options, config), { clock, random });
   const policy = readPolicy({ ...config?.webhooks, ...options.webhooks });
   const registry = new GraphRegistry();
   const loaded = config === undefined ? undefined : await loadGraphs(config, { random, scheduler });
@@ -111,9 +111,9 @@ async function open(options: AppOptions): Promise<App> {
       logger: servingLogger,
       sync: options.sync ?? config?.sync ?? "os",
     });
-    const limits = limitsOf({ ...config?.runs, ...options.limits }, door.hasTenants);
+    const limits = limitsOf({ ...config?.runs, ...options.limits }, access.hasTenants);
     const boot = bootId(random);
-    const { store, sweeper } = openStore(catalog.items, setup, { clock, scheduler, logger, budget });
+    const { store, sweeper } = createAppStore(catalog.items, setup, { clock, scheduler, logger, budget });
     const system = createSystem({
       journal,
       engine,
@@ -148,7 +148,7 @@ async function open(options: AppOptions): Promise<App> {
     const client = options.httpClient ?? systemHttpClient;
     const worker = new WebhookWorker({ ...parts, client, policy, version: VERSION });
     const ttl = options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_TTL;
-    const expiry = new Expiry({ journal, hub, clock, scheduler, logger, ttl, repeats: REPEATS });
+    const expiry = new Expiry({ journal, hub, clock, scheduler, logger, ttl, repeats: IDEMPOTENCY_TTL });
     const firing = new CronWorker({ ...parts, book, crons: service.crons, runs: service.runs });
     const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
     const unendedRunRepair = new UnendedRunRepair({ ...parts, unended: storage.unended });
@@ -157,7 +157,7 @@ async function open(options: AppOptions): Promise<App> {
     const transports = await openTransport(options.transport);
     let stopping = false;
     const { requestLog = "debug" } = options;
-    const inspect = { values: false, viewer: VIEWER, ...config?.inspect, ...options.inspect };
+    const inspect = { values: false, viewer: DEFAULT_VIEWER, ...config?.inspect, ...options.inspect };
     const { inspection } = service;
     const feeds = new Feeds({ inspection, clock, scheduler, logger: servingLogger, values: inspect.values });
     const watch: LiveDeps["inspect"] = (...asked) => feeds.open(...asked);
@@ -175,7 +175,7 @@ async function open(options: AppOptions): Promise<App> {
     const handlers = {
       request: createHandler({
         service,
-        door,
+        access,
         scheduler,
         clock,
         budget,
@@ -205,7 +205,7 @@ async function open(options: AppOptions): Promise<App> {
         hub,
         runs: service.runs,
         protocol: service.protocol,
-        door,
+        access,
         sockets,
         inspect: watch,
         scheduler,
@@ -269,9 +269,9 @@ async function open(options: AppOptions): Promise<App> {
   }
 }
 
-function doorOptions(options: AppOptions, config: Config | undefined): DoorOptions {
+function accessOptions(options: AppOptions, config: Config | undefined): AccessOptions {
   const { keys, insecure, hosts, origins, studio, mount, tokenSecret: secret, host: bound } = options;
-  const file = config?.door;
+  const file = config?.access;
   return {
     ...file,
     ...definedOf({ keys, insecure, hosts, studio, mount, secret, bound }),

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { keepCompiled } from "./graph-loader/compile-cache.ts";
 import { ServiceError } from "./model/errors.ts";
-import { HELP, invocation, type Invocation } from "./cli/settings.ts";
+import { HELP, parseCommandLine, type Invocation } from "./cli/settings.ts";
 import { VERSION } from "./platform/version.ts";
 
 keepCompiled();
@@ -47,7 +47,7 @@ async function run(asked: Invocation): Promise<void> {
   }
 }
 
-run(invocation(process.argv.slice(2), process.env)).catch((cause: unknown) => {
+run(parseCommandLine(process.argv.slice(2), process.env)).catch((cause: unknown) => {
   const isPort = cause instanceof ServiceError && cause.code === "server.address";
   const hint = isPort ? "; --port names another port, 0 any free one, and --host another address" : "";
   const text =

@@ -4,13 +4,13 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Headers, HttpRequest } from "../ports/transport.ts";
 import { Cors, type CorsOptions } from "./cors.ts";
-import { type Group, groupOf } from "./route-groups.ts";
-import { Hosts, isLoopback } from "./hosts.ts";
-import { Keys } from "./api-keys.ts";
-import { isFromHere, isSame, Origins } from "./origins.ts";
-import { type Token, Tokens } from "./socket-tokens.ts";
+import { type RouteGroup, routeGroupOf } from "./route-groups.ts";
+import { AllowedHosts, isLoopback } from "./hosts.ts";
+import { ApiKeys } from "./api-keys.ts";
+import { isLocalOrigin, isSameOrigin, AllowedOrigins } from "./origins.ts";
+import { type SocketToken, SocketTokens } from "./socket-tokens.ts";
 
-export interface DoorOptions {
+export interface AccessOptions {
   /** Entries `key` or `tenant:key`. Without any, everybody who reaches the server may use it, except pages of foreign origins. */
   readonly keys?: readonly string[];
   /** The address that the server listens on. */
@@ -23,13 +23,13 @@ export interface DoorOptions {
   readonly studio?: boolean;
   /** The prefix of all paths, such as `/api`. */
   readonly mount?: string;
-  readonly disabled?: readonly Group[];
+  readonly disabled?: readonly RouteGroup[];
   /** The secret that signs tokens, 32 bytes or more; default: random, made at start. */
   readonly secret?: string;
 }
 
 /** The client, as identified by a request's headers. */
-export interface Guest {
+export interface AccessDecision {
   /** Undefined when the request has no valid key. */
   readonly tenant: string | undefined;
   /** Headers to send with every response. */
@@ -39,44 +39,44 @@ export interface Guest {
 }
 
 const NONE: Headers = Object.freeze({});
-const HOME: Guest = { tenant: DEFAULT_TENANT, headers: NONE };
+const ANONYMOUS: AccessDecision = { tenant: DEFAULT_TENANT, headers: NONE };
 
 /** Access control: which clients and pages may use the server, and as which tenant. Decides by the headers alone, before a body is read. */
-export class Door {
-  readonly #keys: Keys;
-  readonly #tokens: Tokens;
-  readonly #hosts: Hosts;
-  readonly #origins: Origins;
+export class AccessControl {
+  readonly #keys: ApiKeys;
+  readonly #tokens: SocketTokens;
+  readonly #hosts: AllowedHosts;
+  readonly #origins: AllowedOrigins;
   readonly #cors: Cors;
   /** Pages of every origin may read responses. */
-  readonly #everyone: boolean;
+  readonly #allowsEveryOrigin: boolean;
   readonly #mount: string;
-  readonly #disabled: ReadonlySet<Group> | undefined;
+  readonly #disabled: ReadonlySet<RouteGroup> | undefined;
 
   /** @throws ServiceError `config.invalid` */
-  constructor(options: DoorOptions, { clock, random }: { readonly clock: Clock; readonly random: Random }) {
+  constructor(options: AccessOptions, { clock, random }: { readonly clock: Clock; readonly random: Random }) {
     const { cors = {}, disabled = [], bound = "127.0.0.1" } = options;
-    this.#keys = new Keys(options.keys ?? []);
-    if (this.#keys.none && options.insecure !== true && !isLoopback(bound)) {
+    this.#keys = new ApiKeys(options.keys ?? []);
+    if (this.#keys.isEmpty && options.insecure !== true && !isLoopback(bound)) {
       throw new ServiceError(
         "config.invalid",
         `host "${bound}" would let other machines drive this server without a key; set HEDDLE_API_KEYS, or add --insecure if that is meant`,
       );
     }
-    this.#tokens = new Tokens(options.secret ?? Buffer.from(random.bytes(32)), clock);
-    this.#hosts = new Hosts(options.hosts ?? [], bound);
+    this.#tokens = new SocketTokens(options.secret ?? Buffer.from(random.bytes(32)), clock);
+    this.#hosts = new AllowedHosts(options.hosts ?? [], bound);
     const { origins: listed, originPattern } = cors;
     const pattern = originPattern === undefined ? undefined : new RegExp(`^(?:${originPattern})$`);
-    this.#origins = new Origins({ listed: listed ?? [], pattern, studio: options.studio === true });
+    this.#origins = new AllowedOrigins({ listed: listed ?? [], pattern, studio: options.studio === true });
     this.#cors = new Cors(cors);
     const open = listed === undefined && originPattern === undefined;
-    this.#everyone = this.#origins.every || (open && !this.#keys.none);
+    this.#allowsEveryOrigin = this.#origins.every || (open && !this.#keys.isEmpty);
     this.#mount = options.mount ?? "";
     this.#disabled = disabled.length === 0 ? undefined : new Set(disabled);
   }
 
   get hasKeys(): boolean {
-    return !this.#keys.none;
+    return !this.#keys.isEmpty;
   }
 
   get hasTenants(): boolean {
@@ -97,71 +97,73 @@ export class Door {
       if (!path.startsWith("/")) return undefined;
     }
     if (this.#disabled === undefined) return path;
-    const group = groupOf(path);
+    const group = routeGroupOf(path);
     return group !== undefined && this.#disabled.has(group) ? undefined : path;
   }
 
   /** Identifies the client of a request. */
-  meet(request: HttpRequest): Guest {
+  check(request: HttpRequest): AccessDecision {
     const origin = request.header("origin");
-    if (this.#keys.none) {
-      const refusal = this.#foreign(request, origin);
+    if (this.#keys.isEmpty) {
+      const refusal = this.#foreignRefusal(request, origin);
       if (refusal !== undefined) return { tenant: undefined, headers: NONE, refusal };
-      return origin === undefined ? HOME : { tenant: DEFAULT_TENANT, headers: this.#shown(origin, request) };
+      return origin === undefined
+        ? ANONYMOUS
+        : { tenant: DEFAULT_TENANT, headers: this.#corsHeaders(origin, request) };
     }
-    const headers = origin === undefined ? NONE : this.#shown(origin, request);
-    return { tenant: this.#byHeader(request), headers };
+    const headers = origin === undefined ? NONE : this.#corsHeaders(origin, request);
+    return { tenant: this.#tenantOfKey(request), headers };
   }
 
   /**
    * Identifies the client of a WebSocket handshake. Browsers apply no CORS to WebSockets, so the origin is checked here; they cannot set
    * headers, so a token may replace the key.
    */
-  meetSocket(request: HttpRequest): Guest {
-    const guest = this.meet(request);
-    if (guest.refusal !== undefined || this.#keys.none) return guest;
+  checkSocket(request: HttpRequest): AccessDecision {
+    const client = this.check(request);
+    if (client.refusal !== undefined || this.#keys.isEmpty) return client;
     const origin = request.header("origin");
     if (origin !== undefined && !this.#mayRead(origin, request)) {
-      return { ...guest, refusal: forbidden(`Pages of ${quoted(origin)} may not open WebSockets here`) };
+      return { ...client, refusal: forbidden(`Pages of ${quoted(origin)} may not open WebSockets here`) };
     }
-    if (guest.tenant !== undefined) return guest;
+    if (client.tenant !== undefined) return client;
     const token = new URLSearchParams(request.query).get("token");
-    return token === null ? guest : { ...guest, tenant: this.#tokens.tenantOf(token) };
+    return token === null ? client : { ...client, tenant: this.#tokens.tenantOf(token) };
   }
 
   /** The headers that answer a preflight request. */
-  preflight(request: HttpRequest, { headers }: Guest): Headers {
+  preflight(request: HttpRequest, { headers }: AccessDecision): Headers {
     return headers === NONE ? headers : { ...headers, ...this.#cors.preflight(request) };
   }
 
-  token(tenant: string): Token {
+  token(tenant: string): SocketToken {
     return this.#tokens.issue(tenant);
   }
 
-  #byHeader(request: HttpRequest): string | undefined {
+  #tenantOfKey(request: HttpRequest): string | undefined {
     const key = request.header("x-api-key") ?? bearer(request.header("authorization"));
     return key === undefined ? undefined : this.#keys.tenantOf(key);
   }
 
-  #shown(origin: string, request: HttpRequest): Headers {
-    return this.#mayRead(origin, request) ? this.#cors.answer(origin, this.#everyone) : NONE;
+  #corsHeaders(origin: string, request: HttpRequest): Headers {
+    return this.#mayRead(origin, request) ? this.#cors.answer(origin, this.#allowsEveryOrigin) : NONE;
   }
 
   #mayRead(origin: string, request: HttpRequest): boolean {
-    if (this.#everyone || this.#origins.isListed(origin)) return true;
-    if (isSame(origin, request.header("host") ?? "")) return true;
+    if (this.#allowsEveryOrigin || this.#origins.isListed(origin)) return true;
+    if (isSameOrigin(origin, request.header("host") ?? "")) return true;
     // With keys and a list of origins, only the list counts.
-    return this.#keys.none && isFromHere(origin);
+    return this.#keys.isEmpty && isLocalOrigin(origin);
   }
 
   /** Why a request is refused on a server without keys: its host or its origin is foreign. Undefined when it is not. */
-  #foreign(request: HttpRequest, origin: string | undefined): ServiceError | undefined {
+  #foreignRefusal(request: HttpRequest, origin: string | undefined): ServiceError | undefined {
     const host = request.header("host") ?? "";
     if (!this.#hosts.has(host)) {
       return forbidden(`Host ${quoted(host)} is not served without a key; list it in http.allowed_hosts`);
     }
     const page = origin ?? hiddenOrigin(request);
-    if (page === undefined || isFromHere(page) || isSame(page, host)) return undefined;
+    if (page === undefined || isLocalOrigin(page) || isSameOrigin(page, host)) return undefined;
     if (this.#origins.isListed(page)) return undefined;
     return forbidden(
       `Pages of ${quoted(page)} are not served without a key; list them in http.cors.allow_origins`,

@@ -12,7 +12,7 @@ const TENANT = /^[a-z0-9_-]{1,64}$/;
 const SENDABLE = /^[\x21-\x7e]+$/;
 
 /** The API keys, stored as digests only. */
-export class Keys {
+export class ApiKeys {
   readonly #keys: readonly Key[];
 
   /**
@@ -25,7 +25,7 @@ export class Keys {
     if (seen.size < this.#keys.length) throw refusal("two of the keys are the same");
   }
 
-  get none(): boolean {
+  get isEmpty(): boolean {
     return this.#keys.length === 0;
   }
 
@@ -46,7 +46,7 @@ export class Keys {
 }
 
 /** Splits a list of keys separated by commas. @throws ServiceError `config.invalid` when it has no key */
-export function keyList(text: string): readonly string[] {
+export function parseKeyList(text: string): readonly string[] {
   const entries = text.split(",").map((entry) => entry.trim());
   const found = entries.filter((entry) => entry !== "");
   // Treating an empty list as "no keys" would open a server that its owner believes to be protected.

@@ -1,22 +1,22 @@
 import type { JsonObject } from "../model/json.ts";
 import { isObject } from "../model/json.ts";
 import type { CorsOptions } from "./cors.ts";
-import { type Group, GROUPS } from "./route-groups.ts";
+import { type RouteGroup, ROUTE_GROUPS } from "./route-groups.ts";
 
 /** Access settings from the section `http` of a configuration file. */
-export interface DoorConfig {
+export interface AccessConfig {
   readonly hosts?: readonly string[];
   readonly cors?: CorsOptions;
   readonly mount?: string;
-  readonly disabled?: readonly Group[];
+  readonly disabled?: readonly RouteGroup[];
 }
 
 /** Reads the section `http`. `refuse` is called with the invalid key and what is wrong with it. */
-export function readDoor(http: JsonObject, refuse: (what: string) => never): DoorConfig {
+export function readAccess(http: JsonObject, refuse: (what: string) => never): AccessConfig {
   const at = (key: string, what: string): never => refuse(`http.${key} ${what}`);
   const hosts = strings(http["allowed_hosts"], (what) => at("allowed_hosts", what));
-  const mount = readMount(http["mount_prefix"], (what) => at("mount_prefix", what));
-  const disabled = GROUPS.filter((group) =>
+  const mount = readPathPrefix(http["mount_prefix"], (what) => at("mount_prefix", what));
+  const disabled = ROUTE_GROUPS.filter((group) =>
     flag(http[`disable_${group}`], (what) => at(`disable_${group}`, what)),
   );
   const { cors } = http;
@@ -57,7 +57,7 @@ function readCors(cors: JsonObject, at: (key: string, what: string) => never): C
 }
 
 /** Reads a path prefix such as `/api`. Removes a slash at its end. */
-export function readMount(value: unknown, refuse: (what: string) => never): string | undefined {
+export function readPathPrefix(value: unknown, refuse: (what: string) => never): string | undefined {
   if (!isGiven(value) || value === "" || value === "/") return undefined;
   if (typeof value !== "string" || !/^(\/[\w.~-]+)+\/?$/.test(value))
     return refuse('must be a path such as "/api"');

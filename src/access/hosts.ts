@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 
 /** A host as in a `Host` header or a URL: `name`, `name:port`, `[::1]:port`. */
-export interface Host {
+export interface ParsedHost {
   /** Lower case; an IPv6 address without its brackets. */
   readonly name: string;
   readonly port: string;
@@ -9,7 +9,7 @@ export interface Host {
 
 const HOST = /^(?:\[([0-9a-f:.]+)\]|([^:[\]/?#@\s]+))(?::(\d{1,5}))?$/i;
 
-export function parseHost(text: string): Host | undefined {
+export function parseHost(text: string): ParsedHost | undefined {
   const match = HOST.exec(text);
   if (match === null) return undefined;
   const name = (match[1] ?? match[2] ?? "").toLowerCase();
@@ -30,7 +30,7 @@ const REMEMBERED = 64;
  * The hosts that a server without keys answers to. This is the protection against DNS rebinding: a page whose name resolves to this server
  * has, for the browser, the same origin as the server. Only the `Host` header shows the foreign name.
  */
-export class Hosts {
+export class AllowedHosts {
   readonly #listed: readonly string[];
   readonly #anyAddress: boolean;
   readonly #known = new Map<string, boolean>();

@@ -20,7 +20,7 @@ const ORIGIN = /^(https?):\/\/([^/?#@]+)$/i;
 const PORTS: { readonly [scheme: string]: string } = { http: "80", https: "443" };
 
 /** The foreign origins whose pages may use the server. */
-export class Origins {
+export class AllowedOrigins {
   readonly #exact: ReadonlySet<string>;
   readonly #under: readonly (readonly [before: string, after: string])[];
   readonly #pattern: RegExp | undefined;
@@ -52,13 +52,13 @@ export class Origins {
 }
 
 /** Whether the page comes from a server on this machine. */
-export function isFromHere(origin: string): boolean {
+export function isLocalOrigin(origin: string): boolean {
   const page = parseHost(ORIGIN.exec(origin)?.[2] ?? "");
   return page !== undefined && isLoopback(page.name);
 }
 
 /** Whether the page comes from this server itself. `host`: the request's `Host` header. */
-export function isSame(origin: string, host: string): boolean {
+export function isSameOrigin(origin: string, host: string): boolean {
   const [, scheme = "", rest = ""] = ORIGIN.exec(origin) ?? [];
   const page = parseHost(rest);
   const own = parseHost(host);

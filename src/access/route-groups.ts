@@ -1,5 +1,5 @@
 /** Groups of routes that a configuration can disable: `http.disable_*`. */
-export const GROUPS = [
+export const ROUTE_GROUPS = [
   "assistants",
   "threads",
   "runs",
@@ -10,7 +10,7 @@ export const GROUPS = [
   "a2a",
   "webhooks",
 ] as const;
-export type Group = (typeof GROUPS)[number];
+export type RouteGroup = (typeof ROUTE_GROUPS)[number];
 
 const META: ReadonlySet<string> = new Set([
   "info",
@@ -25,10 +25,10 @@ const META: ReadonlySet<string> = new Set([
 const UI: ReadonlySet<string> = new Set(["", "dashboard", "ui"]);
 
 /** The route group of a path. Health checks belong to no group: they are always served. */
-export function groupOf(path: string): Group | undefined {
+export function routeGroupOf(path: string): RouteGroup | undefined {
   const [, first = "", , third] = path.split("/", 4);
   if (first === "threads") return third === "runs" ? "runs" : "threads";
   if (META.has(first)) return "meta";
   if (UI.has(first)) return "ui";
-  return GROUPS.find((group) => group === first);
+  return ROUTE_GROUPS.find((group) => group === first);
 }

@@ -9,7 +9,7 @@ const LONGEST = 300;
 /** Bytes that a configured secret must have at least. */
 const SECRET = 32;
 
-export interface Token {
+export interface SocketToken {
   readonly token: string;
   /** Epoch milliseconds. */
   readonly expires: number;
@@ -19,7 +19,7 @@ export interface Token {
  * Short-lived tokens for browsers that open a WebSocket, since they cannot send headers. A token consists of its tenant and its expiry,
  * signed. Nothing is stored, and processes with the same secret accept each other's tokens.
  */
-export class Tokens {
+export class SocketTokens {
   readonly #secret: Uint8Array | string;
   readonly #clock: Clock;
 
@@ -32,7 +32,7 @@ export class Tokens {
     this.#clock = clock;
   }
 
-  issue(tenant: string): Token {
+  issue(tenant: string): SocketToken {
     const expires = this.#clock.now() + LIFE;
     const claim = `${tenant}.${expires}`;
     return { token: `${claim}.${this.#sign(claim).toString("base64url")}`, expires };

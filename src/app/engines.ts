@@ -12,7 +12,7 @@ import { entry } from "../graph-loader/package-files.ts";
 import { startWorker } from "../platform/worker-thread.ts";
 import { workerHost } from "../workers/worker-pool.ts";
 
-export interface Hosting {
+export interface EngineSetup {
   readonly registry: GraphRegistry;
   /** Worker threads for node functions; 0: they run in this thread. */
   readonly workers: number;
@@ -26,7 +26,7 @@ export interface Hosting {
 }
 
 /** Makes the engine for both kinds of graphs, and the host that runs their node functions. Throws as {@link openHost} does. */
-export async function openEngines(hosting: Hosting): Promise<{ engine: Engine; host: Host }> {
+export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engine; host: Host }> {
   const own = await openHost(hosting);
   const { registry, langGraphs } = hosting;
   const { engine, host } = combineEngines(
@@ -43,7 +43,7 @@ export async function openEngines(hosting: Hosting): Promise<{ engine: Engine; h
  * Makes the host that runs node functions. Graphs that were replaced after the workers loaded them run in this thread.
  * @throws ServiceError `config.invalid` when a worker cannot load the graphs
  */
-async function openHost({ registry, workers, config, loaded, deps }: Hosting): Promise<Host> {
+async function openHost({ registry, workers, config, loaded, deps }: EngineSetup): Promise<Host> {
   const local = localHost(registry, deps);
   if (workers === 0 || config === undefined || loaded.length === 0) return local;
   const { path, graphs } = config;

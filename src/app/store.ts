@@ -12,7 +12,7 @@ import type { Store } from "../ports/store.ts";
 import type { StoreIndex } from "../service/store/embedding.ts";
 import { createStore, type StorePolicy } from "../service/store/store.ts";
 import { ItemSweeper } from "../service/store/item-sweeper.ts";
-import { readIndexShape, readTtl, type StoreOptions, type StoreTtl } from "../config/store.ts";
+import { readIndexShape, readStoreTtl, type StoreOptions, type StoreTtl } from "../config/store.ts";
 
 interface Deps {
   readonly random: Random;
@@ -42,7 +42,7 @@ export async function setUpStore(
     throw new ServiceError("config.invalid", what);
   };
   const file = config?.store;
-  const own = given?.ttl === undefined ? {} : readTtl(given.ttl, refuse);
+  const own = given?.ttl === undefined ? {} : readStoreTtl(given.ttl, refuse);
   const ttl: StoreTtl = { ...file?.ttl, ...own };
   let index: StoreIndex | undefined;
   if (given?.index !== undefined) {
@@ -66,7 +66,7 @@ export async function setUpStore(
 }
 
 /** Makes the store, and the sweeper that deletes expired items in the background. */
-export function openStore(
+export function createAppStore(
   items: Items,
   { policy, sweep }: StoreSetup,
   deps: Omit<Deps, "random">,

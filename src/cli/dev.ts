@@ -9,7 +9,7 @@ import { awake } from "../platform/keep-process-alive.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 
-export interface DevOptions {
+export interface DevServerOptions {
   /** The configuration at the start. */
   readonly config: Config;
   /** Reads the configuration file again. */
@@ -45,8 +45,8 @@ const SOURCES: ReadonlySet<string> = new Set([
  * definition; the next run takes the new one. A load that fails changes nothing. When another part of the configuration changes, the server
  * restarts, on the same port and data.
  */
-export class Dev {
-  readonly #options: DevOptions;
+export class DevServer {
+  readonly #options: DevServerOptions;
   readonly #files = new Set<string>();
   readonly #watcher: Watcher;
   #config: Config;
@@ -59,7 +59,7 @@ export class Dev {
   #working = false;
   #again = false;
 
-  constructor(options: DevOptions) {
+  constructor(options: DevServerOptions) {
     this.#options = options;
     this.#config = options.config;
     this.#watcher = options.watch((path) => this.#changed(path));
@@ -177,7 +177,7 @@ export class Dev {
 const settingsOf = (config: Config): string => JSON.stringify({ ...config, graphs: null, notes: null });
 
 /** The links of tools that can use a local server. */
-export function links(url: string, graphs: readonly string[]): string {
+export function toolLinks(url: string, graphs: readonly string[]): string {
   const [graph = ""] = graphs;
   const at = encodeURIComponent(url);
   return `  LangGraph Studio: https://smith.langchain.com/studio?baseUrl=${at}

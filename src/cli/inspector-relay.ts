@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { WebSocket, WebSocketServer } from "ws";
 import { isLoopback } from "../access/hosts.ts";
-import { isFromHere } from "../access/origins.ts";
+import { isLocalOrigin } from "../access/origins.ts";
 
-export interface RelayOptions {
+export interface InspectorRelayOptions {
   /** The WebSocket URL of the inspector's feed. */
   readonly feed: string;
   readonly key: string | undefined;
@@ -14,7 +14,7 @@ export interface RelayOptions {
   readonly port: number;
 }
 
-export interface Relay {
+export interface InspectorRelay {
   readonly port: number;
   close(): Promise<void>;
 }
@@ -26,7 +26,12 @@ const MOST = 4 * 1024 * 1024;
  * Serves the inspector's feed where tools of `@statelyai/inspect` look for it by default, as Stately's own relay does: a WebSocket on any
  * path of a local port. Each client gets its own feed, so a client that joins late still gets the actors that live.
  */
-export async function openRelay({ feed, key, page, port }: RelayOptions): Promise<Relay> {
+export async function openInspectorRelay({
+  feed,
+  key,
+  page,
+  port,
+}: InspectorRelayOptions): Promise<InspectorRelay> {
   const server = createServer((_, response) => {
     const text = `This is a relay of Heddle's inspection feed, for WebSockets. To look at it: ${page}\n`;
     response.writeHead(200, { "content-type": "text/plain; charset=utf-8" }).end(text);
@@ -68,7 +73,7 @@ export async function openRelay({ feed, key, page, port }: RelayOptions): Promis
 function isOurs({ headers }: IncomingMessage): boolean {
   const { host = "", origin } = headers;
   const name = host.replace(/:\d*$/, "").replaceAll(/^\[|\]$/g, "");
-  return isLoopback(name) && (origin === undefined || isFromHere(origin));
+  return isLoopback(name) && (origin === undefined || isLocalOrigin(origin));
 }
 
 /** Replaces close codes that may not be sent (1005 and 1006). */

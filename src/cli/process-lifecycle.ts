@@ -12,7 +12,7 @@ const STOP = 9_500;
  * Handles uncaught errors, signals, and graphs that end the process, also while graphs are loaded. The returned function MUST be called
  * before the process ends by itself.
  */
-export function guard(logger: Logger, running: () => App | undefined): () => void {
+export function guardProcess(logger: Logger, running: () => App | undefined): () => void {
   let leaving = false;
   const exit = (code: number): never => {
     leaving = true;

@@ -1,9 +1,9 @@
 import { dirname, join } from "node:path";
 import type { App, AppOptions } from "../app.ts";
 import { type Config, findConfig, readConfig } from "../config/config.ts";
-import { keyList } from "../access/api-keys.ts";
+import { parseKeyList } from "../access/api-keys.ts";
 import { createLogger } from "../platform/log.ts";
-import { guard } from "./process-lifecycle.ts";
+import { guardProcess } from "./process-lifecycle.ts";
 import type { Invocation } from "./settings.ts";
 import { systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";
@@ -30,7 +30,7 @@ export async function serve(asked: Serving): Promise<void> {
     write: (line) => stderr.write(line),
   });
   let running: () => App | undefined = () => undefined;
-  const leave = guard(logger, () => running());
+  const leave = guardProcess(logger, () => running());
 
   const start = async (config: Config, more: AppOptions): Promise<App> => {
     for (const note of config.notes ?? []) logger.warn(`${config.path}: ${note}`);
@@ -51,12 +51,12 @@ export async function serve(asked: Serving): Promise<void> {
       return;
     }
     process.env["NODE_ENV"] ??= "development";
-    const { Dev, links } = await import("./dev.ts");
+    const { DevServer, toolLinks } = await import("./dev.ts");
     const { systemWatch } = await import("../platform/file-watcher.ts");
-    const dev = new Dev({ config, read, setEnv, start, logger, watch: systemWatch(logger) });
+    const dev = new DevServer({ config, read, setEnv, start, logger, watch: systemWatch(logger) });
     running = () => dev.app;
     await dev.start();
-    if (dev.app !== undefined) stdout.write(links(dev.app.url, Object.keys(config.graphs)));
+    if (dev.app !== undefined) stdout.write(toolLinks(dev.app.url, Object.keys(config.graphs)));
   };
   try {
     await open();
@@ -69,7 +69,10 @@ export async function serve(asked: Serving): Promise<void> {
 
 function secrets(env: NodeJS.ProcessEnv): Pick<AppOptions, "keys" | "tokenSecret"> {
   const { HEDDLE_API_KEYS: keys = "", HEDDLE_TOKEN_SECRET: tokenSecret = "" } = env;
-  return { ...(keys === "" ? {} : { keys: keyList(keys) }), ...(tokenSecret === "" ? {} : { tokenSecret }) };
+  return {
+    ...(keys === "" ? {} : { keys: parseKeyList(keys) }),
+    ...(tokenSecret === "" ? {} : { tokenSecret }),
+  };
 }
 
 /**

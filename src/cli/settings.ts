@@ -1,6 +1,12 @@
 import { parseArgs } from "node:util";
-import { type Config, isBytes, isCount, isSync, SYNC } from "../config/config.ts";
-import { readMount } from "../access/config.ts";
+import {
+  type Config,
+  isPositiveInteger,
+  isWorkerCount,
+  isStreamSync,
+  STREAM_SYNC_MODES,
+} from "../config/config.ts";
+import { readPathPrefix } from "../access/config.ts";
 import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 
@@ -70,7 +76,7 @@ export const HELP = `Usage: heddle COMMAND [options]
   --help, --version
 
 Each can be set in the environment instead: HEDDLE_CONFIG, HEDDLE_HOST (or HOST), HEDDLE_PORT (or PORT), HEDDLE_DATA,
-HEDDLE_TRANSPORT, HEDDLE_WORKERS, HEDDLE_INSECURE=1; and HEDDLE_MAX_BODY (bytes), HEDDLE_STREAMS_SYNC (${SYNC.join(", ")}),
+HEDDLE_TRANSPORT, HEDDLE_WORKERS, HEDDLE_INSECURE=1; and HEDDLE_MAX_BODY (bytes), HEDDLE_STREAMS_SYNC (${STREAM_SYNC_MODES.join(", ")}),
 HEDDLE_LOG (debug, info, warn, error). Flags win over the environment, the environment over the file.
 
 Who may come in: HEDDLE_API_KEYS, keys with commas between, each KEY or TENANT:KEY; HEDDLE_TOKEN_SECRET signs tokens for
@@ -109,7 +115,7 @@ type Command = keyof typeof COMMANDS;
 type Env = { readonly [name: string]: string | undefined };
 
 /** Parses the command line (without the program's name) and the environment. */
-export function invocation(args: readonly string[], env: Env): Invocation {
+export function parseCommandLine(args: readonly string[], env: Env): Invocation {
   let parsed;
   try {
     parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
@@ -196,12 +202,24 @@ function settingsOf(flags: Flags, env: Env, data: string): Settings {
   const hosts = listOf(find(null, "HEDDLE_ALLOWED_HOSTS"));
   const origins = listOf(find(null, "HEDDLE_CORS_ALLOW_ORIGINS", "CORS_ALLOW_ORIGINS"));
   const prefix = find(null, "HEDDLE_MOUNT_PREFIX", "MOUNT_PREFIX");
-  const mount = readMount(prefix?.value, (what) => refuse(prefix as Given, what));
+  const mount = readPathPrefix(prefix?.value, (what) => refuse(prefix as Given, what));
   const requestLog = read(find(null, "HEDDLE_REQUEST_LOG"), isLogLevel, NO_LEVEL);
   const transport = read(find("transport", "HEDDLE_TRANSPORT"), isTransport, "is not uws or node");
-  const sync = read(find(null, "HEDDLE_STREAMS_SYNC"), isSync, `is not one of ${SYNC.join(", ")}`);
-  const maxBody = number(find(null, "HEDDLE_MAX_BODY"), isBytes, "is not a whole number of bytes, 1 or more");
-  const workers = number(find("workers", "HEDDLE_WORKERS"), isCount, "is not a whole number from 0 to 64");
+  const sync = read(
+    find(null, "HEDDLE_STREAMS_SYNC"),
+    isStreamSync,
+    `is not one of ${STREAM_SYNC_MODES.join(", ")}`,
+  );
+  const maxBody = number(
+    find(null, "HEDDLE_MAX_BODY"),
+    isPositiveInteger,
+    "is not a whole number of bytes, 1 or more",
+  );
+  const workers = number(
+    find("workers", "HEDDLE_WORKERS"),
+    isWorkerCount,
+    "is not a whole number from 0 to 64",
+  );
   const secret = find(null, "HEDDLE_WEBHOOK_SECRET");
   return {
     host: host?.value ?? "127.0.0.1",

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { type DoorConfig, readDoor } from "../access/config.ts";
-import { keysOf } from "./langgraph-keys.ts";
+import { type AccessConfig, readAccess } from "../access/config.ts";
+import { checkKeys } from "./langgraph-keys.ts";
 import type { ComponentFiles } from "./ui-components.ts";
 import { type InspectConfig, readInspect } from "./inspector.ts";
 import { ServiceError } from "../model/errors.ts";
@@ -31,14 +31,14 @@ export interface Config {
   /** Warnings about keys that have no effect. */
   readonly notes?: readonly string[];
   readonly maxBody?: number;
-  readonly sync?: (typeof SYNC)[number];
+  readonly sync?: (typeof STREAM_SYNC_MODES)[number];
   readonly threadTtl?: ThreadTtlConfig;
   /** Milliseconds that the events of an ended run are kept. */
   readonly streamsTtl?: number;
   /** Whether the stream mode `logs` includes the stack of a node's failure. */
   readonly stacks?: boolean;
   /** Access control settings. */
-  readonly door?: DoorConfig;
+  readonly access?: AccessConfig;
   /** The section `webhooks`, checked, with its templates filled in. */
   readonly webhooks?: JsonObject;
   readonly runs?: RunLimits;
@@ -65,7 +65,7 @@ export interface RunLimits {
   readonly timeout?: number;
 }
 
-export const SYNC = ["os", "memory"] as const;
+export const STREAM_SYNC_MODES = ["os", "memory"] as const;
 
 /** The configuration file in `directory` to use when none is named: `heddle.json` first, then `langgraph.json`. */
 export function findConfig(directory: string): string {
@@ -89,15 +89,16 @@ export function readConfig(file: string, environment: Env = process.env): Config
     throw new ServiceError("config.invalid", `${path}: ${what}`, { cause });
   };
   const root = readJson(path, refuse);
-  const notes = keysOf(root, refuse);
+  const notes = checkKeys(root, refuse);
   const http = section(root, "http", refuse);
   const streams = section(root, "streams", refuse);
-  const door = readDoor(http, refuse);
+  const access = readAccess(http, refuse);
   const maxBody = http["max_body"];
-  if (maxBody !== undefined && !isBytes(maxBody))
+  if (maxBody !== undefined && !isPositiveInteger(maxBody))
     refuse("http.max_body must be a whole number of bytes, 1 or more");
   const sync = streams["sync"];
-  if (sync !== undefined && !isSync(sync)) refuse(`streams.sync must be one of ${SYNC.join(", ")}`);
+  if (sync !== undefined && !isStreamSync(sync))
+    refuse(`streams.sync must be one of ${STREAM_SYNC_MODES.join(", ")}`);
   const streamsTtl = durationOf(streams["ttl"]);
   if (streams["ttl"] !== undefined && streamsTtl === undefined)
     refuse('streams.ttl must be milliseconds, or a text such as "90s", "24h" or "7d"');
@@ -107,7 +108,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const graphs = readGraphs(root["graphs"], dirname(path), refuse);
   const env = readEnv(root["env"], dirname(path), refuse);
   const embedder = (text: string): GraphFile =>
-    readPlace(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
+    readGraphFile(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
   const store = readStore(section(root, "store", refuse), embedder, refuse);
   const left = store.noIndex === undefined ? [] : [`store.index is left out: a query ${store.noIndex}`];
   const webhooks = readWebhooks(section(root, "webhooks", refuse), { ...env, ...environment }, refuse);
@@ -115,7 +116,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
     path,
     graphs,
     env,
-    ...(Object.keys(door).length === 0 ? {} : { door }),
+    ...(Object.keys(access).length === 0 ? {} : { access }),
     ...(typeof root["env"] === "string" ? { envFile: resolve(dirname(path), root["env"]) } : {}),
     notes: [...notes, ...left],
     ...(Object.keys(store).length === 0 ? {} : { store }),
@@ -155,19 +156,19 @@ const MOST_WORKERS = 64;
 
 function readWorkers({ workers }: JsonObject, refuse: Refuse): { readonly workers?: number } {
   if (workers === undefined || workers === null) return {};
-  return isCount(workers)
+  return isWorkerCount(workers)
     ? { workers }
     : refuse(`nodes.workers must be a whole number from 0 to ${MOST_WORKERS}`);
 }
 
 /** Whether a value is a valid number of worker threads. */
-export const isCount = (value: unknown): value is number =>
+export const isWorkerCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MOST_WORKERS;
 
 function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
   const limit = (value: unknown, name: string): number | undefined => {
     if (value === undefined || value === null) return undefined;
-    return isBytes(value) ? value : refuse(`runs.${name} must be a whole number, 1 or more`);
+    return isPositiveInteger(value) ? value : refuse(`runs.${name} must be a whole number, 1 or more`);
   };
   const perGraph = runs["max_per_graph"] ?? {};
   if (!isObject(perGraph)) refuse("runs.max_per_graph must be an object of graph names and numbers");
@@ -196,11 +197,11 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
   };
 }
 
-export const isBytes = (value: unknown): value is number =>
+export const isPositiveInteger = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 1;
 
-export const isSync = (value: unknown): value is (typeof SYNC)[number] =>
-  (SYNC as readonly unknown[]).includes(value);
+export const isStreamSync = (value: unknown): value is (typeof STREAM_SYNC_MODES)[number] =>
+  (STREAM_SYNC_MODES as readonly unknown[]).includes(value);
 
 type Env = { readonly [name: string]: string | undefined };
 
@@ -245,12 +246,12 @@ function readGraphs(value: unknown, base: string, refuse: Refuse): Config["graph
     if (typeof place !== "string" || place === "") {
       return refuse(`graphs.${name} must be "./file.ts:export"`);
     }
-    return [name, readPlace(place, base, (what) => refuse(`graphs.${name} ${what}`))] as const;
+    return [name, readGraphFile(place, base, (what) => refuse(`graphs.${name} ${what}`))] as const;
   });
   return Object.fromEntries(graphs);
 }
 
-function readPlace(place: string, base: string, refuse: Refuse): GraphFile {
+function readGraphFile(place: string, base: string, refuse: Refuse): GraphFile {
   // The last colon, but not that of a Windows drive.
   const colon = place.lastIndexOf(":");
   const [path, name] = colon > 1 ? [place.slice(0, colon), place.slice(colon + 1)] : [place, "default"];

@@ -109,7 +109,7 @@ function saysNothing(value: unknown): boolean {
 }
 
 /** Checks the keys of a configuration file. Returns warnings about the ignored keys; calls `refuse` for a key that must not be ignored. */
-export function keysOf(root: JsonObject, refuse: (what: string) => never): readonly string[] {
+export function checkKeys(root: JsonObject, refuse: (what: string) => never): readonly string[] {
   const notes: string[] = [];
   const visit = (holder: JsonObject, { keys }: Keys, above: string): void => {
     for (const [key, value] of Object.entries(holder)) {

@@ -54,7 +54,7 @@ export function readStore<Place>(
 ): StoreConfig<Place> {
   const { ttl, index } = section;
   return {
-    ...(ttl === undefined || ttl === null ? {} : { ttl: readTtl(ttl, refuse) }),
+    ...(ttl === undefined || ttl === null ? {} : { ttl: readStoreTtl(ttl, refuse) }),
     ...(isObject(index) && Object.keys(index).length > 0 ? readIndex(index, place, refuse) : {}),
     ...(index === undefined || index === null || isObject(index)
       ? {}
@@ -63,7 +63,7 @@ export function readStore<Place>(
 }
 
 /** Reads `store.ttl`. */
-export function readTtl(ttl: unknown, refuse: Refuse): StoreTtl {
+export function readStoreTtl(ttl: unknown, refuse: Refuse): StoreTtl {
   if (!isObject(ttl)) return refuse("store.ttl must be an object");
   const { default_ttl, refresh_on_read, sweep_interval_minutes } = ttl;
   const minutes = (value: unknown, name: string): number =>

@@ -1,4 +1,4 @@
-import type { Door } from "../access/access-control.ts";
+import type { AccessControl } from "../access/access-control.ts";
 import type { Budget } from "../ports/time-budget.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
@@ -17,7 +17,7 @@ export interface ReadyDetails {
 
 export interface HttpDeps {
   readonly service: Service;
-  readonly door: Door;
+  readonly access: AccessControl;
   readonly scheduler: Scheduler;
   readonly clock: Clock;
   /** Limits how much of a turn long work takes, such as writing a list. */

@@ -40,7 +40,7 @@ const noKey = new ServiceError(
 export function createHandler(given: HttpDeps): Handlers["request"] {
   const sendList = listSender(given);
   const deps: RouteDeps = { ...given, sendList, sendJson: jsonSender(sendList) };
-  const { clock, door, logger, requestLog, scheduler, traffic } = deps;
+  const { clock, access, logger, requestLog, scheduler, traffic } = deps;
   const routes: Route[] = [
     ...threadRoutes(deps),
     ...stateRoutes(deps),
@@ -67,18 +67,19 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
   const isLogged = logger.isOn?.(requestLog) ?? true;
   const serve = (request: HttpRequest, reply: Reply, found: Match | undefined, came: number): void => {
     // Access control comes first, before a body is read.
-    const guest = door.meet(request);
-    const { tenant = DEFAULT_TENANT } = guest;
+    const client = access.check(request);
+    const { tenant = DEFAULT_TENANT } = client;
     const id = requestId(request, deps.newId);
-    const out = isLogged ? loggedReply(deps, request, reply, { id, tenant: guest.tenant, came }) : reply;
-    const headers = { "x-request-id": id, ...guest.headers };
-    if (guest.refusal !== undefined) return refuse(deps, out, headers, guest.refusal);
+    const out = isLogged ? loggedReply(deps, request, reply, { id, tenant: client.tenant, came }) : reply;
+    const headers = { "x-request-id": id, ...client.headers };
+    if (client.refusal !== undefined) return refuse(deps, out, headers, client.refusal);
     if (request.method === "OPTIONS") {
       count(traffic.elsewhere, 204);
-      return out.send(204, { ...headers, ...door.preflight(request, guest) });
+      return out.send(204, { ...headers, ...access.preflight(request, client) });
     }
     // Before the route is known: a client without a key learns nothing about routes.
-    if (guest.tenant === undefined && found?.route.keyless !== true) return refuse(deps, out, headers, noKey);
+    if (client.tenant === undefined && found?.route.keyless !== true)
+      return refuse(deps, out, headers, noKey);
     // Also for a wrong method: clients retry a 405 for longer than they should.
     if (found === undefined) return refuse(deps, out, headers, notFound);
     const call = new Call(
@@ -96,7 +97,7 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
     }
   };
   return (request, reply) => {
-    const path = door.path(request.path);
+    const path = access.path(request.path);
     const found = path === undefined ? undefined : router.find(request.method, path);
     const came = isLogged ? clock.mono() : 0;
     // Health checks do not queue behind other requests.

@@ -3,7 +3,7 @@ import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Call } from "./request-context.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { RequestKey } from "../service/idempotency.ts";
+import type { IdempotencyKey } from "../service/idempotency.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 import { runRequest } from "../schemas/run-request.ts";
@@ -44,13 +44,13 @@ export async function startAlone({ service }: HttpDeps, call: Call, attended: bo
 const LONGEST_KEY = 255;
 
 /** The request's idempotency key, if it has one. @throws ServiceError `validation.failed` */
-function requestKey(call: Call, place: string, body: RawBody): RequestKey | undefined {
+function requestKey(call: Call, place: string, body: RawBody): IdempotencyKey | undefined {
   const key = call.request.header("idempotency-key");
   if (key === undefined || key === "") return undefined;
   if (key.length > LONGEST_KEY) {
     throw invalidField("idempotency-key", `must have at most ${LONGEST_KEY} characters`);
   }
-  return { key: `request ${key}`, says: `${place}\n${JSON.stringify(body)}` };
+  return { key: `request ${key}`, content: `${place}\n${JSON.stringify(body)}` };
 }
 
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;

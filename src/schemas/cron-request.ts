@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import { cronOrders, type CronParts, type CronSearch, type NewCron } from "../service/crons/crons.ts";
+import { cronOrders, type CronSettings, type CronSearch, type NewCron } from "../service/crons/crons.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
 import { filter } from "./filter.ts";
@@ -93,7 +93,7 @@ export function newCron(body: RawBody): NewCron {
 }
 
 /** @throws ServiceError `validation.failed` */
-export function cronChange(body: RawBody): CronParts {
+export function cronChange(body: RawBody): CronSettings {
   const { schedule, timezone, end_time, enabled, on_run_completed, metadata } = cronParts.parse(body);
   const run: Record<string, unknown> = {};
   for (const field of RUN) if (body[field] !== undefined) run[field] = body[field];

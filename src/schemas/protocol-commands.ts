@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { AnsweringRun, Protocol } from "../service/thread-protocol.ts";
+import type { AnsweringRun, ThreadProtocol } from "../service/thread-protocol.ts";
 import type { RunRequest } from "../service/run-draft.ts";
 import { dropNulls, type RawBody } from "./body.ts";
 import { invalidField, toldOf } from "./error-responses.ts";
@@ -38,7 +38,7 @@ const SHOWN = {
  * @throws ServiceError `unsupported` for an unknown command; otherwise as the service does
  */
 export async function obey(
-  protocol: Protocol,
+  protocol: ThreadProtocol,
   key: ThreadKey,
   { method, params }: Command,
 ): Promise<JsonObject> {

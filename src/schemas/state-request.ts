@@ -1,6 +1,6 @@
 import { parseUuid } from "../model/ids.ts";
 import type { StateSelection } from "../service/state-snapshot.ts";
-import type { HistoryRequest, StatePlace } from "../service/thread-states.ts";
+import type { HistoryRequest, StatePosition } from "../service/thread-states.ts";
 import type { UpdateRequest } from "../service/bulk-updates.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
@@ -9,7 +9,7 @@ import { historyRead, LIMITS, stateRead, stateUpdate } from "./request-schemas.t
 type Checkpoint = NonNullable<ReturnType<typeof stateRead.parse>["checkpoint"]>;
 
 /** The checkpoint that a request names: by its id, or by the entry for its namespace in its map; with neither, the latest. */
-function placeOf(checkpoint: Checkpoint | undefined, checkpoint_id: string | undefined): StatePlace {
+function placeOf(checkpoint: Checkpoint | undefined, checkpoint_id: string | undefined): StatePosition {
   const ns = checkpoint?.checkpoint_ns ?? "";
   const { checkpoint_map: map } = checkpoint ?? {};
   const mapped = map && Object.hasOwn(map, ns) ? map[ns] : undefined;
@@ -18,7 +18,7 @@ function placeOf(checkpoint: Checkpoint | undefined, checkpoint_id: string | und
 
 /** @throws ServiceError `validation.failed` */
 export function stateRequest(body: RawBody): {
-  readonly place: StatePlace;
+  readonly place: StatePosition;
   readonly selection: StateSelection;
 } {
   const { checkpoint, checkpoint_id, subgraphs, select = [] } = stateRead.parse(body);
@@ -31,7 +31,7 @@ export function stateRequest(body: RawBody): {
 
 /** @throws ServiceError `validation.failed` */
 export function updateRequest(body: RawBody): {
-  readonly place: StatePlace;
+  readonly place: StatePosition;
   readonly update: UpdateRequest;
 } {
   const { checkpoint, checkpoint_id, ...update } = stateUpdate.parse(body);

@@ -1,7 +1,7 @@
 import { parseUuid } from "../model/ids.ts";
 import type { ThreadLifetime, TtlStrategy } from "../model/thread.ts";
-import { parsePath, type Path } from "../service/record-paths.ts";
-import type { ThreadsQuery } from "../service/thread-search.ts";
+import { parseRecordPath, type RecordPath } from "../service/record-paths.ts";
+import type { ThreadSearchQuery } from "../service/thread-search.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
 import { LIMITS, OFFSETS, threadSearch } from "./request-schemas.ts";
@@ -20,7 +20,7 @@ const MOST_PATHS = 10;
 const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts", "status", "error"];
 
 /** Validates the body of a thread search. @throws ServiceError `validation.failed` */
-export function threadsQuery(body: RawBody): ThreadsQuery {
+export function threadsQuery(body: RawBody): ThreadSearchQuery {
   const {
     limit = LIMITS.initial,
     offset = OFFSETS.initial,
@@ -37,13 +37,13 @@ export function threadsQuery(body: RawBody): ThreadsQuery {
   };
 }
 
-function pathsOf(extract: { readonly [name: string]: string }): ReadonlyMap<string, Path> {
+function pathsOf(extract: { readonly [name: string]: string }): ReadonlyMap<string, RecordPath> {
   const entries = Object.entries(extract);
   if (entries.length > MOST_PATHS)
     throw invalidField("extract", `must not have more than ${MOST_PATHS} paths`);
   return new Map(
     entries.map(([name, text]) => {
-      const path = parsePath(text);
+      const path = parseRecordPath(text);
       if (path !== undefined && ROOTS.includes(path[0])) return [name, path];
       throw invalidField(
         `extract.${name}`,

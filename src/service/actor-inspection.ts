@@ -14,10 +14,10 @@ import type {
   ShownState,
 } from "../ports/inspector.ts";
 import type { Journal } from "../ports/journal.ts";
-import { recordedRun, recordedThread } from "./stored-actors.ts";
+import { storedRunActors, storedThreadActor } from "./stored-actors.ts";
 
 /** A statechart that actors follow. */
-export interface Machine {
+export interface MachineInfo {
   /** `thread`, `run`, `task`, or `graph:` and the graph's name. */
   readonly id: string;
   /** Differs when the definition differs. */
@@ -29,12 +29,12 @@ export interface Machine {
 }
 
 /** Read access for the inspector: the statecharts, and the actors that follow them. It wakes no actor. */
-export interface Inspection {
-  machines(): readonly Machine[];
+export interface ActorInspection {
+  machines(): readonly MachineInfo[];
   /** Undefined when no chart has this id. */
-  machine(id: string): Machine | undefined;
+  machine(id: string): MachineInfo | undefined;
   /** Threads whose actors are in memory, those with work first. */
-  live(tenant: string, limit: number): readonly LiveThread[];
+  liveThreads(tenant: string, limit: number): readonly LiveThread[];
   /**
    * The thread of a run. @throws ServiceError `run.not_found` when the run is not in memory and its thread cannot be derived from its id
    */
@@ -43,8 +43,8 @@ export interface Inspection {
    * The stored state of a thread, of one of its runs (null: the latest) and of that run's graph. For actors that are not in memory.
    * @throws ServiceError `thread.not_found`, `run.not_found`
    */
-  recorded(key: ThreadKey, run: string | null): Promise<readonly Shown[]>;
-  /** Like {@link recorded}, with the current state of those actors that are in memory; parents first. */
+  storedActors(key: ThreadKey, run: string | null): Promise<readonly Shown[]>;
+  /** Like {@link storedActors}, with the current state of those actors that are in memory; parents first. */
   actors(key: ThreadKey, run: string | null): Promise<readonly Shown[]>;
   /** Reports the actors in memory and their events, until the returned function is called. */
   watch(scope: InspectScope, inspector: Inspector): () => void;
@@ -56,22 +56,22 @@ interface Deps {
   readonly engine: Engine;
 }
 
-export function createInspection({ system, journal, engine }: Deps): Inspection {
-  let own: readonly Machine[] | undefined;
+export function createActorInspection({ system, journal, engine }: Deps): ActorInspection {
+  let own: readonly MachineInfo[] | undefined;
   // Not cached: a graph may get another definition while the server runs.
-  const graphs = (name: string): readonly Machine[] => {
+  const graphs = (name: string): readonly MachineInfo[] => {
     const chart = engine.chart?.(name);
     return chart === undefined ? [] : [machineOf(`graph:${name}`, { ...chart })];
   };
   const charts = () =>
     (own ??= Object.entries(machines()).map(([id, definition]) => machineOf(id, definition)));
-  const inspection: Inspection = {
+  const inspection: ActorInspection = {
     machines: () => [...charts(), ...engine.graphs().flatMap(graphs)],
 
     machine: (id) =>
       id.startsWith("graph:") ? graphs(id.slice(6))[0] : charts().find((machine) => machine.id === id),
 
-    live: (tenant, limit) => system.live.list(tenant, limit),
+    liveThreads: (tenant, limit) => system.live.list(tenant, limit),
 
     async threadOf(tenant, run) {
       const live = system.live.threadOf(tenant, run);
@@ -82,22 +82,22 @@ export function createInspection({ system, journal, engine }: Deps): Inspection 
       throw new ServiceError("run.not_found", `Run ${run} does not live; give its thread_id too`);
     },
 
-    async recorded(key, run) {
+    async storedActors(key, run) {
       const record = await journal.thread(key);
       if (record === undefined) throw threadNotFound(key.thread);
       const id = run ?? (await journal.runs(key, { limit: 1, offset: 0 }))[0]?.run_id;
       const found = id === undefined ? undefined : await journal.run(key, id);
       if (run !== null && found === undefined)
         throw new ServiceError("run.not_found", `Run ${run} not found`);
-      const shown = [recordedThread(record)];
+      const shown = [storedThreadActor(record)];
       if (found === undefined) return shown;
       const head =
         record.checkpoint === null ? undefined : await journal.checkpoint(key, "", record.checkpoint);
-      return [...shown, ...recordedRun(found, head, engine.chart?.(found.graph_id))];
+      return [...shown, ...storedRunActors(found, head, engine.chart?.(found.graph_id))];
     },
 
     async actors(key, run) {
-      const stored = await inspection.recorded(key, run);
+      const stored = await inspection.storedActors(key, run);
       const found = new Map(stored.map((one) => [one.actor.id, one]));
       const add = (actor: ShownActor, state: ShownState) => {
         if (run === null || actor.run === null || actor.run === run) found.set(actor.id, { actor, state });
@@ -114,7 +114,7 @@ export function createInspection({ system, journal, engine }: Deps): Inspection 
   return inspection;
 }
 
-function machineOf(id: string, definition: JsonObject): Machine {
+function machineOf(id: string, definition: JsonObject): MachineInfo {
   const text = JSON.stringify(definition);
   return { id, hash: hex32(text), definition, text };
 }

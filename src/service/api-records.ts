@@ -11,7 +11,7 @@ import { toIso } from "../model/time.ts";
 
 /** Stored records in the shape that the API returns. */
 
-export function versionOf(version: AssistantVersion): JsonObject {
+export function apiAssistantVersion(version: AssistantVersion): JsonObject {
   return {
     assistant_id: version.assistant_id,
     graph_id: version.graph_id,
@@ -25,12 +25,12 @@ export function versionOf(version: AssistantVersion): JsonObject {
   };
 }
 
-export function assistantOf(assistant: AssistantRecord): JsonObject {
-  return { ...versionOf(assistant), updated_at: toIso(assistant.updated_at) };
+export function apiAssistant(assistant: AssistantRecord): JsonObject {
+  return { ...apiAssistantVersion(assistant), updated_at: toIso(assistant.updated_at) };
 }
 
 /** When a thread expires, and what is deleted then; null: never. */
-export function ttlOf({ ttl, rested_at }: ThreadRecord): JsonObject | null {
+export function apiTtl({ ttl, rested_at }: ThreadRecord): JsonObject | null {
   if (ttl === null) return null;
   const { strategy, minutes } = ttl;
   return {
@@ -42,7 +42,7 @@ export function ttlOf({ ttl, rested_at }: ThreadRecord): JsonObject | null {
 }
 
 /** A thread as the API shows it. `values`: its state; null when it has none yet. */
-export function threadOf(thread: ThreadRecord, values: JsonObject | null): JsonObject {
+export function apiThread(thread: ThreadRecord, values: JsonObject | null): JsonObject {
   const status = threadStatus(thread);
   return {
     thread_id: thread.thread_id,
@@ -59,13 +59,13 @@ export function threadOf(thread: ThreadRecord, values: JsonObject | null): JsonO
 }
 
 /** Facts about a run that are not in its record. */
-export interface Standing {
+export interface RunProgress {
   readonly isRunning: boolean;
   /** Position in the queue, counted from 1; undefined when the run is not queued. */
   readonly position: number | undefined;
 }
 
-export function runOf(run: RunRecord, { isRunning, position }: Standing): JsonObject {
+export function apiRun(run: RunRecord, { isRunning, position }: RunProgress): JsonObject {
   return {
     run_id: run.run_id,
     thread_id: run.thread_id,
@@ -82,7 +82,7 @@ export function runOf(run: RunRecord, { isRunning, position }: Standing): JsonOb
   };
 }
 
-export function cronOf(cron: CronRecord): JsonObject {
+export function apiCron(cron: CronRecord): JsonObject {
   return {
     cron_id: cron.cron_id,
     assistant_id: cron.assistant_id,
@@ -125,15 +125,15 @@ export interface StateParts {
   /** The next newer checkpoint of the same namespace; absent when this state is the latest. */
   readonly later?: CheckpointHead;
   /** Subgraphs in the tasks, by task id. */
-  readonly within?: ReadonlyMap<string, Within>;
+  readonly within?: ReadonlyMap<string, TaskSubgraph>;
 }
 
 /** A subgraph in a task: its namespace, and its state if that was asked for. */
-export type Within =
+export type TaskSubgraph =
   | { readonly ns: string; readonly state?: undefined }
   | { readonly ns: string; readonly state: JsonObject };
 
-export function stateOf(parts: StateParts): JsonObject {
+export function apiState(parts: StateParts): JsonObject {
   const { thread, checkpoint, values, writes, withWrites, later, within } = parts;
   const { id, ns, parent, metadata } = checkpoint;
   const left = new Map(writes.map((task) => [task.task, task]));
@@ -147,10 +147,10 @@ export function stateOf(parts: StateParts): JsonObject {
       const shown = taskOf(thread, task, left.get(task.id), within?.get(task.id));
       return shown["result"] === null ? { ...shown, result: resultOf(task, checkpoint, later) } : shown;
     }),
-    metadata: metadataOf(thread, checkpoint, withWrites),
+    metadata: apiCheckpointMetadata(thread, checkpoint, withWrites),
     created_at: toIso(checkpoint.created_at),
-    checkpoint: checkpointOf(thread, ns, id, metadata),
-    parent_checkpoint: parent === null ? null : checkpointOf(thread, ns, parent, metadata),
+    checkpoint: apiCheckpoint(thread, ns, id, metadata),
+    parent_checkpoint: parent === null ? null : apiCheckpoint(thread, ns, parent, metadata),
     interrupts: pendingInterrupts(checkpoint, writes),
     checkpoint_id: id,
     parent_checkpoint_id: parent,
@@ -158,11 +158,15 @@ export function stateOf(parts: StateParts): JsonObject {
 }
 
 /** A checkpoint to continue from. In a subgraph it has a map of the checkpoints above it too, which its metadata holds. */
-export function checkpointOf(thread: string, ns: string, id: string, metadata: JsonObject = {}): JsonObject {
+export function apiCheckpoint(thread: string, ns: string, id: string, metadata: JsonObject = {}): JsonObject {
   return { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: mapOf(ns, id, metadata) };
 }
 
-export function metadataOf(thread: string, checkpoint: Checkpoint, withWrites: boolean): JsonObject {
+export function apiCheckpointMetadata(
+  thread: string,
+  checkpoint: Checkpoint,
+  withWrites: boolean,
+): JsonObject {
   return {
     user_id: "",
     ...checkpoint.metadata,
@@ -179,7 +183,7 @@ function taskOf(
   thread: string,
   task: PlannedTask,
   left: TaskWrites | undefined,
-  within: Within | undefined,
+  within: TaskSubgraph | undefined,
 ): JsonObject {
   const { error } = left ?? { error: null };
   return {

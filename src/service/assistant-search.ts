@@ -2,7 +2,7 @@ import type { AssistantRecord } from "../model/assistant.ts";
 import { type AssistantFilter, matches } from "../model/assistant.ts";
 import type { Share } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
-import { Ordered } from "./sorted-page.ts";
+import { SortedPages } from "./sorted-page.ts";
 
 export const assistantOrders = ["created_at", "updated_at", "name", "graph_id", "assistant_id"] as const;
 
@@ -21,7 +21,7 @@ export interface AssistantPage {
   readonly total: number;
 }
 
-interface Place {
+interface SortEntry {
   readonly id: string;
   readonly by: string | number;
 }
@@ -38,7 +38,7 @@ export async function searchAssistants(
   share: Share,
 ): Promise<AssistantPage> {
   const system = new Map(defaults.map((assistant) => [assistant.assistant_id, assistant]));
-  async function* places(): AsyncGenerator<Place> {
+  async function* places(): AsyncGenerator<SortEntry> {
     for (const assistant of defaults) {
       if (!matches(assistant, filter)) continue;
       const { assistant_id: id, version } = assistant;
@@ -51,7 +51,7 @@ export async function searchAssistants(
     }
   }
   const sign = sort_order === "asc" ? 1 : -1;
-  const ordered = new Ordered(places, (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id)));
+  const ordered = new SortedPages(places, (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id)));
   const assistants: AssistantRecord[] = [];
   let left = limit;
   for await (const { id } of ordered.from(offset, limit)) {

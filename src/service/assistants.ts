@@ -9,11 +9,11 @@ import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { type AssistantPage, type AssistantSearch, searchAssistants } from "./assistant-search.ts";
 import { DefaultAssistants } from "./default-assistants.ts";
-import { Exclusive } from "./keyed-mutex.ts";
+import { KeyedMutex } from "./keyed-mutex.ts";
 import { storableObject } from "./storable-values.ts";
 
 /** The fields of an assistant that a client may set. */
-export interface AssistantParts {
+export interface AssistantSettings {
   readonly graph_id?: string;
   readonly name?: string;
   readonly description?: string;
@@ -22,7 +22,7 @@ export interface AssistantParts {
   readonly metadata?: JsonObject;
 }
 
-export interface NewAssistant extends AssistantParts {
+export interface NewAssistant extends AssistantSettings {
   readonly graph_id: string;
   readonly assistant_id?: string;
   /** When the id is taken: `raise` (default) throws `assistant.exists`, `do_nothing` returns the existing assistant. */
@@ -48,7 +48,7 @@ export interface Assistants {
    * Makes a new version, numbered above all earlier ones. Metadata is merged; each other field is replaced if it is given.
    * @throws ServiceError `assistant.not_found`, `graph.not_found`, `validation.failed`
    */
-  update(tenant: string, name: string, asked: AssistantParts): Promise<AssistantRecord>;
+  update(tenant: string, name: string, asked: AssistantSettings): Promise<AssistantRecord>;
   /** Newest first. @throws ServiceError `assistant.not_found` */
   versions(tenant: string, name: string, query: VersionQuery): Promise<readonly AssistantVersion[]>;
   /** Sets the assistant back to this version. @throws ServiceError `assistant.not_found`, `assistant.version_not_found` */
@@ -75,7 +75,7 @@ interface Deps {
 export function createAssistants({ catalog, engine, clock, newId, budget }: Deps): Assistants {
   const defaults = new DefaultAssistants({ catalog, engine, started: clock.now() });
   /** Serialises changes of one assistant: no two start from the same version, and no two creations both find an id free. */
-  const changes = new Exclusive();
+  const changes = new KeyedMutex();
 
   function find(tenant: string, name: string): Eventually<AssistantRecord | undefined> {
     const found = defaults.find(tenant, name);
@@ -109,7 +109,7 @@ export function createAssistants({ catalog, engine, clock, newId, budget }: Deps
       { kind: "assistant.put", assistant },
       ...versions.map((version) => ({ kind: "assistant.version", version }) as const),
     ]);
-    defaults.changed(tenant, assistant.assistant_id, assistant);
+    defaults.noteStored(tenant, assistant.assistant_id, assistant);
     return assistant;
   }
 
@@ -138,7 +138,7 @@ export function createAssistants({ catalog, engine, clock, newId, budget }: Deps
   async function revise(
     tenant: string,
     before: AssistantRecord,
-    asked: AssistantParts,
+    asked: AssistantSettings,
   ): Promise<AssistantRecord> {
     const { graph_id = before.graph_id, name, description, config, context, metadata } = asked;
     const newest = await newestOf(tenant, before.assistant_id);
@@ -222,7 +222,7 @@ export function createAssistants({ catalog, engine, clock, newId, budget }: Deps
       change(tenant, name, async (before) => {
         const { assistant_id: id } = before;
         await catalog.transact(tenant, [{ kind: "assistant.delete", assistant: id }]);
-        defaults.changed(tenant, id, null);
+        defaults.noteStored(tenant, id, null);
         return before;
       }),
 

@@ -10,12 +10,12 @@ export interface UpdateRequest {
 }
 
 /** Updates that are made together. */
-export interface Superstep {
+export interface SuperstepRequest {
   readonly updates: readonly UpdateRequest[];
 }
 
 /** @throws ServiceError `validation.failed`, naming the value that cannot be stored */
-export function writeOf({ values, command, as_node }: UpdateRequest, at: string): StateWrite {
+export function stateWriteOf({ values, command, as_node }: UpdateRequest, at: string): StateWrite {
   return {
     values: storable(values ?? null, `${at}values`),
     command: storable(command ?? null, `${at}command`) as Command | null,
@@ -24,8 +24,8 @@ export function writeOf({ values, command, as_node }: UpdateRequest, at: string)
   };
 }
 
-export function writesOf(supersteps: readonly Superstep[]): readonly (readonly StateWrite[])[] {
+export function stateWritesOf(supersteps: readonly SuperstepRequest[]): readonly (readonly StateWrite[])[] {
   return supersteps.map(({ updates }, n) =>
-    updates.map((update, i) => writeOf(update, `supersteps[${n}].updates[${i}].`)),
+    updates.map((update, i) => stateWriteOf(update, `supersteps[${n}].updates[${i}].`)),
   );
 }

@@ -27,7 +27,7 @@ export class DefaultAssistants {
   }
 
   /** The initial form of the default assistant with this id or graph name. Graphs may be added and removed. */
-  made(name: string): AssistantRecord | undefined {
+  initial(name: string): AssistantRecord | undefined {
     const { engine } = this.#deps;
     if (engine.has(name)) return this.#of(name);
     const id = parseUuid(name);
@@ -39,7 +39,7 @@ export class DefaultAssistants {
 
   /** The default assistant as the tenant has it. */
   find(tenant: string, name: string): Eventually<AssistantRecord> | undefined {
-    const made = this.made(name);
+    const made = this.initial(name);
     if (made === undefined) return undefined;
     const at = `${tenant}/${made.assistant_id}`;
     const stored = this.#stored.get(at);
@@ -62,8 +62,8 @@ export class DefaultAssistants {
   }
 
   /** Notes what is stored of a default assistant now; null: nothing. */
-  changed(tenant: string, id: string, stored: AssistantRecord | null): void {
-    if (this.made(id) !== undefined) this.#stored.set(`${tenant}/${id}`, stored);
+  noteStored(tenant: string, id: string, stored: AssistantRecord | null): void {
+    if (this.initial(id) !== undefined) this.#stored.set(`${tenant}/${id}`, stored);
   }
 
   #of(graph: string): AssistantRecord {

@@ -3,29 +3,29 @@ import { digest } from "../model/ids.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Journal, Once } from "../ports/journal.ts";
-import { Exclusive } from "./keyed-mutex.ts";
+import { KeyedMutex } from "./keyed-mutex.ts";
 
 /** Milliseconds for which an idempotency key is valid. */
-export const REPEATS = 86_400_000;
+export const IDEMPOTENCY_TTL = 86_400_000;
 
 /** An idempotency key: a client may send a request again under the same key when the response was lost. */
-export interface RequestKey {
+export interface IdempotencyKey {
   readonly key: string;
   /** The content of the request. A different request under the same key is refused. */
-  readonly says: string;
-  /** The key stays valid as long as it is stored, also after {@link REPEATS}. */
-  readonly lasting?: true;
+  readonly content: string;
+  /** The key stays valid as long as it is stored, also after {@link IDEMPOTENCY_TTL}. */
+  readonly neverExpires?: true;
 }
 
 /** Makes the record of the idempotency key, stored together with the run that the request starts. */
-export type Mark = (run: string) => Once;
+export type MakeOnceRecord = (run: string) => Once;
 
 /** Carries out each request with an idempotency key once. */
-export class Repeats {
+export class IdempotentRequests {
   readonly #journal: Journal;
   readonly #clock: Clock;
   /** Makes a repeated request wait for the first one if that is still in progress. */
-  readonly #exclusive = new Exclusive();
+  readonly #exclusive = new KeyedMutex();
 
   constructor({ journal, clock }: { readonly journal: Journal; readonly clock: Clock }) {
     this.#journal = journal;
@@ -38,8 +38,8 @@ export class Repeats {
    */
   async once(
     tenant: string,
-    request: RequestKey,
-    start: (mark: Mark) => Promise<RunRecord>,
+    request: IdempotencyKey,
+    start: (mark: MakeOnceRecord) => Promise<RunRecord>,
   ): Promise<RunRecord> {
     const name = digest(request.key);
     return this.#exclusive.run(`${tenant}/${name}`, () => this.#find(tenant, name, request, start));
@@ -48,13 +48,13 @@ export class Repeats {
   async #find(
     tenant: string,
     name: string,
-    { says, lasting }: RequestKey,
-    start: (mark: Mark) => Promise<RunRecord>,
+    { content: says, neverExpires: lasting }: IdempotencyKey,
+    start: (mark: MakeOnceRecord) => Promise<RunRecord>,
   ): Promise<RunRecord> {
     const done = await this.#journal.once(tenant, name);
     const at = this.#clock.now();
     const said = digest(says);
-    if (done === undefined || (lasting !== true && done.at <= at - REPEATS))
+    if (done === undefined || (lasting !== true && done.at <= at - IDEMPOTENCY_TTL))
       return start((run) => ({ name, digest: said, run, at }));
     if (done.digest !== said) {
       const message = "This idempotency key was used for another request: take a new key for a new request";

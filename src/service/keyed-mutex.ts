@@ -1,5 +1,5 @@
 /** A mutex by name: work under the same name runs one after another; different names do not wait for each other. */
-export class Exclusive {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();
 
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {

@@ -3,16 +3,18 @@ import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
-import { whole } from "./threads.ts";
+import { readConsistently } from "./threads.ts";
 
 /** A pending interrupt, with the schema of its answer. */
-export interface Question extends Interrupt {
+export interface PendingInterrupt extends Interrupt {
   /** A JSON Schema; null when none is known. */
   readonly response_schema: JsonObject | null;
 }
 
 /** Returns a function that reads the pending interrupts of a thread. */
-export function questionsOf(journal: Journal): (key: ThreadKey) => Promise<readonly Question[]> {
+export function pendingInterruptReader(
+  journal: Journal,
+): (key: ThreadKey) => Promise<readonly PendingInterrupt[]> {
   /** The pending writes at the latest checkpoint of a namespace, by task. */
   async function leftAt(key: ThreadKey, ns: string, root: string | null) {
     const id = ns === "" ? root : (await journal.history(key, { ns, limit: 1 }))[0]?.id;
@@ -21,9 +23,9 @@ export function questionsOf(journal: Journal): (key: ThreadKey) => Promise<reado
   }
 
   return (key) =>
-    whole(journal, key, async ({ interrupts, checkpoint }) => {
+    readConsistently(journal, key, async ({ interrupts, checkpoint }) => {
       const known = new Map<string, ReadonlyMap<string, TaskWrites>>();
-      const questions: Question[] = [];
+      const questions: PendingInterrupt[] = [];
       for (const asked of Object.values(interrupts).flat()) {
         const ns = asked.ns.slice(0, -1).join("|");
         const task = asked.ns.at(-1)?.split(":").at(-1) ?? "";

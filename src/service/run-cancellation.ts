@@ -3,10 +3,10 @@ import { ServiceError } from "../model/errors.ts";
 import type { CancelAction, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
-import { threadAt } from "./threads.ts";
+import { visibleThread } from "./threads.ts";
 
 /** Which unfinished runs are meant: those that have not started, those that run, or both. */
-export type InFlight = "pending" | "running" | "all";
+export type CancelTarget = "pending" | "running" | "all";
 
 export interface CancelOptions {
   /** Resolves when the run has ended, not already when the cancellation is accepted. */
@@ -15,7 +15,7 @@ export interface CancelOptions {
   readonly reason?: string;
 }
 
-export interface Ending {
+export interface RunCancellation {
   /**
    * Cancels the run. Has no effect on a run that has ended.
    * @throws ServiceError `run.not_found`, `thread.not_found`
@@ -24,11 +24,16 @@ export interface Ending {
   /** Cancels the run because the client that waits for it has disconnected, also when a server shutdown closed the connection. */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /** Cancels the unfinished runs of a thread, queued and delayed ones included. @throws ServiceError `thread.not_found` */
-  cancelAll(key: ThreadKey, action: CancelAction, which: InFlight, options?: CancelOptions): Promise<void>;
+  cancelAll(
+    key: ThreadKey,
+    action: CancelAction,
+    which: CancelTarget,
+    options?: CancelOptions,
+  ): Promise<void>;
   /** Cancels these runs. @throws ServiceError `run.not_found` (then none is cancelled), `thread.not_found` */
   cancelSome(key: ThreadKey, runs: readonly string[], action: CancelAction): Promise<void>;
   /** Cancels all unfinished runs of a tenant. */
-  cancelEverywhere(tenant: string, action: CancelAction, which: InFlight): Promise<void>;
+  cancelEverywhere(tenant: string, action: CancelAction, which: CancelTarget): Promise<void>;
   /**
    * Deletes a run that has ended, with its events and checkpoints.
    * @throws ServiceError `run.not_found`, `thread.not_found`, `run.conflict`, `thread.busy`
@@ -52,9 +57,9 @@ const MOST = 100_000;
 /** Runs cancelled at a time. */
 const AT_ONCE = 32;
 
-export function createEnding({ system, journal, find }: Deps): Ending {
+export function createRunCancellation({ system, journal, find }: Deps): RunCancellation {
   /** A thread's unfinished runs, the last to start first, so that none of them starts while the others are cancelled. */
-  function inFlight(key: ThreadKey, thread: ThreadRecord, which: InFlight): readonly string[] {
+  function inFlight(key: ThreadKey, thread: ThreadRecord, which: CancelTarget): readonly string[] {
     const { active, queue, delayed } = thread;
     const isRunning = active !== null && system.isRunning(key, active);
     const waiting = [...(delayed ?? []).map(({ run }) => run), ...queue.toReversed()];
@@ -90,7 +95,7 @@ export function createEnding({ system, journal, find }: Deps): Ending {
     },
 
     async cancelAll(key, action, which, options) {
-      await end(key, inFlight(key, await threadAt(journal, key), which), action, options);
+      await end(key, inFlight(key, await visibleThread(journal, key), which), action, options);
     },
 
     async cancelSome(key, runs, action) {

@@ -61,7 +61,7 @@ export interface RunRequest {
 }
 
 /** The thread that a run is for. */
-export interface Place {
+export interface RunThread {
   readonly thread_id: string;
   readonly metadata: JsonObject;
   /** How to create the thread; absent when it exists. */
@@ -71,11 +71,11 @@ export interface Place {
 const VALUES: readonly StreamMode[] = ["values"];
 
 /** Makes the stored form of a request. The thread's own config is left out: a second assistant must not inherit the first one's. */
-export function draftOf(
+export function runDraftOf(
   run_id: string,
   request: RunRequest,
   assistant: AssistantRecord,
-  place: Place,
+  place: RunThread,
   start: RunStart = LATEST,
 ): RunDraft {
   const { assistant_id, graph_id } = assistant;

@@ -23,7 +23,7 @@ interface Deps {
  * list at a breakpoint), `__error__` if it failed. Never null: clients look for these keys without a type check.
  * `run` is undefined after a rollback; then the result is the thread's state.
  */
-export function resultOf(deps: Deps, key: ThreadKey, { run, left }: RunEnd): Eventually<JsonObject> {
+export function runResultOf(deps: Deps, key: ThreadKey, { run, left }: RunEnd): Eventually<JsonObject> {
   if (run?.status === "error" || run?.status === "timeout") {
     const { error, message } = run.error ?? { error: "Error", message: `The run ended with ${run.status}` };
     return { __error__: { error, message } };

@@ -14,17 +14,17 @@ import type { Reader } from "../stream/run-reader.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { Assistants } from "./assistants.ts";
 import { followThread } from "./thread-events.ts";
-import { createEnding, type Ending } from "./run-cancellation.ts";
-import { draftOf, type Place, type RunRequest } from "./run-draft.ts";
-import { runOf } from "./api-records.ts";
-import { type Mark, Repeats, type RequestKey } from "./idempotency.ts";
-import { resultOf } from "./run-result.ts";
-import { startOf } from "./start-checkpoint.ts";
+import { createRunCancellation, type RunCancellation } from "./run-cancellation.ts";
+import { runDraftOf, type RunThread, type RunRequest } from "./run-draft.ts";
+import { apiRun } from "./api-records.ts";
+import { type MakeOnceRecord, IdempotentRequests, type IdempotencyKey } from "./idempotency.ts";
+import { runResultOf } from "./run-result.ts";
+import { resolveRunStart } from "./start-checkpoint.ts";
 import { storableObject } from "./storable-values.ts";
-import { threadAt } from "./threads.ts";
+import { visibleThread } from "./threads.ts";
 import type { Webhooks } from "./webhooks/webhooks.ts";
 
-export interface RunsPage {
+export interface RunListQuery {
   readonly limit: number;
   readonly offset: number;
   readonly status?: RunStatus;
@@ -32,20 +32,20 @@ export interface RunsPage {
   readonly metadata?: JsonObject;
 }
 
-export interface RunsFound {
+export interface RunList {
   /** Each run is read when it is asked for: together, with their inputs, they may be larger than memory. */
   readonly runs: AsyncIterable<RunRecord>;
   /** The number of matches on all pages. */
   readonly total: number;
 }
 
-export interface Runs extends Ending {
+export interface Runs extends RunCancellation {
   /**
    * Starts a run, or queues it. Resolves when the run is stored. With `again`, a request that has already started a run returns that run.
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
    *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
    */
-  start(key: ThreadKey, request: RunRequest, again?: RequestKey): Promise<RunRecord>;
+  start(key: ThreadKey, request: RunRequest, again?: IdempotencyKey): Promise<RunRecord>;
   /**
    * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to keep it. After a crash
    * the run is resumed unless it is `bound`. Throws as {@link start} does.
@@ -54,7 +54,7 @@ export interface Runs extends Ending {
     tenant: string,
     request: RunRequest,
     temporary: Temporary,
-    again?: RequestKey,
+    again?: IdempotencyKey,
   ): Promise<RunRecord>;
   /**
    * Starts several runs without a thread: all of them or, if one is refused, none. Throws as {@link start} does; errors name the index of
@@ -66,18 +66,18 @@ export interface Runs extends Ending {
   /**
    * Like {@link find}, for reading a run's events: an ended run without a thread stays readable for a while. Throws as {@link find} does.
    */
-  findToRead(key: ThreadKey, run: string): Promise<RunRecord>;
+  findForReading(key: ThreadKey, run: string): Promise<RunRecord>;
   /** A run's record as the API shows it now. */
   show(key: ThreadKey, run: RunRecord): JsonObject;
   /** Newest first. @throws ServiceError `thread.not_found` */
-  list(key: ThreadKey, page: RunsPage): Promise<RunsFound>;
+  list(key: ThreadKey, page: RunListQuery): Promise<RunList>;
   /**
    * Waits for the run's end and resolves with its result, also when it was rolled back meanwhile.
    * @throws ServiceError `thread.not_found` when its thread is deleted during the read
    */
   result(key: ThreadKey, run: RunRecord): Promise<JsonObject>;
   /** The id of the run's last event up to one of its checkpoints; -1 when the checkpoint is not one of this run's. */
-  after(key: ThreadKey, run: RunRecord, checkpoint: string): Promise<number>;
+  lastEventAt(key: ThreadKey, run: RunRecord, checkpoint: string): Promise<number>;
   /** Reads the run's events after `after`; -1: from the start. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, after: number): Reader;
   /** Reads the events of all runs of a thread, see {@link followThread}. */
@@ -102,13 +102,13 @@ const PAGE_BYTES = 256 * 1024;
 
 export function createRuns(deps: Deps): Runs {
   const { system, journal, hub, newId, assistants, webhooks } = deps;
-  const repeats = new Repeats(deps);
+  const repeats = new IdempotentRequests(deps);
   const threadTtl = deps.threadTtl ?? null;
 
   async function findToRead(key: ThreadKey, id: string): Promise<RunRecord> {
     const run = await journal.run(key, id);
     if (run !== undefined) return run;
-    await threadAt(journal, key);
+    await visibleThread(journal, key);
     throw new ServiceError("run.not_found", "Run not found");
   }
 
@@ -118,10 +118,10 @@ export function createRuns(deps: Deps): Runs {
     return run;
   }
 
-  function placeOf(key: ThreadKey, request: RunRequest): Eventually<Place> {
-    if (request.if_not_exists !== "create") return threadAt(journal, key);
-    return andThen(journal.thread(key), (stored): Eventually<Place> => {
-      if (stored !== undefined) return threadAt(journal, key);
+  function placeOf(key: ThreadKey, request: RunRequest): Eventually<RunThread> {
+    if (request.if_not_exists !== "create") return visibleThread(journal, key);
+    return andThen(journal.thread(key), (stored): Eventually<RunThread> => {
+      if (stored !== undefined) return visibleThread(journal, key);
       const metadata = storableObject(request.metadata, "metadata");
       return { thread_id: key.thread, metadata, create: { metadata, ttl: threadTtl } };
     });
@@ -150,7 +150,7 @@ export function createRuns(deps: Deps): Runs {
     }
   }
 
-  async function start(key: ThreadKey, request: RunRequest, mark?: Mark): Promise<RunRecord> {
+  async function start(key: ThreadKey, request: RunRequest, mark?: MakeOnceRecord): Promise<RunRecord> {
     webhooks.check(request.webhook);
     const room = journal.room();
     if (room !== undefined) await room;
@@ -160,8 +160,8 @@ export function createRuns(deps: Deps): Runs {
     const id = newId();
     const found = placeOf(key, request);
     const place = found instanceof Promise ? await found : found;
-    const from = startOf(journal, key, request);
-    const draft = draftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
+    const from = resolveRunStart(journal, key, request);
+    const draft = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
     return await system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
   }
 
@@ -169,7 +169,7 @@ export function createRuns(deps: Deps): Runs {
     tenant: string,
     request: RunRequest,
     temporary: Temporary,
-    mark?: Mark,
+    mark?: MakeOnceRecord,
   ): Promise<RunRecord> {
     const { key, draft } = await prepareAlone(tenant, request, temporary);
     return system.admit(key, mark === undefined ? draft : { ...draft, once: mark(draft.run_id) });
@@ -190,13 +190,13 @@ export function createRuns(deps: Deps): Runs {
     const create = keep ? { metadata, ttl: threadTtl } : { metadata, temporary };
     const place = { thread_id: twin(id), metadata, create };
     const key = { tenant, thread: twin(id) };
-    const from = startOf(journal, key, request);
-    const draft = draftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
+    const from = resolveRunStart(journal, key, request);
+    const draft = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
     return { key, draft };
   }
 
   return {
-    ...createEnding({ system, journal, find }),
+    ...createRunCancellation({ system, journal, find }),
 
     start: (key, request, again) =>
       again === undefined
@@ -222,15 +222,15 @@ export function createRuns(deps: Deps): Runs {
 
     find,
 
-    findToRead,
+    findForReading: findToRead,
 
     show: (key, run) => {
       const position = run.status === "pending" ? system.positionOf(key, run.run_id) : undefined;
-      return runOf(run, { isRunning: isRunning(key, run), position });
+      return apiRun(run, { isRunning: isRunning(key, run), position });
     },
 
     async list(key, { limit, offset, ...filter }) {
-      const { active, queue, delayed } = await threadAt(journal, key);
+      const { active, queue, delayed } = await visibleThread(journal, key);
       const { status, metadata } = filter;
       if (status === undefined || isTerminal(status)) {
         const total = await journal.countRuns(key, filter);
@@ -251,9 +251,9 @@ export function createRuns(deps: Deps): Runs {
 
     // A run that was found ended is not looked up again: it may be deleted by now.
     result: async (key, run) =>
-      resultOf(deps, key, isTerminal(run.status) ? { run } : await system.ended(key, run.run_id)),
+      runResultOf(deps, key, isTerminal(run.status) ? { run } : await system.ended(key, run.run_id)),
 
-    after: (key, { run_id }, checkpoint) => eventAt(journal, key, run_id, checkpoint),
+    lastEventAt: (key, { run_id }, checkpoint) => eventAt(journal, key, run_id, checkpoint),
 
     follow: (key, run, after) => hub.follow(key, run, { after }),
 

@@ -13,11 +13,11 @@ import type { Store } from "../ports/store.ts";
 import type { Hub } from "../stream/hub.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
 import { type Crons, createCrons } from "./crons/crons.ts";
-import { createDrawings, type Drawings } from "./graph-drawings.ts";
-import { createInspection, type Inspection } from "./actor-inspection.ts";
-import { createProtocol, type Protocol } from "./thread-protocol.ts";
+import { createGraphDrawings, type GraphDrawings } from "./graph-drawings.ts";
+import { createActorInspection, type ActorInspection } from "./actor-inspection.ts";
+import { createThreadProtocol, type ThreadProtocol } from "./thread-protocol.ts";
 import { createRuns, type Runs } from "./runs.ts";
-import { createStates, type States } from "./thread-states.ts";
+import { createThreadStates, type ThreadStates } from "./thread-states.ts";
 import { createThreads, type Threads } from "./threads.ts";
 import { createWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
 
@@ -44,14 +44,14 @@ export interface ServiceDeps {
 /** The API as functions, independent of the transport. Reads go to the journal, not through actors: a read wakes no actor. */
 export interface Service {
   readonly threads: Threads;
-  readonly states: States;
+  readonly states: ThreadStates;
   readonly runs: Runs;
-  readonly protocol: Protocol;
+  readonly protocol: ThreadProtocol;
   readonly assistants: Assistants;
-  readonly drawings: Drawings;
+  readonly drawings: GraphDrawings;
   readonly crons: Crons;
   readonly webhooks: Webhooks;
-  readonly inspection: Inspection;
+  readonly inspection: ActorInspection;
   readonly store: Store;
 }
 
@@ -59,8 +59,8 @@ export function createService(deps: ServiceDeps): Service {
   const assistants = createAssistants(deps);
   const webhooks = createWebhooks(deps);
   const crons = createCrons({ ...deps, book: deps.crons, assistants, webhooks });
-  const threads = createThreads({ ...deps, forgetCrons: crons.forgetOf });
-  const states = createStates(deps);
+  const threads = createThreads({ ...deps, forgetCrons: crons.deleteOfThread });
+  const states = createThreadStates(deps);
   const runs = createRuns({ ...deps, assistants, webhooks });
   return {
     crons,
@@ -71,17 +71,17 @@ export function createService(deps: ServiceDeps): Service {
         const { assistant_id } = deleted;
         // Deleting a default assistant only resets it.
         const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
-        if (isGone) await crons.forget(tenant, (cron) => cron.assistant_id === assistant_id);
+        if (isGone) await crons.deleteWhere(tenant, (cron) => cron.assistant_id === assistant_id);
         return deleted;
       },
     },
-    drawings: createDrawings(deps.engine, assistants),
+    drawings: createGraphDrawings(deps.engine, assistants),
     threads,
     states,
     runs,
-    protocol: createProtocol({ ...deps, runs, threads, states }),
+    protocol: createThreadProtocol({ ...deps, runs, threads, states }),
     webhooks,
-    inspection: createInspection(deps),
+    inspection: createActorInspection(deps),
     store: deps.store,
   };
 }

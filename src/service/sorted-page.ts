@@ -5,7 +5,7 @@ const MOST = 10_000;
  * Pages over the results of a scan, in another order than the scan's. At most some thousand entries are in memory; for the entries behind
  * them the scan is run again.
  */
-export class Ordered<T> {
+export class SortedPages<T> {
   readonly #scan: () => AsyncIterable<T>;
   readonly #compare: (a: T, b: T) => number;
   readonly #most: number;
@@ -25,7 +25,7 @@ export class Ordered<T> {
     let skip = offset;
     let last: T | undefined;
     for (let scans = 0; ; scans++) {
-      const first = new First(this.#compare, size);
+      const first = new FirstEntries(this.#compare, size);
       let count = 0;
       for await (const entry of this.#scan()) {
         count++;
@@ -46,7 +46,7 @@ export class Ordered<T> {
 }
 
 /** Keeps the first entries of all that are added. */
-class First<T> {
+class FirstEntries<T> {
   readonly #compare: (a: T, b: T) => number;
   readonly #size: number;
   readonly #held: T[] = [];

@@ -8,7 +8,7 @@ import type { Journal } from "../ports/journal.ts";
 import type { RunRequest } from "./run-draft.ts";
 
 /** A checkpoint as a request names it. */
-interface NamedPlace {
+interface RequestedCheckpoint {
   readonly checkpoint_id?: unknown;
   readonly checkpoint_ns?: unknown;
   readonly checkpoint_map?: unknown;
@@ -20,10 +20,14 @@ type Asked = Pick<RunRequest, "checkpoint" | "checkpoint_id" | "config" | "comma
  * Finds the checkpoint that a run starts from: `checkpoint` wins over `checkpoint_id`, which wins over the one in `config`.
  * @throws ServiceError `checkpoint.not_found`, `validation.failed`
  */
-export function startOf(journal: Journal, key: ThreadKey, asked: Asked): RunStart | Promise<RunStart> {
+export function resolveRunStart(
+  journal: Journal,
+  key: ThreadKey,
+  asked: Asked,
+): RunStart | Promise<RunStart> {
   const { checkpoint, checkpoint_id } = asked;
   const configurable = asked.config?.["configurable"];
-  const configured: NamedPlace = isObject(configurable) ? configurable : {};
+  const configured: RequestedCheckpoint = isObject(configurable) ? configurable : {};
   const ns = checkpoint?.checkpoint_ns ?? configured.checkpoint_ns ?? "";
   const given = checkpoint?.checkpoint_map ?? configured.checkpoint_map ?? {};
   const map: JsonObject = isObject(given) ? given : {};

@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
-import { emptyState, stateOf, type Within } from "./api-records.ts";
+import { emptyState, apiState, type TaskSubgraph } from "./api-records.ts";
 
 /** Which part of a state to read. */
 export interface StateSelection {
@@ -15,7 +15,7 @@ export interface StateSelection {
   readonly subgraphs?: boolean;
 }
 
-export interface Asked {
+export interface SnapshotRequest {
   readonly engine: Engine;
   readonly journal: Journal;
   readonly key: ThreadKey;
@@ -26,8 +26,8 @@ export interface Asked {
  * The state at a checkpoint as the API shows it. `later`: the next newer checkpoint of its namespace; undefined for the latest checkpoint,
  * where finished tasks wait for their siblings.
  */
-export async function snapshot(
-  asked: Asked,
+export async function stateSnapshot(
+  asked: SnapshotRequest,
   checkpoint: Checkpoint,
   later?: Checkpoint,
 ): Promise<JsonObject> {
@@ -42,7 +42,7 @@ export async function snapshot(
   const looks = isShown("next", "tasks", "interrupts");
   const writes = looks ? await journal.writes(key, checkpoint.ns, checkpoint.id) : [];
   const inner = isShown("tasks") ? await within(asked, checkpoint) : undefined;
-  const state = stateOf({
+  const state = apiState({
     thread: key.thread,
     checkpoint,
     values,
@@ -61,15 +61,15 @@ function chosen(state: JsonObject, { fields }: StateSelection): JsonObject {
 }
 
 /** The state of a thread or subgraph that has no checkpoint yet. */
-export const noState = (selection: StateSelection): JsonObject => chosen(emptyState, selection);
+export const emptySnapshot = (selection: StateSelection): JsonObject => chosen(emptyState, selection);
 
 /** The subgraphs in the tasks that a checkpoint plans, by task id; undefined when there are none. */
 async function within(
-  asked: Asked,
+  asked: SnapshotRequest,
   checkpoint: Checkpoint,
-): Promise<ReadonlyMap<string, Within> | undefined> {
+): Promise<ReadonlyMap<string, TaskSubgraph> | undefined> {
   const graph = checkpoint.metadata["graph_id"];
-  let found: Map<string, Within> | undefined;
+  let found: Map<string, TaskSubgraph> | undefined;
   for (const { id, name } of checkpoint.next) {
     if (typeof graph !== "string" || !asked.engine.isSubgraph(graph, checkpoint.ns, name)) continue;
     const ns = `${checkpoint.ns === "" ? "" : `${checkpoint.ns}|`}${name}:${id}`;
@@ -77,15 +77,15 @@ async function within(
     else {
       const selection = { subgraphs: true };
       // oxlint-disable-next-line no-await-in-loop -- they are few, and each is a read of its own
-      (found ??= new Map()).set(id, { ns, state: await latestAt({ ...asked, selection }, ns) });
+      (found ??= new Map()).set(id, { ns, state: await latestSnapshot({ ...asked, selection }, ns) });
     }
   }
   return found;
 }
 
 /** The latest state of a subgraph's namespace; an empty state when the subgraph has not started. */
-export async function latestAt(asked: Asked, ns: string): Promise<JsonObject> {
+export async function latestSnapshot(asked: SnapshotRequest, ns: string): Promise<JsonObject> {
   const [checkpoint] = await asked.journal.history(asked.key, { ns, limit: 1 });
-  if (checkpoint === undefined) return noState(asked.selection);
-  return snapshot(asked, checkpoint);
+  if (checkpoint === undefined) return emptySnapshot(asked.selection);
+  return stateSnapshot(asked, checkpoint);
 }

@@ -10,7 +10,7 @@ import type { Shown, ShownActor, ShownState } from "../ports/inspector.ts";
 const ACTIVE: Pick<ShownState, "status" | "children" | "tags"> = { status: "active", children: [], tags: [] };
 
 /** A thread's stored state in the form of its actor's. */
-export function recordedThread(record: ThreadRecord): Shown {
+export function storedThreadActor(record: ThreadRecord): Shown {
   const { thread_id: thread, rest, active, queue } = record;
   const actor: ShownActor = {
     id: thread,
@@ -29,7 +29,7 @@ export function recordedThread(record: ThreadRecord): Shown {
 }
 
 /** The stored state of a run and of its graph, in the form of their actors'. `head`: the thread's latest checkpoint. */
-export function recordedRun(
+export function storedRunActors(
   run: RunRecord,
   head: CheckpointHead | undefined,
   chart: Statechart | undefined,
@@ -50,11 +50,11 @@ export function recordedRun(
     parent: id,
     machine: `graph:${graph}`,
   };
-  return [shown, { actor, state: { ...ACTIVE, context: base, ...left(run, head, chart) } }];
+  return [shown, { actor, state: { ...ACTIVE, context: base, ...graphStateAt(run, head, chart) } }];
 }
 
 /** Where the graph stopped: at its end, or, if the latest checkpoint is this run's, at the nodes that are next there. */
-function left(
+function graphStateAt(
   run: RunRecord,
   head: CheckpointHead | undefined,
   chart: Statechart,

@@ -2,7 +2,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Hub } from "../stream/hub.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
-import { threadAt } from "./threads.ts";
+import { visibleThread } from "./threads.ts";
 
 interface Deps {
   readonly journal: Journal;
@@ -21,7 +21,7 @@ export async function followThread(
   after?: number,
   ends = false,
 ): Promise<ThreadReader> {
-  const { next_event, active } = await threadAt(journal, key);
+  const { next_event, active } = await visibleThread(journal, key);
   const isKnown = after === undefined || after < next_event || active !== null;
   // The current run takes its numbers from `next_event` on.
   const from = isKnown ? (after ?? next_event - 1) : 0;

@@ -54,12 +54,12 @@ export class ThreadExpiry {
   #after(ms: number, failed: ReadonlySet<string> = new Set()): void {
     if (this.#stopped) return;
     this.#cancel = this.#deps.scheduler.after(ms, () => {
-      this.#working = this.#piece(failed);
+      this.#working = this.#expireBatch(failed);
     });
   }
 
   /** `failed`: threads whose deletion failed in this pass. They remain the first ones due, so each batch reads past them. */
-  async #piece(failed: ReadonlySet<string>): Promise<void> {
+  async #expireBatch(failed: ReadonlySet<string>): Promise<void> {
     const { catalog, clock, interval, logger } = this.#deps;
     try {
       const now = clock.now();

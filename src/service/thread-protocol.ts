@@ -9,10 +9,10 @@ import type { Hub } from "../stream/hub.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { RunRequest } from "./run-draft.ts";
 import type { Runs } from "./runs.ts";
-import type { States } from "./thread-states.ts";
-import { threadAt, type Threads } from "./threads.ts";
+import type { ThreadStates } from "./thread-states.ts";
+import { visibleThread, type Threads } from "./threads.ts";
 
-export interface Answer {
+export interface InterruptAnswer {
   readonly interrupt: string;
   readonly response: unknown;
 }
@@ -28,7 +28,7 @@ export interface CheckpointQuery {
 }
 
 /** Where to start reading a thread, so that all these subscribers get what they need. */
-export interface Start {
+export interface FollowStart {
   /** Some subscriber is new: it gets the last few runs from their start. */
   readonly isNew: boolean;
   /** For each other subscriber, the thread's event number up to which it has seen everything. */
@@ -36,7 +36,7 @@ export interface Start {
 }
 
 /** Operations of the thread-centric protocol (version 2) beyond those of runs and threads. */
-export interface Protocol {
+export interface ThreadProtocol {
   /**
    * Starts a run, creating the thread if needed. If the thread waits for an answer, the input is that answer. Throws as {@link Runs.start}
    * does.
@@ -47,7 +47,7 @@ export interface Protocol {
    * @throws ServiceError `run.not_found` on a thread that never ran, `resume.invalid` when the thread does not wait, or not for these,
    *   `resume.conflict` when another run answers them; and as {@link Runs.start} does
    */
-  respond(key: ThreadKey, answers: readonly Answer[], request: AnsweringRun): Promise<RunRecord>;
+  respond(key: ThreadKey, answers: readonly InterruptAnswer[], request: AnsweringRun): Promise<RunRecord>;
   /** Starts a run from an earlier checkpoint, with the assistant of the last run. Throws as {@link respond} does. */
   fork(key: ThreadKey, request: AnsweringRun): Promise<RunRecord>;
   /** The state of the thread, or of a subgraph by its namespace. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
@@ -57,12 +57,12 @@ export interface Protocol {
   /** The status of the thread's current or last run. @throws ServiceError `thread.not_found`, `run.not_found` */
   tree(key: ThreadKey): Promise<JsonObject>;
   /** The thread's number of its latest event; 0 when it has none. */
-  position(key: ThreadKey): Promise<number>;
+  lastEventNumber(key: ThreadKey): Promise<number>;
   /**
    * Reads the complete events of the thread's runs, future runs included. The thread need not exist yet. The reader MUST be closed. @throws
    * ServiceError `thread.not_found` for a temporary thread
    */
-  follow(key: ThreadKey, start: Start): Promise<ThreadReader>;
+  follow(key: ThreadKey, start: FollowStart): Promise<ThreadReader>;
 }
 
 interface Deps {
@@ -70,13 +70,13 @@ interface Deps {
   readonly hub: Hub;
   readonly runs: Pick<Runs, "start">;
   readonly threads: Pick<Threads, "state">;
-  readonly states: Pick<States, "at">;
+  readonly states: Pick<ThreadStates, "at">;
 }
 
 /** Runs that a new subscriber gets from their start: for example one that paused, and those that resumed it. */
 const TOLD_AGAIN = 4;
 
-export function createProtocol({ journal, hub, runs, threads, states }: Deps): Protocol {
+export function createThreadProtocol({ journal, hub, runs, threads, states }: Deps): ThreadProtocol {
   /** The assistant of the last run. @throws ServiceError `run.not_found` */
   function lastAssistant({ metadata }: ThreadRecord): string {
     const { assistant_id } = metadata;
@@ -100,7 +100,7 @@ export function createProtocol({ journal, hub, runs, threads, states }: Deps): P
     },
 
     async respond(key, answers, request) {
-      const thread = await threadAt(journal, key);
+      const thread = await visibleThread(journal, key);
       const assistant_id = lastAssistant(thread);
       const waiting = new Set(waitingOf(thread).map(({ id }) => id));
       if (waiting.size === 0) {
@@ -116,7 +116,7 @@ export function createProtocol({ journal, hub, runs, threads, states }: Deps): P
     },
 
     async fork(key, request) {
-      return runs.start(key, { ...request, assistant_id: lastAssistant(await threadAt(journal, key)) });
+      return runs.start(key, { ...request, assistant_id: lastAssistant(await visibleThread(journal, key)) });
     },
 
     async state(key, ns, keys) {
@@ -128,7 +128,7 @@ export function createProtocol({ journal, hub, runs, threads, states }: Deps): P
     },
 
     async checkpoints(key, query) {
-      await threadAt(journal, key);
+      await visibleThread(journal, key);
       return (await journal.history(key, query)).map(({ id, created_at, step, source, metadata }) => ({
         id,
         timestamp: toIso(created_at),
@@ -138,13 +138,13 @@ export function createProtocol({ journal, hub, runs, threads, states }: Deps): P
     },
 
     async tree(key) {
-      const thread = await threadAt(journal, key);
+      const thread = await visibleThread(journal, key);
       const { graph_id } = thread.metadata;
       if (typeof graph_id !== "string") lastAssistant(thread);
       return { namespace: [], status: STATUS[threadStatus(thread)], graph_name: graph_id };
     },
 
-    async position(key) {
+    async lastEventNumber(key) {
       const thread = await journal.thread(key);
       return thread === undefined ? 0 : thread.next_event - 1;
     },

@@ -2,14 +2,14 @@ import { contains, type JsonObject } from "../model/json.ts";
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import type { ThreadRecord } from "../model/thread.ts";
 import type { Catalog, ThreadSelection } from "../ports/catalog.ts";
-import { type Path, valueAt } from "./record-paths.ts";
+import { type RecordPath, valueAtPath } from "./record-paths.ts";
 
-export interface ThreadsAsked extends ThreadFilter {
+export interface ThreadSearchFilter extends ThreadFilter {
   /** All these entries must be contained in the thread's state. */
   readonly values?: JsonObject;
 }
 
-export interface ThreadsQuery extends ThreadsAsked {
+export interface ThreadSearchQuery extends ThreadSearchFilter {
   readonly limit: number;
   readonly offset: number;
   /** Default `created_at`. */
@@ -19,10 +19,10 @@ export interface ThreadsQuery extends ThreadsAsked {
   /** The fields to show; undefined: all. */
   readonly select?: readonly string[];
   /** Values to extract from each thread, by the name under which `extracted` shows them. */
-  readonly extract?: ReadonlyMap<string, Path>;
+  readonly extract?: ReadonlyMap<string, RecordPath>;
 }
 
-export interface ThreadsPage {
+export interface ThreadSearchPage {
   /** Each thread is read when it is asked for: together, with their states, they may be larger than memory. */
   readonly threads: AsyncIterable<JsonObject>;
   /** The number of matches. When there are many more than this page it may be lower than the truth, but is above this page's end. */
@@ -32,7 +32,7 @@ export interface ThreadsPage {
 }
 
 /** How a search reads threads. */
-export interface ThreadReading {
+export interface ThreadRecordReader {
   /** The state of a thread, or only these keys of it; null when it has none. */
   values(tenant: string, thread: ThreadRecord, keys?: readonly string[]): Promise<JsonObject | null>;
   /** The thread as the API shows it; undefined when it does not exist any more. */
@@ -41,10 +41,18 @@ export interface ThreadReading {
 
 export async function searchThreads(
   catalog: Catalog,
-  reading: ThreadReading,
+  reading: ThreadRecordReader,
   tenant: string,
-  { limit, offset, sort_by = "created_at", sort_order = "desc", select, extract, ...asked }: ThreadsQuery,
-): Promise<ThreadsPage> {
+  {
+    limit,
+    offset,
+    sort_by = "created_at",
+    sort_order = "desc",
+    select,
+    extract,
+    ...asked
+  }: ThreadSearchQuery,
+): Promise<ThreadSearchPage> {
   const selection = selected(reading, tenant, asked);
   const found = await catalog.searchThreads(tenant, { ...selection, limit, offset, sort_by, sort_order });
   // States may be large: they are read only if they are shown.
@@ -62,17 +70,17 @@ export async function searchThreads(
 
 export function countThreads(
   catalog: Catalog,
-  reading: ThreadReading,
+  reading: ThreadRecordReader,
   tenant: string,
-  asked: ThreadsAsked,
+  asked: ThreadSearchFilter,
 ): Promise<number> {
   return catalog.countThreads(tenant, selected(reading, tenant, asked));
 }
 
 function selected(
-  reading: ThreadReading,
+  reading: ThreadRecordReader,
   tenant: string,
-  { values, ...filter }: ThreadsAsked,
+  { values, ...filter }: ThreadSearchFilter,
 ): ThreadSelection {
   const names = Object.keys(values ?? {});
   if (names.length === 0) return filter;
@@ -85,6 +93,6 @@ function selected(
   return { ...filter, keep };
 }
 
-function extracted(thread: JsonObject, extract: ReadonlyMap<string, Path>): JsonObject {
-  return Object.fromEntries([...extract].map(([name, path]) => [name, valueAt(thread, path)]));
+function extracted(thread: JsonObject, extract: ReadonlyMap<string, RecordPath>): JsonObject {
+  return Object.fromEntries([...extract].map(([name, path]) => [name, valueAtPath(thread, path)]));
 }

@@ -5,21 +5,26 @@ import { contains, type JsonObject } from "../model/json.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
-import { type Question, questionsOf } from "./pending-interrupts.ts";
-import { checkpointOf, metadataOf } from "./api-records.ts";
-import { latestAt, snapshot, type Asked, type StateSelection } from "./state-snapshot.ts";
-import { writeOf, type UpdateRequest } from "./bulk-updates.ts";
-import { threadAt, whole } from "./threads.ts";
+import { type PendingInterrupt, pendingInterruptReader } from "./pending-interrupts.ts";
+import { apiCheckpoint, apiCheckpointMetadata } from "./api-records.ts";
+import {
+  latestSnapshot,
+  stateSnapshot,
+  type SnapshotRequest,
+  type StateSelection,
+} from "./state-snapshot.ts";
+import { stateWriteOf, type UpdateRequest } from "./bulk-updates.ts";
+import { visibleThread, readConsistently } from "./threads.ts";
 
 /** A checkpoint in a thread's history. */
-export interface StatePlace {
+export interface StatePosition {
   /** `""` for the root graph, else a subgraph's namespace. */
   readonly ns: string;
   /** A checkpoint's id in lower case; null: the latest checkpoint. */
   readonly id: string | null;
 }
 
-export interface HistoryRequest extends StatePlace {
+export interface HistoryRequest extends StatePosition {
   readonly limit: number;
   /** Only states older than this checkpoint. */
   readonly before?: string;
@@ -28,9 +33,9 @@ export interface HistoryRequest extends StatePlace {
 }
 
 /** The states of a thread over time. */
-export interface States {
+export interface ThreadStates {
   /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
-  at(key: ThreadKey, place: StatePlace, selection: StateSelection): Promise<JsonObject>;
+  at(key: ThreadKey, place: StatePosition, selection: StateSelection): Promise<JsonObject>;
   /**
    * The states of all branches, newest first; the thread's current state comes first of all. Each is read when it is asked for: together
    * they may be larger than memory. @throws ServiceError `thread.not_found`, `checkpoint.not_found`
@@ -41,12 +46,12 @@ export interface States {
    * the API shows it.
    * @throws ServiceError as {@link ThreadSystem.update} does, and `validation.failed`
    */
-  update(key: ThreadKey, place: StatePlace, update: UpdateRequest): Promise<JsonObject>;
+  update(key: ThreadKey, place: StatePosition, update: UpdateRequest): Promise<JsonObject>;
   /**
    * The pending interrupts with the schemas of their answers. States show the interrupts without schemas.
    * @throws ServiceError `thread.not_found`
    */
-  questions(key: ThreadKey): Promise<readonly Question[]>;
+  pendingInterrupts(key: ThreadKey): Promise<readonly PendingInterrupt[]>;
 }
 
 interface Deps {
@@ -59,7 +64,7 @@ interface Deps {
 const PAGE = 50;
 const PAGE_BYTES = 256 * 1024;
 
-export function createStates({ system, journal, engine }: Deps): States {
+export function createThreadStates({ system, journal, engine }: Deps): ThreadStates {
   async function checkpointOfPlace(key: ThreadKey, ns: string, id: string): Promise<Checkpoint> {
     const found = await journal.checkpoint(key, ns, id);
     if (found !== undefined) return found;
@@ -71,10 +76,14 @@ export function createStates({ system, journal, engine }: Deps): States {
     return later;
   }
 
-  async function one(asked: Asked, record: ThreadRecord, { ns, id }: StatePlace & { id: string }) {
+  async function one(
+    asked: SnapshotRequest,
+    record: ThreadRecord,
+    { ns, id }: StatePosition & { id: string },
+  ) {
     const checkpoint = await checkpointOfPlace(asked.key, ns, id);
     const latest = ns === "" && record.checkpoint === id;
-    return snapshot(asked, checkpoint, latest ? undefined : await laterOf(asked.key, checkpoint));
+    return stateSnapshot(asked, checkpoint, latest ? undefined : await laterOf(asked.key, checkpoint));
   }
 
   /** The matching checkpoints, newest first, each with the next newer one. */
@@ -91,7 +100,10 @@ export function createStates({ system, journal, engine }: Deps): States {
         ...(older !== undefined && { before: older }),
       });
       for (const checkpoint of page) {
-        if (metadata === undefined || contains(metadataOf(key.thread, checkpoint, true), metadata)) {
+        if (
+          metadata === undefined ||
+          contains(apiCheckpointMetadata(key.thread, checkpoint, true), metadata)
+        ) {
           yield { checkpoint, later };
           if (--left === 0) return;
         }
@@ -114,8 +126,11 @@ export function createStates({ system, journal, engine }: Deps): States {
     for await (const found of checkpoints(key, asked)) {
       if (isFirst && own !== null && found.checkpoint.id !== own) {
         // If `seq` differs, the thread has changed since its record was read.
-        if ((await threadAt(journal, key)).seq === seq) moved = await checkpointOfPlace(key, "", own);
-        if (moved && (metadata === undefined || contains(metadataOf(key.thread, moved, true), metadata))) {
+        if ((await visibleThread(journal, key)).seq === seq) moved = await checkpointOfPlace(key, "", own);
+        if (
+          moved &&
+          (metadata === undefined || contains(apiCheckpointMetadata(key.thread, moved, true), metadata))
+        ) {
           yield { checkpoint: moved, later: undefined };
           left--;
         }
@@ -130,7 +145,7 @@ export function createStates({ system, journal, engine }: Deps): States {
 
   /** A state of a list; undefined when a rollback has deleted it since the list was started. @throws ServiceError */
   async function listed(
-    asked: Asked,
+    asked: SnapshotRequest,
     record: ThreadRecord,
     { checkpoint, later }: { readonly checkpoint: Checkpoint; readonly later: Checkpoint | undefined },
   ): Promise<JsonObject | undefined> {
@@ -139,9 +154,9 @@ export function createStates({ system, journal, engine }: Deps): States {
     const isLatest = ns === "" && id === record.checkpoint;
     for (let { seq } = record; ;) {
       try {
-        return await snapshot(asked, checkpoint, isLatest ? undefined : later);
+        return await stateSnapshot(asked, checkpoint, isLatest ? undefined : later);
       } catch (cause) {
-        const now = await threadAt(journal, key);
+        const now = await visibleThread(journal, key);
         // Missing data in a thread that has not changed is damage.
         if (now.seq === seq) throw cause;
         if ((await journal.checkpoint(key, ns, id)) === undefined) return undefined;
@@ -152,10 +167,10 @@ export function createStates({ system, journal, engine }: Deps): States {
 
   return {
     at: (key, place, selection) =>
-      whole(journal, key, async (record) => {
+      readConsistently(journal, key, async (record) => {
         const asked = { engine, journal, key, selection };
         const id = place.id ?? (place.ns === "" ? record.checkpoint : null);
-        if (id === null) return latestAt(asked, place.ns);
+        if (id === null) return latestSnapshot(asked, place.ns);
         return one(asked, record, { ns: place.ns, id });
       }),
 
@@ -163,22 +178,22 @@ export function createStates({ system, journal, engine }: Deps): States {
       const asked = { engine, journal, key, selection };
       const { id, ns } = request;
       if (id !== null) {
-        yield await whole(journal, key, (record) => one(asked, record, { ns, id }));
+        yield await readConsistently(journal, key, (record) => one(asked, record, { ns, id }));
         return;
       }
-      const record = await threadAt(journal, key);
+      const record = await visibleThread(journal, key);
       for await (const found of ownFirst(key, record, request)) {
         const state = await listed(asked, record, found);
         if (state !== undefined) yield state;
       }
     },
 
-    questions: questionsOf(journal),
+    pendingInterrupts: pendingInterruptReader(journal),
 
     async update(key, { ns, id }, update) {
-      const supersteps = [[writeOf(update, "")]];
+      const supersteps = [[stateWriteOf(update, "")]];
       const made = await system.update(key, { from: id, ns, supersteps });
-      const checkpoint = checkpointOf(key.thread, made.ns, made.id);
+      const checkpoint = apiCheckpoint(key.thread, made.ns, made.id);
       const { checkpoint_map: _, ...configurable } = checkpoint;
       return { checkpoint, configurable, checkpoint_id: made.id };
     },

@@ -8,17 +8,17 @@ import type { Catalog } from "../ports/catalog.ts";
 import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
-import { threadOf, ttlOf } from "./api-records.ts";
-import { noState, snapshot, type StateSelection } from "./state-snapshot.ts";
+import { apiThread, apiTtl } from "./api-records.ts";
+import { emptySnapshot, stateSnapshot, type StateSelection } from "./state-snapshot.ts";
 import { storableObject } from "./storable-values.ts";
-import { writesOf, type Superstep } from "./bulk-updates.ts";
+import { stateWritesOf, type SuperstepRequest } from "./bulk-updates.ts";
 import {
   countThreads,
   searchThreads,
-  type ThreadReading,
-  type ThreadsAsked,
-  type ThreadsPage,
-  type ThreadsQuery,
+  type ThreadRecordReader,
+  type ThreadSearchFilter,
+  type ThreadSearchPage,
+  type ThreadSearchQuery,
 } from "./thread-search.ts";
 
 export interface NewThread {
@@ -28,7 +28,7 @@ export interface NewThread {
   /** When the id is taken: `raise` (default) throws `thread.exists`, `do_nothing` returns the existing thread. */
   readonly if_exists?: "raise" | "do_nothing";
   /** Writes that make the initial state, superstep by superstep; the metadata's `graph_id` names the graph. */
-  readonly supersteps?: readonly Superstep[];
+  readonly supersteps?: readonly SuperstepRequest[];
   /** How long the thread is kept. Default: the server's configuration. */
   readonly ttl?: ThreadLifetime;
 }
@@ -49,9 +49,9 @@ export interface Threads {
   create(tenant: string, asked: NewThread): Promise<JsonObject>;
   /** The thread with its state; `withTtl` adds how long it is kept. @throws ServiceError `thread.not_found` */
   get(key: ThreadKey, withTtl?: boolean): Promise<JsonObject>;
-  search(tenant: string, query: ThreadsQuery): Promise<ThreadsPage>;
+  search(tenant: string, query: ThreadSearchQuery): Promise<ThreadSearchPage>;
   /** The exact number of matches. */
-  count(tenant: string, asked: ThreadsAsked): Promise<number>;
+  count(tenant: string, asked: ThreadSearchFilter): Promise<number>;
   /** @throws ServiceError `thread.not_found`, `validation.failed`, `server.draining`, `storage.unavailable` */
   update(key: ThreadKey, update: ThreadUpdate): Promise<JsonObject>;
   /** Cancels the runs of the thread and deletes it. Throws as {@link update} does. */
@@ -95,8 +95,8 @@ export function createThreads(deps: Deps): Threads {
   const texts = new WeakMap<ThreadRecord, string>();
 
   async function latest(key: ThreadKey, { checkpoint: id }: ThreadRecord, selection: StateSelection) {
-    if (id === null) return noState(selection);
-    return snapshot({ engine, journal, key, selection }, await checkpointAt(journal, key, id));
+    if (id === null) return emptySnapshot(selection);
+    return stateSnapshot({ engine, journal, key, selection }, await requiredCheckpoint(journal, key, id));
   }
 
   async function valuesOf(
@@ -105,26 +105,27 @@ export function createThreads(deps: Deps): Threads {
     keys?: readonly string[],
   ): Promise<JsonObject | null> {
     if (thread.checkpoint === null) return null;
-    return journal.values(key, await checkpointAt(journal, key, thread.checkpoint), keys);
+    return journal.values(key, await requiredCheckpoint(journal, key, thread.checkpoint), keys);
   }
 
-  const shown = async (key: ThreadKey, record: ThreadRecord) => threadOf(record, await valuesOf(key, record));
+  const shown = async (key: ThreadKey, record: ThreadRecord) =>
+    apiThread(record, await valuesOf(key, record));
 
   async function remove(key: ThreadKey): Promise<void> {
     await system.threads.remove(key);
     await forgetCrons(key);
   }
 
-  const reading: ThreadReading = {
+  const reading: ThreadRecordReader = {
     values: (tenant, thread, keys) => valuesOf({ tenant, thread: thread.thread_id }, thread, keys),
     async show(tenant, thread, withValues) {
-      if (!withValues) return threadOf(thread, null);
+      if (!withValues) return apiThread(thread, null);
       const key = { tenant, thread: thread.thread_id };
       try {
         return await shown(key, thread);
       } catch {
         // The thread has changed since the search found it.
-        return whole(journal, key, (record) => shown(key, record)).catch(ifThere);
+        return readConsistently(journal, key, (record) => shown(key, record)).catch(ifThere);
       }
     },
   };
@@ -135,14 +136,19 @@ export function createThreads(deps: Deps): Threads {
       const key = { tenant, thread };
       const metadata = storableObject(asked.metadata, "metadata");
       const { if_exists = "raise", ttl = threadTtl ?? null, supersteps = [] } = asked;
-      const record = await system.create(key, { metadata, if_exists, ttl, supersteps: writesOf(supersteps) });
+      const record = await system.create(key, {
+        metadata,
+        if_exists,
+        ttl,
+        supersteps: stateWritesOf(supersteps),
+      });
       return shown(key, record);
     },
 
     get: (key, withTtl = false) =>
-      whole(journal, key, async (record) => {
+      readConsistently(journal, key, async (record) => {
         const thread = await shown(key, record);
-        return withTtl ? { ...thread, ttl: ttlOf(record) } : thread;
+        return withTtl ? { ...thread, ttl: apiTtl(record) } : thread;
       }),
 
     search: (tenant, query) => searchThreads(catalog, reading, tenant, query),
@@ -152,7 +158,7 @@ export function createThreads(deps: Deps): Threads {
     async update(key, { metadata, ttl }) {
       const change = metadata && { metadata: storableObject(metadata, "metadata") };
       await system.threads.update(key, { ...change, ...(ttl && { ttl }) });
-      return whole(journal, key, (record) => shown(key, record));
+      return readConsistently(journal, key, (record) => shown(key, record));
     },
 
     remove,
@@ -184,15 +190,15 @@ export function createThreads(deps: Deps): Threads {
       return count;
     },
 
-    state: (key, selection) => whole(journal, key, (record) => latest(key, record, selection)),
+    state: (key, selection) => readConsistently(journal, key, (record) => latest(key, record, selection)),
 
     async stateText(key, selection) {
       const plain = selection.fields === undefined && selection.subgraphs !== true;
       if (plain) {
-        const known = texts.get(await threadAt(journal, key));
+        const known = texts.get(await visibleThread(journal, key));
         if (known !== undefined) return known;
       }
-      return whole(journal, key, async (record) => {
+      return readConsistently(journal, key, async (record) => {
         const state = await latest(key, record, selection);
         if (!isSmall(state)) return state;
         const text = JSON.stringify(state);
@@ -212,7 +218,7 @@ function ifThere(cause: unknown): undefined {
 }
 
 /** A thread's record, for showing it. @throws ServiceError `thread.not_found`, also for a temporary thread */
-export function threadAt(journal: Journal, key: ThreadKey): Eventually<ThreadRecord> {
+export function visibleThread(journal: Journal, key: ThreadKey): Eventually<ThreadRecord> {
   return andThen(journal.thread(key), (record) => {
     if (record !== undefined && record.temporary === null) return record;
     throw threadNotFound(key.thread);
@@ -223,23 +229,23 @@ export function threadAt(journal: Journal, key: ThreadKey): Eventually<ThreadRec
  * Reads a thread together with what its record refers to. A rollback may delete that during the read; then all is read again. Missing data
  * in a thread that has not changed is damage.
  */
-export async function whole<T>(
+export async function readConsistently<T>(
   journal: Journal,
   key: ThreadKey,
   read: (record: ThreadRecord) => Promise<T>,
 ): Promise<T> {
   for (;;) {
-    const record = await threadAt(journal, key);
+    const record = await visibleThread(journal, key);
     try {
       return await read(record);
     } catch (thrown) {
-      if ((await threadAt(journal, key)).seq === record.seq) throw thrown;
+      if ((await visibleThread(journal, key)).seq === record.seq) throw thrown;
     }
   }
 }
 
 /** A root checkpoint that a record refers to. @throws ServiceError `journal.damaged` when it is missing */
-export async function checkpointAt(journal: Journal, key: ThreadKey, id: string): Promise<Checkpoint> {
+export async function requiredCheckpoint(journal: Journal, key: ThreadKey, id: string): Promise<Checkpoint> {
   const checkpoint = await journal.checkpoint(key, "", id);
   if (checkpoint !== undefined) return checkpoint;
   throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${key.thread} is missing`);

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { threadAt } from "../service/threads.ts";
+import { visibleThread } from "../service/threads.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 import { runRequest } from "../schemas/run-request.ts";
@@ -30,7 +30,7 @@ export function commander(deps: LiveDeps, key: ThreadKey): Command {
   async function resume({ resume: answer, ...body }: RawBody, isGiven: boolean): Promise<JsonObject> {
     const command = isObject(body["command"]) ? body["command"] : {};
     if (!isGiven && !Object.hasOwn(command, "resume")) throw invalidField("resume", "is required");
-    const { metadata } = await threadAt(journal, key);
+    const { metadata } = await visibleThread(journal, key);
     const assistant = body["assistant_id"] ?? metadata["assistant_id"];
     if (assistant === undefined) {
       throw invalidField(
@@ -55,7 +55,7 @@ export function commander(deps: LiveDeps, key: ThreadKey): Command {
 
   /** The id of the run in progress, or of the first that waits; null: the thread is idle. */
   async function inProgress(): Promise<string | null> {
-    const { active, queue } = await threadAt(journal, key);
+    const { active, queue } = await visibleThread(journal, key);
     return active ?? queue[0] ?? null;
   }
 

@@ -1,9 +1,9 @@
-import type { Door } from "../access/access-control.ts";
+import type { AccessControl } from "../access/access-control.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
-import type { Protocol } from "../service/thread-protocol.ts";
+import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { Runs } from "../service/runs.ts";
 import type { Hub } from "../stream/hub.ts";
 import type { Sockets } from "./open-sockets.ts";
@@ -12,10 +12,10 @@ export interface LiveDeps {
   readonly journal: Journal;
   readonly hub: Hub;
   readonly runs: Pick<Runs, "start" | "cancel" | "followThread">;
-  readonly protocol: Protocol;
+  readonly protocol: ThreadProtocol;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  readonly door: Door;
+  readonly access: AccessControl;
   /** Counts open sockets, except those of `inspect`. */
   readonly sockets: Sockets;
   /** Serves a socket that shows live actors. */

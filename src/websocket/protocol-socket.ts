@@ -54,7 +54,7 @@ export async function openProtocolSocket(deps: LiveDeps, socket: Socket, asked: 
     const { id, method, params } = command;
     logger[requestLog]("command", { thread: key.thread, type: method.slice(0, 40) });
     const answer = async (result: JsonObject) =>
-      say(succeeded(id, result, key.thread, await protocol.position(key)));
+      say(succeeded(id, result, key.thread, await protocol.lastEventNumber(key)));
     switch (method) {
       case "subscription.subscribe":
         return answer({ subscription_id: feed.subscribe(params) });

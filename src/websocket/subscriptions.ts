@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { EventFilter } from "../model/thread-protocol.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import type { Protocol } from "../service/thread-protocol.ts";
+import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { Frames } from "../stream/websocket-frames.ts";
 import type { ProtocolEvent } from "../stream/protocol/protocol-event.ts";
 import { matches } from "../stream/protocol/event-filter.ts";
@@ -28,7 +28,7 @@ interface Subscription {
  */
 export class Feed {
   readonly reader = new SwitchingReader();
-  readonly #protocol: Protocol;
+  readonly #protocol: ThreadProtocol;
   readonly #key: ThreadKey;
   readonly #subscriptions = new Map<string, Subscription>();
   /** Subscriptions that have not started yet, by id. */
@@ -41,7 +41,7 @@ export class Feed {
   /** The number of the last event that was looked at. */
   #seen = 0;
 
-  constructor(protocol: Protocol, key: ThreadKey) {
+  constructor(protocol: ThreadProtocol, key: ThreadKey) {
     this.#protocol = protocol;
     this.#key = key;
   }

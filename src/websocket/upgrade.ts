@@ -20,9 +20,9 @@ const PACKED = "heddle.msgpack";
 
 /** Routes WebSockets. Errors at a known path become close codes: browsers do not show why an upgrade was refused. */
 export function createUpgrade(deps: LiveDeps): Handlers["upgrade"] {
-  const { door, logger, requestLog } = deps;
+  const { access, logger, requestLog } = deps;
   return (request) => {
-    const { tenant, refusal } = door.meetSocket(request);
+    const { tenant, refusal } = access.checkSocket(request);
     logger[requestLog]("socket", { path: request.path.slice(0, 300), tenant, refused: refusal?.message });
     // A page of a foreign origin gets no socket at all.
     if (refusal !== undefined) return refuse(403, refusal.message);
@@ -32,7 +32,7 @@ export function createUpgrade(deps: LiveDeps): Handlers["upgrade"] {
     if (tenant === undefined) {
       return { kind: "accept", ...protocol, open: (socket) => socket.close(...UNAUTHORIZED) };
     }
-    const path = door.path(request.path) ?? "";
+    const path = access.path(request.path) ?? "";
     const { query } = request;
     if (path === "/inspect") {
       return { kind: "accept", open: (socket) => deps.inspect(socket, tenant, query) };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Door, type DoorOptions } from "../../src/access/access-control.ts";
-import { keyList } from "../../src/access/api-keys.ts";
+import { AccessControl, type AccessOptions } from "../../src/access/access-control.ts";
+import { parseKeyList } from "../../src/access/api-keys.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
@@ -15,13 +15,13 @@ const request = (headers: Fields, query = ""): HttpRequest => ({
   body: async () => new Uint8Array(),
 });
 
-function doorOf(options: DoorOptions = {}, clock = new SimulatedClock()): Door {
-  return new Door(options, { clock, random: new SimulatedRandom(1) });
+function doorOf(options: AccessOptions = {}, clock = new SimulatedClock()): AccessControl {
+  return new AccessControl(options, { clock, random: new SimulatedRandom(1) });
 }
 
-const refused = (door: Door, headers: Fields): boolean => {
-  const guest = door.meet(request(headers));
-  const socket = door.meetSocket(request(headers));
+const refused = (door: AccessControl, headers: Fields): boolean => {
+  const guest = door.check(request(headers));
+  const socket = door.checkSocket(request(headers));
   expect(socket.refusal === undefined).toBe(guest.refusal === undefined);
   if (guest.refusal !== undefined) expect(guest).toMatchObject({ tenant: undefined, headers: {} });
   return guest.refusal !== undefined;
@@ -99,7 +99,7 @@ describe("without a key: the page", () => {
     "http://app.localhost:5173",
   ])("%s is on this machine", (origin) => {
     expect(refused(doorOf(), { origin })).toBe(false);
-    expect(doorOf().meet(request({ origin })).headers).toMatchObject({
+    expect(doorOf().check(request({ origin })).headers).toMatchObject({
       "access-control-allow-origin": origin,
       vary: "Origin",
     });
@@ -189,11 +189,11 @@ describe("with keys", () => {
     [{ authorization: "Basic first" }, undefined],
     [{ authorization: "Bearer" }, undefined],
   ] satisfies [Fields, string | undefined][])("%j comes in as %s", (headers, tenant) => {
-    expect(doorOf({ keys }).meet(request(headers)).tenant).toBe(tenant);
+    expect(doorOf({ keys }).check(request(headers)).tenant).toBe(tenant);
   });
 
   test("any host and any page may ask: without the key they get nothing", () => {
-    const guest = doorOf({ keys }).meet(request({ host: "any.test", origin: "https://any.test" }));
+    const guest = doorOf({ keys }).check(request({ host: "any.test", origin: "https://any.test" }));
     expect(guest.refusal).toBeUndefined();
     expect(guest.headers["access-control-allow-origin"]).toBe("*");
   });
@@ -201,12 +201,12 @@ describe("with keys", () => {
   test("pages that are not listed may not read, where some are, and open no socket", () => {
     const door = doorOf({ keys, cors: { origins: ["https://a.test"] } });
     const ask = (origin: string) => request({ origin, "x-api-key": "first" });
-    expect(door.meet(ask("https://a.test")).headers["access-control-allow-origin"]).toBe("https://a.test");
+    expect(door.check(ask("https://a.test")).headers["access-control-allow-origin"]).toBe("https://a.test");
     for (const origin of ["https://b.test", "http://localhost:3000"]) {
-      expect(door.meet(ask(origin))).toEqual({ tenant: "_", headers: {} });
-      expect(door.meetSocket(ask(origin)).refusal?.code).toBe("auth.forbidden");
+      expect(door.check(ask(origin))).toEqual({ tenant: "_", headers: {} });
+      expect(door.checkSocket(ask(origin)).refusal?.code).toBe("auth.forbidden");
     }
-    expect(door.meet(ask("http://127.0.0.1:2024")).headers).toHaveProperty("access-control-allow-origin");
+    expect(door.check(ask("http://127.0.0.1:2024")).headers).toHaveProperty("access-control-allow-origin");
   });
 
   test.each<[readonly string[], string]>([
@@ -220,8 +220,8 @@ describe("with keys", () => {
   });
 
   test("a list with commas", () => {
-    expect(keyList(" a, b:c ,,")).toEqual(["a", "b:c"]);
-    expect(() => keyList(" , ")).toThrow("the list of keys holds none");
+    expect(parseKeyList(" a, b:c ,,")).toEqual(["a", "b:c"]);
+    expect(() => parseKeyList(" , ")).toThrow("the list of keys holds none");
   });
 });
 
@@ -230,13 +230,13 @@ describe("a server that others can reach", () => {
     "at %s needs a key, or to be told",
     (bound) => {
       expect(() => doorOf({ bound })).toThrow("would let other machines drive this server without a key");
-      expect(doorOf({ bound, insecure: true }).meet(request({})).tenant).toBe("_");
-      expect(doorOf({ bound, keys: ["k"] }).meet(request({})).tenant).toBeUndefined();
+      expect(doorOf({ bound, insecure: true }).check(request({})).tenant).toBe("_");
+      expect(doorOf({ bound, keys: ["k"] }).check(request({})).tenant).toBeUndefined();
     },
   );
 
   test.each(["127.0.0.1", "127.0.0.2", "::1", "localhost"])("%s is this machine alone", (bound) => {
-    expect(doorOf({ bound }).meet(request({})).tenant).toBe("_");
+    expect(doorOf({ bound }).check(request({})).tenant).toBe("_");
   });
 });
 
@@ -248,12 +248,12 @@ describe("a token", () => {
     const door = doorOf({ keys: ["k", "acme:l"] }, clock);
     const { token, expires } = door.token("acme");
     expect(expires).toBe(clock.now() + 60_000);
-    expect(door.meetSocket(asked(token)).tenant).toBe("acme");
-    expect(door.meet(asked(token)).tenant).toBeUndefined();
+    expect(door.checkSocket(asked(token)).tenant).toBe("acme");
+    expect(door.check(asked(token)).tenant).toBeUndefined();
     clock.advance(59_999);
-    expect(door.meetSocket(asked(token)).tenant).toBe("acme");
+    expect(door.checkSocket(asked(token)).tenant).toBe("acme");
     clock.advance(1);
-    expect(door.meetSocket(asked(token)).tenant).toBeUndefined();
+    expect(door.checkSocket(asked(token)).tenant).toBeUndefined();
   });
 
   test("that was changed is none", () => {
@@ -273,14 +273,14 @@ describe("a token", () => {
       "_.9999999999999.AAAA",
       "x".repeat(10_000),
     ];
-    expect(odd.map((text) => door.meetSocket(asked(text)).tenant)).toEqual(odd.map(() => undefined));
+    expect(odd.map((text) => door.checkSocket(asked(text)).tenant)).toEqual(odd.map(() => undefined));
   });
 
   test("is good for every process that has the secret, and for no other", () => {
     const secret = "s".repeat(32);
     const { token } = doorOf({ keys: ["k"], secret }).token("_");
-    expect(doorOf({ keys: ["other"], secret }).meetSocket(asked(token)).tenant).toBe("_");
-    expect(doorOf({ keys: ["k"], secret: "t".repeat(32) }).meetSocket(asked(token)).tenant).toBeUndefined();
+    expect(doorOf({ keys: ["other"], secret }).checkSocket(asked(token)).tenant).toBe("_");
+    expect(doorOf({ keys: ["k"], secret: "t".repeat(32) }).checkSocket(asked(token)).tenant).toBeUndefined();
     expect(() => doorOf({ keys: ["k"], secret: "short" })).toThrow("must have 32 bytes or more");
   });
 });
@@ -295,7 +295,7 @@ describe("paths", () => {
   });
 
   test("of a part that is off are nowhere; health is never off", () => {
-    const served = (disabled: NonNullable<DoorOptions["disabled"]>) => {
+    const served = (disabled: NonNullable<AccessOptions["disabled"]>) => {
       const door = doorOf({ disabled });
       const all = [
         "/ok",

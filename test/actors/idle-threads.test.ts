@@ -12,7 +12,7 @@ import { graph, list } from "../../src/index.ts";
 import { silent } from "../../src/platform/log.ts";
 import { growingIds } from "../../src/model/ids.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
-import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
+import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { createHub } from "../../src/stream/hub.ts";
 import { systemClock } from "../../src/platform/clock.ts";
@@ -48,7 +48,7 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     journal,
     engine: nativeEngine(registry),
     host: localHost(registry, { logger: silent, random, clock: systemClock }),
-    store: createStore({ ...deps, items: catalog.items, policy: PLAIN_POLICY }),
+    store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
     sinks: createHub({ journal, scheduler: systemScheduler, logger: silent }),
     random,
     boot: "boot",

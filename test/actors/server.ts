@@ -17,7 +17,7 @@ import type { Logger } from "../../src/ports/logger.ts";
 import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import type { Kv } from "../../src/storage/kv.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
-import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
+import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
@@ -93,7 +93,7 @@ export class Server {
       engine,
       host: localHost(registry, { logger, random, clock }),
       sinks: hub,
-      store: createStore({ ...deps, items: catalog.items, policy: PLAIN_POLICY }),
+      store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
       random,
       boot: "boot",
       limits: { ...defaultLimits, ...limits },

@@ -1,7 +1,7 @@
 /** The server under chaos: Heddle as it is, on a real directory, with the faults that the driver asks for. */
 import { noLimits } from "../../actors/concurrency-limiter.ts";
 import { type App, createApp } from "../../src/app.ts";
-import { guard } from "../../src/cli/process-lifecycle.ts";
+import { guardProcess } from "../../src/cli/process-lifecycle.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import { chaos } from "./graphs.ts";
 import { plantedStorage } from "./plant.ts";
@@ -37,7 +37,7 @@ const logger = {
 
 if (setup.plant === "left-ending") plantLeftEnding();
 let app: App | undefined;
-guard(logger, () => app);
+guardProcess(logger, () => app);
 app = await createApp({
   logger,
   graphs: { chaos },

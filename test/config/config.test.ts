@@ -134,7 +134,7 @@ describe("a configuration file", () => {
       disable_runs: false,
       cors,
     };
-    expect(readConfig(write("door.json", { graphs: {}, http })).door).toEqual({
+    expect(readConfig(write("door.json", { graphs: {}, http })).access).toEqual({
       hosts: ["h"],
       mount: "/api",
       disabled: ["store"],

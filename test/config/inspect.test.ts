@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { inspect as command } from "../../src/cli/inspect.ts";
-import { invocation } from "../../src/cli/settings.ts";
+import { parseCommandLine } from "../../src/cli/settings.ts";
 import { inspect, refused } from "../e2e/support/inspected.ts";
 import { serve } from "../e2e/support/server.ts";
 
@@ -9,18 +9,18 @@ const THREAD = "00000000-0000-4000-8000-00000000abcd";
 describe("heddle inspect", () => {
   test("prints where the page is", async () => {
     const lines: string[] = [];
-    const asked = invocation(["inspect", THREAD], { HEDDLE_MOUNT_PREFIX: "/api" });
+    const asked = parseCommandLine(["inspect", THREAD], { HEDDLE_MOUNT_PREFIX: "/api" });
     if (asked.command !== "inspect") throw new Error(asked.command);
     await command(asked, {}, (line) => lines.push(line));
     expect(lines).toEqual([`http://127.0.0.1:2024/api/inspector?thread_id=${THREAD}`]);
-    expect(invocation(["inspect", "--port", "7"], {})).toMatchObject({ url: "http://127.0.0.1:7" });
+    expect(parseCommandLine(["inspect", "--port", "7"], {})).toMatchObject({ url: "http://127.0.0.1:7" });
   });
 
   test("refuses what is no thread's id, and what is no port", async () => {
     const asked = { command: "inspect", url: "http://x", thread: "nope", relay: undefined } as const;
     await expect(command(asked, {}, () => undefined)).rejects.toThrow(/"nope"/);
-    expect(invocation(["inspect", "--relay", "x"], {})).toMatchObject({ command: "refused" });
-    expect(invocation(["start", "--relay", "1"], {})).toMatchObject({ command: "refused" });
+    expect(parseCommandLine(["inspect", "--relay", "x"], {})).toMatchObject({ command: "refused" });
+    expect(parseCommandLine(["start", "--relay", "1"], {})).toMatchObject({ command: "refused" });
   });
 
   test("--relay serves the feed to the vendor's receiver, also to one who joins late; pages from elsewhere get none", async () => {

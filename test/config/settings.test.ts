@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { HELP, invocation } from "../../src/cli/settings.ts";
+import { HELP, parseCommandLine } from "../../src/cli/settings.ts";
 
 const defaults = { host: "127.0.0.1", port: 2024, data: ".heddle", level: "info" };
 
 const settings = (args: string[], env: Record<string, string> = {}) => {
-  const asked = invocation(["start", ...args], env);
+  const asked = parseCommandLine(["start", ...args], env);
   return asked.command === "start" ? asked.settings(env, ".heddle") : asked;
 };
 
@@ -84,39 +84,46 @@ describe("heddle start", () => {
 
 describe("heddle", () => {
   test.each([[["--help"]], [["-h"]], [["help"]], [["start", "--help"]]])("%j helps", (args) => {
-    expect(invocation(args, {})).toEqual({ command: "help" });
+    expect(parseCommandLine(args, {})).toEqual({ command: "help" });
   });
 
   test("--version asks for the version, nothing and the unknown are refused", () => {
-    expect(invocation(["--version"], {})).toEqual({ command: "version" });
+    expect(parseCommandLine(["--version"], {})).toEqual({ command: "version" });
     const commands = "dev, start, check, repair, backup, inspect";
-    expect(invocation([], {})).toEqual({ command: "refused", why: `name a command: ${commands}` });
-    expect(invocation(["serve"], {})).toMatchObject({
+    expect(parseCommandLine([], {})).toEqual({ command: "refused", why: `name a command: ${commands}` });
+    expect(parseCommandLine(["serve"], {})).toMatchObject({
       why: `there is no command "serve"; there are: ${commands}`,
     });
   });
 
   test("each command takes its own flags and arguments alone", () => {
-    expect(invocation(["check"], {})).toEqual({ command: "check", data: ".heddle" });
-    expect(invocation(["repair", "--data", "d"], {})).toEqual({
+    expect(parseCommandLine(["check"], {})).toEqual({ command: "check", data: ".heddle" });
+    expect(parseCommandLine(["repair", "--data", "d"], {})).toEqual({
       command: "repair",
       data: "d",
       accept: false,
     });
-    expect(invocation(["repair", "--accept"], {})).toMatchObject({ command: "repair", accept: true });
-    expect(invocation(["backup", "to"], { HEDDLE_DATA: "d" })).toEqual({
+    expect(parseCommandLine(["repair", "--accept"], {})).toMatchObject({ command: "repair", accept: true });
+    expect(parseCommandLine(["backup", "to"], { HEDDLE_DATA: "d" })).toEqual({
       command: "backup",
       data: "d",
       target: "to",
     });
-    expect(invocation(["check", "--port", "1"], {})).toMatchObject({ why: "heddle check takes no --port" });
-    expect(invocation(["check", "d"], {})).toMatchObject({ why: '"d" is one argument too many' });
-    expect(invocation(["backup"], {})).toMatchObject({ why: expect.stringContaining("heddle backup DIR") });
-    expect(invocation(["dev", "--config", "c.json"], {})).toMatchObject({ command: "dev", config: "c.json" });
+    expect(parseCommandLine(["check", "--port", "1"], {})).toMatchObject({
+      why: "heddle check takes no --port",
+    });
+    expect(parseCommandLine(["check", "d"], {})).toMatchObject({ why: '"d" is one argument too many' });
+    expect(parseCommandLine(["backup"], {})).toMatchObject({
+      why: expect.stringContaining("heddle backup DIR"),
+    });
+    expect(parseCommandLine(["dev", "--config", "c.json"], {})).toMatchObject({
+      command: "dev",
+      config: "c.json",
+    });
   });
 
   test("what a file adds to the environment counts there; where data goes is the command's to say", () => {
-    const asked = invocation(["dev", "--port", "1"], {});
+    const asked = parseCommandLine(["dev", "--port", "1"], {});
     if (asked.command !== "dev") throw new Error(asked.command);
     expect(asked.settings({ HEDDLE_PORT: "2", HEDDLE_LOG: "debug" }, "here")).toMatchObject({
       port: 1,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
-import { invocation } from "../../src/cli/settings.ts";
+import { parseCommandLine } from "../../src/cli/settings.ts";
 import { readPolicy } from "../../src/config/webhooks.ts";
 
 const home = mkdtempSync(join(tmpdir(), "heddle-config-"));
@@ -109,7 +109,7 @@ describe("the section webhooks", () => {
 
 test("the secret may come from the environment", () => {
   const env = { HEDDLE_WEBHOOK_SECRET: "s3" };
-  const asked = invocation(["start"], env);
+  const asked = parseCommandLine(["start"], env);
   if (asked.command !== "start") throw new Error(asked.command);
   expect(asked.settings(env, ".heddle")).toMatchObject({ webhooks: { secret: "s3" } });
 });

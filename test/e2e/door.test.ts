@@ -255,7 +255,7 @@ describe("what the server says of itself", () => {
   test("paths stand under the mount; parts can be off", async () => {
     const app = await serve({
       mount: "/api",
-      config: { path: "", graphs: {}, env: {}, door: { disabled: ["runs"] } },
+      config: { path: "", graphs: {}, env: {}, access: { disabled: ["runs"] } },
     });
     expect((await ask(app, "GET", "/ok")).status).toBe(404);
     expect((await ask(app, "GET", "/api/ok")).status).toBe(200);

@@ -1,5 +1,5 @@
 import { someRun } from "../fixtures/runs.ts";
-import { Door } from "../../src/access/access-control.ts";
+import { AccessControl } from "../../src/access/access-control.ts";
 import { createHandler } from "../../src/http/handler.ts";
 import { Traffic } from "../../src/http/response-counts.ts";
 import type { AssistantRecord } from "../../src/model/assistant.ts";
@@ -12,8 +12,8 @@ import type { Scheduler } from "../../src/ports/scheduler.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../../src/ports/transport.ts";
 import { defaultAssistant } from "../../src/service/default-assistants.ts";
 import type { GraphSchemas } from "../../src/model/graph-schemas.ts";
-import { draftOf, type RunRequest } from "../../src/service/run-draft.ts";
-import { runOf } from "../../src/service/api-records.ts";
+import { runDraftOf, type RunRequest } from "../../src/service/run-draft.ts";
+import { apiRun } from "../../src/service/api-records.ts";
 import type { Service } from "../../src/service/service.ts";
 import { newThread } from "../../src/model/thread.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
@@ -127,9 +127,9 @@ export class Timers implements Scheduler {
 }
 
 const clock = new SimulatedClock();
-const doorAndClock = {
+const accessAndClock = {
   clock,
-  door: new Door({}, { clock, random: new SimulatedRandom(1) }),
+  access: new AccessControl({}, { clock, random: new SimulatedRandom(1) }),
   requestLog: "debug",
   newId: () => "request-1",
   ready: async () => ({}),
@@ -143,7 +143,7 @@ const doorAndClock = {
 export const agent: AssistantRecord = defaultAssistant("agent", NOW);
 
 export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunRecord {
-  const draft = draftOf(RUN, request, agent, newThread(THREAD, NOW, {}));
+  const draft = runDraftOf(RUN, request, agent, newThread(THREAD, NOW, {}));
   return someRun({ ...draft, thread_id: THREAD, created_at: NOW, updated_at: NOW });
 }
 
@@ -219,7 +219,7 @@ export function protocol(
       at: async (...args) => (note("states.at", ...args), { values: {} }),
       history: (...args) => (note("states.history", ...args), each([])),
       update: async (...args) => (note("states.update", ...args), { checkpoint: {} }),
-      questions: async (...args) => (note("states.questions", ...args), []),
+      pendingInterrupts: async (...args) => (note("states.questions", ...args), []),
       ...overrides.states,
     },
     runs: {
@@ -229,14 +229,14 @@ export function protocol(
         runRecord(request)
       ),
       startBatch: async (...args) => (note("runs.startBatch", ...args), args[1].map(runRecord)),
-      after: async () => -1,
+      lastEventAt: async () => -1,
       cancelAll: async (...args) => note("runs.cancelAll", ...args),
       cancelSome: async (...args) => note("runs.cancelSome", ...args),
       cancelEverywhere: async (...args) => note("runs.cancelEverywhere", ...args),
       remove: async (...args) => note("runs.remove", ...args),
-      findToRead: async (...args) => (note("runs.findToRead", ...args), runRecord()),
+      findForReading: async (...args) => (note("runs.findToRead", ...args), runRecord()),
       find: async (...args) => (note("runs.find", ...args), runRecord()),
-      show: (_, run) => runOf(run, { isRunning: true, position: undefined }),
+      show: (_, run) => apiRun(run, { isRunning: true, position: undefined }),
       list: async (...args) => (note("runs.list", ...args), { runs: each([runRecord()]), total: 1 }),
       result: async (...args) => (note("runs.result", ...args), { done: true }),
       cancel: async (...args) => note("runs.cancel", ...args),
@@ -264,7 +264,7 @@ export function protocol(
       state: async (...args) => (note("protocol.state", ...args), { values: {} }),
       checkpoints: async (...args) => (note("protocol.checkpoints", ...args), []),
       tree: async (...args) => (note("protocol.tree", ...args), {}),
-      position: async () => 7,
+      lastEventNumber: async () => 7,
       follow: () => Promise.reject(new TypeError("not asked for")),
       ...overrides.protocol,
     },
@@ -282,9 +282,9 @@ export function protocol(
       delete: () => Promise.reject(new TypeError("not asked for")),
       search: async (...args) => (note("crons.search", ...args), { crons: [], total: 0 }),
       count: async (...args) => (note("crons.count", ...args), 0),
-      forget: async () => undefined,
+      deleteWhere: async () => undefined,
       watch: () => undefined,
-      forgetOf: async (...args) => note("crons.forgetOf", ...args),
+      deleteOfThread: async (...args) => note("crons.forgetOf", ...args),
       ...overrides.crons,
     },
     webhooks: {
@@ -297,9 +297,9 @@ export function protocol(
     inspection: {
       machines: () => [],
       machine: () => undefined,
-      live: (...args) => (note("inspection.live", ...args), []),
+      liveThreads: (...args) => (note("inspection.live", ...args), []),
       threadOf: async (...args) => (note("inspection.threadOf", ...args), THREAD),
-      recorded: async () => [],
+      storedActors: async () => [],
       actors: async (...args) => (note("inspection.actors", ...args), []),
       watch: () => () => undefined,
       ...overrides.inspection,
@@ -310,10 +310,10 @@ export function protocol(
   const handler = createHandler({
     service,
     scheduler: timers,
-    budget: new Budget(doorAndClock.clock, timers),
+    budget: new Budget(accessAndClock.clock, timers),
     logger,
     traffic: new Traffic(),
-    ...doorAndClock,
+    ...accessAndClock,
   });
 
   /** Sends a request and hands out its answer at once, as far as it has come. */

@@ -6,7 +6,7 @@ import { latch } from "../e2e/support/gate.ts";
 import { serve } from "../e2e/support/server.ts";
 import { libraryOf } from "../../src/langgraph/user-library.ts";
 import { baseStore } from "../../src/langgraph/base-store.ts";
-import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
+import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { deps } from "../storage/support.ts";
 import { served } from "./support.ts";
@@ -107,7 +107,7 @@ test("a node that runs on after its run was cancelled writes no more", async () 
 test("namespaces, by what they begin and end with", async () => {
   const storage = await openStorage({ kind: "memory" }, deps);
   const { items } = storage.catalog;
-  const service = createStore({ ...deps, items, policy: PLAIN_POLICY });
+  const service = createStore({ ...deps, items, policy: DEFAULT_STORE_POLICY });
   const store = baseStore(await libraryOf(import.meta.filename, null), {
     batch: (ops) => service.batch({ tenant: "_" }, ops),
   });

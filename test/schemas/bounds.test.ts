@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { contains } from "../../src/model/json.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import { testOf } from "../../src/service/store/item-filter.ts";
+import { compileFilter } from "../../src/service/store/item-filter.ts";
 import { objectOf } from "../../src/schemas/body.ts";
 import { itemPut } from "../../src/schemas/store-schemas.ts";
 import { cronSearch } from "../../src/schemas/cron-request.ts";
@@ -110,17 +110,17 @@ test("lists of objects that would be compared each with each for long are refuse
 });
 
 test("operands of a store's filter have a bound, and are looked up", () => {
-  expect(refusal(() => testOf({ a: { $in: many(1_001, (i) => i) } }, "filter")).fields[0]?.message).toContain(
-    "1000",
-  );
+  expect(
+    refusal(() => compileFilter({ a: { $in: many(1_001, (i) => i) } }, "filter")).fields[0]?.message,
+  ).toContain("1000");
   const two = { a: { $in: many(600, (i) => i) }, b: { $nin: many(600, (i) => i) } };
-  expect(refusal(() => testOf(two, "filter")).fields[0]?.message).toContain("1000");
-  const test = testOf({ a: { $in: [1, null, "x", { b: 1, c: [1, { e: 1, d: 2 }] }] } }, "filter");
+  expect(refusal(() => compileFilter(two, "filter")).fields[0]?.message).toContain("1000");
+  const test = compileFilter({ a: { $in: [1, null, "x", { b: 1, c: [1, { e: 1, d: 2 }] }] } }, "filter");
   const fits = [1, null, "x", undefined, { c: [1, { d: 2, e: 1 }], b: 1 }];
   expect(fits.map((a) => test({ a }))).toEqual(fits.map(() => true));
   const others = [2, "1", true, [], {}, { b: 1 }, { b: 1, c: [{ e: 1, d: 2 }, 1] }];
   expect(others.map((a) => test({ a }))).toEqual(others.map(() => false));
-  const none = testOf({ a: { $nin: [1, { b: 1 }] } }, "filter");
+  const none = compileFilter({ a: { $nin: [1, { b: 1 }] } }, "filter");
   expect([none({ a: 1 }), none({ a: { b: 1 } }), none({}), none({ a: { b: 2 } })]).toEqual([
     false,
     false,

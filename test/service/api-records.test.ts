@@ -3,8 +3,8 @@ import type { Checkpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import { contains } from "../../src/model/json.ts";
 import { newThread } from "../../src/model/thread.ts";
-import { draftOf, type RunRequest } from "../../src/service/run-draft.ts";
-import { pendingInterrupts, runOf, stateOf, threadOf } from "../../src/service/api-records.ts";
+import { runDraftOf, type RunRequest } from "../../src/service/run-draft.ts";
+import { pendingInterrupts, apiRun, apiState, apiThread } from "../../src/service/api-records.ts";
 import { agent, RUN, runRecord, THREAD } from "../http/support.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12, 0, 0, 5);
@@ -21,7 +21,7 @@ describe("a thread", () => {
   const thread = newThread(THREAD, NOW, { metadata: { a: 1 } });
 
   test("a new one has every field that the contract names", () => {
-    expect(threadOf(thread, null)).toEqual({
+    expect(apiThread(thread, null)).toEqual({
       thread_id: THREAD,
       created_at: ISO,
       updated_at: ISO,
@@ -42,7 +42,7 @@ describe("a thread", () => {
     [{ rest: "error", queue: [RUN] }, "busy"],
   ] as const)("%j is shown as %s", (change, status) => {
     const error = { error: "TypeError", message: "kaboom" };
-    const shown = threadOf({ ...thread, ...change, error }, {});
+    const shown = apiThread({ ...thread, ...change, error }, {});
     expect(shown["status"]).toBe(status);
     expect(shown["error"]).toEqual(status === "error" ? error : undefined);
   });
@@ -50,7 +50,7 @@ describe("a thread", () => {
 
 describe("a run", () => {
   test("one with nothing but an assistant: every field, with the nulls that the contract shows", () => {
-    const shown = runOf(runRecord(), { isRunning: false, position: undefined });
+    const shown = apiRun(runRecord(), { isRunning: false, position: undefined });
     expect(shown).toEqual({
       run_id: RUN,
       thread_id: THREAD,
@@ -90,8 +90,8 @@ describe("a run", () => {
 
   test("running is laid over pending, and over nothing else", () => {
     const running = { isRunning: true, position: undefined };
-    expect(runOf(runRecord(), running)["status"]).toBe("running");
-    expect(runOf({ ...runRecord(), status: "error" }, running)["status"]).toBe("error");
+    expect(apiRun(runRecord(), running)["status"]).toBe("running");
+    expect(apiRun({ ...runRecord(), status: "error" }, running)["status"]).toBe("error");
   });
 
   const assistant = {
@@ -115,7 +115,7 @@ describe("a run", () => {
     const thread = newThread(THREAD, NOW, {
       metadata: { level: "thread", graph_id: "older", place: "thread" },
     });
-    const { kwargs, metadata } = draftOf(RUN, request, assistant, thread);
+    const { kwargs, metadata } = runDraftOf(RUN, request, assistant, thread);
     const ids = { graph_id: "agent", assistant_id: agent.assistant_id };
     expect(metadata).toEqual({ created_by: "me", level: "run", only: 1, place: "thread", ...ids });
     expect(kwargs.config).toEqual({
@@ -133,13 +133,13 @@ describe("a run", () => {
       ...newThread(THREAD, NOW, {}),
       config: { configurable: { leaked: 1 }, tags: ["leaked"] },
     };
-    const { kwargs } = draftOf(RUN, { assistant_id: "agent" }, agent, thread);
+    const { kwargs } = runDraftOf(RUN, { assistant_id: "agent" }, agent, thread);
     expect(JSON.stringify(kwargs)).not.toContain("leaked");
   });
 
   test("who made it is always named", () => {
     const made = { ...agent, metadata: {} };
-    const { kwargs } = draftOf(RUN, { assistant_id: "agent" }, made, newThread(THREAD, NOW, {}));
+    const { kwargs } = runDraftOf(RUN, { assistant_id: "agent" }, made, newThread(THREAD, NOW, {}));
     expect(kwargs.config.metadata["created_by"]).toBe("user");
   });
 
@@ -159,7 +159,9 @@ describe("a run", () => {
     ],
   ] as const)("%j becomes %j", (request, kwargs) => {
     const thread = newThread(THREAD, NOW, {});
-    expect(draftOf(RUN, { assistant_id: "agent", ...request }, agent, thread).kwargs).toMatchObject(kwargs);
+    expect(runDraftOf(RUN, { assistant_id: "agent", ...request }, agent, thread).kwargs).toMatchObject(
+      kwargs,
+    );
   });
 
   test.each([
@@ -173,7 +175,7 @@ describe("a run", () => {
     const thread = newThread(THREAD, NOW, {});
     let refused: unknown;
     try {
-      draftOf(RUN, { assistant_id: "agent", ...request } as RunRequest, agent, thread);
+      runDraftOf(RUN, { assistant_id: "agent", ...request } as RunRequest, agent, thread);
     } catch (cause) {
       refused = cause;
     }
@@ -226,7 +228,7 @@ describe("a state", () => {
       checkpoint_id,
       checkpoint_map: null,
     });
-    expect(stateOf(parts)).toMatchObject({
+    expect(apiState(parts)).toMatchObject({
       values: { a: 1 },
       created_at: ISO,
       checkpoint_id: checkpoint.id,
@@ -234,14 +236,14 @@ describe("a state", () => {
       checkpoint: at(checkpoint.id),
       parent_checkpoint: at(checkpoint.parent),
     });
-    expect(stateOf({ ...parts, checkpoint: { ...checkpoint, parent: null } })).toMatchObject({
+    expect(apiState({ ...parts, checkpoint: { ...checkpoint, parent: null } })).toMatchObject({
       parent_checkpoint: null,
       parent_checkpoint_id: null,
     });
   });
 
   test("the metadata that the contract names", () => {
-    expect(stateOf(parts)["metadata"]).toEqual({
+    expect(apiState(parts)["metadata"]).toEqual({
       source: "loop",
       step: 1,
       parents: {},
@@ -253,11 +255,11 @@ describe("a state", () => {
       graph_id: "agent",
       assistant_id: agent.assistant_id,
     });
-    expect(stateOf({ ...parts, withWrites: false })["metadata"]).not.toHaveProperty("writes");
+    expect(apiState({ ...parts, withWrites: false })["metadata"]).not.toHaveProperty("writes");
   });
 
   test("tasks with what they wait for or failed with; one that has finished is not to run again", () => {
-    const state = stateOf(parts);
+    const state = apiState(parts);
     expect(state["next"]).toEqual(["ask", "leaf"]);
     expect(state["interrupts"]).toEqual([interrupt]);
     const rest = { checkpoint: null, state: null, result: null };

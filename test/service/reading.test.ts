@@ -11,7 +11,7 @@ import { Budget } from "../../src/ports/time-budget.ts";
 import type { Engine } from "../../src/ports/engine.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Append } from "../../src/ports/journal.ts";
-import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
+import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import type { Storage } from "../../src/storage/open.ts";
 import { openStorage } from "../../src/storage/open.ts";
@@ -97,7 +97,7 @@ beforeEach(async () => {
       clock,
       scheduler: new Timers(),
       logger,
-      policy: PLAIN_POLICY,
+      policy: DEFAULT_STORE_POLICY,
     }),
     journal,
     catalog,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Ordered } from "../../src/service/sorted-page.ts";
+import { SortedPages } from "../../src/service/sorted-page.ts";
 
 const COUNT = 1_000;
 /** The numbers below {@link COUNT}, in another order. */
@@ -8,7 +8,7 @@ const numbers = Array.from({ length: COUNT }, (_, i) => (i * 7919) % COUNT);
 /** Reads `limit` entries, and tells how often it was scanned for them. */
 async function read(most: number, offset: number, limit: number) {
   let scans = 0;
-  const ordered = new Ordered(
+  const ordered = new SortedPages(
     async function* () {
       scans++;
       yield* numbers;
@@ -58,7 +58,7 @@ test("behind the end there is nothing, and one scan tells", async () => {
 
 test("entries that come and go between two scans make it end all the same", async () => {
   let scans = 0;
-  const ordered = new Ordered(
+  const ordered = new SortedPages(
     async function* () {
       // Those that were told of are gone, and new ones stand in front.
       if (scans++ === 0) yield* numbers;

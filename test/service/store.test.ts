@@ -3,9 +3,9 @@ import type { FoundItem, StoreOp } from "../../src/model/store-item.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { Budget } from "../../src/ports/time-budget.ts";
 import type { Store, StoreCaller } from "../../src/ports/store.ts";
-import { createStore, PLAIN_POLICY, type StorePolicy } from "../../src/service/store/store.ts";
+import { createStore, DEFAULT_STORE_POLICY, type StorePolicy } from "../../src/service/store/store.ts";
 import { ItemSweeper } from "../../src/service/store/item-sweeper.ts";
-import { textsOf } from "../../src/service/store/indexed-texts.ts";
+import { textsAtPaths } from "../../src/service/store/indexed-texts.ts";
 import type { Catalog } from "../../src/ports/catalog.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { Timers } from "../http/support.ts";
@@ -27,7 +27,7 @@ const open = (policy: Partial<StorePolicy> = {}) => {
     clock,
     scheduler: timers,
     logger,
-    policy: { ...PLAIN_POLICY, ...policy },
+    policy: { ...DEFAULT_STORE_POLICY, ...policy },
     budget: new Budget(clock, deps.scheduler),
   });
 };
@@ -472,5 +472,5 @@ test.each<[path: string, texts: readonly string[]]>([
   ["constructor.name", []],
 ])("the texts at %s", (path, texts) => {
   const value = { title: "T", n: 3, tags: ["x", "y"], parts: [{ text: "p" }, { text: "q" }, {}], none: null };
-  expect(textsOf(value, [path])).toEqual(texts);
+  expect(textsAtPaths(value, [path])).toEqual(texts);
 });

@@ -10,7 +10,7 @@ import type { HttpClient } from "../../src/ports/http-client.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { CronWorker } from "../../src/service/crons/cron-worker.ts";
 import { createService, type Service } from "../../src/service/service.ts";
-import { createStore, PLAIN_POLICY } from "../../src/service/store/store.ts";
+import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { WebhookWorker } from "../../src/service/webhooks/webhook-worker.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import type { Kv } from "../../src/storage/kv.ts";
@@ -61,7 +61,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   const engine = nativeEngine(registry);
   const host = observed.host(localHost(registry, { logger, random, clock }), clock);
   const { items } = storage.catalog;
-  const store = createStore({ items, clock, scheduler, logger, policy: PLAIN_POLICY });
+  const store = createStore({ items, clock, scheduler, logger, policy: DEFAULT_STORE_POLICY });
   const system = createSystem({
     journal,
     engine,

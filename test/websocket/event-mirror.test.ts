@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse } from "../../src/http/sse.ts";
-import { Door, type DoorOptions } from "../../src/access/access-control.ts";
+import { AccessControl, type AccessOptions } from "../../src/access/access-control.ts";
 import { Traffic } from "../../src/http/response-counts.ts";
 import { Sockets } from "../../src/websocket/open-sockets.ts";
 import { createUpgrade } from "../../src/websocket/upgrade.ts";
@@ -8,7 +8,7 @@ import type { Fact } from "../../src/model/run-event.ts";
 import type { RunRecord, StreamMode } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import { followThread } from "../../src/service/thread-events.ts";
-import { createProtocol } from "../../src/service/thread-protocol.ts";
+import { createThreadProtocol } from "../../src/service/thread-protocol.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
@@ -62,12 +62,12 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   }
 
   const sockets = new Sockets();
-  const serving = (options: DoorOptions = {}) =>
+  const serving = (options: AccessOptions = {}) =>
     createUpgrade({
       journal: gate.journal,
       hub,
       runs: nobody,
-      protocol: createProtocol({
+      protocol: createThreadProtocol({
         journal: gate.journal,
         hub,
         runs: nobody,
@@ -75,7 +75,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
         states: { at: notAsked },
       }),
       scheduler,
-      door: new Door(options, { clock: new SimulatedClock(), random: new SimulatedRandom(1) }),
+      access: new AccessControl(options, { clock: new SimulatedClock(), random: new SimulatedRandom(1) }),
       logger: new Lines(),
       sockets,
       inspect: (socket) => socket.close(1000, "not here"),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Feeds } from "../../src/websocket/inspector/feeds.ts";
 import type { Socket } from "../../src/ports/transport.ts";
-import type { Inspection } from "../../src/service/actor-inspection.ts";
+import type { ActorInspection } from "../../src/service/actor-inspection.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { silent } from "../../src/platform/log.ts";
@@ -30,7 +30,7 @@ class Peer implements Socket {
 
 function watchers(): { readonly feeds: Feeds; readonly open: (tenant: string) => Peer } {
   // What a thread's actors say is still to come when all this has been decided.
-  const inspection = { recorded: () => new Promise(() => undefined) } as unknown as Inspection;
+  const inspection = { recorded: () => new Promise(() => undefined) } as unknown as ActorInspection;
   const feeds = new Feeds({
     inspection,
     clock: systemClock,

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { Feed } from "../../src/websocket/subscriptions.ts";
-import type { Protocol } from "../../src/service/thread-protocol.ts";
+import type { ThreadProtocol } from "../../src/service/thread-protocol.ts";
 
 const KEY = { tenant: "t", thread: "00000000-0000-4000-8000-000000000000" };
 
 /** A feed, and where it has asked to be told a thread from. */
 function aFeed() {
-  const asked: Parameters<Protocol["follow"]>[1][] = [];
-  const follow: Protocol["follow"] = async (_, start) => {
+  const asked: Parameters<ThreadProtocol["follow"]>[1][] = [];
+  const follow: ThreadProtocol["follow"] = async (_, start) => {
     asked.push(start);
     return {
       cursor: 7,
@@ -16,9 +16,11 @@ function aFeed() {
       rest: () => undefined,
       rewind: () => undefined,
       close: () => undefined,
-    } as Partial<Awaited<ReturnType<Protocol["follow"]>>> as Awaited<ReturnType<Protocol["follow"]>>;
+    } as Partial<Awaited<ReturnType<ThreadProtocol["follow"]>>> as Awaited<
+      ReturnType<ThreadProtocol["follow"]>
+    >;
   };
-  return { feed: new Feed({ follow } as Partial<Protocol> as Protocol, KEY), asked };
+  return { feed: new Feed({ follow } as Partial<ThreadProtocol> as ThreadProtocol, KEY), asked };
 }
 
 const channels = { channels: ["values"] };

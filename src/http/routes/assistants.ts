@@ -1,5 +1,5 @@
 import { parseUuid } from "../../model/ids.ts";
-import { assistantOf, versionOf } from "../../service/api-records.ts";
+import { apiAssistant, apiAssistantVersion } from "../../service/api-records.ts";
 import type { Call } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import { mapped, pageHeaders, pick } from "../pagination.ts";
@@ -38,14 +38,14 @@ export function assistantRoutes({
         const id = parseUuid(assistant_id);
         const asked = id === undefined ? rest : { ...rest, assistant_id: id };
         const assistant = await assistants.create(call.tenant, asked);
-        await sendJson(call, assistantOf(assistant));
+        await sendJson(call, apiAssistant(assistant));
       },
     },
     {
       method: "GET",
       path: "/assistants/:assistant_id",
       async handle(call) {
-        await sendJson(call, assistantOf(await assistants.get(call.tenant, call.param(0))));
+        await sendJson(call, apiAssistant(await assistants.get(call.tenant, call.param(0))));
       },
     },
     {
@@ -54,7 +54,7 @@ export function assistantRoutes({
       async handle(call) {
         const asked = assistantUpdate.parse(await parts(call));
         const assistant = await assistants.update(call.tenant, call.param(0), asked);
-        await sendJson(call, assistantOf(assistant));
+        await sendJson(call, apiAssistant(assistant));
       },
     },
     {
@@ -75,7 +75,7 @@ export function assistantRoutes({
       async handle(call) {
         const { limit = 10, offset = 0, select, ...rest } = assistantSearch.parse(await call.body());
         const { assistants: found, total } = await assistants.search(call.tenant, { limit, offset, ...rest });
-        const shown = mapped(found, (assistant) => pick(assistantOf(assistant), select));
+        const shown = mapped(found, (assistant) => pick(apiAssistant(assistant), select));
         await sendList(call, shown, { headers: pageHeaders(offset + limit, total) });
       },
     },
@@ -92,7 +92,10 @@ export function assistantRoutes({
       async handle(call) {
         const { limit = 10, offset = 0, ...rest } = assistantVersions.parse(await call.body());
         const query = { limit, offset, ...rest };
-        await sendList(call, mapped(await assistants.versions(call.tenant, call.param(0), query), versionOf));
+        await sendList(
+          call,
+          mapped(await assistants.versions(call.tenant, call.param(0), query), apiAssistantVersion),
+        );
       },
     },
     {
@@ -101,7 +104,7 @@ export function assistantRoutes({
       async handle(call) {
         const { version } = assistantLatest.parse(await call.body());
         const assistant = await assistants.setLatest(call.tenant, call.param(0), version);
-        await sendJson(call, assistantOf(assistant));
+        await sendJson(call, apiAssistant(assistant));
       },
     },
   ];

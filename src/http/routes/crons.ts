@@ -1,4 +1,4 @@
-import { cronOf } from "../../service/api-records.ts";
+import { apiCron } from "../../service/api-records.ts";
 import { cronChange, cronCount, cronFields, cronSearch, newCron } from "../../schemas/cron-request.ts";
 import type { CronFilter } from "../../model/cron.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
@@ -15,7 +15,7 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
       path: "/runs/crons",
       async handle(call) {
         const cron = await crons.create(call.tenant, newCron(await call.body()));
-        await sendJson(call, cronOf(cron));
+        await sendJson(call, apiCron(cron));
       },
     },
     {
@@ -24,7 +24,7 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
       async handle(call) {
         const key = call.thread();
         const cron = await crons.createOn(key, newCron(await call.body()));
-        await sendJson(call, cronOf(cron));
+        await sendJson(call, apiCron(cron));
       },
     },
     {
@@ -34,7 +34,7 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
         const { query, select } = cronSearch(await call.body());
         const { crons: found, total } = await crons.search(call.tenant, query);
         const fields = select.filter((field) => FIELDS.has(field));
-        const shown = mapped(found, (cron) => pick(cronOf(cron), fields));
+        const shown = mapped(found, (cron) => pick(apiCron(cron), fields));
         await sendList(call, shown, { headers: pageHeaders(query.offset + query.limit, total) });
       },
     },
@@ -50,7 +50,7 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
       path: "/runs/crons/:cron_id",
       async handle(call) {
         const id = call.uuid(0, "cron_id");
-        await sendJson(call, cronOf(await crons.get(call.tenant, id)));
+        await sendJson(call, apiCron(await crons.get(call.tenant, id)));
       },
     },
     {
@@ -59,7 +59,7 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
       async handle(call) {
         const id = call.uuid(0, "cron_id");
         const cron = await crons.update(call.tenant, id, cronChange(await call.body()));
-        await sendJson(call, cronOf(cron));
+        await sendJson(call, apiCron(cron));
       },
     },
     {

@@ -5,8 +5,8 @@ import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 
 /** The API's documentation. It is the same for everybody, so it needs no key. */
 export function docsRoutes(deps: HttpDeps, routes: () => readonly Route[]): readonly Route[] {
-  const { door, about } = deps;
-  const { mount, hasKeys } = door;
+  const { access, about } = deps;
+  const { mount, hasKeys } = access;
   let text: string | undefined;
   return [
     {
@@ -17,7 +17,7 @@ export function docsRoutes(deps: HttpDeps, routes: () => readonly Route[]): read
         // Loaded at the first request, to keep the start fast.
         const { openApiOf } = await import("../openapi/document.ts");
         // Leaves out routes that the configuration has disabled.
-        const served = () => routes().filter(({ path }) => door.path(`${mount}${path}`) !== undefined);
+        const served = () => routes().filter(({ path }) => access.path(`${mount}${path}`) !== undefined);
         text ??= JSON.stringify(openApiOf(served(), { version: about.version, mount, hasKeys }));
         call.send(200, { ...JSON_HEADERS, "cache-control": "no-cache" }, text);
       },

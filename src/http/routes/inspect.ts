@@ -2,7 +2,7 @@ import { ServiceError } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Shown } from "../../ports/inspector.ts";
-import type { Machine } from "../../service/actor-inspection.ts";
+import type { MachineInfo } from "../../service/actor-inspection.ts";
 import type { Call } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
@@ -39,7 +39,7 @@ export function inspectRoutes({ service, inspect }: HttpDeps): readonly Route[] 
         const thread = given ?? (run === null ? null : await inspection.threadOf(tenant, run));
         if (thread !== null)
           return call.json({ actors: treeOf(await inspection.actors({ tenant, thread }, run)) });
-        const live = inspection.live(tenant, query.integer("limit", { ...LIMITS, initial: 100 }));
+        const live = inspection.liveThreads(tenant, query.integer("limit", { ...LIMITS, initial: 100 }));
         const actors = live.map(({ thread, value, runs }) => ({
           id: thread,
           kind: "thread",
@@ -55,7 +55,7 @@ export function inspectRoutes({ service, inspect }: HttpDeps): readonly Route[] 
   ];
 }
 
-function machineOf({ id, hash, definition }: Machine): JsonObject {
+function machineOf({ id, hash, definition }: MachineInfo): JsonObject {
   return { id, hash, definition };
 }
 

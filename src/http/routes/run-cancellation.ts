@@ -1,5 +1,5 @@
 import type { CancelAction } from "../../model/run.ts";
-import type { InFlight } from "../../service/run-cancellation.ts";
+import type { CancelTarget } from "../../service/run-cancellation.ts";
 import { checkReason } from "../../schemas/cancel-request.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
 import { cancelActions, runsCancel } from "../../schemas/request-schemas.ts";
@@ -7,7 +7,7 @@ import type { Call } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-const IN_FLIGHT = ["pending", "running", "all"] as const satisfies InFlight[];
+const IN_FLIGHT = ["pending", "running", "all"] as const satisfies CancelTarget[];
 
 /** Characters of a reason. */
 const LONGEST = 200;

@@ -55,10 +55,10 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
     const namespaces = namespacesOf(query);
     const asked = modesOf(query);
     const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
-    const run = await service.runs.findToRead(key, id);
+    const run = await service.runs.findForReading(key, id);
     const started = { key, run, path: pathOf(run), cancelOnDisconnect };
     let after = afterOf(call) ?? -1;
-    if (after < 0 && checkpoint !== undefined) after = await service.runs.after(key, run, checkpoint);
+    if (after < 0 && checkpoint !== undefined) after = await service.runs.lastEventAt(key, run, checkpoint);
     answer(call, started, { modes: asked ?? run.kwargs.stream_mode, namespaces }, after);
   }
 

@@ -57,7 +57,7 @@ export function waitRoutes(deps: RouteDeps): readonly Route[] {
 
   async function join(call: Call, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
     const cancelOnDisconnect = call.query.flag("cancel_on_disconnect") ?? false;
-    const run = await service.runs.findToRead(key, id);
+    const run = await service.runs.findForReading(key, id);
     await answer(call, { key, run, path: pathOf(run), cancelOnDisconnect });
   }
 

@@ -1,5 +1,5 @@
 import type { RunStatus } from "../../model/run.ts";
-import type { RunsPage } from "../../service/runs.ts";
+import type { RunListQuery } from "../../service/runs.ts";
 import type { Call } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
@@ -68,7 +68,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         const odd = select.find((field) => !FIELDS.has(field));
         if (odd !== undefined) throw invalidField("select", `"${odd.slice(0, 100)}" is no field of a run`);
         const status = query.choice("status", STATUSES);
-        const page: RunsPage = {
+        const page: RunListQuery = {
           limit: query.integer("limit", LIMITS),
           offset: query.integer("offset", OFFSETS),
           ...(status !== undefined && { status }),

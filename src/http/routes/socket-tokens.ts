@@ -5,13 +5,13 @@ import type { Route } from "../router.ts";
 
 const UNSTORED = { ...JSON_HEADERS, "cache-control": "no-store" };
 
-export function authRoutes({ door }: HttpDeps): readonly Route[] {
+export function authRoutes({ access }: HttpDeps): readonly Route[] {
   return [
     {
       method: "POST",
       path: "/auth/token",
       handle(call) {
-        const { token, expires } = door.token(call.tenant);
+        const { token, expires } = access.token(call.tenant);
         call.json({ token, expires_at: toIso(expires) }, UNSTORED);
       },
     },

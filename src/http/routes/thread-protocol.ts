@@ -25,7 +25,7 @@ export function protocolRoutes({
         throw new ServiceError("unsupported", "Over HTTP a stream is subscribed to by opening it");
       }
       const result = await obey(protocol, key, asked);
-      call.json(succeeded(asked.id, result, key.thread, await protocol.position(key)));
+      call.json(succeeded(asked.id, result, key.thread, await protocol.lastEventNumber(key)));
     } catch (cause) {
       // Temporary errors use the HTTP status, so that clients retry by themselves.
       if (toldOf(cause).status >= 429) throw cause;

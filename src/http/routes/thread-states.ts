@@ -54,7 +54,7 @@ export function stateRoutes({
       method: "GET",
       path: "/threads/:thread_id/interrupts",
       async handle(call) {
-        call.json(await states.questions(call.thread()));
+        call.json(await states.pendingInterrupts(call.thread()));
       },
     },
     {

@@ -4,11 +4,11 @@ import type { CronRecord } from "../../model/cron.ts";
 import { ServiceError } from "../../model/errors.ts";
 import type { Engine } from "../../ports/engine.ts";
 import type { Journal } from "../../ports/journal.ts";
-import { draftOf, type RunRequest } from "../run-draft.ts";
-import { startOf } from "../start-checkpoint.ts";
+import { runDraftOf, type RunRequest } from "../run-draft.ts";
+import { resolveRunStart } from "../start-checkpoint.ts";
 
 /** The run request that a cron makes at each slot. */
-export function requestOf(cron: CronRecord): RunRequest {
+export function cronRunRequest(cron: CronRecord): RunRequest {
   const { cron_id, thread_id, assistant_id, payload, metadata, on_run_completed } = cron;
   return {
     multitask_strategy: "enqueue",
@@ -28,22 +28,22 @@ interface Deps {
  * Checks in advance whether the runs of a cron would be refused, as far as that does not depend on the thread's later state.
  * @throws ServiceError `validation.failed`, with the invalid fields
  */
-export async function checkRun(
+export async function checkCronRun(
   { engine, journal }: Deps,
   tenant: string,
   cron: CronRecord,
   assistant: AssistantRecord,
 ): Promise<void> {
-  const request = requestOf(cron);
+  const request = cronRunRequest(cron);
   const thread_id = cron.thread_id ?? twin(cron.cron_id);
   let from;
   try {
-    from = await startOf(journal, { tenant, thread: thread_id }, request);
+    from = await resolveRunStart(journal, { tenant, thread: thread_id }, request);
   } catch (cause) {
     if (!(cause instanceof ServiceError) || cause.code !== "checkpoint.not_found") throw cause;
     throw refused([{ at: "config.configurable.checkpoint_id", message: cause.message }], cause);
   }
-  const draft = draftOf(cron.cron_id, request, assistant, { thread_id, metadata: {} }, from);
+  const draft = runDraftOf(cron.cron_id, request, assistant, { thread_id, metadata: {} }, from);
   const refusal = engine.refuses(draft, null, cron.thread_id === null);
   if (refusal !== null) throw refused(refusal.fields ?? [], undefined, refusal.message);
 }

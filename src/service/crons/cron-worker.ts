@@ -5,10 +5,10 @@ import type { Clock } from "../../ports/clock.ts";
 import type { CronBook, CronSlot } from "../../ports/cron-book.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
-import type { RequestKey } from "../idempotency.ts";
+import type { IdempotencyKey } from "../idempotency.ts";
 import type { Runs } from "../runs.ts";
-import { advanced, type Crons } from "./crons.ts";
-import { requestOf } from "./cron-run.ts";
+import { advancedCron, type Crons } from "./crons.ts";
+import { cronRunRequest } from "./cron-run.ts";
 
 interface Deps {
   readonly book: CronBook;
@@ -54,8 +54,8 @@ export class CronWorker {
   }
 
   start(): void {
-    this.#deps.crons.watch(() => this.#look());
-    this.#look();
+    this.#deps.crons.watch(() => this.#schedule());
+    this.#schedule();
   }
 
   /** Resolves when no work is in progress. */
@@ -65,7 +65,7 @@ export class CronWorker {
     return this.#working;
   }
 
-  #look(): void {
+  #schedule(): void {
     if (this.#stopped) return;
     this.#timer?.();
     this.#timer = null;
@@ -82,9 +82,9 @@ export class CronWorker {
       this.#deps.logger.warn("crons could not be read; retrying", { error: String(cause) });
     }
     this.#isWorking = false;
-    if (this.#again) this.#look();
+    if (this.#again) this.#schedule();
     else if (wait !== null && !this.#stopped) {
-      this.#timer = this.#deps.scheduler.after(wait, () => this.#look());
+      this.#timer = this.#deps.scheduler.after(wait, () => this.#schedule());
     }
   }
 
@@ -93,7 +93,7 @@ export class CronWorker {
     const { book, clock } = this.#deps;
     const found = await book.next(PAGE);
     const due = found.filter(({ slot }) => slot <= clock.now());
-    const done = await Promise.all(due.map((slot) => this.#see(slot)));
+    const done = await Promise.all(due.map((slot) => this.#handle(slot)));
     if (done.includes(false)) return PAUSE;
     if (due.length > 0) return 0;
     const [first] = found;
@@ -101,7 +101,7 @@ export class CronWorker {
   }
 
   /** Fires one slot. Returns false when it must be tried again. */
-  async #see(at: CronSlot): Promise<boolean> {
+  async #handle(at: CronSlot): Promise<boolean> {
     const { book, clock, logger } = this.#deps;
     if (this.#stopped) return true;
     try {
@@ -111,7 +111,7 @@ export class CronWorker {
       const isOver = await this.#fire(at, cron);
       await book.change(at, (now) => {
         if (now === undefined || isOver) return now === undefined ? undefined : null;
-        return now.next === at.slot ? advanced(now, at.slot, clock.now()) : undefined;
+        return now.next === at.slot ? advancedCron(now, at.slot, clock.now()) : undefined;
       });
       return true;
     } catch (cause) {
@@ -141,10 +141,10 @@ export class CronWorker {
   #start({ tenant, slot }: CronSlot, cron: CronRecord): Promise<RunRecord> {
     const { runs } = this.#deps;
     const { cron_id, thread_id: thread } = cron;
-    const request = requestOf(cron);
+    const request = cronRunRequest(cron);
     // The cron's id and slot identify the request, so its content need not be compared. `lasting`: the key stays valid however late the
     // retry comes.
-    const again: RequestKey = { key: `cron ${cron_id} ${slot}`, says: "", lasting: true };
+    const again: IdempotencyKey = { key: `cron ${cron_id} ${slot}`, content: "", neverExpires: true };
     if (thread !== null) return runs.start({ tenant, thread }, request, again);
     return runs.startAlone(tenant, request, "background", again);
   }

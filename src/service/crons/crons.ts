@@ -8,15 +8,15 @@ import type { CronBook } from "../../ports/cron-book.ts";
 import type { Engine } from "../../ports/engine.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Assistants } from "../assistants.ts";
-import { Ordered } from "../sorted-page.ts";
+import { SortedPages } from "../sorted-page.ts";
 import { storable, storableObject } from "../storable-values.ts";
-import { threadAt } from "../threads.ts";
+import { visibleThread } from "../threads.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
-import { checkRun } from "./cron-run.ts";
+import { checkCronRun } from "./cron-run.ts";
 import { firstSlot, nextSlot } from "./cron-schedule.ts";
 
 /** When a cron fires, and with which run; in an update every field is optional. */
-export interface CronParts {
+export interface CronSettings {
   readonly schedule?: string;
   /** An IANA name. */
   readonly timezone?: string;
@@ -29,7 +29,7 @@ export interface CronParts {
   readonly run: JsonObject;
 }
 
-export interface NewCron extends CronParts {
+export interface NewCron extends CronSettings {
   /** An assistant's id, or the name of a graph. */
   readonly assistant_id: string;
   readonly schedule: string;
@@ -60,7 +60,7 @@ export interface Crons {
   /** @throws ServiceError `cron.not_found` */
   get(tenant: string, id: string): Promise<CronRecord>;
   /** Replaces the given fields; metadata is merged. @throws ServiceError `cron.not_found`, `validation.failed` */
-  update(tenant: string, id: string, asked: CronParts): Promise<CronRecord>;
+  update(tenant: string, id: string, asked: CronSettings): Promise<CronRecord>;
   /** @throws ServiceError `cron.not_found` */
   delete(tenant: string, id: string): Promise<void>;
   /** Default order: newest first. `assistant_id` may be a graph's name. */
@@ -70,9 +70,9 @@ export interface Crons {
   ): Promise<{ readonly crons: readonly CronRecord[]; readonly total: number }>;
   count(tenant: string, filter: CronFilter): Promise<number>;
   /** Deletes the crons that match, because their assistant or thread is gone. */
-  forget(tenant: string, is: (cron: CronRecord) => boolean): Promise<void>;
+  deleteWhere(tenant: string, is: (cron: CronRecord) => boolean): Promise<void>;
   /** Deletes the crons of a thread that is gone. */
-  forgetOf(key: ThreadKey): Promise<void>;
+  deleteOfThread(key: ThreadKey): Promise<void>;
   /** Registers the one listener that is called when a cron has been created or changed. */
   watch(listener: () => void): void;
 }
@@ -116,7 +116,7 @@ export function createCrons(parts: Deps): Crons {
       created_at: now,
       updated_at: now,
     };
-    await checkRun(parts, tenant, cron, assistant);
+    await checkCronRun(parts, tenant, cron, assistant);
     await book.change({ tenant, cron: cron.cron_id }, () => cron);
     listener();
     return cron;
@@ -154,7 +154,7 @@ export function createCrons(parts: Deps): Crons {
     create: (tenant, asked) => make(tenant, null, asked),
 
     async createOn(key, asked) {
-      await threadAt(journal, key);
+      await visibleThread(journal, key);
       return make(key.tenant, key.thread, asked);
     },
 
@@ -165,7 +165,7 @@ export function createCrons(parts: Deps): Crons {
       // The run is checked only if it changes: a cron whose graph has changed can still be disabled or rescheduled.
       if (Object.keys(asked.run).length > 0) {
         const cron = merged(await get(tenant, id), asked, clock.now());
-        await checkRun(parts, tenant, cron, await assistants.resolve(tenant, cron.assistant_id));
+        await checkCronRun(parts, tenant, cron, await assistants.resolve(tenant, cron.assistant_id));
       }
       const changed = await book.change({ tenant, cron: id }, (before) => {
         if (before === undefined) throw gone();
@@ -191,7 +191,7 @@ export function createCrons(parts: Deps): Crons {
         }
       };
       // Among equal entries the newest comes first, in both directions.
-      const ordered = new Ordered(places, (a, b) => sign * compare(a.by, b.by) || compare(b.id, a.id));
+      const ordered = new SortedPages(places, (a, b) => sign * compare(a.by, b.by) || compare(b.id, a.id));
       const share = budget.share(tenant);
       const crons: CronRecord[] = [];
       let left = limit;
@@ -211,14 +211,14 @@ export function createCrons(parts: Deps): Crons {
       return count;
     },
 
-    async forget(tenant, is) {
+    async deleteWhere(tenant, is) {
       for await (const cron of book.list(tenant)) {
         if (is(cron))
           await book.change({ tenant, cron: cron.cron_id }, (now) => (now === undefined ? undefined : null));
       }
     },
 
-    async forgetOf({ tenant, thread }) {
+    async deleteOfThread({ tenant, thread }) {
       for (const cron of await book.ofThread(tenant, thread)) {
         await book.change({ tenant, cron }, (now) => (now?.thread_id === thread ? null : undefined));
       }
@@ -231,7 +231,7 @@ export function createCrons(parts: Deps): Crons {
 }
 
 /** The cron after an update. Its next slot is computed anew, from now. */
-function merged(before: CronRecord, asked: CronParts, now: number): CronRecord {
+function merged(before: CronRecord, asked: CronSettings, now: number): CronRecord {
   const { run, metadata, on_run_completed, ...times } = asked;
   const cron = { ...before, ...times, updated_at: now };
   const next = firstSlot(cron, now);
@@ -252,7 +252,7 @@ const within = (slot: number | null, end: number | null) =>
   slot === null || (end !== null && slot > end) ? null : slot;
 
 /** The cron after a slot was handled: its next slot is the first one still to come. */
-export function advanced(cron: CronRecord, slot: number, now: number): CronRecord {
+export function advancedCron(cron: CronRecord, slot: number, now: number): CronRecord {
   return { ...cron, next: within(nextSlot(cron, Math.max(slot, now)), cron.end_time) };
 }
 

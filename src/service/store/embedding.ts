@@ -17,7 +17,7 @@ const PATIENCE = 60_000;
  * Embeds texts as vectors of length 1.
  * @throws ServiceError `store.embedding` when the embedder fails, takes too long, or returns something else
  */
-export async function embed(
+export async function embedTexts(
   { embed: call, dims }: StoreIndex,
   texts: readonly string[],
   scheduler: Scheduler,

@@ -10,7 +10,7 @@ const PART = /[^.[\]]+|\[(?:-?\d+|\*)\]/g;
  * The texts at the given paths of a value: `title`, `author.name`, `tags[0]`, `chapters[*].text`, `$` for the whole value. Values that are
  * not strings become JSON text; missing values and nulls are skipped.
  */
-export function textsOf(value: JsonObject, paths: readonly string[]): readonly string[] {
+export function textsAtPaths(value: JsonObject, paths: readonly string[]): readonly string[] {
   const texts = new Set<string>();
   for (const path of paths) {
     const found = path === WHOLE ? [value] : at(value, path.match(PART) ?? []);

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
-import { refuse } from "./item-limits.ts";
+import { refuseOperation } from "./item-limits.ts";
 
-export type Test = (value: unknown) => boolean;
+export type ItemTest = (value: unknown) => boolean;
 
 /** Limits of a filter: conditions in total (list entries count), and nesting levels. */
 const MOST = 1_000;
@@ -34,7 +34,7 @@ const textOf = (data: unknown): string =>
 
 const byName = ([one]: [string, unknown], [other]: [string, unknown]): number => (one < other ? -1 : 1);
 
-const operators = new Map<string, (operand: unknown, at: string) => Test>([
+const operators = new Map<string, (operand: unknown, at: string) => ItemTest>([
   ["$eq", (operand) => (value) => isEqual(value, operand)],
   ["$ne", (operand) => (value) => !isEqual(value, operand)],
   ["$gt", ordered((order) => order > 0)],
@@ -46,17 +46,17 @@ const operators = new Map<string, (operand: unknown, at: string) => Test>([
 ]);
 
 function ordered(holds: (order: number) => boolean) {
-  return (operand: unknown, at: string): Test => {
+  return (operand: unknown, at: string): ItemTest => {
     if (typeof operand !== "number" && typeof operand !== "string")
-      refuse(at, "must be a number or a string");
+      refuseOperation(at, "must be a number or a string");
     return (value) => holds(compare(value, operand));
   };
 }
 
 function oneOf(wanted: boolean) {
-  return (operand: unknown, at: string): Test => {
-    if (!Array.isArray(operand)) refuse(at, "must be a list");
-    if (operand.length > MOST) refuse(at, `has more than ${MOST} entries`);
+  return (operand: unknown, at: string): ItemTest => {
+    if (!Array.isArray(operand)) refuseOperation(at, "must be a list");
+    if (operand.length > MOST) refuseOperation(at, `has more than ${MOST} entries`);
     const plain = new Set<unknown>();
     const nested = new Set<string>();
     for (const one of operand as readonly unknown[]) {
@@ -74,18 +74,18 @@ function oneOf(wanted: boolean) {
  * Compiles a filter to a function over an item's value.
  * @throws ServiceError `validation.failed`, naming the invalid condition
  */
-export function testOf(filter: JsonObject, at: string): Test {
+export function compileFilter(filter: JsonObject, at: string): ItemTest {
   let count = 0;
-  const members = (object: JsonObject, path: string, depth: number): Test => {
-    if (depth > DEEPEST) refuse(path, `is nested deeper than ${DEEPEST} levels`);
-    const tests = Object.entries(object).map(([name, wanted]): Test => {
-      if (++count > MOST) refuse(at, `has more than ${MOST} conditions`);
+  const members = (object: JsonObject, path: string, depth: number): ItemTest => {
+    if (depth > DEEPEST) refuseOperation(path, `is nested deeper than ${DEEPEST} levels`);
+    const tests = Object.entries(object).map(([name, wanted]): ItemTest => {
+      if (++count > MOST) refuseOperation(at, `has more than ${MOST} conditions`);
       const test = condition(wanted, `${path}.${name}`, depth);
       return (value) => test(isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined);
     });
     return (value) => tests.every((test) => test(value));
   };
-  const condition = (wanted: unknown, path: string, depth: number): Test => {
+  const condition = (wanted: unknown, path: string, depth: number): ItemTest => {
     if (!isObject(wanted)) return (value) => isEqual(value, wanted);
     const names = Object.keys(wanted);
     if (names.length === 0) return (value) => isEqual(value, wanted);
@@ -96,14 +96,17 @@ export function testOf(filter: JsonObject, at: string): Test {
     const tests = names.map((name) => {
       const operand = wanted[name];
       count += Array.isArray(operand) ? Math.max(1, operand.length) : 1;
-      if (count > MOST) refuse(at, `has more than ${MOST} conditions`);
+      if (count > MOST) refuseOperation(at, `has more than ${MOST} conditions`);
       const operator = operators.get(name);
       if (operator === undefined)
-        return refuse(`${path}.${name}`, `is no operator; there is ${[...operators.keys()].join(", ")}`);
+        return refuseOperation(
+          `${path}.${name}`,
+          `is no operator; there is ${[...operators.keys()].join(", ")}`,
+        );
       return operator(operand, `${path}.${name}`);
     });
     return (value) => tests.every((test) => test(value));
   };
-  if (!isObject(filter)) refuse(at, "must be an object");
+  if (!isObject(filter)) refuseOperation(at, "must be an object");
   return members(filter, at, 0);
 }

@@ -20,64 +20,64 @@ const MAX_OFFSET = 1_000_000_000;
 /** The first label that is reserved for the platform. */
 const RESERVED = "langgraph";
 
-export function refuse(at: string, message: string): never {
+export function refuseOperation(at: string, message: string): never {
   throw new ServiceError("validation.failed", `${at} ${message}`, { fields: [{ at, message }] });
 }
 
 /** @throws ServiceError `validation.failed`, naming the label */
 export function checkLabels(namespace: unknown, at: string): asserts namespace is Namespace {
-  if (!Array.isArray(namespace)) refuse(at, "must be a list of strings");
+  if (!Array.isArray(namespace)) refuseOperation(at, "must be a list of strings");
   const { labels, label: longest } = ITEM_LIMITS;
-  if (namespace.length > labels) refuse(at, `has more than ${labels} labels`);
+  if (namespace.length > labels) refuseOperation(at, `has more than ${labels} labels`);
   for (const [i, label] of namespace.entries()) {
     const which = `${at}[${i}]`;
-    if (typeof label !== "string") refuse(which, "must be a string");
+    if (typeof label !== "string") refuseOperation(which, "must be a string");
     if (label === "" || label.includes("."))
-      refuse(which, `cannot be empty or contain periods. Received: ${label.slice(0, 100)}`);
-    if (label.length > longest) refuse(which, `is longer than ${longest} characters`);
+      refuseOperation(which, `cannot be empty or contain periods. Received: ${label.slice(0, 100)}`);
+    if (label.length > longest) refuseOperation(which, `is longer than ${longest} characters`);
   }
 }
 
 /** Checks the namespace and key of an item that is put or deleted. */
-export function checkPlace({ namespace, key }: ItemPlace, at: string): void {
+export function checkItemPlace({ namespace, key }: ItemPlace, at: string): void {
   checkLabels(namespace, `${at}namespace`);
   if (namespace.length === 0) {
     const message = "Namespace is required";
     throw new ServiceError("store.namespace", message, { fields: [{ at: `${at}namespace`, message }] });
   }
   if (namespace[0] === RESERVED)
-    refuse(`${at}namespace[0]`, `cannot be "${RESERVED}": it is kept for the platform`);
+    refuseOperation(`${at}namespace[0]`, `cannot be "${RESERVED}": it is kept for the platform`);
   checkKey(key, `${at}key`);
 }
 
 export function checkKey(key: unknown, at: string): void {
-  if (typeof key !== "string") refuse(at, "must be a string");
-  if (key === "") refuse(at, "cannot be empty");
-  if (key.length > ITEM_LIMITS.key) refuse(at, `is longer than ${ITEM_LIMITS.key} characters`);
+  if (typeof key !== "string") refuseOperation(at, "must be a string");
+  if (key === "") refuseOperation(at, "cannot be empty");
+  if (key.length > ITEM_LIMITS.key) refuseOperation(at, `is longer than ${ITEM_LIMITS.key} characters`);
 }
 
 /** Checks a value, and returns it in storable form. */
 export function checkValue(value: unknown, at: string): JsonObject {
-  if (value === undefined || value === null) refuse(at, "is required");
+  if (value === undefined || value === null) refuseOperation(at, "is required");
   const stored = storableObject(value, at);
   const bytes = Buffer.byteLength(JSON.stringify(stored));
-  if (bytes > ITEM_LIMITS.value) refuse(at, `has ${bytes} bytes, and may have ${ITEM_LIMITS.value}`);
+  if (bytes > ITEM_LIMITS.value) refuseOperation(at, `has ${bytes} bytes, and may have ${ITEM_LIMITS.value}`);
   return stored;
 }
 
 export function checkTtl(ttl: PutOp["ttl"], at: string): void {
   if (ttl === undefined || ttl === null) return;
   if (typeof ttl !== "number" || !(ttl > 0 && ttl <= MAX_TTL))
-    refuse(at, `must be a number of minutes above 0 and up to ${MAX_TTL}, or null`);
+    refuseOperation(at, `must be a number of minutes above 0 and up to ${MAX_TTL}, or null`);
 }
 
 export function checkIndex(index: PutOp["index"], at: string): void {
   if (index === undefined || index === null || index === false) return;
-  if (!Array.isArray(index)) refuse(at, "must be false or a list of paths");
-  if (index.length > ITEM_LIMITS.paths) refuse(at, `has more than ${ITEM_LIMITS.paths} paths`);
+  if (!Array.isArray(index)) refuseOperation(at, "must be false or a list of paths");
+  if (index.length > ITEM_LIMITS.paths) refuseOperation(at, `has more than ${ITEM_LIMITS.paths} paths`);
   for (const [i, path] of (index as readonly unknown[]).entries()) {
     if (typeof path !== "string" || path === "" || path.length > ITEM_LIMITS.path)
-      refuse(`${at}[${i}]`, `must be a path of 1 to ${ITEM_LIMITS.path} characters`);
+      refuseOperation(`${at}[${i}]`, `must be a path of 1 to ${ITEM_LIMITS.path} characters`);
   }
 }
 
@@ -92,5 +92,5 @@ export function checkPage(
 export function checkCount(value: number | undefined, at: string, least: number, most: number): void {
   if (value === undefined) return;
   if (!Number.isInteger(value) || value < least || value > most)
-    refuse(at, `must be a whole number from ${least} to ${most}`);
+    refuseOperation(at, `must be a whole number from ${least} to ${most}`);
 }

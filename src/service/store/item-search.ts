@@ -1,20 +1,20 @@
 import type { ItemPlace, SearchOp } from "../../model/store-item.ts";
 import type { Share } from "../../ports/time-budget.ts";
 import type { ItemHead, ItemRecord, Items } from "../../ports/store-items.ts";
-import { refuse } from "./item-limits.ts";
-import { Ordered } from "../sorted-page.ts";
+import { refuseOperation } from "./item-limits.ts";
+import { SortedPages } from "../sorted-page.ts";
 import { cosine } from "./embedding.ts";
-import type { Test } from "./item-filter.ts";
+import type { ItemTest } from "./item-filter.ts";
 
 /** Bytes of values that one answer may hold. */
 const MOST = 64 * 1024 * 1024;
 
-export interface Search {
+export interface ItemSearch {
   readonly tenant: string;
   readonly op: SearchOp;
   readonly now: number;
   /** The filter; undefined: none. */
-  readonly test: Test | undefined;
+  readonly test: ItemTest | undefined;
   /** The query's vector; undefined: no semantic search. */
   readonly vector: Float32Array | undefined;
   /** Prefix that names the operation in an error. */
@@ -23,7 +23,7 @@ export interface Search {
   readonly share: Share;
 }
 
-export interface Found {
+export interface ItemMatch {
   readonly record: ItemRecord;
   readonly score: number | null;
 }
@@ -39,10 +39,10 @@ interface Candidate {
  * The scan reads item heads only, and keeps few of them in memory; values are read in the order of the answer, as far as the page (and a
  * filter) needs. With a query, every vector under the prefix is read and compared.
  */
-export async function searchItems(items: Items, search: Search): Promise<readonly Found[]> {
+export async function searchItems(items: Items, search: ItemSearch): Promise<readonly ItemMatch[]> {
   const { tenant, op, now, test, at, share } = search;
   const { limit = 10, offset = 0 } = op;
-  const page: Found[] = [];
+  const page: ItemMatch[] = [];
   if (limit < 1) return page;
   let bytes = 0;
   const candidates = await candidatesOf(items, search);
@@ -53,22 +53,25 @@ export async function searchItems(items: Items, search: Search): Promise<readonl
     if (share.isSpent(head.bytes)) await share.next();
     const record = await items.find(tenant, head);
     // The item may have been deleted since the scan.
-    if (record === undefined || !isAlive(record, now) || test?.(record.value) === false) continue;
+    if (record === undefined || !isUnexpired(record, now) || test?.(record.value) === false) continue;
     if (skip-- > 0) continue;
     bytes += record.bytes;
-    if (bytes > MOST) refuse(`${at}limit`, `is too many: their values have more than ${MOST} bytes`);
+    if (bytes > MOST) refuseOperation(`${at}limit`, `is too many: their values have more than ${MOST} bytes`);
     page.push({ record, score });
     if (page.length === limit) break;
   }
   return page;
 }
 
-async function candidatesOf(items: Items, { tenant, op, now, vector }: Search): Promise<Ordered<Candidate>> {
+async function candidatesOf(
+  items: Items,
+  { tenant, op, now, vector }: ItemSearch,
+): Promise<SortedPages<Candidate>> {
   const { namespace_prefix: prefix } = op;
   const scores = vector === undefined ? undefined : await scoresOf(items, tenant, prefix, vector);
-  return new Ordered(async function* scan() {
+  return new SortedPages(async function* scan() {
     for await (const head of items.heads(tenant, prefix)) {
-      if (isAlive(head, now)) yield { head, score: scores?.get(nameOf(head)) ?? null };
+      if (isUnexpired(head, now)) yield { head, score: scores?.get(itemName(head)) ?? null };
     }
   }, compare);
 }
@@ -76,7 +79,7 @@ async function candidatesOf(items: Items, { tenant, op, now, vector }: Search): 
 function compare({ head: a, score: of }: Candidate, { head: b, score: than }: Candidate): number {
   const first = descending(of ?? -2, than ?? -2) || descending(a.updated_at, b.updated_at);
   if (first !== 0) return first;
-  const [one, other] = [nameOf(a), nameOf(b)];
+  const [one, other] = [itemName(a), itemName(b)];
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
@@ -92,7 +95,7 @@ async function scoresOf(
     for (const vector of vectors) {
       const score = cosine(query, vector);
       if (score === undefined) continue;
-      const name = nameOf(place);
+      const name = itemName(place);
       scores.set(name, Math.max(score, scores.get(name) ?? -1));
     }
   }
@@ -101,7 +104,7 @@ async function scoresOf(
 
 const descending = (a: number, b: number): number => b - a;
 
-const nameOf = ({ namespace, key }: ItemPlace): string => JSON.stringify([...namespace, key]);
+const itemName = ({ namespace, key }: ItemPlace): string => JSON.stringify([...namespace, key]);
 
-export const isAlive = ({ expires_at }: ItemHead, now: number): boolean =>
+export const isUnexpired = ({ expires_at }: ItemHead, now: number): boolean =>
   expires_at === null || expires_at > now;

@@ -11,17 +11,17 @@ import {
   checkKey,
   checkLabels,
   checkPage,
-  checkPlace,
+  checkItemPlace,
   checkTtl,
   checkValue,
   MAX_OPS,
-  refuse,
+  refuseOperation,
 } from "./item-limits.ts";
-import { embed, type StoreIndex } from "./embedding.ts";
-import { type Test, testOf } from "./item-filter.ts";
+import { embedTexts, type StoreIndex } from "./embedding.ts";
+import { type ItemTest, compileFilter } from "./item-filter.ts";
 import { listNamespaces } from "./namespaces.ts";
-import { isAlive, searchItems } from "./item-search.ts";
-import { textsOf } from "./indexed-texts.ts";
+import { isUnexpired, searchItems } from "./item-search.ts";
+import { textsAtPaths } from "./indexed-texts.ts";
 
 export interface StorePolicy {
   /** Minutes: the default lifetime of items; null: they do not expire. */
@@ -34,7 +34,7 @@ export interface StorePolicy {
   readonly noIndex?: string;
 }
 
-export const PLAIN_POLICY: StorePolicy = { defaultTtl: null, refreshOnRead: true };
+export const DEFAULT_STORE_POLICY: StorePolicy = { defaultTtl: null, refreshOnRead: true };
 
 export interface StoreDeps {
   readonly items: Items;
@@ -71,7 +71,7 @@ export function createStore(deps: StoreDeps): Store {
     if (index === undefined || texts.length === 0) return [];
     const vectors: Float32Array[] = [];
     for (let from = 0; from < texts.length; from += PIECE) {
-      vectors.push(...(await embed(index, texts.slice(from, from + PIECE), scheduler)));
+      vectors.push(...(await embedTexts(index, texts.slice(from, from + PIECE), scheduler)));
     }
     return vectors;
   }
@@ -91,7 +91,7 @@ export function createStore(deps: StoreDeps): Store {
     });
   }
 
-  async function search(tenant: string, op: SearchOp, test: Test | undefined, at: string) {
+  async function search(tenant: string, op: SearchOp, test: ItemTest | undefined, at: string) {
     const vector = op.query === undefined || op.query === "" ? undefined : (await vectorsOf([op.query]))[0];
     const found = await searchItems(items, {
       tenant,
@@ -124,15 +124,16 @@ export function createStore(deps: StoreDeps): Store {
         return async (now) => {
           // No item has an empty namespace.
           const found = op.namespace.length === 0 ? undefined : await items.find(tenant, op);
-          if (found === undefined || !isAlive(found, now)) return null;
+          if (found === undefined || !isUnexpired(found, now)) return null;
           await refresh(tenant, [found], op.refresh_ttl);
           return shown(found);
         };
       case "search": {
         checkLabels(op.namespace_prefix, `${at}namespace_prefix`);
         checkPage(op, at);
-        if (op.query !== undefined && policy.noIndex !== undefined) refuse(`${at}query`, policy.noIndex);
-        const test = op.filter === undefined ? undefined : testOf(op.filter, `${at}filter`);
+        if (op.query !== undefined && policy.noIndex !== undefined)
+          refuseOperation(`${at}query`, policy.noIndex);
+        const test = op.filter === undefined ? undefined : compileFilter(op.filter, `${at}filter`);
         return () => search(tenant, op, test, at);
       }
       case "namespaces":
@@ -142,23 +143,23 @@ export function createStore(deps: StoreDeps): Store {
         checkPage(op, at);
         return (now) => listNamespaces(items, tenant, op, now);
       case "put": {
-        checkPlace(op, at);
+        checkItemPlace(op, at);
         checkTtl(op.ttl, `${at}ttl`);
         checkIndex(op.index, `${at}index`);
         const value = checkValue(op.value, `${at}value`);
         const paths = op.index === false ? [] : (op.index ?? index?.fields ?? []);
-        const texts = index === undefined ? [] : textsOf(value, paths);
+        const texts = index === undefined ? [] : textsAtPaths(value, paths);
         if (texts.length > MAX_TEXTS)
-          refuse(`${at}index`, `gives ${texts.length} texts, and may give ${MAX_TEXTS}`);
+          refuseOperation(`${at}index`, `gives ${texts.length} texts, and may give ${MAX_TEXTS}`);
         writes.push({ op: { ...op, value }, texts });
         return undefined;
       }
       case "delete":
-        checkPlace(op, at);
+        checkItemPlace(op, at);
         writes.push({ kind: "delete", namespace: op.namespace, key: op.key });
         return undefined;
       default:
-        return refuse(`${at}kind`, "is no operation of the store");
+        return refuseOperation(`${at}kind`, "is no operation of the store");
     }
   }
 
@@ -176,8 +177,8 @@ export function createStore(deps: StoreDeps): Store {
   }
 
   async function batch({ tenant, fence, check }: StoreCaller, ops: readonly StoreOp[]) {
-    if (!Array.isArray(ops)) refuse("ops", "must be a list of operations");
-    if (ops.length > MAX_OPS) refuse("ops", `has more than ${MAX_OPS} operations`);
+    if (!Array.isArray(ops)) refuseOperation("ops", "must be a list of operations");
+    if (ops.length > MAX_OPS) refuseOperation("ops", `has more than ${MAX_OPS} operations`);
     const writes: (Put | ItemChange)[] = [];
     const reads = ops.map((op, i) => prepare(tenant, op, ops.length === 1 ? "" : `ops[${i}].`, writes));
     const results: StoreResult[] = [];

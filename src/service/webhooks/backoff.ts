@@ -10,7 +10,7 @@ const JITTER = 0.2;
  * Milliseconds until the next attempt, after `failed` attempts (from 1). `luck`: a random number from 0 to 1. `asked`: milliseconds that
  * the receiver asked for.
  */
-export function backoff(failed: number, luck: number, asked = 0): number {
+export function retryDelay(failed: number, luck: number, asked = 0): number {
   const delay = Math.min(FIRST * FACTOR ** (failed - 1), LONGEST);
   const spread = delay * (1 - JITTER + 2 * JITTER * luck);
   return Math.round(Math.max(spread, Math.min(asked, LONGEST)));
@@ -28,7 +28,7 @@ export function retryAfter(header: string | undefined, now: number): number {
 const FINAL: ReadonlySet<number> = new Set([400, 405, 410, 411, 413, 414, 415, 422, 431, 501, 505]);
 
 /** What a status means for the delivery. Redirects are not followed: they would bypass the checks of the URL. */
-export function verdictOf(status: number): "delivered" | "again" | "never" {
+export function attemptVerdict(status: number): "delivered" | "again" | "never" {
   if (status >= 200 && status < 300) return "delivered";
   if (status >= 300 && status < 400) return "never";
   return FINAL.has(status) ? "never" : "again";

@@ -4,7 +4,7 @@ import type { Outbox } from "../../ports/outbox.ts";
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 
 /** Milliseconds for which a dead letter is kept. */
-export const KEPT = 7 * 86_400_000;
+export const DEAD_LETTER_TTL = 7 * 86_400_000;
 
 /** Deliveries read at a time. */
 const PAGE = 100;
@@ -18,8 +18,8 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** Deletes dead letters (deliveries that were given up) after {@link KEPT}. */
-export class Graveyard {
+/** Deletes dead letters (deliveries that were given up) after {@link DEAD_LETTER_TTL}. */
+export class DeadLetterPurger {
   readonly #deps: Deps;
   #timer: Cancel | undefined;
   #stopped = false;
@@ -38,7 +38,7 @@ export class Graveyard {
   }
 
   /** Schedules a pass in `ms`, unless one is scheduled already. */
-  expect(ms: number): void {
+  schedule(ms: number): void {
     if (this.#stopped || this.#timer !== undefined) return;
     this.#timer = this.#deps.scheduler.after(ms, () => {
       this.#timer = undefined;
@@ -59,12 +59,12 @@ export class Graveyard {
           });
         }
         const next = found.find(({ delivery }) => delivery.due > now);
-        if (next !== undefined) return this.expect(next.delivery.due - now);
+        if (next !== undefined) return this.schedule(next.delivery.due - now);
         if (over.length === 0 || this.#stopped) return;
       }
     } catch (error) {
       logger.warn("dead letters could not be deleted; retrying", { error: String(error) });
-      this.expect(PAUSE);
+      this.schedule(PAUSE);
     }
   }
 }

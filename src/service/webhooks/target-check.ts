@@ -4,7 +4,7 @@ import { isAddress, mayReach } from "./addresses.ts";
 
 /** @throws ServiceError `validation.failed`, naming the field, when a run may not have this webhook */
 export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
-  const message = refusal(policy, webhook);
+  const message = urlRefusal(policy, webhook);
   if (message === undefined) return;
   throw new ServiceError("validation.failed", `webhook ${message}`, {
     fields: [{ at: "webhook", message }],
@@ -12,7 +12,7 @@ export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
 }
 
 /** What is wrong with a webhook's URL, as far as the text shows it. The message never repeats the URL: it may hold a secret. */
-export function refusal(policy: WebhookPolicy, webhook: string): string | undefined {
+export function urlRefusal(policy: WebhookPolicy, webhook: string): string | undefined {
   if (webhook.length > policy.maxUrlLength)
     return `must not have more than ${policy.maxUrlLength} characters`;
   // A URL parser drops these characters, and would read another URL than people see.
@@ -39,7 +39,7 @@ function refusalOfUrl(policy: WebhookPolicy, url: URL): string | undefined {
   if (policy.requireHttps && protocol !== "https:") return "must be an https URL";
   const port = url.port === "" ? (protocol === "https:" ? 443 : 80) : Number(url.port);
   if (policy.ports !== null && !policy.ports.includes(port)) return `must not name port ${port}`;
-  const name = nameOf(url);
+  const name = hostOf(url);
   if (policy.domains !== null && !policy.domains.some((domain) => covers(domain, name))) {
     return "is not at a domain that is allowed";
   }
@@ -58,6 +58,6 @@ const covers = (domain: string, name: string): boolean =>
   domain.startsWith("*.") ? name.endsWith(domain.slice(1)) && name.length >= domain.length : name === domain;
 
 /** The host of a URL, as a name or an address: without brackets, without a dot at the end. */
-export function nameOf({ hostname }: URL): string {
+export function hostOf({ hostname }: URL): string {
   return hostname.startsWith("[") ? hostname.slice(1, -1) : hostname.replace(/\.$/, "");
 }

@@ -2,11 +2,11 @@ import type { Owed } from "../../ports/outbox.ts";
 import type { Cancel } from "../../ports/scheduler.ts";
 
 /** Concurrent attempts at one target, and at one that did not answer the last attempt. */
-const ABREAST = 8;
-const ABREAST_FAILING = 1;
+const MAX_ATTEMPTS = 8;
+const MAX_ATTEMPTS_FAILING = 1;
 
 /** The deliveries to one target that are in memory: a few of those that are due, never all. */
-export class Lane {
+export class TargetQueue {
   readonly name: string;
   /** Due deliveries, oldest first. */
   readonly due: Owed[] = [];
@@ -26,7 +26,7 @@ export class Lane {
   }
 
   get isFull(): boolean {
-    return this.trying.size >= (this.failing ? ABREAST_FAILING : ABREAST);
+    return this.trying.size >= (this.failing ? MAX_ATTEMPTS_FAILING : MAX_ATTEMPTS);
   }
 
   get isIdle(): boolean {
@@ -44,4 +44,4 @@ export class Lane {
   }
 }
 
-export const nameOf = ({ tenant, id }: Owed): string => `${tenant}\n${id}`;
+export const deliveryName = ({ tenant, id }: Owed): string => `${tenant}\n${id}`;

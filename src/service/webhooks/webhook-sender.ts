@@ -6,13 +6,13 @@ import type { HttpClient } from "../../ports/http-client.ts";
 import type { Owed } from "../../ports/outbox.ts";
 import type { Headers } from "../../ports/transport.ts";
 import { isAddress, mayReach } from "./addresses.ts";
-import { retryAfter, verdictOf } from "./backoff.ts";
+import { retryAfter, attemptVerdict } from "./backoff.ts";
 import { payloadOf } from "./webhook-payload.ts";
-import { sign } from "./signature.ts";
-import { nameOf, NOT_PUBLIC, refusal } from "./target-check.ts";
+import { signWebhook } from "./signature.ts";
+import { hostOf, NOT_PUBLIC, urlRefusal } from "./target-check.ts";
 
 /** The result of one attempt. */
-export type Outcome =
+export type AttemptOutcome =
   | { readonly kind: "delivered" }
   | {
       readonly kind: "again" | "never";
@@ -38,20 +38,20 @@ const MOST = 300;
  * Makes one delivery attempt. The policy is checked again against the URL, and against the addresses that its host name resolves to now;
  * the connection goes to exactly the address that was checked. `self`: this server's own URL.
  */
-export async function send(
+export async function sendWebhook(
   { client, clock, policy, version }: SenderDeps,
   { id, delivery }: Owed,
   content: DeliveryContent,
   self: URL,
   signal: AbortSignal,
-): Promise<Outcome> {
-  const wrong = refusal(policy, delivery.url);
+): Promise<AttemptOutcome> {
+  const wrong = urlRefusal(policy, delivery.url);
   if (wrong !== undefined) return never(null, `The URL ${wrong}`);
   const own = delivery.url.startsWith("/");
   const url = own ? new URL(delivery.url, self) : new URL(delivery.url);
   url.hash = "";
   try {
-    const addresses = await addressesOf(client, nameOf(url), signal);
+    const addresses = await addressesOf(client, hostOf(url), signal);
     if (!own && !addresses.every((address) => mayReach(address, policy.allowInternal))) {
       return never(null, `The URL ${NOT_PUBLIC}`);
     }
@@ -61,7 +61,7 @@ export async function send(
     const body = payloadOf(content, clock.now());
     const headers = headersOf(policy, version, id, delivery.attempts + 1, body, clock.now());
     const answer = await client.post({ url, address, headers, body, signal });
-    const verdict = verdictOf(answer.status);
+    const verdict = attemptVerdict(answer.status);
     if (verdict === "delivered") return { kind: "delivered" };
     const error = `The receiver answered ${answer.status}`;
     if (verdict === "never") return never(answer.status, error);
@@ -74,7 +74,12 @@ export async function send(
   }
 }
 
-const never = (status: number | null, error: string): Outcome => ({ kind: "never", status, error, asked: 0 });
+const never = (status: number | null, error: string): AttemptOutcome => ({
+  kind: "never",
+  status,
+  error,
+  asked: 0,
+});
 
 /** IPv4 addresses first: nearly all networks have IPv4. */
 async function addressesOf(
@@ -103,7 +108,7 @@ function headersOf(
     "x-webhook-id": id,
     "x-webhook-attempt": String(attempt),
     "x-webhook-timestamp": String(timestamp),
-    ...(secret !== null && { "x-webhook-signature": sign(secret, timestamp, body) }),
+    ...(secret !== null && { "x-webhook-signature": signWebhook(secret, timestamp, body) }),
   };
 }
 

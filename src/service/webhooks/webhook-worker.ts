@@ -5,12 +5,12 @@ import type { Outbox, Owed } from "../../ports/outbox.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
 import { SteadyTime } from "../../ports/steady-time.ts";
-import { backoff } from "./backoff.ts";
-import { Lane, nameOf } from "./target-queue.ts";
-import { Graveyard, KEPT } from "./dead-letters.ts";
-import { send, type Outcome, type SenderDeps } from "./webhook-sender.ts";
+import { retryDelay } from "./backoff.ts";
+import { TargetQueue, deliveryName } from "./target-queue.ts";
+import { DeadLetterPurger, DEAD_LETTER_TTL } from "./dead-letters.ts";
+import { sendWebhook, type AttemptOutcome, type SenderDeps } from "./webhook-sender.ts";
 
-export interface WorkerDeps extends SenderDeps {
+export interface WebhookWorkerDeps extends SenderDeps {
   readonly outbox: Outbox;
   readonly scheduler: Scheduler;
   readonly random: Random;
@@ -18,8 +18,8 @@ export interface WorkerDeps extends SenderDeps {
 }
 
 /** Concurrent attempts in total, and of these at targets that did not answer the last attempt. */
-const PLACES = 64;
-const PLACES_FAILING = 16;
+const SLOTS = 64;
+const SLOTS_FAILING = 16;
 /** Deliveries of a target read at a time. */
 const PAGE = 32;
 /** Milliseconds before a retry after a storage failure. */
@@ -30,31 +30,31 @@ const PAUSE = 1_000;
  * target by target, so that neither many deliveries nor a dead receiver slow down the others.
  */
 export class WebhookWorker {
-  readonly #deps: WorkerDeps;
+  readonly #deps: WebhookWorkerDeps;
   readonly #time: SteadyTime;
-  readonly #lanes = new Map<string, Lane>();
-  readonly #graveyard: Graveyard;
+  readonly #queues = new Map<string, TargetQueue>();
+  readonly #deadLetters: DeadLetterPurger;
   /** Queues that may have something to attempt, served in turn. */
-  #line: Lane[] = [];
-  readonly #tries = new Map<AbortController, Lane>();
+  #waiting: TargetQueue[] = [];
+  readonly #tries = new Map<AbortController, TargetQueue>();
   #self: URL | undefined;
   #stopping = false;
   #stopped: (() => void) | undefined;
 
-  constructor(deps: WorkerDeps) {
+  constructor(deps: WebhookWorkerDeps) {
     this.#deps = deps;
     this.#time = new SteadyTime(deps.clock);
-    this.#graveyard = new Graveyard(deps);
+    this.#deadLetters = new DeadLetterPurger(deps);
   }
 
   /** Starts with the stored deliveries, then takes new ones as they come. `self`: this server's own URL, for webhooks that are paths. */
   async start(self: URL): Promise<void> {
     const { outbox, logger, scheduler } = this.#deps;
     this.#self = self;
-    outbox.watch((name) => this.#serve(this.#lane(name)));
-    this.#graveyard.start();
+    outbox.watch((name) => this.#enqueue(this.#queueOf(name)));
+    this.#deadLetters.start();
     try {
-      for await (const name of outbox.lanes()) this.#serve(this.#lane(name));
+      for await (const name of outbox.lanes()) this.#enqueue(this.#queueOf(name));
     } catch (error) {
       logger.warn("the outbox could not be read; retrying", { error: String(error) });
       if (!this.#stopping) scheduler.after(PAUSE, () => void this.start(self));
@@ -64,8 +64,8 @@ export class WebhookWorker {
   /** Starts nothing new. Attempts in progress get `ms` to finish, then they are aborted; they are repeated after the next start. */
   async stop(ms: number): Promise<void> {
     this.#stopping = true;
-    this.#graveyard.stop();
-    for (const lane of this.#lanes.values()) lane.wake();
+    this.#deadLetters.stop();
+    for (const queue of this.#queues.values()) queue.wake();
     if (this.#tries.size === 0) return;
     const over = new Promise<void>((resolve) => (this.#stopped = resolve));
     const cut = this.#deps.scheduler.after(ms, () => {
@@ -75,76 +75,76 @@ export class WebhookWorker {
     cut();
   }
 
-  #lane(name: string): Lane {
-    const known = this.#lanes.get(name);
+  #queueOf(name: string): TargetQueue {
+    const known = this.#queues.get(name);
     if (known !== undefined) return known;
-    const lane = new Lane(name);
-    this.#lanes.set(name, lane);
-    return lane;
+    const queue = new TargetQueue(name);
+    this.#queues.set(name, queue);
+    return queue;
   }
 
   /** Notes that something in the queue may be due. */
-  #serve(lane: Lane): void {
+  #enqueue(queue: TargetQueue): void {
     if (this.#stopping) return;
-    lane.wake();
-    if (lane.reading) lane.changed = true;
-    if (!lane.inLine) {
-      lane.inLine = true;
-      this.#line.push(lane);
+    queue.wake();
+    if (queue.reading) queue.changed = true;
+    if (!queue.inLine) {
+      queue.inLine = true;
+      this.#waiting.push(queue);
     }
     this.#fill();
   }
 
   /** Assigns the free slots, one to each queue in turn. */
   #fill(): void {
-    const waiting: Lane[] = [];
-    while (!this.#stopping && this.#tries.size < PLACES) {
-      const lane = this.#line.shift();
-      if (lane === undefined) break;
-      const next = lane.isFull || this.#isBarred(lane) ? undefined : lane.due.shift();
+    const waiting: TargetQueue[] = [];
+    while (!this.#stopping && this.#tries.size < SLOTS) {
+      const queue = this.#waiting.shift();
+      if (queue === undefined) break;
+      const next = queue.isFull || this.#isHeldBack(queue) ? undefined : queue.due.shift();
       if (next !== undefined) {
-        this.#line.push(lane);
-        void this.#try(lane, next);
-      } else if (lane.due.length > 0) {
+        this.#waiting.push(queue);
+        void this.#try(queue, next);
+      } else if (queue.due.length > 0) {
         // The queue is served again when one of its attempts, or one at a failing target, has finished.
-        waiting.push(lane);
+        waiting.push(queue);
       } else {
-        lane.inLine = false;
-        if (!lane.isFull) void this.#read(lane);
+        queue.inLine = false;
+        if (!queue.isFull) void this.#read(queue);
       }
     }
-    this.#line.push(...waiting);
+    this.#waiting.push(...waiting);
   }
 
-  #isBarred({ failing }: Lane): boolean {
+  #isHeldBack({ failing }: TargetQueue): boolean {
     if (!failing) return false;
     let taken = 0;
-    for (const lane of this.#tries.values()) if (lane.failing) taken++;
-    return taken >= PLACES_FAILING;
+    for (const queue of this.#tries.values()) if (queue.failing) taken++;
+    return taken >= SLOTS_FAILING;
   }
 
   /** Reads the due deliveries of a queue; if there are none, finds when the next is due. */
-  async #read(lane: Lane): Promise<void> {
-    if (lane.reading) return;
-    lane.reading = true;
-    lane.changed = false;
+  async #read(queue: TargetQueue): Promise<void> {
+    if (queue.reading) return;
+    queue.reading = true;
+    queue.changed = false;
     let wait: number | undefined;
     try {
-      const found = await this.#deps.outbox.pending(lane.name, PAGE + lane.trying.size);
+      const found = await this.#deps.outbox.pending(queue.name, PAGE + queue.trying.size);
       for (const owed of found) {
-        if (lane.trying.has(nameOf(owed))) continue;
+        if (queue.trying.has(deliveryName(owed))) continue;
         const rest = this.#waitFor(owed.delivery);
-        if (rest <= 0) lane.due.push(owed);
+        if (rest <= 0) queue.due.push(owed);
         else wait = Math.min(wait ?? Number.POSITIVE_INFINITY, rest);
       }
     } catch (error) {
       this.#deps.logger.warn("the outbox could not be read; retrying", { error: String(error) });
       wait = PAUSE;
     }
-    lane.reading = false;
-    if (lane.due.length > 0 || lane.changed) return this.#serve(lane);
-    if (wait !== undefined) this.#serveLater(lane, wait);
-    else if (lane.isIdle && !lane.inLine) this.#lanes.delete(lane.name);
+    queue.reading = false;
+    if (queue.due.length > 0 || queue.changed) return this.#enqueue(queue);
+    if (wait !== undefined) this.#serveLater(queue, wait);
+    else if (queue.isIdle && !queue.inLine) this.#queues.delete(queue.name);
   }
 
   /**
@@ -156,21 +156,21 @@ export class WebhookWorker {
     return attempts === 0 || (last_attempt_at ?? now) > now ? 0 : due - now;
   }
 
-  #serveLater(lane: Lane, ms: number): void {
+  #serveLater(queue: TargetQueue, ms: number): void {
     if (this.#stopping) return;
-    lane.sleep(this.#deps.scheduler.after(ms, () => this.#serve(lane)));
+    queue.sleep(this.#deps.scheduler.after(ms, () => this.#enqueue(queue)));
   }
 
-  async #try(lane: Lane, seen: Owed): Promise<void> {
+  async #try(queue: TargetQueue, seen: Owed): Promise<void> {
     const { policy, scheduler, logger } = this.#deps;
-    const name = nameOf(seen);
+    const name = deliveryName(seen);
     const controller = new AbortController();
     const late = scheduler.after(policy.timeout, () => controller.abort(new Error("It took too long")));
-    this.#tries.set(controller, lane);
-    lane.trying.add(name);
+    this.#tries.set(controller, queue);
+    queue.trying.add(name);
     let pause = false;
     try {
-      await this.#deliver(lane, seen, controller.signal);
+      await this.#deliver(queue, seen, controller.signal);
     } catch (error) {
       pause = true;
       logger.warn("the result of a webhook delivery could not be stored; it is repeated", {
@@ -179,28 +179,28 @@ export class WebhookWorker {
     }
     late();
     this.#tries.delete(controller);
-    lane.trying.delete(name);
+    queue.trying.delete(name);
     if (this.#tries.size === 0) this.#stopped?.();
-    if (pause) this.#serveLater(lane, PAUSE);
-    else this.#serve(lane);
+    if (pause) this.#serveLater(queue, PAUSE);
+    else this.#enqueue(queue);
     this.#fill();
   }
 
-  async #deliver(lane: Lane, seen: Owed, signal: AbortSignal): Promise<void> {
+  async #deliver(queue: TargetQueue, seen: Owed, signal: AbortSignal): Promise<void> {
     const { outbox } = this.#deps;
     // The delivery may have been attempted, postponed or deleted since it was read.
     const delivery = await outbox.find(seen);
     if (delivery?.status !== "pending" || this.#waitFor(delivery) > 0) return;
     const content = await this.#contentOf(seen);
     const owed = { ...seen, delivery };
-    const outcome: Outcome =
+    const outcome: AttemptOutcome =
       content === undefined || this.#self === undefined
         ? { kind: "never", status: null, error: "What it tells is missing or damaged", asked: 0 }
-        : await send(this.#deps, owed, content, this.#self, signal);
+        : await sendWebhook(this.#deps, owed, content, this.#self, signal);
     // The shutdown aborted the attempt: that is no failure of the receiver.
     if (signal.reason === STOP && outcome.kind === "again") return;
-    lane.failing = outcome.kind === "again" && outcome.status === null;
-    await outbox.change(seen, (now) => this.#after(now, delivery, outcome, lane), { durable: false });
+    queue.failing = outcome.kind === "again" && outcome.status === null;
+    await outbox.change(seen, (now) => this.#after(now, delivery, outcome, queue), { durable: false });
   }
 
   async #contentOf(owed: Owed): Promise<DeliveryContent | undefined> {
@@ -213,7 +213,12 @@ export class WebhookWorker {
   }
 
   /** The delivery after an attempt. `now`: its current form; somebody may have changed it since the attempt started. */
-  #after(now: Delivery, tried: Delivery, outcome: Outcome, lane: Lane): Delivery | null | undefined {
+  #after(
+    now: Delivery,
+    tried: Delivery,
+    outcome: AttemptOutcome,
+    queue: TargetQueue,
+  ): Delivery | null | undefined {
     const { random, policy, logger } = this.#deps;
     if (outcome.kind === "delivered") return null;
     if (now.due !== tried.due || now.status !== tried.status) return undefined;
@@ -223,11 +228,11 @@ export class WebhookWorker {
     const told = { attempts, last_attempt_at: at, last_status: status, last_error: error };
     if (outcome.kind === "never" || attempts >= policy.attempts) {
       // The host only: the rest of a URL may hold a secret.
-      logger.warn("a webhook was given up", { delivery: now.id, host: lane.name, attempts, status, error });
-      this.#graveyard.expect(KEPT);
-      return { ...now, ...told, status: "dead", due: at + KEPT };
+      logger.warn("a webhook was given up", { delivery: now.id, host: queue.name, attempts, status, error });
+      this.#deadLetters.schedule(DEAD_LETTER_TTL);
+      return { ...now, ...told, status: "dead", due: at + DEAD_LETTER_TTL };
     }
-    return { ...now, ...told, due: at + backoff(attempts, random.float(), outcome.asked) };
+    return { ...now, ...told, due: at + retryDelay(attempts, random.float(), outcome.asked) };
   }
 }
 

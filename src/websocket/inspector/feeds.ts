@@ -5,7 +5,7 @@ import type { Logger } from "../../ports/logger.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
 import type { Socket } from "../../ports/transport.ts";
 import type { InspectScope } from "../../ports/inspector.ts";
-import type { Inspection } from "../../service/actor-inspection.ts";
+import type { ActorInspection } from "../../service/actor-inspection.ts";
 import { Feed, type FeedDeps } from "./thread-feed.ts";
 import { Watcher } from "./watcher.ts";
 
@@ -15,7 +15,7 @@ const MOST = 4_096;
 const LONGEST = 1024;
 
 export interface FeedsDeps {
-  readonly inspection: Inspection;
+  readonly inspection: ActorInspection;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -73,7 +73,8 @@ export class Feeds {
     this.#ask(tenant, query)
       .then(async ({ scope, run }) => {
         const { thread } = scope;
-        const recorded = thread === null ? [] : await this.#deps.inspection.recorded({ tenant, thread }, run);
+        const recorded =
+          thread === null ? [] : await this.#deps.inspection.storedActors({ tenant, thread }, run);
         if (gone) return;
         const watcher = new Watcher(socket, this.#deps.scheduler);
         const viewer = { watcher, run };

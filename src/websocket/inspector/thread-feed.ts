@@ -7,7 +7,7 @@ import type {
   ShownEvent,
   ShownState,
 } from "../../ports/inspector.ts";
-import type { Inspection } from "../../service/actor-inspection.ts";
+import type { ActorInspection } from "../../service/actor-inspection.ts";
 import { actorMessage, eventMessage, snapshotMessage, type Stamp } from "./messages.ts";
 import type { Watcher } from "./watcher.ts";
 
@@ -18,7 +18,7 @@ import type { Watcher } from "./watcher.ts";
 const RECENT = 200;
 
 export interface FeedDeps {
-  readonly inspection: Inspection;
+  readonly inspection: ActorInspection;
   readonly clock: Clock;
   /** The number of the next message of the server. */
   readonly nextSeq: () => number;

@@ -7,7 +7,7 @@ import { Budget } from "../../../src/ports/time-budget.ts";
 import type { CronBook } from "../../../src/ports/cron-book.ts";
 import { CronWorker } from "../../../src/service/crons/cron-worker.ts";
 import { createService, type Service } from "../../../src/service/service.ts";
-import { createStore, PLAIN_POLICY } from "../../../src/service/store/store.ts";
+import { createStore, DEFAULT_STORE_POLICY } from "../../../src/service/store/store.ts";
 import { createLogger } from "../../../src/platform/log.ts";
 import { MemoryKv } from "../../../src/storage/memory-kv.ts";
 import { readPolicy } from "../../../src/config/webhooks.ts";
@@ -42,7 +42,13 @@ async function rig({
   const { journal, catalog, outbox, crons } = storage;
   const policy = readPolicy({});
   const quiet = createLogger({ clock, level: "error", write: () => undefined });
-  const store = createStore({ items: catalog.items, clock, scheduler, logger: quiet, policy: PLAIN_POLICY });
+  const store = createStore({
+    items: catalog.items,
+    clock,
+    scheduler,
+    logger: quiet,
+    policy: DEFAULT_STORE_POLICY,
+  });
   const service = createService({
     system,
     journal,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { mayReach } from "../../../src/service/webhooks/addresses.ts";
-import { backoff, retryAfter, verdictOf } from "../../../src/service/webhooks/backoff.ts";
-import { sign } from "../../../src/service/webhooks/signature.ts";
-import { checkWebhook, refusal } from "../../../src/service/webhooks/target-check.ts";
+import { retryDelay, retryAfter, attemptVerdict } from "../../../src/service/webhooks/backoff.ts";
+import { signWebhook } from "../../../src/service/webhooks/signature.ts";
+import { checkWebhook, urlRefusal } from "../../../src/service/webhooks/target-check.ts";
 import { readPolicy } from "../../../src/config/webhooks.ts";
 
 const strict = readPolicy({});
@@ -126,11 +126,11 @@ const refused: readonly (readonly [string, string])[] = [
 
 describe("a webhook", () => {
   test.each(fine)("%s may be", (url) => {
-    expect(refusal(strict, url)).toBeUndefined();
+    expect(urlRefusal(strict, url)).toBeUndefined();
   });
 
   test.each(refused)("%s may not be", (url, said) => {
-    expect(refusal(strict, url)).toContain(said);
+    expect(urlRefusal(strict, url)).toContain(said);
   });
 
   test("is refused under its field, and never repeated: it may hold a secret", () => {
@@ -145,9 +145,9 @@ describe("a webhook", () => {
   });
 
   test("may be within, where that is allowed, but never where clouds tell their secrets", () => {
-    expect(refusal(internal, "http://localhost:3000/")).toBeUndefined();
-    expect(refusal(internal, "http://10.1.2.3/")).toBeUndefined();
-    expect(refusal(internal, "http://169.254.169.254/")).toContain("not public");
+    expect(urlRefusal(internal, "http://localhost:3000/")).toBeUndefined();
+    expect(urlRefusal(internal, "http://10.1.2.3/")).toBeUndefined();
+    expect(urlRefusal(internal, "http://169.254.169.254/")).toContain("not public");
   });
 
   test.each<[object, string, string | undefined]>([
@@ -167,7 +167,7 @@ describe("a webhook", () => {
     [{ disable_loopback: true }, "/own", "turned off"],
     [{ max_url_length: 20 }, "https://example.com/too-long", "20 characters"],
   ])("under %j: %s", (url, webhook, said) => {
-    const found = refusal(readPolicy({ url }), webhook);
+    const found = urlRefusal(readPolicy({ url }), webhook);
     if (said === undefined) expect(found).toBeUndefined();
     else expect(found).toContain(said);
   });
@@ -175,7 +175,7 @@ describe("a webhook", () => {
 
 test("a signature is the HMAC-SHA256 of timestamp, dot and body", () => {
   // printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret
-  expect(sign("secret", 1_700_000_000, '{"a":1}')).toBe(
+  expect(signWebhook("secret", 1_700_000_000, '{"a":1}')).toBe(
     "v1=49f24e537407743fa4a0242bb63b94b9a47ee99cbbe071ccd8a22550ae411686",
   );
 });
@@ -196,11 +196,11 @@ test.each([
   [501, "never"],
   [503, "again"],
 ])("an answer of %i means: %s", (status, verdict) => {
-  expect(verdictOf(status)).toBe(verdict);
+  expect(attemptVerdict(status)).toBe(verdict);
 });
 
 test("tries move apart, by chance a little more or less, and not beyond six hours", () => {
-  const seconds = (failed: number, luck = 0.5, asked = 0) => backoff(failed, luck, asked) / 1000;
+  const seconds = (failed: number, luck = 0.5, asked = 0) => retryDelay(failed, luck, asked) / 1000;
   expect([1, 2, 3, 4, 5, 6, 7].map((failed) => seconds(failed))).toEqual([10, 30, 90, 270, 810, 2430, 7290]);
   expect([seconds(1, 0), seconds(1, 1)]).toEqual([8, 12]);
   expect(seconds(99)).toBe(21_600);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sign } from "../../../src/service/webhooks/signature.ts";
+import { signWebhook } from "../../../src/service/webhooks/signature.ts";
 import { id } from "../../storage/samples.ts";
 import { hangs, refuses, Rig } from "./rig.ts";
 
@@ -24,7 +24,7 @@ test("what is owed is sent at once, to the address that was looked at, and is th
     "x-webhook-id": id(1),
     "x-webhook-attempt": "1",
     "x-webhook-timestamp": String(timestamp),
-    "x-webhook-signature": sign("s3cret", timestamp, body),
+    "x-webhook-signature": signWebhook("s3cret", timestamp, body),
   });
   expect(JSON.parse(body)).toMatchObject({ run_id: id(1), status: "success", values: { n: 1 } });
   expect(await rig.deliveries()).toEqual([]);
