@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import { keepCompiled } from "./graph-loader/compile-cache.ts";
+import { enableCompileCache } from "./graph-loader/compile-cache.ts";
 import { ServiceError } from "./model/errors.ts";
 import { HELP, parseCommandLine, type Invocation } from "./cli/settings.ts";
 import { VERSION } from "./platform/version.ts";
 
-keepCompiled();
+enableCompileCache();
 
 const { stdout, stderr } = process;
 const say = (line: string) => void stdout.write(`${line}\n`);

@@ -1,4 +1,4 @@
-import { valueAt } from "../../src/graph/xstate-value.ts";
+import { chartValueOf } from "../../src/graph/xstate-value.ts";
 import { START } from "../../src/graph/definition-checks.ts";
 import { END } from "../../src/graph/commands.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -73,7 +73,7 @@ export class GraphView {
     const done = output?.status === "success" && output.rest === "success";
     if (done) this.#value = END;
     else if (this.#stuck.size > 0)
-      this.#value = valueAt(
+      this.#value = chartValueOf(
         this.#chart,
         [...this.#stuck.values()].map(({ way }) => way),
       );
@@ -95,7 +95,7 @@ export class GraphView {
     const shown = [...ways.keys()].sort().join(" ");
     if (shown === this.#shown) return false;
     this.#shown = shown;
-    this.#value = valueAt(this.#chart, ways.values());
+    this.#value = chartValueOf(this.#chart, ways.values());
     return true;
   }
 

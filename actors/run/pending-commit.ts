@@ -1,7 +1,7 @@
 import type { NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { Few } from "../../src/model/small-map.ts";
 import type { Emission } from "../../src/ports/engine.ts";
-import { joinChanges } from "../../src/graph/superstep.ts";
+import { combineChanges } from "../../src/graph/superstep.ts";
 
 /** Checkpoints, writes and emissions of an attempt that wait for the next append. */
 export class Staged {
@@ -56,7 +56,7 @@ export class Staged {
     }
     const { id, parent, changes } = before;
     (this.#joined ??= new Set()).add(id);
-    this.#checkpoints[place] = { ...made, parent, changes: joinChanges(changes, made.changes) };
+    this.#checkpoints[place] = { ...made, parent, changes: combineChanges(changes, made.changes) };
   }
 
   /** Drops everything pending of the graph at `ns`, which has ended, and of the subgraphs below it. */

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import { answersById, resumes } from "../../src/graph/interrupts.ts";
+import { answersById, isResume } from "../../src/graph/interrupts.ts";
 import type { Cell } from "./live-thread.ts";
 
 /**
@@ -11,7 +11,7 @@ import type { Cell } from "./live-thread.ts";
  */
 export function refuseConflictingResume({ record }: Cell, run: RunRecord, ahead: readonly RunRecord[]): void {
   const { command } = run.kwargs;
-  if (command === null || !resumes(command) || startsElsewhere(run)) return;
+  if (command === null || !isResume(command) || startsElsewhere(run)) return;
   const asked = new Set(Object.values(record.interrupts).flatMap((list) => list.map(({ id }) => id)));
   const left = unanswered(asked, ahead);
   const ids = answersById(command.resume)?.keys();
@@ -41,7 +41,7 @@ function unanswered(asked: ReadonlySet<string>, ahead: readonly RunRecord[]): Se
     // All that it did is undone.
     if (run.cancel === "rollback") continue;
     const { command, input } = run.kwargs;
-    const isAnswer = command !== null && resumes(command);
+    const isAnswer = command !== null && isResume(command);
     if (startsElsewhere(run) || (!isAnswer && (command !== null || input !== null))) return null;
     if (!isAnswer) continue;
     const ids = answersById(command.resume)?.keys();

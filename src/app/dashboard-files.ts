@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { inSource } from "../graph-loader/package-files.ts";
+import { sourceUrl } from "../graph-loader/package-files.ts";
 
 /** A file of the dashboard, as it is sent. */
 export interface PageFile {
@@ -44,7 +44,7 @@ export function builtPages(): Pages {
 function place(name: string): string | undefined {
   return (
     [`dashboard/${name}`, `../dist/src/dashboard/${name}`]
-      .map((path) => fileURLToPath(inSource(path)))
+      .map((path) => fileURLToPath(sourceUrl(path)))
       // The sources are in the first directory too. A page counts as built when its script is there.
       .find((path) => existsSync(path) && existsSync(path.replace(/[^/\\]+$/, "inspector.js")))
   );

@@ -8,9 +8,9 @@ import { langGraphEngine, type LangGraphs } from "../langgraph/langgraph-engine.
 import type { Engine } from "../ports/engine.ts";
 import type { Host } from "../ports/node-host.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { entry } from "../graph-loader/package-files.ts";
+import { entryUrl } from "../graph-loader/package-files.ts";
 import { startWorker } from "../platform/worker-thread.ts";
-import { workerHost } from "../workers/worker-pool.ts";
+import { startWorkerHost } from "../workers/worker-pool.ts";
 
 export interface EngineSetup {
   readonly registry: GraphRegistry;
@@ -48,9 +48,9 @@ async function openHost({ registry, workers, config, loaded, deps }: EngineSetup
   if (workers === 0 || config === undefined || loaded.length === 0) return local;
   const { path, graphs } = config;
   const editions = new Map(loaded.map((name) => [name, registry.current(name).edition]));
-  return workerHost({
+  return startWorkerHost({
     count: workers,
-    spawn: () => startWorker(entry("app/node-worker"), { path, graphs, stacks: deps.stacks }),
+    spawn: () => startWorker(entryUrl("app/node-worker"), { path, graphs, stacks: deps.stacks }),
     local,
     serves: ({ graph, edition }) => editions.get(graph) === edition,
     scheduler: deps.scheduler,

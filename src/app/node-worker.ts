@@ -8,7 +8,7 @@ import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { parentThread, startedWith } from "../platform/worker-thread.ts";
 import { keepServing } from "../platform/uncaught-errors.ts";
-import { Bodies } from "../workers/node-functions.ts";
+import { NodeFunctions } from "../workers/node-functions.ts";
 import type { FromWorker, ToWorker } from "../workers/worker-messages.ts";
 
 // The entry of a worker thread: it loads the graph files of a configuration and runs their node functions for the server.
@@ -19,14 +19,14 @@ try {
   const { stacks, ...config } = startedWith() as Pick<Config, "path" | "graphs"> & { stacks: boolean };
   const { graphs } = await loadGraphs(config, { random, scheduler: systemScheduler });
   registry.replace(graphs);
-  const bodies = new Bodies(
+  const bodies = new NodeFunctions(
     { post: (messages) => parent.post(messages), scheduler: systemScheduler },
     (logger) => localHost(registry, { logger, random, clock: systemClock, stacks }),
     (graph) => registry.current(graph).edition,
   );
   keepServing(bodies.logger);
-  parent.onMessage((message) => bodies.take(message));
-  bodies.say({ t: "ready" });
+  parent.onMessage((message) => bodies.receive(message));
+  bodies.post({ t: "ready" });
 } catch (cause) {
   parent.post([{ t: "refused", error: plainError(cause) }]);
 }

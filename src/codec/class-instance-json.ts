@@ -1,35 +1,42 @@
 import { Kept, KeptValue, type KeptValueOf } from "../model/class-instance.ts";
 
 /** The path of a class instance in the data, with its class name ({@link Kept}) or its description ({@link KeptValue}). */
-type Mark = readonly [path: readonly (string | number)[], kept: string | KeptValueOf];
+type InstanceMark = readonly [path: readonly (string | number)[], kept: string | KeptValueOf];
 
 /**
  * Writes a value with {@link Kept} or {@link KeptValue} instances as JSON text, with a list of where they are, inner ones
  * first. Undefined if the value has none.
  */
-export function toMarkedText(value: unknown): string | undefined {
-  const marks: Mark[] = [];
-  const plain = without(value, [], marks);
+export function toInstanceText(value: unknown): string | undefined {
+  const marks: InstanceMark[] = [];
+  const plain = withoutInstances(value, [], marks);
   return marks.length === 0 ? undefined : JSON.stringify([plain, marks]);
 }
 
-function without(value: unknown, path: readonly (string | number)[], marks: Mark[]): unknown {
+function withoutInstances(
+  value: unknown,
+  path: readonly (string | number)[],
+  marks: InstanceMark[],
+): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map((item, i) => without(item, [...path, i], marks));
+  if (Array.isArray(value)) return value.map((item, i) => withoutInstances(item, [...path, i], marks));
   if (value instanceof KeptValue) {
     const { kind, data } = KeptValue.of(value);
-    const plain = without(data, [...path, "data"], marks);
+    const plain = withoutInstances(data, [...path, "data"], marks);
     marks.push([path, { kind, data: null } as unknown as KeptValueOf]);
     return { data: plain };
   }
-  const members = Object.entries(value).map(([key, member]) => [key, without(member, [...path, key], marks)]);
+  const members = Object.entries(value).map(([key, member]) => [
+    key,
+    withoutInstances(member, [...path, key], marks),
+  ]);
   if (value instanceof Kept) marks.push([path, Kept.kindOf(value)]);
   return Object.fromEntries(members);
 }
 
-/** Reads the value that {@link toMarkedText} wrote. */
-export function fromMarkedText(text: string): unknown {
-  const [plain, marks] = JSON.parse(text) as [unknown, Mark[]];
+/** Reads the value that {@link toInstanceText} wrote. */
+export function fromInstanceText(text: string): unknown {
+  const [plain, marks] = JSON.parse(text) as [unknown, InstanceMark[]];
   const root = { value: plain };
   for (const [path, kept] of marks) {
     let holder: { [key: string | number]: unknown } = root;

@@ -1,18 +1,18 @@
-import { shapeOf } from "./stored-shapes.ts";
+import { shapeNumber } from "./stored-shapes.ts";
 import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid.ts";
 
 /** Bytes of a buffer. Many values share one, so that few are allocated. */
-const SIZE = 64 * 1024;
+const BUFFER_SIZE = 64 * 1024;
 /** Bytes: the most that a header or a number takes. */
-const HEADER = 9;
+const MAX_HEADER = 9;
 /** Characters: strings of this length or more are written by `Buffer.write`; for shorter ones a loop is faster. */
-const LONG = 64;
+const LONG_STRING = 64;
 /** Members: objects with this many or more are remembered, to copy their bytes if the same object follows again. */
-const LARGE = 4;
-const HALF = /\p{Surrogate}/u;
+const LARGE_OBJECT = 4;
+const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** The first byte value that stands for a shape: numbers from here up to 127 take two bytes instead of one. */
-const SHAPE = 0x40;
+const FIRST_SHAPE = 0x40;
 
 /**
  * A MessagePack encoder for plain JSON data, which msgpackr reads. It takes three quarters of the time of msgpackr's encoder,
@@ -20,7 +20,7 @@ const SHAPE = 0x40;
  * shorter: an object of a known shape (a msgpackr record, see `stored-shapes.ts`), and a UUID.
  */
 export class PlainPacker {
-  #bytes = Buffer.allocUnsafeSlow(SIZE);
+  #bytes = Buffer.allocUnsafeSlow(BUFFER_SIZE);
   #view = viewOf(this.#bytes);
   #start = 0;
   #at = 0;
@@ -34,7 +34,7 @@ export class PlainPacker {
    * well-formed strings, arrays and plain objects, or a member named `__proto__`.
    */
   pack(value: unknown, head: number): Buffer | undefined {
-    if (this.#bytes.length - this.#at < SIZE / 16) this.#renew(SIZE, 0);
+    if (this.#bytes.length - this.#at < BUFFER_SIZE / 16) this.#replaceBuffer(BUFFER_SIZE, 0);
     const start = this.#at;
     this.#start = start;
     this.#at = start + head;
@@ -50,12 +50,12 @@ export class PlainPacker {
     }
     const made = isWhole ? this.#bytes.subarray(this.#start, this.#at) : undefined;
     // A larger buffer is not shared with other values.
-    if (this.#bytes.length > SIZE) this.#renew(SIZE, 0);
+    if (this.#bytes.length > BUFFER_SIZE) this.#replaceBuffer(BUFFER_SIZE, 0);
     return made;
   }
 
   #value(value: unknown): boolean {
-    if (this.#at + HEADER > this.#bytes.length) this.#grow(HEADER);
+    if (this.#at + MAX_HEADER > this.#bytes.length) this.#grow(MAX_HEADER);
     switch (typeof value) {
       case "string":
         return this.#string(value);
@@ -79,7 +79,7 @@ export class PlainPacker {
   #number(n: number): void {
     const bytes = this.#bytes;
     if (n >>> 0 === n) {
-      if (n < SHAPE) bytes[this.#at++] = n;
+      if (n < FIRST_SHAPE) bytes[this.#at++] = n;
       else if (n < 0x1_00) this.#sized(0xcc, n, 1);
       else if (n < 0x1_0000) this.#sized(0xcd, n, 2);
       else this.#sized(0xce, n, 4);
@@ -108,8 +108,8 @@ export class PlainPacker {
   #string(text: string): boolean {
     const { length } = text;
     // A UTF-16 unit takes at most three bytes.
-    if (this.#at + HEADER + length * 3 > this.#bytes.length) this.#grow(HEADER + length * 3);
-    if (length >= LONG) return this.#long(text);
+    if (this.#at + MAX_HEADER + length * 3 > this.#bytes.length) this.#grow(MAX_HEADER + length * 3);
+    if (length >= LONG_STRING) return this.#long(text);
     const bytes = this.#bytes;
     let at = this.#at;
     if (length === UUID_LENGTH && writeUuid(text, bytes, at + 2)) {
@@ -137,7 +137,7 @@ export class PlainPacker {
     const from = this.#at + (isWide ? 5 : 3);
     const count = this.#bytes.write(text, from);
     // The encoder replaces a lone surrogate.
-    if (count !== text.length && HALF.test(text)) return false;
+    if (count !== text.length && LONE_SURROGATE.test(text)) return false;
     if (isWide) this.#sized(0xdb, count, 4);
     else this.#sized(0xda, count, 2);
     this.#at = from + count;
@@ -154,20 +154,20 @@ export class PlainPacker {
   #object(value: object): boolean {
     const proto: unknown = Object.getPrototypeOf(value);
     if (proto !== Object.prototype && proto !== null) return false;
-    if (value === this.#last && Object.isFrozen(value)) return this.#again();
+    if (value === this.#last && Object.isFrozen(value)) return this.#copyLast();
     const names = Object.keys(value);
     const { length } = names;
     const bytes = this.#bytes;
     const from = this.#at;
-    const shape = shapeOf(names);
+    const shape = shapeNumber(names);
     if (shape === -1) this.#count(length, 0x80, 0xde);
-    else bytes[this.#at++] = SHAPE | shape;
+    else bytes[this.#at++] = FIRST_SHAPE | shape;
     for (let i = 0; i < length; i++) {
       const name = names[i] as string;
       if (shape === -1 && (name === "__proto__" || !this.#string(name))) return false;
       if (!this.#value((value as { readonly [name: string]: unknown })[name])) return false;
     }
-    if (length >= LARGE && bytes === this.#bytes) {
+    if (length >= LARGE_OBJECT && bytes === this.#bytes) {
       this.#last = value;
       this.#from = from;
       this.#to = this.#at;
@@ -175,7 +175,7 @@ export class PlainPacker {
     return true;
   }
 
-  #again(): boolean {
+  #copyLast(): boolean {
     const length = this.#to - this.#from;
     if (this.#at + length > this.#bytes.length) this.#grow(length);
     // Growing may have moved to another buffer, without the object's bytes.
@@ -186,11 +186,11 @@ export class PlainPacker {
   }
 
   #grow(more: number): void {
-    this.#renew(Math.max(SIZE, 2 * (this.#at - this.#start + more)), this.#at - this.#start);
+    this.#replaceBuffer(Math.max(BUFFER_SIZE, 2 * (this.#at - this.#start + more)), this.#at - this.#start);
   }
 
   /** Switches to a new buffer and copies the bytes written so far of the value. */
-  #renew(size: number, written: number): void {
+  #replaceBuffer(size: number, written: number): void {
     const bytes = Buffer.allocUnsafeSlow(size);
     this.#bytes.copy(bytes, 0, this.#start, this.#start + written);
     this.#bytes = bytes;

@@ -1,16 +1,16 @@
 import { Kept } from "../model/class-instance.ts";
 
 /** Characters: the approximate size of a piece of JSON. */
-const PIECE = 64 * 1024;
+const PIECE_LENGTH = 64 * 1024;
 /** The most members and entries of a value that counts as small. */
-const FEW = 4_000;
+const MAX_SMALL_MEMBERS = 4_000;
 
 /**
  * Writes a value as `JSON.stringify` does, but in pieces. As one string, a response of megabytes would take twice its size in
  * memory and block the event loop for hundreds of milliseconds.
  */
 export function* jsonPieces(value: unknown): Generator<string> {
-  if (isSmall(value)) {
+  if (isSmallJson(value)) {
     yield JSON.stringify(value) ?? "null";
   } else if (typeof value === "string") {
     yield* textPieces(value);
@@ -22,10 +22,10 @@ export function* jsonPieces(value: unknown): Generator<string> {
 }
 
 /** True if the value can be written in one piece. An object with its own `toJSON` or class always is. */
-export function isSmall(value: unknown): boolean {
-  let left = PIECE;
+export function isSmallJson(value: unknown): boolean {
+  let left = PIECE_LENGTH;
   const look = (part: unknown): boolean => {
-    left -= PIECE / FEW;
+    left -= PIECE_LENGTH / MAX_SMALL_MEMBERS;
     if (typeof part === "string") left -= part.length;
     else if (typeof part === "object" && part !== null && left > 0) {
       if (Array.isArray(part)) return left > part.length && part.every(look);
@@ -43,7 +43,7 @@ export function isSmall(value: unknown): boolean {
 }
 
 /** Bytes: the approximate size of a value in memory; too low for very large values. */
-export function sizeOf(value: unknown): number {
+export function memorySizeOf(value: unknown): number {
   let nodes = 100_000;
   const look = (part: unknown): number => {
     if (nodes-- <= 0) return 0;
@@ -73,7 +73,7 @@ function isPlain(value: object): boolean {
 function* textPieces(text: string): Generator<string> {
   yield '"';
   for (let at = 0; at < text.length;) {
-    let end = at + PIECE;
+    let end = at + PIECE_LENGTH;
     // Keeps the two halves of a surrogate pair together.
     if (isHigh(text.charCodeAt(end - 1))) end++;
     yield JSON.stringify(text.slice(at, end)).slice(1, -1);
@@ -89,13 +89,13 @@ function* listPieces(list: readonly unknown[]): Generator<string> {
   for (let i = 0; i < list.length; i++) {
     if (i > 0) text += ",";
     const item = list[i];
-    if (isSmall(item)) text += JSON.stringify(item) ?? "null";
+    if (isSmallJson(item)) text += JSON.stringify(item) ?? "null";
     else {
       yield text;
       text = "";
       yield* jsonPieces(item);
     }
-    if (text.length < PIECE) continue;
+    if (text.length < PIECE_LENGTH) continue;
     yield text;
     text = "";
   }
@@ -108,7 +108,7 @@ function* objectPieces(object: { readonly [name: string]: unknown }): Generator<
   for (const name of Object.keys(object)) {
     const member = object[name];
     let small: string | undefined;
-    if (isSmall(member)) {
+    if (isSmallJson(member)) {
       small = JSON.stringify(member);
       // The value has no JSON form, so that the member is left out.
       if (small === undefined) continue;
@@ -121,7 +121,7 @@ function* objectPieces(object: { readonly [name: string]: unknown }): Generator<
       text = "";
       yield* jsonPieces(member);
     }
-    if (text.length < PIECE) continue;
+    if (text.length < PIECE_LENGTH) continue;
     yield text;
     text = "";
   }

@@ -1,8 +1,8 @@
 import { addExtension, Packr, RESERVE_START_SPACE, Unpackr } from "msgpackr";
 import { Kept, KeptValue, type KeptValueOf } from "../model/class-instance.ts";
-import { fromMarkedText, toMarkedText } from "./class-instance-json.ts";
+import { fromInstanceText, toInstanceText } from "./class-instance-json.ts";
 import { PlainPacker } from "./fast-msgpack.ts";
-import { SHAPES } from "./stored-shapes.ts";
+import { STORED_SHAPES } from "./stored-shapes.ts";
 import { readUuid, UUID_TYPE } from "./uuid.ts";
 
 // msgpackr registers extensions for the whole process. Heddle uses the types 0x48 to 0x4a.
@@ -23,9 +23,12 @@ addExtension({ type: UUID_TYPE, unpack: readUuid });
 /** Without records, a msgpackr extension: they would have to be stored with their definitions. */
 const packr = new Packr({ useRecords: false });
 /** Encodes plain JSON data: nearly all values. */
-const packer = new PlainPacker();
-/** Decodes the bytes of {@link packer}. */
-const unpackr = new Unpackr({ structures: SHAPES.map((names) => [...names]), mapsAsObjects: true });
+const plainPacker = new PlainPacker();
+/** Decodes the bytes of {@link plainPacker}. */
+const plainUnpackr = new Unpackr({
+  structures: STORED_SHAPES.map((names) => [...names]),
+  mapsAsObjects: true,
+});
 
 /** Kinds of payload, stored in the first byte. */
 const MSGPACK = 1;
@@ -33,7 +36,7 @@ const JSON_TEXT = 2;
 /** JSON text with a list of class instances, see `class-instance-json.ts`. */
 const MARKED_TEXT = 3;
 /** MessagePack with shapes and UUIDs, see `fast-msgpack.ts`. */
-const SHORT = 4;
+const PLAIN = 4;
 
 /** UTF-8 of U+FFFD, which an encoder writes for a lone surrogate; and its first byte, which is faster to search for. */
 const REPLACED = Buffer.from("\uFFFD");
@@ -42,7 +45,7 @@ const REPLACED_FIRST = 0xef;
 const SURROGATE = 0xed;
 const PROTO = Buffer.from("__proto__");
 /** A lone surrogate: in a Unicode pattern, whole pairs do not match. */
-const HALF = /\p{Surrogate}/u;
+const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
  * Encodes JSON data, with {@link Kept} instances in it, with `head` free bytes in front. Decoding gives exactly what
@@ -50,9 +53,9 @@ const HALF = /\p{Surrogate}/u;
  * that has one is written as JSON text.
  */
 export function packValue(value: unknown, head: number): Buffer {
-  const plain = packer.pack(value, head + 1);
+  const plain = plainPacker.pack(value, head + 1);
   if (plain !== undefined) {
-    plain[head] = SHORT;
+    plain[head] = PLAIN;
     return plain;
   }
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
@@ -72,7 +75,7 @@ export function packMessage(value: unknown): Uint8Array {
 }
 
 function packText(value: unknown, head: number): Buffer {
-  const marked = toMarkedText(value);
+  const marked = toInstanceText(value);
   const text = marked ?? JSON.stringify(value);
   const bytes = Buffer.allocUnsafe(head + 1 + Buffer.byteLength(text));
   bytes[head] = marked === undefined ? JSON_TEXT : MARKED_TEXT;
@@ -82,14 +85,14 @@ function packText(value: unknown, head: number): Buffer {
 
 /** True if the value has a string or a name that msgpackr would alter. */
 function isAltered(value: unknown): boolean {
-  if (typeof value === "string") return HALF.test(value);
+  if (typeof value === "string") return LONE_SURROGATE.test(value);
   if (typeof value !== "object" || value === null) return false;
   // Bytes are not altered.
   if (ArrayBuffer.isView(value)) return false;
   if (Array.isArray(value)) return value.some(isAltered);
   if (value instanceof KeptValue) return isAltered(KeptValue.of(value).data);
   for (const [name, member] of Object.entries(value)) {
-    if (name === "__proto__" || HALF.test(name) || isAltered(member)) return true;
+    if (name === "__proto__" || LONE_SURROGATE.test(name) || isAltered(member)) return true;
   }
   return false;
 }
@@ -97,14 +100,14 @@ function isAltered(value: unknown): boolean {
 /** Decodes the value that {@link packValue} wrote, from `start` on. @throws Error if the bytes are not such a value */
 export function unpackValue(bytes: Buffer, start: number): unknown {
   switch (bytes[start]) {
-    case SHORT:
-      return unpackr.unpack(bytes, { start: start + 1, end: bytes.length });
+    case PLAIN:
+      return plainUnpackr.unpack(bytes, { start: start + 1, end: bytes.length });
     case MSGPACK:
       return packr.unpack(bytes, { start: start + 1, end: bytes.length });
     case JSON_TEXT:
       return JSON.parse(bytes.toString("utf8", start + 1));
     case MARKED_TEXT:
-      return fromMarkedText(bytes.toString("utf8", start + 1));
+      return fromInstanceText(bytes.toString("utf8", start + 1));
     default:
       throw new TypeError("unknown kind of payload");
   }

@@ -1,9 +1,9 @@
 /**
  * Shapes of objects that are stored often: the names of their members, in order. Such an object is stored as the number of
  * its shape and the values of its members. Shapes MUST NOT change, since stored data has their numbers; new ones go to
- * the end, up to {@link MOST}. An object with other names, or in another order, is stored with its names.
+ * the end, up to {@link MAX_SHAPES}. An object with other names, or in another order, is stored with its names.
  */
-export const SHAPES: readonly (readonly string[])[] = [
+export const STORED_SHAPES: readonly (readonly string[])[] = [
   // The arguments of a run (`kwargs`).
   [
     "input",
@@ -76,8 +76,8 @@ export const SHAPES: readonly (readonly string[])[] = [
 ];
 
 /** The most shapes: byte values 0x40 to 0x7f are free for them. */
-const MOST = 0x40;
-if (SHAPES.length > MOST) throw new RangeError(`More than ${MOST} shapes`);
+const MAX_SHAPES = 0x40;
+if (STORED_SHAPES.length > MAX_SHAPES) throw new RangeError(`More than ${MAX_SHAPES} shapes`);
 
 type Numbers = ReadonlyMap<string, ReadonlyMap<number, readonly number[]>>;
 
@@ -86,7 +86,7 @@ const NUMBERS: Numbers = numbered();
 
 function numbered(): Numbers {
   const begin = new Map<string, Map<number, number[]>>();
-  for (const [number, names] of SHAPES.entries()) {
+  for (const [number, names] of STORED_SHAPES.entries()) {
     const first = names[0] as string;
     const lengths = begin.get(first) ?? new Map<number, number[]>();
     lengths.set(names.length, [...(lengths.get(names.length) ?? []), number]);
@@ -96,12 +96,12 @@ function numbered(): Numbers {
 }
 
 /** The number of the shape with these names; -1 if there is none. */
-export function shapeOf(names: readonly string[]): number {
+export function shapeNumber(names: readonly string[]): number {
   const { length } = names;
   const numbers = NUMBERS.get(names[0] as string)?.get(length);
   if (numbers === undefined) return -1;
   for (const number of numbers) {
-    const shape = SHAPES[number] as readonly string[];
+    const shape = STORED_SHAPES[number] as readonly string[];
     let i = 1;
     while (i < length && names[i] === shape[i]) i++;
     if (i === length) return number;

@@ -16,25 +16,25 @@ export const UUID_LENGTH = 36;
 export const UUID_BYTES = 16;
 
 /** The size of the cache of recent UUIDs: their texts and bytes, at an index from the last digits. A run repeats the same few often. */
-const PLACES = 64;
-const texts: string[] = Array.from({ length: PLACES }, () => "");
-const written = new Uint8Array(PLACES * UUID_BYTES);
+const CACHE_SIZE = 64;
+const cachedTexts: string[] = Array.from({ length: CACHE_SIZE }, () => "");
+const cachedBytes = new Uint8Array(CACHE_SIZE * UUID_BYTES);
 
 /**
  * Writes a UUID of any version, a text of 36 characters, as 16 bytes. Returns false if the text is not a UUID in the exact
  * form that {@link readUuid} gives back.
  */
 export function writeUuid(text: string, bytes: Uint8Array, at: number): boolean {
-  const place = (text.charCodeAt(34) * 7 + text.charCodeAt(35)) & (PLACES - 1);
+  const place = (text.charCodeAt(34) * 7 + text.charCodeAt(35)) & (CACHE_SIZE - 1);
   const from = place * UUID_BYTES;
-  if (texts[place] !== text) {
+  if (cachedTexts[place] !== text) {
     if (!parse(text, from)) {
-      texts[place] = "";
+      cachedTexts[place] = "";
       return false;
     }
-    texts[place] = text;
+    cachedTexts[place] = text;
   }
-  for (let i = 0; i < UUID_BYTES; i++) bytes[at + i] = written[from + i] as number;
+  for (let i = 0; i < UUID_BYTES; i++) bytes[at + i] = cachedBytes[from + i] as number;
   return true;
 }
 
@@ -51,7 +51,7 @@ function parse(text: string, to: number): boolean {
     const other = DIGITS[low & 0x7f] as number;
     units |= high | low;
     digits |= one | other;
-    written[to + i] = (one << 4) | other;
+    cachedBytes[to + i] = (one << 4) | other;
   }
   return units < 0x80 && digits < NONE;
 }

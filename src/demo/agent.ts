@@ -1,7 +1,7 @@
 import { END, graph, messages, runTools, tool } from "../index.ts";
-import { access, chat } from "./openai.ts";
+import { modelAccess, streamChat } from "./openai.ts";
 import { schema } from "./schema.ts";
-import { answer } from "./scripted.ts";
+import { scriptedAnswer } from "./scripted.ts";
 
 const countWords = tool({
   name: "count_words",
@@ -23,9 +23,9 @@ export default graph({
   ),
   nodes: {
     agent: async (state, ctx) => {
-      const model = access(ctx.context.model);
-      if (model === undefined) return { messages: [await answer(state.messages, ctx)] };
-      const stream = chat(model, state.messages, [countWords], ctx.signal);
+      const model = modelAccess(ctx.context.model);
+      if (model === undefined) return { messages: [await scriptedAnswer(state.messages, ctx)] };
+      const stream = streamChat(model, state.messages, [countWords], ctx.signal);
       return { messages: [await ctx.message.from(stream, { model: model.model })] };
     },
     tools: async (state, ctx) => ({ messages: await runTools([countWords], state.messages, ctx) }),

@@ -2,14 +2,14 @@ import type { Message, Tool } from "../index.ts";
 
 type Json = { readonly [field: string]: unknown };
 
-export interface Access {
+export interface ModelAccess {
   readonly key: string;
   readonly baseUrl: string;
   readonly model: string;
 }
 
 /** The model's API key, address and name, from the environment; undefined without `OPENAI_API_KEY`. */
-export function access(model: string | undefined): Access | undefined {
+export function modelAccess(model: string | undefined): ModelAccess | undefined {
   const { OPENAI_API_KEY: key, OPENAI_BASE_URL, OPENAI_MODEL } = process.env;
   if (key === undefined || key === "") return undefined;
   const baseUrl = (OPENAI_BASE_URL || "https://api.openai.com/v1").replace(/\/+$/, "");
@@ -17,9 +17,9 @@ export function access(model: string | undefined): Access | undefined {
 }
 
 /** Streams the chunks of one call of `POST /chat/completions`, for `ctx.message.from`. */
-export async function* chat(
-  { key, baseUrl, model }: Access,
-  said: readonly Message[],
+export async function* streamChat(
+  { key, baseUrl, model }: ModelAccess,
+  messages: readonly Message[],
   tools: readonly Tool[],
   signal: AbortSignal,
 ): AsyncGenerator<Json> {
@@ -28,7 +28,7 @@ export async function* chat(
     headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
     body: JSON.stringify({
       model,
-      messages: said.map(asOpenAi),
+      messages: messages.map(asOpenAi),
       tools: tools.map(({ name, description, parameters }) => ({
         type: "function",
         function: { name, description, parameters },

@@ -1,6 +1,6 @@
 import { graph, list, send, value } from "../index.ts";
 import { schema } from "./schema.ts";
-import { speak } from "./scripted.ts";
+import { streamWords } from "./scripted.ts";
 
 interface Note {
   /** The run that wrote the note: a thread may have several runs. */
@@ -44,7 +44,7 @@ export default graph({
     },
     write: async ({ notes }, ctx) => {
       const own = notes.filter(({ run }) => run === ctx.runId);
-      const message = await speak(ctx.message(), own.map(({ text }) => text).join(" "), ctx);
+      const message = await streamWords(ctx.message(), own.map(({ text }) => text).join(" "), ctx);
       return { report: String(message.content) };
     },
   },

@@ -15,7 +15,7 @@ function configured(ctx: Ctx): { readonly [name: string]: unknown } {
 }
 
 /** Streams a text word by word, with pauses like those of a model. */
-export async function speak(message: MessageWriter, text: string, ctx: Ctx): Promise<Message> {
+export async function streamWords(message: MessageWriter, text: string, ctx: Ctx): Promise<Message> {
   const { delay_ms } = configured(ctx);
   const delay = typeof delay_ms === "number" && delay_ms >= 0 ? Math.min(delay_ms, 10_000) : DELAY;
   const words = text.match(/\S+\s*/g) ?? [];
@@ -28,16 +28,16 @@ export async function speak(message: MessageWriter, text: string, ctx: Ctx): Pro
 }
 
 /** A scripted model: it repeats the user's text; if asked to count, it calls its tool. `configurable.name` is its name. */
-export async function answer(said: readonly Message[], ctx: Ctx): Promise<Message> {
+export async function scriptedAnswer(messages: readonly Message[], ctx: Ctx): Promise<Message> {
   const message = ctx.message({ model: "scripted" });
-  const last = said.at(-1);
-  if (last?.type === "tool") return speak(message, `That makes ${textOf(last)} words.`, ctx);
-  const asked = textOf(said.findLast(({ type }) => type === "human"));
+  const last = messages.at(-1);
+  if (last?.type === "tool") return streamWords(message, `That makes ${textOf(last)} words.`, ctx);
+  const asked = textOf(messages.findLast(({ type }) => type === "human"));
   if (/\bcount\b/i.test(asked)) {
     message.toolCall({ name: "count_words", args: { text: asked } });
     return message.end();
   }
   const { name } = configured(ctx);
   const introduction = typeof name === "string" && name !== "" ? `${name} here. ` : "";
-  return speak(message, `${introduction}You said: ${asked}`, ctx);
+  return streamWords(message, `${introduction}You said: ${asked}`, ctx);
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Definition } from "../graph/definition.ts";
-import { initialValues, type Applied } from "../graph/superstep.ts";
+import { initialValues, type StateChange } from "../graph/superstep.ts";
 import { runMigration } from "./graph-migration.ts";
 import type { NormalizedWrite } from "./normalized-writes.ts";
 
@@ -14,7 +14,7 @@ export interface UpdateTarget {
 }
 
 /** The state that the writes of an update are applied to. */
-export interface BaseState extends Applied {
+export interface BaseState extends StateChange {
   /** True if another version of the graph made the stored state. */
   readonly changed: boolean;
   /** The error of the graph's `migrate`, or null. The update itself may still repair the state. */
@@ -26,7 +26,7 @@ export function baseStateOf(target: UpdateTarget, read: readonly NormalizedWrite
   const { definition, position, graph } = target;
   const { head } = position;
   let { values } = position;
-  let changes: Applied["changes"] = {};
+  let changes: StateChange["changes"] = {};
   let failure: string | null = null;
   const changed = head !== null && head.graph !== definition.hash;
   if (changed) {

@@ -1,7 +1,7 @@
 import type { PlannedTask } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { taskNs } from "../graph/interrupts.ts";
+import { taskNamespace } from "../graph/interrupts.ts";
 import { runMetadata } from "../graph/run-metadata.ts";
 import type { GraphPosition } from "./graph-position.ts";
 
@@ -18,7 +18,7 @@ export function messageMetadata(
   { graphPosition, step }: { readonly graphPosition: GraphPosition; readonly step: number },
   { id, name, path, triggers }: PlannedTask,
 ): JsonObject {
-  const ns = taskNs(graphPosition.ns, name, id);
+  const ns = taskNamespace(graphPosition.ns, name, id);
   return {
     langgraph_step: step,
     langgraph_node: name,

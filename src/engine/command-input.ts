@@ -3,8 +3,8 @@ import { isObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 import type { Definition } from "../graph/definition.ts";
 import { send } from "../graph/commands.ts";
-import { readMove, readUpdate, type Reading } from "../graph/node-return.ts";
-import type { Move } from "../graph/superstep.ts";
+import { readTarget, readUpdate, type NodeResult } from "../graph/node-return.ts";
+import type { StoredTarget } from "../graph/superstep.ts";
 
 export const isGiven = (value: unknown) => value !== null && value !== undefined;
 
@@ -13,10 +13,10 @@ export function readGoto(
   definition: Definition,
   goto: Command["goto"],
   at = "command.goto",
-): readonly Move[] {
+): readonly StoredTarget[] {
   if (!isGiven(goto)) return [];
   return (Array.isArray(goto) ? (goto as readonly unknown[]) : [goto]).map((target) =>
-    readMove(definition, isObject(target) ? send(String(target["node"]), target["input"]) : target, at),
+    readTarget(definition, isObject(target) ? send(String(target["node"]), target["input"]) : target, at),
   );
 }
 
@@ -25,7 +25,7 @@ export function readCommandUpdate(
   definition: Definition,
   update: unknown,
   namespace: string,
-): Pick<Reading, "update" | "untracked"> {
+): Pick<NodeResult, "update" | "untracked"> {
   if (!isGiven(update)) return { update: null, untracked: null };
   let fields = update;
   if (Array.isArray(update)) {

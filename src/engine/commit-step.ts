@@ -3,7 +3,7 @@ import { plainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Step } from "../ports/engine.ts";
-import { inOrder, type Left } from "../graph/superstep.ts";
+import { compareTasks, type FinishedTask } from "../graph/superstep.ts";
 import { finishedTaskOf, type SuperstepState } from "./superstep-state.ts";
 import { planStep } from "./plan-step.ts";
 
@@ -19,7 +19,7 @@ export function commitStep(superstep: SuperstepState): Step {
     else throw new TypeError(`The task ${task.id} of "${task.name}" has not ended`);
   }
   for (const _ in waiting) return pause(superstep, waiting);
-  if (done.length > 1) done.sort((a, b) => inOrder(a.task, b.task));
+  if (done.length > 1) done.sort((a, b) => compareTasks(a.task, b.task));
   if (superstep.graphPosition.path.length > 0) {
     const parentCommands = done.flatMap(({ writes }) => parentCommandsOf(writes));
     if (parentCommands.length > 0)
@@ -42,7 +42,7 @@ export function commitStep(superstep: SuperstepState): Step {
 }
 
 /** The updates of the step, by node: a list for a node that ran several times. */
-function updatesOf(lefts: readonly Left[]): JsonObject {
+function updatesOf(lefts: readonly FinishedTask[]): JsonObject {
   const [only] = lefts;
   if (lefts.length === 1 && only !== undefined) return { [only.task.name]: only.update };
   const updates: Record<string, unknown> = {};

@@ -12,17 +12,23 @@ import type { Command } from "../model/run.ts";
 import { startOf, startWithin, type Within } from "../model/run-start.ts";
 import type { Emission, Step } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
-import { answersById, refusal, resumes, taskNs, type Inward } from "../graph/interrupts.ts";
-import { readEdge } from "../graph/node-return.ts";
+import {
+  answersById,
+  resumeRefusal,
+  isResume,
+  taskNamespace,
+  type SubgraphAnswers,
+} from "../graph/interrupts.ts";
+import { chooseTargets } from "../graph/node-return.ts";
 import {
   applyUpdates,
-  holdBack,
+  deferNodes,
   planTasks,
-  pull,
-  push,
+  pullTask,
+  pushTask,
   startTask,
   Triggers,
-  type Move,
+  type StoredTarget,
 } from "../graph/superstep.ts";
 import { hasAnswerOf, addAnswers, tasksWithSubgraphAnswers } from "./resume-answers.ts";
 import { migrateState, graphChangeError } from "./graph-migration.ts";
@@ -44,7 +50,7 @@ export function firstStep(superstep: SuperstepState): Step {
   }
   if (superstep.isContinued) return continueStep(superstep, { rerun: new Set(), announce: false });
   const { command, input } = superstep.run.kwargs;
-  if (command !== null && resumes(command)) return applyAnswers(superstep, command);
+  if (command !== null && isResume(command)) return applyAnswers(superstep, command);
   if (command !== null && (isGiven(command.update) || isGiven(command.goto)))
     return applyCommand(superstep, command);
   if (isGiven(input)) return applyInput(superstep, input);
@@ -122,7 +128,7 @@ function runStartTask(
   const { update, untracked } = readInput(definition, input, task.id);
   checkRequiredKeys(definition, superstep.values, update);
   if (untracked !== null) superstep.untrackedWrites.set(task.id, untracked);
-  const goto = readEdge(definition, START, () => {
+  const goto = chooseTargets(definition, START, () => {
     const applied = applyUpdates(definition, superstep.values, [update]);
     superstep.precomputed = { task: task.id, applied };
     return superstep.withUntracked(applied.values, untracked ?? {});
@@ -151,12 +157,12 @@ function applyCommand(superstep: SuperstepState, command: Command): Step {
   superstep.untracked = { ...superstep.untracked, ...untracked };
   const made = superstep.checkpoint("input", null, (checkpoint, step) => {
     const triggers = new Triggers();
-    for (const move of moves) triggers.go(move);
-    const deferred = holdBack(definition, triggers, superstep.waiting.deferred, waiting.length > 0);
+    for (const move of moves) triggers.addTarget(move);
+    const deferred = deferNodes(definition, triggers, superstep.waiting.deferred, waiting.length > 0);
     superstep.waiting = { ...superstep.waiting, deferred };
     for (const task of waiting) {
       if (task.input !== undefined) triggers.sends.push({ node: task.name, input: task.input.value });
-      else for (const trigger of task.triggers) triggers.pull(task.name, trigger);
+      else for (const trigger of task.triggers) triggers.addPull(task.name, trigger);
     }
     return planTasks({ ns: superstep.ns, checkpoint, step }, triggers.pulls, triggers.sends);
   });
@@ -179,10 +185,10 @@ function applyAnswers(superstep: SuperstepState, command: Command): Step {
   if (given && run.attempt > 1)
     return continueStep(superstep, { rerun: tasksWithSubgraphAnswers(superstep), announce: false });
   const pending = waiting.flatMap(({ interrupts }) => interrupts.map(({ id }) => id));
-  const refused = refusal(command.resume, pending);
+  const refused = resumeRefusal(command.resume, pending);
   if (refused !== null) throw new ServiceError(refused.code, refused.message);
   const byId = answersById(command.resume) ?? new Map([[pending[0] as string, command.resume]]);
-  const answers: Inward = Object.fromEntries(
+  const answers: SubgraphAnswers = Object.fromEntries(
     [...byId].map(([id, value]) => [id, { value, run: run.run_id }] as const),
   );
   const { stored, rerun } = addAnswers(superstep, answers);
@@ -194,7 +200,11 @@ function applyAnswers(superstep: SuperstepState, command: Command): Step {
 }
 
 /** Pending writes of the command that brought an answer: they belong to no task and wait until the step commits. */
-function commandWrites(checkpoint: string, update: JsonObject | null, goto: readonly Move[]): TaskWrites {
+function commandWrites(
+  checkpoint: string,
+  update: JsonObject | null,
+  goto: readonly StoredTarget[],
+): TaskWrites {
   return {
     ...blank({ ns: "", checkpoint, task: NO_TASK, name: "__input__" }),
     result: { value: update, goto },
@@ -255,14 +265,14 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
   const planned = new Set(superstep.head.next.map((task) => task.name));
   let pushes = superstep.head.next.filter((task) => task.input !== undefined).length;
   const added: PlannedTask[] = [];
-  for (const move of goto as readonly Move[]) {
-    if (typeof move !== "string") added.push(push(site, move.node, pushes++, move.input));
+  for (const move of goto as readonly StoredTarget[]) {
+    if (typeof move !== "string") added.push(pushTask(site, move.node, pushes++, move.input));
     else if (superstep.definition.nodes.get(move)?.defer === true) {
       const deferred = { ...superstep.waiting.deferred, [move]: [`branch:to:${move}`] };
       superstep.waiting = { ...superstep.waiting, deferred };
     } else if (superstep.definition.nodes.has(move) && !planned.has(move)) {
       planned.add(move);
-      added.push(pull(site, move, [`branch:to:${move}`]));
+      added.push(pullTask(site, move, [`branch:to:${move}`]));
     }
   }
   return added;
@@ -295,7 +305,7 @@ function continueSubgraph(
   next: readonly PlannedTask[],
   within: readonly Within[],
 ): readonly PlannedTask[] {
-  const subgraphTask = before.find(({ name, id }) => taskNs(ns, name, id) === within[0]?.ns);
+  const subgraphTask = before.find(({ name, id }) => taskNamespace(ns, name, id) === within[0]?.ns);
   if (subgraphTask === undefined) return next;
   const sent = (tasks: readonly PlannedTask[]) => tasks.filter(({ input }) => input !== undefined);
   const task =

@@ -1,9 +1,9 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Definition } from "../graph/definition.ts";
-import { keysOf, readUpdate, type Reading } from "../graph/node-return.ts";
+import { stateKeyNames, readUpdate, type NodeResult } from "../graph/node-return.ts";
 import { parse } from "../graph/standard-schema.ts";
-import { own } from "../graph/superstep.ts";
+import { ownValue } from "../graph/superstep.ts";
 
 /**
  * Reads an input as an update of the state. Keys that the state does not have are ignored: clients may send more.
@@ -14,10 +14,10 @@ export function readInput(
   input: unknown,
   namespace: string,
   at = "input",
-): Pick<Reading, "update" | "untracked"> {
+): Pick<NodeResult, "update" | "untracked"> {
   const { rules, input: allowed } = definition;
   if (!isObject(input)) {
-    throw new ServiceError("state.invalid", `${at} must be an object of state keys: ${keysOf(rules)}`);
+    throw new ServiceError("state.invalid", `${at} must be an object of state keys: ${stateKeyNames(rules)}`);
   }
   const keys = Object.keys(input);
   const known: Record<string, unknown> = {};
@@ -28,7 +28,7 @@ export function readInput(
     known[key] = allowed === null ? input[key] : validateKey(allowed, key, input[key], at);
   }
   if (!any) {
-    const message = `${at} has no key of the state (${keysOf(rules)}); it has ${keys.join(", ").slice(0, 500)}`;
+    const message = `${at} has no key of the state (${stateKeyNames(rules)}); it has ${keys.join(", ").slice(0, 500)}`;
     throw new ServiceError("state.invalid", message);
   }
   return readUpdate(definition, known, at, namespace);
@@ -59,7 +59,7 @@ export function checkRequiredKeys(
   update: JsonObject | null,
 ): void {
   for (const key of required) {
-    if (own(values, key) !== undefined || own(update ?? {}, key) !== undefined) continue;
+    if (ownValue(values, key) !== undefined || ownValue(update ?? {}, key) !== undefined) continue;
     const at = `input.${key}`;
     const message = "is required: the state has no value for it yet";
     throw new ServiceError("state.invalid", `${at} ${message}`, { fields: [{ at, message }] });

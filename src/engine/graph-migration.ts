@@ -2,11 +2,11 @@ import type { ChannelChange, CheckpointHead, TaskWrites } from "../model/checkpo
 import { plainError, type PlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import type { Rule } from "../graph/channel.ts";
+import type { ChannelRule } from "../graph/channel.ts";
 import { START } from "../graph/definition-checks.ts";
 import type { Definition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
-import { own, type Applied, type Move } from "../graph/superstep.ts";
+import { ownValue, type StateChange, type StoredTarget } from "../graph/superstep.ts";
 import { NO_TASK, type SuperstepState } from "./superstep-state.ts";
 
 /** The most faults that one error message lists. */
@@ -24,7 +24,7 @@ interface StoredState {
  * Runs the graph's `migrate` on a state that an earlier version of the graph made. Returns null if there is nothing to
  * migrate, and an error message if it fails.
  */
-export function runMigration({ definition, head, run, stored }: StoredState): Applied | string | null {
+export function runMigration({ definition, head, run, stored }: StoredState): StateChange | string | null {
   if (definition.migrate === undefined || head === null) return null;
   // The state of another graph cannot be migrated.
   if ((head.metadata["graph_id"] ?? run.graph_id) !== run.graph_id) return null;
@@ -52,19 +52,19 @@ export function migrateState(superstep: SuperstepState): PlainError | null {
 
 /** The changes from the stored state to the migrated one. Keys that the graph no longer has stay as they are. */
 function stateChanges(
-  rules: ReadonlyMap<string, Rule>,
+  rules: ReadonlyMap<string, ChannelRule>,
   stored: JsonObject,
   made: JsonObject,
   namespace: string,
-): Applied {
+): StateChange {
   const values: Record<string, unknown> = { ...stored };
   const changes: Record<string, ChannelChange> = {};
   for (const key of Object.keys(made)) {
     if (!rules.has(key) && !Object.hasOwn(stored, key)) throw new TypeError(`the state has no key "${key}"`);
   }
   for (const [key, rule] of rules) {
-    const before = own(stored, key);
-    const after = own(made, key);
+    const before = ownValue(stored, key);
+    const after = ownValue(made, key);
     if (rule.life === "never" || after === before) continue;
     if (after === undefined) {
       delete values[key];
@@ -131,7 +131,7 @@ function* stepFaults({ head, pendingWrites, definition, waiting }: SuperstepStat
     node: (name: string) => void,
     key: (name: string) => void,
   ): void {
-    for (const move of goto as readonly Move[]) node(typeof move === "string" ? move : move.node);
+    for (const move of goto as readonly StoredTarget[]) node(typeof move === "string" ? move : move.node);
     for (const name of Object.keys(isObject(value) ? value : {})) if (!rules.has(name)) key(name);
   }
 }
@@ -146,7 +146,7 @@ function* stateFaults({
   values,
 }: Pick<SuperstepState, "definition" | "values">): Generator<string> {
   for (const [key, rule] of definition.rules) {
-    const value = own(values, key);
+    const value = ownValue(values, key);
     if (value !== undefined) {
       for (const { at, message } of rule.check?.(value, `state.${key}`) ?? []) yield `${at}: ${message}`;
     } else if (rule.required === true) {

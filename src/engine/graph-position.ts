@@ -1,5 +1,5 @@
 import type { Definition } from "../graph/definition.ts";
-import type { Inward } from "../graph/interrupts.ts";
+import type { SubgraphAnswers } from "../graph/interrupts.ts";
 import type { Within } from "../model/run-start.ts";
 
 /** The position of a graph in its run: the root graph, or a subgraph within a task. */
@@ -13,7 +13,7 @@ export interface GraphPosition {
   /** Checkpoint ids of the graphs above, by namespace. */
   readonly parents: { readonly [ns: string]: string };
   /** Answers to interrupts of its tasks and of subgraphs below, by interrupt id. */
-  readonly answers: Inward;
+  readonly answers: SubgraphAnswers;
   /** True if the graphs above keep the partial messages of a stopped run; then those from here are kept too. */
   readonly keepsPartial: boolean;
   /** Run paused tasks again? They ask their questions again. */

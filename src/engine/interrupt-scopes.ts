@@ -3,9 +3,9 @@ import type { AnswerSchemas, Interrupt } from "../model/interrupt.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Ctx } from "../graph/node-context.ts";
-import { asAnswer, MOST_QUESTIONS, Paused, taskNs, toInterrupt } from "../graph/interrupts.ts";
+import { readAnswer, MAX_INTERRUPTS, PauseSignal, taskNamespace, toInterrupt } from "../graph/interrupts.ts";
 import { jsonSchemaOf } from "../graph/json-schema.ts";
-import { describe, validate, type Schema } from "../graph/standard-schema.ts";
+import { describeFieldErrors, validate, type Schema } from "../graph/standard-schema.ts";
 
 /**
  * Numbers the interrupts of a body. Bodies that run in parallel (the calls of `runTools`) get scopes with interleaved
@@ -35,7 +35,7 @@ export class TaskInterrupts {
 
   constructor(call: NodeCall) {
     this.#call = call;
-    this.#ns = taskNs(call.ns, call.node, call.task);
+    this.#ns = taskNamespace(call.ns, call.node, call.task);
   }
 
   readonly ask: Ctx["interrupt"] = (value, options) => this.#ask(this.#root, value, options?.schema);
@@ -81,12 +81,12 @@ export class TaskInterrupts {
   }
 
   #answer(place: number, value: unknown, schema: Schema | undefined): unknown {
-    if (place >= MOST_QUESTIONS) throw new RangeError(`A task asks at most ${MOST_QUESTIONS} questions`);
-    const answer = asAnswer(this.#call.resumes[place]);
+    if (place >= MAX_INTERRUPTS) throw new RangeError(`A task asks at most ${MAX_INTERRUPTS} questions`);
+    const answer = readAnswer(this.#call.resumes[place]);
     const question = toInterrupt(this.#ns, place, toStorable(value, "interrupt"));
     if (answer === null) {
       this.#addOpen(question, schema);
-      throw new Paused();
+      throw new PauseSignal();
     }
     const checked = validateAnswer(answer.value, schema);
     if (checked.ok) return checked.value;
@@ -96,7 +96,7 @@ export class TaskInterrupts {
       error: "InvalidResumeError",
       message: `The answer to interrupt ${question.id} of node "${this.#call.node}" was refused: ${checked.why}`,
     };
-    throw new Paused();
+    throw new PauseSignal();
   }
 
   #addOpen(question: Interrupt, schema: Schema | undefined): void {
@@ -127,7 +127,7 @@ function validateAnswer(
     const value = toStorable(answer, "resume");
     if (schema === undefined) return { ok: true, value };
     const result = validate(schema, value, "resume");
-    return result.ok ? result : { ok: false, why: describe(result.fields) };
+    return result.ok ? result : { ok: false, why: describeFieldErrors(result.fields) };
   } catch (thrown) {
     return { ok: false, why: plainError(thrown).message };
   }

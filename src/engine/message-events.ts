@@ -2,7 +2,7 @@ import type { PlannedTask } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Emission } from "../ports/engine.ts";
 import type { Message, RemoveMessage } from "../graph/message.ts";
-import { own } from "../graph/superstep.ts";
+import { ownValue } from "../graph/superstep.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 import { messageMetadata } from "./checkpoint-metadata.ts";
 import { isStreamedId, streamedIdBase } from "./streamed-ids.ts";
@@ -26,7 +26,7 @@ export function addCompleteEvents(
     for (const message of update[key] as readonly (Message | RemoveMessage)[]) {
       ids ??= streamedIdBase(task.id, run.attempt, tries.get(task.id) ?? 1);
       const streamed = isStreamedId(ids, message.id) || named?.includes(message.id) === true;
-      if (!streamed && message.type !== "remove" && rule.holds(own(values, key), message.id)) continue;
+      if (!streamed && message.type !== "remove" && rule.holds(ownValue(values, key), message.id)) continue;
       const shown = message as unknown as JsonObject;
       emissions.push({
         fact: { t: "complete", message: shown, streamed, ns, meta: messageMetadata(superstep, task) },

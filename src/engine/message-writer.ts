@@ -9,9 +9,9 @@ import type {
   WholeCall,
 } from "../graph/node-context.ts";
 import { objectAt } from "../graph/field-access.ts";
-import { blockAt, type Message } from "../graph/message.ts";
+import { contentBlockAt, type Message } from "../graph/message.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
-import { sum, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";
+import { addUsage, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";
 import { StreamedToolCalls, type ToolCallPart } from "./tool-call-stream.ts";
 import { ContentBlocks, mergePiece, isPlainBlock } from "./content-blocks.ts";
 import type { MessageDraft } from "./message-draft.ts";
@@ -72,7 +72,7 @@ class StreamedMessage implements MessageDraft {
         `message.write takes text or a content block, not ${Array.isArray(part) ? "an array" : String(part)}`,
       );
     }
-    const block = blockAt(part, "message.write");
+    const block = contentBlockAt(part, "message.write");
     if (isPlainBlock(block, "text")) return this.write(block["text"] as string);
     if (this.#done !== undefined) throw ended();
     this.#grow(JSON.stringify(block).length);
@@ -107,7 +107,7 @@ class StreamedMessage implements MessageDraft {
   }
 
   addUsage(share: Usage): void {
-    this.#usage = this.#usage === null ? share : sum(this.#usage, share);
+    this.#usage = this.#usage === null ? share : addUsage(this.#usage, share);
   }
 
   addMetadata(metadata: JsonObject): void {

@@ -1,9 +1,9 @@
 import type { Engine } from "../ports/engine.ts";
-import { chartOf } from "../graph/outline.ts";
+import { drawStatechart } from "../graph/outline.ts";
 import { subgraphAt } from "../graph/definition.ts";
-import { drawingOf } from "../graph/graph-drawing.ts";
+import { drawDefinition } from "../graph/graph-drawing.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
-import { schemasOf, subgraphsOf } from "../graph/graph-schemas.ts";
+import { definitionSchemas, subgraphsByPath } from "../graph/graph-schemas.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { NativeExecution } from "./native-execution.ts";
 import { SuperstepState } from "./superstep-state.ts";
@@ -15,9 +15,9 @@ export function nativeEngine(registry: GraphRegistry): Engine {
   return {
     has: (graph) => registry.has(graph),
     graphs: () => registry.names(),
-    chart: (graph) => (registry.has(graph) ? chartOf(registry.get(graph), graph) : undefined),
-    drawing: (graph, levels) => drawingOf(registry.get(graph), levels),
-    schemas: (graph) => schemasOf(registry.get(graph), graph),
+    chart: (graph) => (registry.has(graph) ? drawStatechart(registry.get(graph), graph) : undefined),
+    drawing: (graph, levels) => drawDefinition(registry.get(graph), levels),
+    schemas: (graph) => definitionSchemas(registry.get(graph), graph),
     subgraphs: (graph) => subgraphSchemas(registry, graph),
     isSubgraph: (graph, ns, node) => isSubgraph(registry, graph, ns, node),
     open: (run, position, source) => {
@@ -33,9 +33,9 @@ export function nativeEngine(registry: GraphRegistry): Engine {
 
 function subgraphSchemas(registry: GraphRegistry, graph: string): ReadonlyMap<string, GraphSchemas> {
   const found = new Map<string, GraphSchemas>();
-  for (const [path, definition] of subgraphsOf(registry.get(graph))) {
+  for (const [path, definition] of subgraphsByPath(registry.get(graph))) {
     const served = registry.names().find((name) => registry.get(name) === definition);
-    found.set(path, schemasOf(definition, served ?? definition.name ?? lastOf(path)));
+    found.set(path, definitionSchemas(definition, served ?? definition.name ?? lastOf(path)));
   }
   return found;
 }

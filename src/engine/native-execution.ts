@@ -17,9 +17,9 @@ import type {
 } from "../ports/engine.ts";
 import { subgraphOf } from "../graph/definition.ts";
 import type { RetryRule } from "../graph/node.ts";
-import { readEdge, readReturn, type Reading } from "../graph/node-return.ts";
+import { chooseTargets, readReturn, type NodeResult } from "../graph/node-return.ts";
 import { parse } from "../graph/standard-schema.ts";
-import { applyUpdates, type Move } from "../graph/superstep.ts";
+import { applyUpdates, type StoredTarget } from "../graph/superstep.ts";
 import { withoutOpenAnswers } from "./resume-answers.ts";
 import { firstStep, firstSubgraphStep } from "./first-step.ts";
 import { commitStep, toClientError } from "./commit-step.ts";
@@ -207,16 +207,16 @@ export class NativeExecution implements Execution {
     const { definition, values } = superstep;
     const { id, name } = task;
     const emissions: Emission[] = [];
-    let reading: Reading;
-    let goto: readonly Move[];
+    let reading: NodeResult;
+    let goto: readonly StoredTarget[];
     try {
       reading = readReturn(definition, value, id);
-      if (reading.leaves !== undefined) return this.#toParent(task, reading.leaves);
+      if (reading.parentCommands !== undefined) return this.#toParent(task, reading.parentCommands);
       // The tasks of a subgraph have already emitted its messages.
       if (definition.nodes.get(name)?.graph === null)
         addCompleteEvents(superstep, task, reading.update, named, emissions);
       const { update, untracked } = reading;
-      const chosen = readEdge(definition, name, () => {
+      const chosen = chooseTargets(definition, name, () => {
         const applied = applyUpdates(definition, values, [update]);
         superstep.precomputed = { task: id, applied };
         return superstep.withUntracked(applied.values, { ...superstep.untracked, ...untracked });

@@ -2,8 +2,8 @@ import { ServiceError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { StateWrite } from "../ports/state-update.ts";
 import type { Definition } from "../graph/definition.ts";
-import { readEdge, readUpdate } from "../graph/node-return.ts";
-import { applyUpdates, taskId, type Left, type Site } from "../graph/superstep.ts";
+import { chooseTargets, readUpdate } from "../graph/node-return.ts";
+import { applyUpdates, taskId, type FinishedTask, type TaskOrigin } from "../graph/superstep.ts";
 import { isGiven, readGoto } from "./command-input.ts";
 
 /** A validated write of a state update, in normal form. */
@@ -11,7 +11,7 @@ export interface NormalizedWrite {
   readonly name: string;
   readonly updates: readonly JsonObject[];
   /** The writes as those of a task of the node. Its edges see `values` with the updates applied. */
-  finishedTask(values: JsonObject): Left;
+  finishedTask(values: JsonObject): FinishedTask;
 }
 
 /** A `validation.failed` error of one field. */
@@ -40,7 +40,7 @@ export function normalizeWrite(
   definition: Definition,
   write: StateWrite,
   name: string,
-  site: Site,
+  site: TaskOrigin,
   index: number,
 ): NormalizedWrite {
   const id = taskId(site, name, "update", index);
@@ -83,7 +83,7 @@ function readStoredUpdate(definition: Definition, part: unknown, at: string, nam
 
 function chosenBy(definition: Definition, name: string, at: string, fresh: () => JsonObject) {
   try {
-    return readEdge(definition, name, fresh);
+    return chooseTargets(definition, name, fresh);
   } catch (thrown) {
     throw toServiceError(thrown, `${at}as_node`);
   }

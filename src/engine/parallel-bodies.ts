@@ -1,5 +1,5 @@
 import { hex32 } from "../model/ids.ts";
-import type { Ctx, Side } from "../graph/node-context.ts";
+import type { Ctx, ParallelBody } from "../graph/node-context.ts";
 import { isPause } from "../graph/interrupts.ts";
 import type { TaskInterrupts } from "./interrupt-scopes.ts";
 import { createStepFunction, type DurableSteps } from "./durable-steps.ts";
@@ -27,7 +27,7 @@ export async function runParallel(
   ctx: Ctx,
   within: string,
   ask: Ctx["interrupt"],
-  sides: readonly Side[],
+  sides: readonly ParallelBody[],
   shared: Shared,
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
   const { questions, steps, check } = shared;
@@ -42,7 +42,9 @@ export async function runParallel(
       const side: Ctx = Object.create(ctx, {
         interrupt: { value: checkedInterrupt(own, check) },
         step: { value: createStepFunction(steps, check, `${key}:`) },
-        "~sides": { value: (more: readonly Side[]) => runParallel(side, `${key}:`, own, more, shared) },
+        "~sides": {
+          value: (more: readonly ParallelBody[]) => runParallel(side, `${key}:`, own, more, shared),
+        },
       });
       return run(side);
     }),

@@ -1,7 +1,7 @@
 import type { PlannedTask } from "../model/checkpoint.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Step, StreamedFact } from "../ports/engine.ts";
-import type { Rule } from "../graph/channel.ts";
+import type { ChannelRule } from "../graph/channel.ts";
 import type { Definition } from "../graph/definition.ts";
 import type { Message } from "../graph/message.ts";
 import { applyUpdates } from "../graph/superstep.ts";
@@ -9,7 +9,7 @@ import type { SuperstepState } from "./superstep-state.ts";
 import { partialMessages } from "./partial-messages.ts";
 
 /** The state key that keeps the partial messages of a stopped run, with its rule. */
-export type PartialKey = readonly [key: string, rule: Rule];
+export type PartialKey = readonly [key: string, rule: ChannelRule];
 
 export function partialKeyOf({ rules }: Definition): PartialKey | undefined {
   for (const entry of rules) if (entry[1].keepsPartial === true) return entry;

@@ -2,7 +2,7 @@ import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../
 import { fewBy } from "../model/small-map.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { Emission, Plan, Step } from "../ports/engine.ts";
-import { breaksAt } from "../graph/breakpoints.ts";
+import { hasBreakpoint } from "../graph/breakpoints.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 
 /** What {@link planStep} needs: the tasks, what to store and emit, and whether breakpoints apply. */
@@ -29,12 +29,12 @@ export function planStep(superstep: SuperstepState, planning: PlanOptions): Step
     emissions.push(superstep.interruptFact([]));
     return step({ kind: "paused", interrupts: {} });
   };
-  if (after !== undefined && breaksAt(breakpoints.after, after)) return paused();
+  if (after !== undefined && hasBreakpoint(breakpoints.after, after)) return paused();
   if (superstep.step > superstep.lastAllowedStep)
     return step({ kind: "failed", error: recursionError(superstep) });
   if (after !== undefined && breakpoints.before !== null) {
     const names = tasks.map((task) => task.name);
-    if (breaksAt(breakpoints.before, names)) return paused();
+    if (hasBreakpoint(breakpoints.before, names)) return paused();
   }
   const checkpoint = (superstep.head as CheckpointHead).id;
   const at = superstep.source.now();

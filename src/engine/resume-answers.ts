@@ -1,14 +1,14 @@
 import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import {
-  asAnswer,
+  readAnswer,
   interruptId,
-  MOST_QUESTIONS,
-  readInward,
-  storeInward,
-  taskNs,
-  type Answer,
-  type Inward,
+  MAX_INTERRUPTS,
+  readSubgraphAnswers,
+  packSubgraphAnswers,
+  taskNamespace,
+  type InterruptAnswer,
+  type SubgraphAnswers,
 } from "../graph/interrupts.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 
@@ -18,7 +18,7 @@ import type { SuperstepState } from "./superstep-state.ts";
  */
 export function addAnswers(
   superstep: SuperstepState,
-  answers: Inward,
+  answers: SubgraphAnswers,
 ): { readonly stored: TaskWrites[]; readonly rerun: Set<string> } {
   const stored: TaskWrites[] = [];
   const rerun = new Set<string>();
@@ -29,14 +29,14 @@ export function addAnswers(
     const answered = interrupts.filter(({ id }) => Object.hasOwn(answers, id));
     if (answered.length === 0) continue;
     let resumes = [...writes.resumes];
-    const inward: Record<string, Answer> = {};
+    const inward: Record<string, InterruptAnswer> = {};
     for (const { id, ns } of answered) {
-      const given = answers[id] as Answer;
+      const given = answers[id] as InterruptAnswer;
       if (ns.length > superstep.graphPosition.path.length + 1) inward[id] = given;
       else put(resumes, interruptIndex(superstep, task, id), given);
     }
     for (const _ in inward) {
-      resumes = [...storeInward({ ...readInward(resumes), ...inward })];
+      resumes = [...packSubgraphAnswers({ ...readSubgraphAnswers(resumes), ...inward })];
       break;
     }
     const rest = interrupts.filter(({ id }) => !Object.hasOwn(answers, id));
@@ -46,23 +46,23 @@ export function addAnswers(
   return { stored, rerun };
 }
 
-function put(resumes: unknown[], place: number, given: Answer): void {
+function put(resumes: unknown[], place: number, given: InterruptAnswer): void {
   while (resumes.length < place) resumes.push(null);
   resumes[place] = given;
 }
 
 /** The index of the task's interrupt with this id. @throws ServiceError `resume.invalid` */
 function interruptIndex(superstep: SuperstepState, task: PlannedTask, id: string): number {
-  const ns = taskNs(superstep.ns, task.name, task.id);
-  for (let place = 0; place < MOST_QUESTIONS; place++) if (interruptId(ns, place) === id) return place;
+  const ns = taskNamespace(superstep.ns, task.name, task.id);
+  for (let place = 0; place < MAX_INTERRUPTS; place++) if (interruptId(ns, place) === id) return place;
   throw new ServiceError("resume.invalid", `Interrupt ${id} is not one of node "${task.name}"`);
 }
 
 /** True if this run gave one of these answers. */
 export function hasAnswerOf(run: string, resumes: readonly unknown[]): boolean {
   return (
-    resumes.some((one) => asAnswer(one)?.run === run) ||
-    Object.values(readInward(resumes)).some((answer) => answer.run === run)
+    resumes.some((one) => readAnswer(one)?.run === run) ||
+    Object.values(readSubgraphAnswers(resumes)).some((answer) => answer.run === run)
   );
 }
 
@@ -70,15 +70,15 @@ export function hasAnswerOf(run: string, resumes: readonly unknown[]): boolean {
 export function tasksWithSubgraphAnswers(superstep: SuperstepState): ReadonlySet<string> {
   const tasks = new Set<string>();
   for (const { task, resumes } of superstep.pendingWrites.values()) {
-    for (const _ in readInward(resumes)) tasks.add(task);
+    for (const _ in readSubgraphAnswers(resumes)) tasks.add(task);
   }
   return tasks;
 }
 
 /** The answers without those to interrupts that are open (again). */
 export function withoutOpenAnswers(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
-  const inward = readInward(resumes);
+  const inward = readSubgraphAnswers(resumes);
   const ids = new Set(waiting.map(({ id }) => id));
   if (!Object.keys(inward).some((id) => ids.has(id))) return resumes;
-  return storeInward(Object.fromEntries(Object.entries(inward).filter(([id]) => !ids.has(id))));
+  return packSubgraphAnswers(Object.fromEntries(Object.entries(inward).filter(([id]) => !ids.has(id))));
 }

@@ -3,7 +3,7 @@ import type { Interrupts } from "../model/interrupt.ts";
 import type { Breakpoints } from "../model/run.ts";
 import type { RunAsked, PlainRefusal } from "../ports/engine.ts";
 import { subgraphOf, type Definition } from "../graph/definition.ts";
-import { refusal, resumes } from "../graph/interrupts.ts";
+import { resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { parse } from "../graph/standard-schema.ts";
 import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
 import { checkRequiredKeys, readInput } from "./graph-input.ts";
@@ -32,11 +32,11 @@ export function validateRun(
     const refused = refusalBy("context", () => parse(context, kwargs.context, "context"));
     if (refused !== null) return refused;
   }
-  if (command !== null && (resumes(command) || isGiven(command.update) || isGiven(command.goto))) {
+  if (command !== null && (isResume(command) || isGiven(command.update) || isGiven(command.goto))) {
     return (
       refusalBy("command.goto", () => readGoto(definition, command.goto)) ??
       refusalBy("command.update", () => readCommandUpdate(definition, command.update, NO_NAMESPACE)) ??
-      (resumes(command) && interrupts !== null ? validateResume(run, interrupts) : null)
+      (isResume(command) && interrupts !== null ? validateResume(run, interrupts) : null)
     );
   }
   if (!isGiven(input)) return null;
@@ -50,7 +50,7 @@ function validateResume({ kwargs }: RunAsked, interrupts: Interrupts): PlainRefu
   // The run resumes an older checkpoint, whose interrupts are not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
   const pending = Object.values(interrupts).flatMap((list) => list.map(({ id }) => id));
-  return refusal(kwargs.command?.resume, pending);
+  return resumeRefusal(kwargs.command?.resume, pending);
 }
 
 function unknownNode(root: Definition, points: Breakpoints | null, at: string): PlainRefusal | null {

@@ -13,19 +13,19 @@ import { subgraphAt, type Definition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
 import {
   applyUpdates,
-  clearBrief,
-  inOrder,
-  joinChanges,
-  keptOf,
+  clearEphemeral,
+  compareTasks,
+  combineChanges,
+  waitingData,
   planNext,
   planTasks,
-  readWaiting,
+  readWaitingNodes,
   startTask,
   Triggers,
-  type Applied,
-  type Left,
-  type Site,
-  type Waiting,
+  type StateChange,
+  type FinishedTask,
+  type TaskOrigin,
+  type WaitingNodes,
 } from "../graph/superstep.ts";
 import { firstStateFaults } from "./graph-migration.ts";
 import { finishedTaskOf, NO_TASK } from "./superstep-state.ts";
@@ -53,8 +53,8 @@ interface UpdateResult {
   readonly source: CheckpointSource;
   readonly writes: JsonObject | null;
   readonly next: readonly PlannedTask[];
-  readonly applied: Applied;
-  readonly waiting: Waiting;
+  readonly applied: StateChange;
+  readonly waiting: WaitingNodes;
   /** The nodes that count as the last to run; null if unknown. */
   readonly lastNodes: readonly string[] | null;
   /** In a subgraph: the keys that count as written by its nodes. */
@@ -66,7 +66,7 @@ interface UpdateResult {
 interface PreparedUpdate extends StateUpdate, UpdateTarget {
   readonly first: StateWrite;
   /** The namespace and id of the checkpoint to make; `step` is that of its tasks, one after the checkpoint's. */
-  readonly site: Site;
+  readonly site: TaskOrigin;
 }
 
 /**
@@ -148,19 +148,19 @@ function copyUpdate({ position, site }: PreparedUpdate, source: CheckpointSource
 }
 
 const waitingAndLast = (head: CheckpointHead | null) => ({
-  waiting: readWaiting(head?.engine ?? {}),
+  waiting: readWaitingNodes(head?.engine ?? {}),
   lastNodes: lastNodesOf(head),
 });
 
 /** Plans the tasks of a checkpoint again, for a new checkpoint at `site`. */
 export function replanTasks(
   head: CheckpointHead | null,
-  site: Site,
+  site: TaskOrigin,
 ): { readonly next: readonly PlannedTask[]; readonly writes: JsonObject | null } {
   const triggers = new Triggers();
   for (const task of head?.next ?? []) {
     if (task.input !== undefined) triggers.sends.push({ node: task.name, input: task.input.value });
-    else for (const trigger of task.triggers) triggers.pull(task.name, trigger);
+    else for (const trigger of task.triggers) triggers.addPull(task.name, trigger);
   }
   const next = planTasks(site, triggers.pulls, triggers.sends);
   // An input that is not yet applied stays in the writes of the checkpoint.
@@ -180,7 +180,7 @@ function inputUpdate({ definition, position, first, site }: PreparedUpdate): Upd
     writes: { [START]: kept },
     next: [startTask(site)],
     applied: { values: position.values, changes: {} },
-    waiting: readWaiting(position.head?.engine ?? {}),
+    waiting: readWaitingNodes(position.head?.engine ?? {}),
     lastNodes: null,
   };
 }
@@ -194,7 +194,7 @@ function endUpdate({ definition, position }: PreparedUpdate): UpdateResult {
     writes: null,
     next: [],
     applied: applyUpdates(definition, values, done),
-    waiting: readWaiting({}),
+    waiting: readWaitingNodes({}),
     lastNodes: lastNodesOf(head),
   };
 }
@@ -221,9 +221,9 @@ function nodeUpdate(
     before.values,
     read.flatMap(({ updates }) => updates),
   );
-  const joined = { values: after.values, changes: joinChanges(before.changes, after.changes) };
-  const cleared = clearBrief(definition, base.values, joined);
-  const applied = { values: cleared.values, changes: joinChanges(base.changes, cleared.changes) };
+  const joined = { values: after.values, changes: combineChanges(before.changes, after.changes) };
+  const cleared = clearEphemeral(definition, base.values, joined);
+  const applied = { values: cleared.values, changes: combineChanges(base.changes, cleared.changes) };
   const misfits = base.changed ? firstStateFaults({ definition, values: applied.values }) : [];
   if (misfits.length > 0) {
     const failed = base.failure === null ? "" : ` (its migrate function failed: ${base.failure})`;
@@ -232,7 +232,7 @@ function nodeUpdate(
       `must mend all of the state, which another form of the graph has left${failed}: ${misfits.join("; ")}`,
     );
   }
-  const waiting = readWaiting(position.head?.engine ?? {});
+  const waiting = readWaitingNodes(position.head?.engine ?? {});
   const planned = planNext(definition, site, [...done, ...writers], waiting);
   return {
     source: "update",
@@ -257,10 +257,12 @@ function writesOf(read: readonly NormalizedWrite[]): JsonObject {
 }
 
 /** The writes of the step's finished tasks, in the order in which they are applied. */
-function finishedTasks({ head, writes }: Position): readonly Left[] {
+function finishedTasks({ head, writes }: Position): readonly FinishedTask[] {
   const left = new Map(writes.map((one) => [one.task, one]));
   const tasks = (head?.next ?? []).filter(({ id }) => left.get(id)?.result !== undefined);
-  const ended = [...tasks].sort(inOrder).map((task) => finishedTaskOf(task, left.get(task.id) as TaskWrites));
+  const ended = [...tasks]
+    .sort(compareTasks)
+    .map((task) => finishedTaskOf(task, left.get(task.id) as TaskWrites));
   const given = left.get(NO_TASK);
   if (given?.result === undefined) return ended;
   const nobody = { id: NO_TASK, name: NO_TASK, path: [], triggers: [] };
@@ -271,11 +273,11 @@ function engineDataOf(
   { waiting, lastNodes, writtenKeys }: UpdateResult,
   head: CheckpointHead | null,
 ): JsonObject {
-  if (head === null || head.ns === "") return { ...keptOf(waiting), ...lastNodesData(lastNodes) };
+  if (head === null || head.ns === "") return { ...waitingData(waiting), ...lastNodesData(lastNodes) };
   const before = head.engine?.["wrote"];
   const keys = [...(Array.isArray(before) ? (before as string[]) : []), ...(writtenKeys ?? [])];
   return {
-    ...keptOf(waiting),
+    ...waitingData(waiting),
     ...lastNodesData(lastNodes),
     ...(keys.length > 0 && { wrote: [...new Set(keys)] }),
   };

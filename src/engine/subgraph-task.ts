@@ -5,7 +5,7 @@ import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Plan, TaskOutcome } from "../ports/engine.ts";
 import type { Definition } from "../graph/definition.ts";
-import { readInward, taskNs } from "../graph/interrupts.ts";
+import { readSubgraphAnswers, taskNamespace } from "../graph/interrupts.ts";
 import { to, type ToParent } from "../graph/commands.ts";
 import { partialKeyOf } from "./partial-output.ts";
 import type { SuperstepState } from "./superstep-state.ts";
@@ -15,11 +15,11 @@ import type { GraphPosition } from "./graph-position.ts";
 export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): GraphPosition {
   const { graphPosition, head, pendingWrites, rerunAll } = superstep;
   return {
-    ns: taskNs(graphPosition.ns, task.name, task.id),
+    ns: taskNamespace(graphPosition.ns, task.name, task.id),
     path: [...graphPosition.path, task.name],
     parentGraph: superstep.definition,
     parents: { ...graphPosition.parents, [graphPosition.ns]: head?.id ?? "" },
-    answers: readInward(pendingWrites.get(task.id)?.resumes ?? []),
+    answers: readSubgraphAnswers(pendingWrites.get(task.id)?.resumes ?? []),
     keepsPartial: graphPosition.keepsPartial && partialKeyOf(superstep.definition) !== undefined,
     rerunPaused: rerunAll || graphPosition.rerunPaused,
     startFrom: task.from ?? [],

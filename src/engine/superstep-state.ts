@@ -17,18 +17,18 @@ import { START } from "../graph/definition-checks.ts";
 import type { Definition } from "../graph/definition.ts";
 import {
   applyUpdates,
-  clearBrief,
+  clearEphemeral,
   initialValues,
-  joinChanges,
+  combineChanges,
   planNext,
-  keptOf,
-  readWaiting,
-  type Applied,
-  type Left,
-  type Move,
-  type Waiting,
+  waitingData,
+  readWaitingNodes,
+  type StateChange,
+  type FinishedTask,
+  type StoredTarget,
+  type WaitingNodes,
 } from "../graph/superstep.ts";
-import { breakpointsAt } from "../graph/breakpoints.ts";
+import { breakpointsWithin } from "../graph/breakpoints.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
 import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
 import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
@@ -39,7 +39,7 @@ export const NO_TASK = "00000000-0000-0000-0000-000000000000";
 /** Steps: the default of `recursion_limit`. */
 const DEFAULT_RECURSION_LIMIT = 25;
 
-const NO_CHANGES: Applied["changes"] = Object.freeze({});
+const NO_CHANGES: StateChange["changes"] = Object.freeze({});
 
 /** The state of one graph's execution: the latest checkpoint, its values, and the tasks of the step with their pending writes. */
 export class SuperstepState {
@@ -63,7 +63,7 @@ export class SuperstepState {
   /** Writes to keys that are never stored, by task. */
   readonly untrackedWrites = new Few<string, JsonObject>();
   /** The state with the update of one task, if the task's edge has already needed it: saves applying the update again. */
-  precomputed: { readonly task: string; readonly applied: Applied } | undefined;
+  precomputed: { readonly task: string; readonly applied: StateChange } | undefined;
   /** Tasks whose subgraph is paused at one of its own breakpoints. */
   readonly pausedTasks = new Few<string, true>();
   /** True if this run continues the step of a checkpoint that another run made, with all its tasks, also the paused ones. */
@@ -71,9 +71,9 @@ export class SuperstepState {
   /** In a subgraph: the keys that its nodes have written, which it returns; null in the root graph. */
   readonly writtenKeys: Set<string> | null;
   /** Changes since the latest checkpoint; the next one stores them. */
-  #pending: Applied["changes"] = NO_CHANGES;
+  #pending: StateChange["changes"] = NO_CHANGES;
   /** Nodes that wait for more than the previous step: joins and deferred nodes. */
-  waiting: Waiting;
+  waiting: WaitingNodes;
   /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;
   #metadata: JsonObject;
@@ -97,11 +97,11 @@ export class SuperstepState {
     this.values = position.values;
     this.replaceValues({ values: position.values, changes: NO_CHANGES });
     const engine = position.head?.engine ?? {};
-    this.waiting = readWaiting(engine);
+    this.waiting = readWaitingNodes(engine);
     this.#metadata = checkpointMetadata(run, place);
     this.breakpoints = {
-      before: breakpointsAt(run.kwargs.interrupt_before, place.path),
-      after: breakpointsAt(run.kwargs.interrupt_after, place.path),
+      before: breakpointsWithin(run.kwargs.interrupt_before, place.path),
+      after: breakpointsWithin(run.kwargs.interrupt_after, place.path),
     };
     this.writtenKeys =
       place === ROOT_POSITION ? null : new Set(Array.isArray(engine["wrote"]) ? engine["wrote"] : []);
@@ -115,10 +115,10 @@ export class SuperstepState {
   }
 
   /** Replaces the values; the next checkpoint stores the changes from the stored ones. */
-  replaceValues({ values, changes }: Applied): void {
+  replaceValues({ values, changes }: StateChange): void {
     const initial = initialValues(this.definition, values);
     this.values = initial?.values ?? values;
-    this.#pending = initial === undefined ? changes : joinChanges(changes, initial.changes);
+    this.#pending = initial === undefined ? changes : combineChanges(changes, initial.changes);
   }
 
   /** True if another graph, or another version of this one, made the latest checkpoint. */
@@ -140,7 +140,7 @@ export class SuperstepState {
   updateValues(update: JsonObject | null): void {
     const applied = applyUpdates(this.definition, this.values, [update]);
     this.values = applied.values;
-    this.#pending = joinChanges(this.#pending, applied.changes);
+    this.#pending = combineChanges(this.#pending, applied.changes);
   }
 
   /** The step after the latest checkpoint. */
@@ -168,7 +168,7 @@ export class SuperstepState {
     const { step } = this;
     const id = this.source.checkpointId(step);
     const next = plan(id, step + 1);
-    const kept = keptOf(this.waiting);
+    const kept = waitingData(this.waiting);
     let engine: JsonObject =
       kept === null ? { stop: this.lastAllowedStep } : { stop: this.lastAllowedStep, ...kept };
     if (this.writtenKeys !== null && this.writtenKeys.size > 0)
@@ -201,7 +201,7 @@ export class SuperstepState {
     if (this.tries.size > 0) this.tries.clear();
     if (this.pausedTasks.size > 0) this.pausedTasks.clear();
     this.precomputed = undefined;
-    const all = joinChanges(this.#pending, changes);
+    const all = combineChanges(this.#pending, changes);
     this.#pending = NO_CHANGES;
     return {
       id,
@@ -224,26 +224,26 @@ export class SuperstepState {
    * Applies the writes of the step's tasks, in this order, and makes the checkpoint.
    * @throws ServiceError `state.concurrent_update`, `state.invalid`, or what a reducer throws
    */
-  commit(lefts: readonly Left[], writes: JsonObject | null): NewCheckpoint {
-    const only = lefts.length === 1 ? lefts[0] : undefined;
+  commit(finished: readonly FinishedTask[], writes: JsonObject | null): NewCheckpoint {
+    const only = finished.length === 1 ? finished[0] : undefined;
     const applied =
       this.precomputed !== undefined && this.precomputed.task === only?.task.id
         ? this.precomputed.applied
         : applyUpdates(
             this.definition,
             this.values,
-            lefts.map((left) => left.update),
+            finished.map((left) => left.update),
           );
-    const { values, changes } = clearBrief(this.definition, this.values, applied);
-    if (this.writtenKeys !== null) this.#noteWritten(lefts);
+    const { values, changes } = clearEphemeral(this.definition, this.values, applied);
+    if (this.writtenKeys !== null) this.#noteWritten(finished);
     if (this.untrackedWrites.size > 0) {
-      const loose = lefts.map((left) => this.untrackedWrites.get(left.task.id) ?? null);
+      const loose = finished.map((left) => this.untrackedWrites.get(left.task.id) ?? null);
       this.untracked = applyUpdates(this.definition, this.untracked, loose).values;
       this.untrackedWrites.clear();
     }
     const { waiting } = this;
     const plan = (checkpoint: string, step: number) => {
-      const planned = planNext(this.definition, { ns: this.ns, checkpoint, step }, lefts, waiting);
+      const planned = planNext(this.definition, { ns: this.ns, checkpoint, step }, finished, waiting);
       this.waiting = planned.waiting;
       return planned.next;
     };
@@ -251,8 +251,8 @@ export class SuperstepState {
     return this.checkpoint("loop", writes, plan, changes);
   }
 
-  #noteWritten(lefts: readonly Left[]): void {
-    for (const { task, update } of lefts) {
+  #noteWritten(finished: readonly FinishedTask[]): void {
+    for (const { task, update } of finished) {
       if (task.name === START) continue;
       for (const key in update) this.writtenKeys?.add(key);
       for (const key in this.untrackedWrites.get(task.id)) this.writtenKeys?.add(key);
@@ -296,7 +296,7 @@ export class SuperstepState {
 }
 
 /** Reads the writes of a finished task from their stored form. */
-export function finishedTaskOf(task: PlannedTask, { result }: TaskWrites): Left {
+export function finishedTaskOf(task: PlannedTask, { result }: TaskWrites): FinishedTask {
   const update = isObject(result?.value) ? result.value : null;
-  return { task, update, goto: (result?.goto ?? []) as readonly Move[] };
+  return { task, update, goto: (result?.goto ?? []) as readonly StoredTarget[] };
 }

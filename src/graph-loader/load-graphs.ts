@@ -7,12 +7,12 @@ import { type Definition, isDefinition } from "../graph/definition.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { plainModules, typescriptModules, type Modules } from "./module-loader.ts";
+import { nodeModuleLoader, typescriptModuleLoader, type ModuleLoader } from "./module-loader.ts";
 
-export const TYPESCRIPT: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
+export const TYPESCRIPT_EXTENSIONS: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
 
 /** Milliseconds: the timeout for loading one graph file. */
-const PATIENCE = 30_000;
+const LOAD_TIMEOUT = 30_000;
 
 export interface LoadOptions {
   readonly random: Random;
@@ -22,7 +22,7 @@ export interface LoadOptions {
   /** Called with the path of each loaded file of the user's project, soon after it is loaded. */
   readonly onFile?: (path: string) => void;
   /** Milliseconds: the timeout for one file. Default: 30 s. */
-  readonly patience?: number;
+  readonly timeout?: number;
 }
 
 export interface LoadedGraphs {
@@ -45,16 +45,16 @@ export async function loadGraphs(
   const graphs: Record<string, Definition> = {};
   const langGraphs = new Map<string, LoadedLangGraph>();
   const entries = Object.entries(config.graphs);
-  const typescript = entries.some(([, { file }]) => TYPESCRIPT.has(extname(file)));
+  const typescript = entries.some(([, { file }]) => TYPESCRIPT_EXTENSIONS.has(extname(file)));
   // A fresh load goes through tsx as well, since its namespaces separate one load from another.
   const files = entries.map(([, { file }]) => file);
   const viaTsx =
     typescript || options.fresh === true
-      ? await typescriptModules(dirname(config.path), options)
-      : await plainModules(files);
-  const plain = typescript && options.fresh !== true ? await plainModules(files) : viaTsx;
+      ? await typescriptModuleLoader(dirname(config.path), options)
+      : await nodeModuleLoader(files);
+  const plain = typescript && options.fresh !== true ? await nodeModuleLoader(files) : viaTsx;
   for (const [name, place] of entries) {
-    const modules = TYPESCRIPT.has(extname(place.file)) ? viaTsx : plain;
+    const modules = TYPESCRIPT_EXTENSIONS.has(extname(place.file)) ? viaTsx : plain;
     const graph = await loadGraph(place, modules, options, (what, cause) => {
       throw new ServiceError("config.invalid", `graphs.${name}: ${what}`, { cause });
     });
@@ -69,7 +69,7 @@ type Refuse = (what: string, cause?: unknown) => never;
 
 async function loadGraph(
   { file, name }: GraphFile,
-  modules: Modules,
+  modules: ModuleLoader,
   options: LoadOptions,
   refuse: Refuse,
 ): Promise<Definition | LoadedLangGraph> {
@@ -81,18 +81,19 @@ async function loadGraph(
       cause,
     );
   };
-  const module = await settled(modules.load(pathToFileURL(file).href), options).catch(
+  const module = await withLoadTimeout(modules.load(pathToFileURL(file).href), options).catch(
     failed(`${file} cannot be loaded`),
   );
-  const found = exported(module, name);
-  const exports = namesOf(module);
+  const found = exportNamed(module, name);
+  const exports = exportNames(module);
   const others = `it exports: ${exports.join(", ") || "nothing"}`;
   if (found === undefined) return refuse(`${file} exports no "${name}"; ${others}`);
-  const graph = await settled(typeof found === "function" ? made(found) : found, options).catch(
-    failed(`${file}: the function "${name}" gave no graph`),
-  );
+  const graph = await withLoadTimeout(
+    typeof found === "function" ? callFactory(found) : found,
+    options,
+  ).catch(failed(`${file}: the function "${name}" gave no graph`));
   if (isDefinition(graph)) return graph;
-  const hosted = await settled(langGraphOf({ file, found, given: graph }), options).catch(
+  const hosted = await withLoadTimeout(langGraphOf({ file, found, given: graph }), options).catch(
     failed(`${file}: the graph "${name}" cannot be served`),
   );
   if (hosted !== undefined) return hosted;
@@ -118,17 +119,20 @@ function hintOf(cause: unknown): string {
  * Calls a graph factory with an empty configuration. A factory of a LangGraph.js graph that takes the configuration is called
  * again for each run, with the run's configuration.
  */
-async function made(factory: unknown): Promise<unknown> {
+async function callFactory(factory: unknown): Promise<unknown> {
   return (factory as (config: object) => unknown)({ configurable: {} });
 }
 
 /** Awaits `value`; rejects after the timeout. */
-export function settled<T>(value: T, { scheduler, patience = PATIENCE }: LoadOptions): Promise<Awaited<T>> {
+export function withLoadTimeout<T>(
+  value: T,
+  { scheduler, timeout = LOAD_TIMEOUT }: LoadOptions,
+): Promise<Awaited<T>> {
   return new Promise((resolve, reject) => {
-    const cancel = scheduler.after(patience, () =>
+    const cancel = scheduler.after(timeout, () =>
       reject(
         new Error(
-          `it did not come to an end in ${patience / 1000} s; does it await something at its top level?`,
+          `it did not come to an end in ${timeout / 1000} s; does it await something at its top level?`,
         ),
       ),
     );
@@ -148,7 +152,7 @@ function* layers(module: unknown): Generator<{ readonly [name: string]: unknown 
   }
 }
 
-export function exported(module: unknown, name: string): unknown {
+export function exportNamed(module: unknown, name: string): unknown {
   let found: unknown;
   for (const members of layers(module)) {
     if (Object.hasOwn(members, name)) found = members[name];
@@ -159,7 +163,7 @@ export function exported(module: unknown, name: string): unknown {
 }
 
 /** The names that a module exports, without those that CommonJS adds. */
-export function namesOf(module: unknown): readonly string[] {
+export function exportNames(module: unknown): readonly string[] {
   const all = [...layers(module)].filter((members) => isModule(members));
   const names = new Set(all.flatMap((members) => Object.keys(members)));
   names.delete("__esModule");

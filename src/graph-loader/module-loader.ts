@@ -4,18 +4,18 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ServiceError } from "../model/errors.ts";
 import type { Random } from "../ports/random.ts";
-import { resolveAsOurs } from "./resolve-heddle.ts";
+import { resolveHeddle } from "./resolve-heddle.ts";
 
 /** A way to load files. A module that two files import is loaded once. */
-export interface Modules {
+export interface ModuleLoader {
   load(url: string): Promise<unknown>;
   /** Calls `onFile` for CommonJS files, which cannot be reported while they are loaded. */
   readonly report?: () => void;
 }
 
 /** Loads JavaScript files with Node's own `import`. */
-export async function plainModules(files: readonly string[]): Promise<Modules> {
-  resolveAsOurs(undefined, files);
+export async function nodeModuleLoader(files: readonly string[]): Promise<ModuleLoader> {
+  resolveHeddle(undefined, files);
   return { load: (url) => import(url) };
 }
 
@@ -30,10 +30,10 @@ export interface TypescriptOptions {
  * Loads TypeScript files with tsx. Each load has its own tsx namespace, and with it its own modules, separate from earlier
  * loads and other uses of tsx in this process. Packages are shared, as in Node.
  */
-export async function typescriptModules(
+export async function typescriptModuleLoader(
   directory: string,
   { random, fresh, onFile }: TypescriptOptions,
-): Promise<Modules> {
+): Promise<ModuleLoader> {
   const [cjs, esm] = await Promise.all([import("tsx/cjs/api"), import("tsx/esm/api")]).catch(
     (cause: unknown) => {
       throw new ServiceError("config.invalid", "tsx, which loads TypeScript, cannot be loaded itself", {
@@ -44,29 +44,29 @@ export async function typescriptModules(
   const namespace = `heddle-${Buffer.from(random.bytes(8)).toString("hex")}`;
   const tsconfig = findAbove(directory, "tsconfig.json");
   withVariable("TSX_TSCONFIG_PATH", tsconfig, () => cjs.register({ namespace }));
-  const tell = (url: string) => {
-    const path = ownFile(url);
+  const reportFile = (url: string) => {
+    const path = userFile(url);
     if (path !== undefined) onFile?.(path);
   };
   const scope = esm.register({
     namespace,
     ...(tsconfig === undefined ? {} : { tsconfig }),
-    ...(onFile === undefined ? {} : { onImport: tell }),
+    ...(onFile === undefined ? {} : { onImport: reportFile }),
   });
   // After tsx, because the hook that was registered last runs first.
-  resolveAsOurs(namespace);
+  resolveHeddle(namespace);
   const { cache } = createRequire(import.meta.url);
-  const commonjs = () => Object.keys(cache).filter((name) => ownFile(name) !== undefined);
+  const commonjs = () => Object.keys(cache).filter((name) => userFile(name) !== undefined);
   // The namespace does not apply to CommonJS files in plain JavaScript.
   if (fresh === true) for (const name of commonjs()) delete cache[name];
   return {
     load: (url) => scope.import(url, import.meta.url),
-    report: () => commonjs().forEach(tell),
+    report: () => commonjs().forEach(reportFile),
   };
 }
 
 /** The path of a file of the user's project; undefined for files of packages and built-in modules. */
-function ownFile(name: string): string | undefined {
+function userFile(name: string): string | undefined {
   const plain = name.replace(/(%3[Ff]|\?)[^/]*$/, "");
   if (/[\\/]node_modules[\\/]/.test(plain)) return undefined;
   if (!plain.startsWith("file:"))

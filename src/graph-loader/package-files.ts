@@ -2,17 +2,17 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** File extension of the running program: `.ts` in the sources, `.js` in the build. */
-const ENDING = extname(fileURLToPath(import.meta.url));
+const EXTENSION = extname(fileURLToPath(import.meta.url));
 
 /** The `src` folder, or that of the build: in both it is the parent of this file's folder. */
 const SRC = new URL("../", import.meta.url);
 
 /** The URL of a file in `src` or in the build. */
-export function inSource(path: string): URL {
+export function sourceUrl(path: string): URL {
   return new URL(path, SRC);
 }
 
 /** The URL of an entry module, which the build writes as a separate file, by its path in `src`. */
-export function entry(name: "index" | "app/node-worker"): URL {
-  return inSource(`${name}${ENDING}`);
+export function entryUrl(name: "index" | "app/node-worker"): URL {
+  return sourceUrl(`${name}${EXTENSION}`);
 }

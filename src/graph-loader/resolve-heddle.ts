@@ -1,13 +1,13 @@
 import Module, { register } from "node:module";
 import { fileURLToPath } from "node:url";
-import { findsOurs } from "./self-resolution.ts";
-import { entry, inSource } from "./package-files.ts";
+import { resolvesToHeddle } from "./self-resolution.ts";
+import { entryUrl, sourceUrl } from "./package-files.ts";
 
 /** The package's main module: built, or in the sources. */
-const OWN = entry("index").href;
+const OWN = entryUrl("index").href;
 
 /** The main module in the sources, if the program is built: the demo imports it. */
-const TWIN = OWN.endsWith(".js") ? inSource("../index.ts").href : OWN;
+const TWIN = OWN.endsWith(".js") ? sourceUrl("../index.ts").href : OWN;
 
 /** The suffix that tsx appends to file names to separate loads; `?` is escaped in paths. */
 const MARK = /(%3[Ff][^/\\]*)?(\?[^/\\]*)?$/;
@@ -35,7 +35,7 @@ type RegisterHooks = ((hooks: { resolve: SyncResolve }) => unknown) | undefined;
  * and imports of packages within the tsx `namespace` resolve to the shared copy.
  * @param files the only files that will be loaded, if known
  */
-export function resolveAsOurs(namespace: string | undefined, files?: readonly string[]): void {
+export function resolveHeddle(namespace: string | undefined, files?: readonly string[]): void {
   const cjs = Module as unknown as { _resolveFilename: ResolveFilename; registerHooks: RegisterHooks };
   const before = cjs._resolveFilename;
   const file = fileURLToPath(OWN);
@@ -53,7 +53,7 @@ export function resolveAsOurs(namespace: string | undefined, files?: readonly st
     return;
   }
   // In older versions hooks run in their own thread, whose start takes time: registered only if they are needed.
-  if (files?.every((name) => findsOurs(name, file)) === true) return;
+  if (files?.every((name) => resolvesToHeddle(name, file)) === true) return;
   // The hook thread cannot access this module, so the code is passed as text.
   const hook = `
     const OWN = ${JSON.stringify(OWN)}, TWIN = ${JSON.stringify(TWIN)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};

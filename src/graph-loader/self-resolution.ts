@@ -11,19 +11,19 @@ interface Manifest {
  * True if Node itself resolves `heddle` from a file to `door`, the main module of the running package. Node looks at the
  * package that the file belongs to, then into `node_modules` of each folder above. False in doubt.
  */
-export function findsOurs(file: string, door: string): boolean {
+export function resolvesToHeddle(file: string, door: string): boolean {
   try {
     const manifest = createRequire(import.meta.url).resolve("heddle/package.json");
     const { exports } = JSON.parse(readFileSync(manifest, "utf8")) as Manifest;
     const ours = dirname(manifest);
     // When it runs from its sources, the package's main module is not the one that its name resolves to.
-    return join(ours, exports?.["."]?.default ?? "") === door && leadsTo(ours, realpathSync(file));
+    return join(ours, exports?.["."]?.default ?? "") === door && isResolvedFrom(ours, realpathSync(file));
   } catch {
     return false;
   }
 }
 
-function leadsTo(ours: string, file: string): boolean {
+function isResolvedFrom(ours: string, file: string): boolean {
   let within = false;
   for (let folder = dirname(file); ; folder = dirname(folder)) {
     if (!within && existsSync(join(folder, "package.json"))) {

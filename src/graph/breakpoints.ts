@@ -4,7 +4,7 @@ import { START } from "./definition-checks.ts";
  * The breakpoints of a run in the subgraph at `path` (node names from the root down), given as `node|inner`. A bare name and
  * a bare `*` mean nodes of the root graph only.
  */
-export function breakpointsAt(
+export function breakpointsWithin(
   points: readonly string[] | "*" | null,
   path: readonly string[],
 ): readonly string[] | "*" | null {
@@ -17,7 +17,7 @@ export function breakpointsAt(
 }
 
 /** True if a breakpoint names one of these nodes. */
-export function breaksAt(points: readonly string[] | "*" | null, names: Iterable<string>): boolean {
+export function hasBreakpoint(points: readonly string[] | "*" | null, names: Iterable<string>): boolean {
   if (points === null) return false;
   for (const name of names) if (name !== START && (points === "*" || points.includes(name))) return true;
   return false;

@@ -1,11 +1,11 @@
 import type { ChannelChange } from "../model/checkpoint.ts";
 import type { FieldError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Side } from "./json-schema.ts";
+import type { SchemaSide } from "./json-schema.ts";
 import type { Schema } from "./standard-schema.ts";
 
 /** The new value of a channel after the writes of one superstep, and the change to store. */
-export interface Changed {
+export interface ChannelResult {
   readonly value: unknown;
   readonly change: ChannelChange;
 }
@@ -14,7 +14,7 @@ export interface Changed {
  * The rule of one state key: how writes are validated and applied. It is pure: a rule keeps nothing between calls and never
  * changes a value that it was given. An absent value is `undefined`.
  */
-export interface Rule {
+export interface ChannelRule {
   /** The name of the rule, for drawings and the definition's hash. */
   readonly kind: string;
   /** How long a value lasts: `kept` until overwritten; `step` until the end of the step after the write; `never` stored, until the run ends. */
@@ -26,7 +26,7 @@ export interface Rule {
   /** The type of the values as text, as far as the schema shows it: a part of the definition's hash. */
   readonly shape?: string | null;
   /** The JSON Schema of a write (`input`) or of the value (`output`); null if unknown. */
-  describe?(side: Side): JsonObject | null;
+  describe?(side: SchemaSide): JsonObject | null;
   /** Validates a stored value that another version of the graph made. @param at the path of the value, for errors */
   check?(stored: unknown, at: string): readonly FieldError[];
   /**
@@ -40,7 +40,7 @@ export interface Rule {
    * Applies `writes`, in the order of their tasks and in normal form, to `current`; undefined if nothing changes.
    * @throws ServiceError `state.concurrent_update`, `state.invalid`
    */
-  update(current: unknown, writes: readonly unknown[], key: string): Changed | undefined;
+  update(current: unknown, writes: readonly unknown[], key: string): ChannelResult | undefined;
   /** For message lists: true if `current` has a message with this id. Absent in other rules. */
   holds?(current: unknown, id: string): boolean;
   /** For message lists: true if the partial message of a stopped run is kept. */
@@ -48,7 +48,7 @@ export interface Rule {
 }
 
 /** A key of the state that takes writes of type `U` and is read as `V`. */
-export interface Channel<V = unknown, U = V> extends Rule {
+export interface Channel<V = unknown, U = V> extends ChannelRule {
   readonly "~channel": { readonly value?: V; readonly update?: U };
 }
 
@@ -61,13 +61,15 @@ export interface StateSpec {
   readonly [key: string]: Schema | Channel;
 }
 
-type Types<X> = X extends { readonly "~standard": { readonly types?: infer T } } ? NonNullable<T> : never;
+type SchemaTypes<X> = X extends { readonly "~standard": { readonly types?: infer T } }
+  ? NonNullable<T>
+  : never;
 
 type ValueOf<X> =
-  X extends Channel<infer V, unknown> ? V : Types<X> extends { readonly output: infer O } ? O : unknown;
+  X extends Channel<infer V, unknown> ? V : SchemaTypes<X> extends { readonly output: infer O } ? O : unknown;
 
 type UpdateOf<X> =
-  X extends Channel<unknown, infer U> ? U : Types<X> extends { readonly input: infer I } ? I : unknown;
+  X extends Channel<unknown, infer U> ? U : SchemaTypes<X> extends { readonly input: infer I } ? I : unknown;
 
 /** The state as a node reads it. */
 export type State<S extends StateSpec> = { readonly [K in keyof S]: ValueOf<S[K]> };

@@ -79,13 +79,13 @@ export function branch<St, const N extends string>(
   return { "~heddle": "branch", choose, targets };
 }
 
-function branded(value: unknown): unknown {
+function brandOf(value: unknown): unknown {
   return typeof value === "object" && value !== null
     ? (value as { "~heddle"?: unknown })["~heddle"]
     : undefined;
 }
 
-export const isSend = (value: unknown): value is Send => branded(value) === "send";
-export const isTo = (value: unknown): value is To => branded(value) === "to";
-export const isToParent = (value: unknown): value is ToParent => branded(value) === "parent";
-export const isBranch = (value: unknown): value is Branch => branded(value) === "branch";
+export const isSend = (value: unknown): value is Send => brandOf(value) === "send";
+export const isTo = (value: unknown): value is To => brandOf(value) === "to";
+export const isToParent = (value: unknown): value is ToParent => brandOf(value) === "parent";
+export const isBranch = (value: unknown): value is Branch => brandOf(value) === "branch";

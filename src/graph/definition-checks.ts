@@ -16,21 +16,21 @@ const RESERVED: ReadonlySet<string> = new Set([
   "__error__",
   "__proto__",
 ]);
-const MAX_NAME = 128;
+const MAX_NAME_LENGTH = 128;
 
 /** Throws the error for an invalid graph definition. @throws ServiceError `graph.invalid` */
-export function refuse(what: string): never {
+export function refuseGraph(what: string): never {
   throw new ServiceError("graph.invalid", what);
 }
 
 export function checkName(name: string, what: string): void {
-  if (RESERVED.has(name)) refuse(`${what} "${name}" has a reserved name; call it something else`);
-  if (name === "") refuse(`${what} has an empty name`);
-  if (name.length > MAX_NAME)
-    refuse(`${what} "${name.slice(0, 32)}..." has a name of over ${MAX_NAME} characters`);
+  if (RESERVED.has(name)) refuseGraph(`${what} "${name}" has a reserved name; call it something else`);
+  if (name === "") refuseGraph(`${what} has an empty name`);
+  if (name.length > MAX_NAME_LENGTH)
+    refuseGraph(`${what} "${name.slice(0, 32)}..." has a name of over ${MAX_NAME_LENGTH} characters`);
   // oxlint-disable-next-line no-control-regex -- the check is for control characters
   if (/[|:\u0000-\u001f]/.test(name)) {
-    refuse(`${what} ${JSON.stringify(name)}: a name must not contain "|", ":" or control characters`);
+    refuseGraph(`${what} ${JSON.stringify(name)}: a name must not contain "|", ":" or control characters`);
   }
 }
 
@@ -39,15 +39,17 @@ export function checkTarget(target: unknown, at: string, names: ReadonlySet<stri
   if (end && target === END) return;
   if (typeof target !== "string" || !names.has(target)) {
     const shown = typeof target === "string" ? JSON.stringify(target) : `a ${typeof target}`;
-    refuse(`${at} names ${shown}, which is no node; the nodes are ${[...names].join(", ")}`);
+    refuseGraph(`${at} names ${shown}, which is no node; the nodes are ${[...names].join(", ")}`);
   }
 }
 
-export function record(value: unknown, what: string): { readonly [key: string]: unknown } {
-  return isObject(value) ? value : refuse(`${what} must be a plain object`);
+export function requireObject(value: unknown, what: string): { readonly [key: string]: unknown } {
+  return isObject(value) ? value : refuseGraph(`${what} must be a plain object`);
 }
 
 /** Milliseconds: a duration above 0. @throws ServiceError `graph.invalid` */
-export function milliseconds(time: unknown, what: string): number {
-  return durationOf(time) ?? refuse(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`);
+export function readDuration(time: unknown, what: string): number {
+  return (
+    durationOf(time) ?? refuseGraph(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`)
+  );
 }

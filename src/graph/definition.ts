@@ -1,11 +1,11 @@
 import { ServiceError } from "../model/errors.ts";
 import { hex32 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
-import { isChannel, type Rule, type StateSpec } from "./channel.ts";
-import { checked } from "./channels/last-value.ts";
-import { checkName, checkTarget, record, refuse, START } from "./definition-checks.ts";
+import { isChannel, type ChannelRule, type StateSpec } from "./channel.ts";
+import { schemaChannel } from "./channels/last-value.ts";
+import { checkName, checkTarget, requireObject, refuseGraph, START } from "./definition-checks.ts";
 import { isBranch, type Target } from "./commands.ts";
-import { isGraphNode, nodeOf, type NodeRule } from "./node.ts";
+import { isGraphNode, readNode, type NodeRule } from "./node.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
 
 /** The edges of a node: fixed targets, or a function that chooses them by the state. */
@@ -27,7 +27,7 @@ export interface Definition {
    * described. The bodies of functions do not count. It is the same in every process.
    */
   readonly hash: string;
-  readonly rules: ReadonlyMap<string, Rule>;
+  readonly rules: ReadonlyMap<string, ChannelRule>;
   readonly nodes: ReadonlyMap<string, NodeRule>;
   /** By the node where they start; the entry of the graph is {@link START}. */
   readonly edges: ReadonlyMap<string, EdgeRule>;
@@ -48,27 +48,27 @@ export interface Definition {
   readonly migrate: ((state: JsonObject, from: { readonly from: string }) => unknown) | undefined;
 }
 
-function rulesOf(state: unknown): Map<string, Rule> {
-  const rules = new Map<string, Rule>();
-  for (const [key, spec] of Object.entries(record(state, "state"))) {
+function rulesOf(state: unknown): Map<string, ChannelRule> {
+  const rules = new Map<string, ChannelRule>();
+  for (const [key, spec] of Object.entries(requireObject(state, "state"))) {
     checkName(key, "The state key");
     if (isChannel(spec)) rules.set(key, spec);
-    else if (isSchema(spec)) rules.set(key, checked(spec, `state.${key}`));
+    else if (isSchema(spec)) rules.set(key, schemaChannel(spec, `state.${key}`));
     else
-      refuse(
+      refuseGraph(
         `state.${key} must be a schema (zod, valibot, arktype) or a channel such as list() or messages()`,
       );
   }
   return rules;
 }
 
-function edgeOf(spec: unknown, at: string, names: ReadonlySet<string>): EdgeRule {
+function readEdgeRule(spec: unknown, at: string, names: ReadonlySet<string>): EdgeRule {
   if (typeof spec === "function") {
     return { kind: "choice", choose: spec as (state: never) => Target, targets: null };
   }
   if (isBranch(spec)) {
     if (typeof spec.choose !== "function" || !Array.isArray(spec.targets))
-      refuse(`${at}: a malformed branch()`);
+      refuseGraph(`${at}: a malformed branch()`);
     for (const target of spec.targets) checkTarget(target, at, names, true);
     return { kind: "choice", choose: spec.choose, targets: [...spec.targets] };
   }
@@ -78,33 +78,33 @@ function edgeOf(spec: unknown, at: string, names: ReadonlySet<string>): EdgeRule
 }
 
 /** Reads the keys of `input` or `output`: a list of state keys, or a record with a schema for each. */
-function keysOf(
+function readKeys(
   spec: unknown,
   at: string,
-  rules: ReadonlyMap<string, Rule>,
+  rules: ReadonlyMap<string, ChannelRule>,
 ): ReadonlyMap<string, Schema | null> | null {
   if (spec === undefined) return null;
   const keys = new Map<string, Schema | null>();
   const entries: readonly (readonly [unknown, unknown])[] = Array.isArray(spec)
     ? spec.map((key: unknown) => [key, null])
-    : Object.entries(record(spec, at));
+    : Object.entries(requireObject(spec, at));
   for (const [key, schema] of entries) {
     if (typeof key !== "string" || !rules.has(key)) {
-      refuse(
+      refuseGraph(
         `${at} names "${String(key)}", which is no key of the state; it has ${[...rules.keys()].join(", ")}`,
       );
     }
-    if (schema !== null && !isSchema(schema)) refuse(`${at}.${key} must be a schema`);
+    if (schema !== null && !isSchema(schema)) refuseGraph(`${at}.${key} must be a schema`);
     keys.set(key, schema);
   }
   return keys;
 }
 
-function inputOf(spec: unknown, rules: ReadonlyMap<string, Rule>): Definition["input"] {
-  const input = keysOf(spec, "input", rules);
+function readInputKeys(spec: unknown, rules: ReadonlyMap<string, ChannelRule>): Definition["input"] {
+  const input = readKeys(spec, "input", rules);
   for (const [key, rule] of rules) {
     if (input === null || rule.required !== true || input.has(key)) continue;
-    refuse(`state.${key} is required, but no input may have it: name it in input, or make it optional`);
+    refuseGraph(`state.${key} is required, but no input may have it: name it in input, or make it optional`);
   }
   return input;
 }
@@ -131,7 +131,7 @@ export function isDefinition(value: unknown): value is Definition {
   return isGraphNode(value);
 }
 
-interface Literal {
+interface GraphLiteral {
   readonly name?: string;
   readonly state: StateSpec;
   readonly context?: Schema;
@@ -157,7 +157,7 @@ const PARTS: ReadonlySet<string> = new Set([
  * Validates a graph literal and freezes it.
  * @throws ServiceError `graph.invalid`, with the name of the graph and of the part
  */
-export function define(literal: Literal): Definition {
+export function defineGraph(literal: GraphLiteral): Definition {
   try {
     return definitionOf(literal);
   } catch (thrown) {
@@ -169,31 +169,31 @@ export function define(literal: Literal): Definition {
   }
 }
 
-function definitionOf(literal: Literal): Definition {
+function definitionOf(literal: GraphLiteral): Definition {
   for (const part of Object.keys(literal)) {
-    if (!PARTS.has(part)) refuse(`${part} is not known; a graph has ${[...PARTS].join(", ")}`);
+    if (!PARTS.has(part)) refuseGraph(`${part} is not known; a graph has ${[...PARTS].join(", ")}`);
   }
   const { name, context, migrate } = literal;
-  if (name !== undefined && typeof name !== "string") refuse("name must be a text");
-  const specs = record(literal.nodes, "nodes");
+  if (name !== undefined && typeof name !== "string") refuseGraph("name must be a text");
+  const specs = requireObject(literal.nodes, "nodes");
   const names = new Set(Object.keys(specs));
-  if (names.size === 0) refuse("nodes is empty: a graph needs at least one node");
+  if (names.size === 0) refuseGraph("nodes is empty: a graph needs at least one node");
   const nodes = new Map<string, NodeRule>();
   for (const node of names) {
-    nodes.set(node, nodeOf(node, specs[node], names));
+    nodes.set(node, readNode(node, specs[node], names));
   }
   const edges = new Map<string, EdgeRule>();
-  for (const [from, spec] of Object.entries(record(literal.edges, "edges"))) {
+  for (const [from, spec] of Object.entries(requireObject(literal.edges, "edges"))) {
     if (spec === undefined) continue;
     if (from !== "start") checkTarget(from, "edges", names, false);
-    edges.set(from === "start" ? START : from, Object.freeze(edgeOf(spec, `edges.${from}`, names)));
+    edges.set(from === "start" ? START : from, Object.freeze(readEdgeRule(spec, `edges.${from}`, names)));
   }
-  if (!edges.has(START)) refuse("edges.start is missing: it names the node that runs first");
-  if (context !== undefined && !isSchema(context)) refuse("context must be a schema");
+  if (!edges.has(START)) refuseGraph("edges.start is missing: it names the node that runs first");
+  if (context !== undefined && !isSchema(context)) refuseGraph("context must be a schema");
   if (migrate !== undefined && typeof migrate !== "function")
-    refuse("migrate must be a function of the state");
+    refuseGraph("migrate must be a function of the state");
   const rules = rulesOf(literal.state);
-  const output = keysOf(literal.output, "output", rules);
+  const output = readKeys(literal.output, "output", rules);
   return Object.freeze({
     "~heddle": "graph" as const,
     name: name ?? null,
@@ -205,7 +205,7 @@ function definitionOf(literal: Literal): Definition {
     defers: [...nodes.values()].some((node) => node.defer),
     joins: [...nodes.values()].filter((node) => node.after.length > 0),
     context,
-    input: inputOf(literal.input, rules),
+    input: readInputKeys(literal.input, rules),
     output: output && [...output.keys()],
     outputSchemas: output,
     migrate: migrate as Definition["migrate"],

@@ -1,11 +1,11 @@
 /** Edges of a graph: the targets by source. Every target MUST be a key as well. */
-export type Edges = ReadonlyMap<string, ReadonlySet<string>>;
+export type EdgeMap = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
  * The immediate dominator of each node: the last node before it that every path from `start` passes. Unreachable nodes are
  * absent. Algorithm of Cooper, Harvey and Kennedy: iterates in reverse postorder until nothing changes.
  */
-export function dominators(edges: Edges, start: string): ReadonlyMap<string, string> {
+export function dominators(edges: EdgeMap, start: string): ReadonlyMap<string, string> {
   const order = postorder(edges, start).reverse();
   const place = new Map(order.map((name, i) => [name, i]));
   const before = new Map<string, string[]>(order.map((name) => [name, []]));
@@ -35,7 +35,7 @@ export function dominators(edges: Edges, start: string): ReadonlyMap<string, str
   return found;
 }
 
-function postorder(edges: Edges, start: string): string[] {
+function postorder(edges: EdgeMap, start: string): string[] {
   const order: string[] = [];
   const seen = new Set([start]);
   // An explicit stack: a chain of nodes may be longer than the call stack.

@@ -3,7 +3,7 @@ import type { Definition } from "./definition.ts";
 import { END } from "./commands.ts";
 
 /** An edge of a graph as drawings show it. */
-export interface Edge {
+export interface OutlineEdge {
   readonly to: string;
   /** Present if it depends on the run whether the edge is taken. */
   readonly guard?: string;
@@ -11,46 +11,46 @@ export interface Edge {
 }
 
 /** The guard of a conditional edge. */
-export const CHOSEN = "chosen";
+export const CONDITIONAL = "chosen";
 
 /** A possible edge of a function without declared targets: one is drawn to each node that no other edge leads to. */
 const UNDECLARED = {
-  guard: CHOSEN,
+  guard: CONDITIONAL,
   description: "chosen at run time; the graph does not declare where",
 };
 
 /** All edges, by the node where they start: `__start__` first, `__end__` last. */
-export function edgesOf(definition: Definition): ReadonlyMap<string, readonly Edge[]> {
+export function edgesOf(definition: Definition): ReadonlyMap<string, readonly OutlineEdge[]> {
   const { nodes, edges } = definition;
-  const out = new Map<string, Edge[]>([START, ...nodes.keys(), END].map((name) => [name, []]));
-  const led = new Set<string>();
-  const lead = (from: string, edge: Edge) => {
-    led.add(edge.to);
+  const out = new Map<string, OutlineEdge[]>([START, ...nodes.keys(), END].map((name) => [name, []]));
+  const targeted = new Set<string>();
+  const addEdge = (from: string, edge: OutlineEdge) => {
+    targeted.add(edge.to);
     out.get(from)?.push(edge);
   };
   for (const [from, { kind, targets }] of edges) {
-    for (const to of targets ?? []) lead(from, kind === "choice" ? { to, guard: CHOSEN } : { to });
+    for (const to of targets ?? []) addEdge(from, kind === "choice" ? { to, guard: CONDITIONAL } : { to });
   }
   for (const node of nodes.values()) {
     for (const from of node.after) {
       const others = node.after.filter((one) => one !== from);
-      lead(from, {
+      addEdge(from, {
         to: node.name,
         ...(others.length > 0 && { guard: `${others.join(", ")} done`, description: "waits for all" }),
       });
     }
   }
-  const unled = [...nodes.keys()].filter((name) => !led.has(name));
-  const open = [...edges].filter(([, { targets }]) => targets === null).map(([from]) => from);
-  const last = [...nodes.keys()].filter((name) => out.get(name)?.length === 0 && !open.includes(name));
-  for (const from of open) {
-    const to = unled.length > 0 ? unled : [...nodes.keys()];
+  const untargeted = [...nodes.keys()].filter((name) => !targeted.has(name));
+  const undeclared = [...edges].filter(([, { targets }]) => targets === null).map(([from]) => from);
+  const last = [...nodes.keys()].filter((name) => out.get(name)?.length === 0 && !undeclared.includes(name));
+  for (const from of undeclared) {
+    const to = untargeted.length > 0 ? untargeted : [...nodes.keys()];
     for (const one of [...to.filter((name) => name !== from), END])
       out.get(from)?.push({ to: one, ...UNDECLARED });
   }
   for (const from of last) {
     // The node's function may choose its targets itself, by `to` or `send`.
-    const to = open.length === 0 && !unled.includes(from) ? unled : [];
+    const to = undeclared.length === 0 && !untargeted.includes(from) ? untargeted : [];
     for (const one of to) out.get(from)?.push({ to: one, ...UNDECLARED });
     out.get(from)?.push({ to: END });
   }

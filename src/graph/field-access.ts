@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 
 /** Throws the error for an invalid field. @throws ServiceError `state.invalid`, with the field's path in its text and fields */
-export function refuse(at: string, what: string): never {
+export function refuseField(at: string, what: string): never {
   throw new ServiceError("state.invalid", `${at} ${what}`, { fields: [{ at, message: what }] });
 }
 
@@ -12,17 +12,17 @@ const isAbsent = (value: unknown): value is null | undefined => value === undefi
 export function objectAt(value: unknown, at: string): JsonObject {
   if (isAbsent(value)) return {};
   const copy = toStorable(value, at);
-  return isObject(copy) ? copy : refuse(at, "must be an object");
+  return isObject(copy) ? copy : refuseField(at, "must be an object");
 }
 
 /** The list itself, not a copy; an empty one if it is absent. */
 export function listAt(value: unknown, at: string): readonly unknown[] {
   if (isAbsent(value)) return [];
-  return Array.isArray(value) ? value : refuse(at, "must be an array");
+  return Array.isArray(value) ? value : refuseField(at, "must be an array");
 }
 
 /** A string, or null if it is absent. */
 export function textAt(value: unknown, at: string): string | null {
   if (isAbsent(value)) return null;
-  return typeof value === "string" ? value : refuse(at, "must be a string");
+  return typeof value === "string" ? value : refuseField(at, "must be a string");
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../model/json.ts";
 import type { State, StateSpec, Update } from "./channel.ts";
 import type { Ctx } from "./node-context.ts";
-import { define, type Definition } from "./definition.ts";
+import { defineGraph, type Definition } from "./definition.ts";
 import type { Branch, END, Send, Target, To, ToParent } from "./commands.ts";
 import type { Schema } from "./standard-schema.ts";
 
@@ -121,5 +121,5 @@ export function graph<S extends StateSpec, I extends Record<string, unknown>, C 
     readonly [K in NoInfer<keyof I & string> | "start"]?: EdgeSpec<S, NoInfer<keyof I & string>>;
   };
 }): GraphDef<S, keyof I & string> {
-  return define(literal as Parameters<typeof define>[0]);
+  return defineGraph(literal as Parameters<typeof defineGraph>[0]);
 }

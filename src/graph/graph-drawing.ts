@@ -1,7 +1,7 @@
 import type { Drawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
 import { START } from "./definition-checks.ts";
 import { type Definition, subgraphOf } from "./definition.ts";
-import { CHOSEN, edgesOf } from "./edges.ts";
+import { CONDITIONAL, edgesOf } from "./edges.ts";
 import { END } from "./commands.ts";
 
 /** The drawn nodes that stand for a node of the graph: where its incoming edges end, and where its outgoing edges start. */
@@ -12,14 +12,14 @@ interface Ends {
 }
 
 /** Draws a graph as LangGraph does. `depth`: the levels of subgraphs that are expanded into their nodes. */
-export function drawingOf(definition: Definition, depth: number): Drawing {
-  const nodes: DrawnNode[] = [bare(START)];
+export function drawDefinition(definition: Definition, depth: number): Drawing {
+  const nodes: DrawnNode[] = [schemaNode(START)];
   const edges: DrawnEdge[] = [];
   const ends = new Map<string, Ends>([[START, { entry: START, exit: START }]]);
   for (const node of definition.nodes.values()) {
     const inner = subgraphOf(node);
     const expanded =
-      inner === null || depth <= 0 ? undefined : expand(drawingOf(inner, depth - 1), node.name);
+      inner === null || depth <= 0 ? undefined : expand(drawDefinition(inner, depth - 1), node.name);
     if (expanded === undefined) {
       nodes.push({ id: node.name, type: "runnable", data: dataOf(node.name, inner !== null) });
       ends.set(node.name, { entry: node.name, exit: node.name });
@@ -33,18 +33,18 @@ export function drawingOf(definition: Definition, depth: number): Drawing {
     const source = ends.get(from)?.exit;
     for (const { to, guard } of out) {
       if (to === END && !ends.has(END)) {
-        nodes.push(bare(END));
+        nodes.push(schemaNode(END));
         ends.set(END, { entry: END, exit: END });
       }
       const target = ends.get(to)?.entry;
       if (source === undefined || target === undefined) continue;
-      edges.push({ source, target, conditional: guard === CHOSEN });
+      edges.push({ source, target, conditional: guard === CONDITIONAL });
     }
   }
   return { nodes, edges };
 }
 
-const bare = (id: string): DrawnNode => ({
+const schemaNode = (id: string): DrawnNode => ({
   id,
   type: "schema",
   data: { $schema: "https://json-schema.org/draft/2020-12/schema" },
@@ -57,11 +57,11 @@ const dataOf = (name: string, isGraph: boolean) => ({ id: ["heddle", isGraph ? "
  * undefined, so that the subgraph is drawn as one node, if it has only one node or no single first node.
  */
 function expand(drawn: Drawing, name: string): { drawing: Drawing; ends: Ends } | undefined {
-  const inner = trimmed(trimmed(drawn, "target"), "source");
-  const entry = only(inner, "target");
+  const inner = withoutEnd(withoutEnd(drawn, "target"), "source");
+  const entry = singleEnd(inner, "target");
   if (inner.nodes.length < 2 || entry === undefined) return undefined;
   const id = (node: string) => `${name}:${node}`;
-  const exit = only(inner, "source");
+  const exit = singleEnd(inner, "source");
   return {
     drawing: {
       nodes: inner.nodes.map((node) => ({ ...node, id: id(node.id) })),
@@ -72,7 +72,11 @@ function expand(drawn: Drawing, name: string): { drawing: Drawing; ends: Ends } 
 }
 
 /** The only node that is not a target (the first) or not a source (the last) of any edge, ignoring the node `without`. */
-function only({ nodes, edges }: Drawing, side: "source" | "target", without?: string): string | undefined {
+function singleEnd(
+  { nodes, edges }: Drawing,
+  side: "source" | "target",
+  without?: string,
+): string | undefined {
   const other = side === "target" ? "source" : "target";
   const met = new Set(edges.filter((edge) => edge[other] !== without).map((edge) => edge[side]));
   const found = nodes.filter(({ id }) => id !== without && !met.has(id));
@@ -80,9 +84,9 @@ function only({ nodes, edges }: Drawing, side: "source" | "target", without?: st
 }
 
 /** Removes the first (`target`) or last (`source`) node, if exactly one other node takes its place. */
-function trimmed(drawing: Drawing, side: "source" | "target"): Drawing {
-  const end = only(drawing, side);
-  if (end === undefined || only(drawing, side, end) === undefined) return drawing;
+function withoutEnd(drawing: Drawing, side: "source" | "target"): Drawing {
+  const end = singleEnd(drawing, side);
+  if (end === undefined || singleEnd(drawing, side, end) === undefined) return drawing;
   return {
     nodes: drawing.nodes.filter(({ id }) => id !== end),
     edges: drawing.edges.filter(({ source, target }) => source !== end && target !== end),

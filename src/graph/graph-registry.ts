@@ -20,7 +20,7 @@ export class GraphRegistry {
   add(name: string, graph: unknown): this {
     if (this.#graphs.has(name))
       throw new ServiceError("graph.invalid", `There are two graphs named "${name}"`);
-    this.#graphs.set(name, this.#edition(checked(name, graph)));
+    this.#graphs.set(name, this.#edition(requireDefinition(name, graph)));
     return this;
   }
 
@@ -31,7 +31,7 @@ export class GraphRegistry {
   replace(graphs: { readonly [name: string]: unknown }): void {
     const next = new Map<string, Edition>();
     for (const [name, graph] of Object.entries(graphs)) {
-      const definition = checked(name, graph);
+      const definition = requireDefinition(name, graph);
       const now = this.#graphs.get(name);
       next.set(name, now?.definition === definition ? now : this.#edition(definition));
     }
@@ -77,7 +77,7 @@ export class GraphRegistry {
   }
 }
 
-function checked(name: string, graph: unknown): Definition {
+function requireDefinition(name: string, graph: unknown): Definition {
   if (isDefinition(graph)) return graph;
   throw new ServiceError("graph.invalid", `"${name}" is no graph: export what graph({ ... }) returns`);
 }

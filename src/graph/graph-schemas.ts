@@ -1,20 +1,20 @@
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { JsonObject } from "../model/json.ts";
 import { type Definition, subgraphOf } from "./definition.ts";
-import { DIALECT, jsonSchemaOf, moved, type Side } from "./json-schema.ts";
+import { JSON_SCHEMA_DIALECT, jsonSchemaOf, embedSchema, type SchemaSide } from "./json-schema.ts";
 import type { Schema } from "./standard-schema.ts";
 
 /**
  * The JSON Schemas of a graph's input, output, state and context. A key that cannot be described may be anything. No input
  * key is required, since the thread may already have a value; the output has the keys that the graph requires.
  */
-export function schemasOf(definition: Definition, graph_id: string): GraphSchemas {
+export function definitionSchemas(definition: Definition, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name } = definition;
   const title = name ?? graph_id;
   const keys = [...rules].filter(([, { life }]) => life !== "never").map(([key]) => key);
   const describe = (
     what: string,
-    side: Side,
+    side: SchemaSide,
     only?: readonly string[] | null,
     own?: ReadonlyMap<string, Schema | null> | null,
     needed: readonly string[] = [],
@@ -23,11 +23,11 @@ export function schemasOf(definition: Definition, graph_id: string): GraphSchema
     const properties = shown.map((key) => {
       const schema = own?.get(key);
       const described = schema ? jsonSchemaOf(schema, side) : rules.get(key)?.describe?.(side);
-      return [key, moved(described ?? {}, `/properties/${pointed(key)}`)] as const;
+      return [key, embedSchema(described ?? {}, `/properties/${escapePointer(key)}`)] as const;
     });
     const there = needed.filter((key) => shown.includes(key));
     return {
-      $schema: DIALECT,
+      $schema: JSON_SCHEMA_DIALECT,
       title: `${title} ${what}`,
       type: "object",
       properties: Object.fromEntries(properties),
@@ -46,16 +46,16 @@ export function schemasOf(definition: Definition, graph_id: string): GraphSchema
 }
 
 /** Escapes a key for a JSON pointer in a URI fragment. */
-const pointed = (key: string) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
+const escapePointer = (key: string) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
 
 /** The subgraphs of a graph at all levels, by their path of node names, `node|node`. */
-export function subgraphsOf(definition: Definition): ReadonlyMap<string, Definition> {
+export function subgraphsByPath(definition: Definition): ReadonlyMap<string, Definition> {
   const found = new Map<string, Definition>();
   for (const node of definition.nodes.values()) {
     const inner = subgraphOf(node);
     if (inner === null) continue;
     found.set(node.name, inner);
-    for (const [path, deeper] of subgraphsOf(inner)) found.set(`${node.name}|${path}`, deeper);
+    for (const [path, deeper] of subgraphsByPath(inner)) found.set(`${node.name}|${path}`, deeper);
   }
   return found;
 }

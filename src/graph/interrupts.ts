@@ -4,19 +4,19 @@ import { isObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 
 /** An answer to an interrupt, with the run that gave it. */
-export interface Answer {
+export interface InterruptAnswer {
   readonly value: unknown;
   readonly run: string;
 }
 
 /** The most interrupts of one task. */
-export const MOST_QUESTIONS = 65_536;
+export const MAX_INTERRUPTS = 65_536;
 
 /**
  * The error that `ctx.interrupt` throws to leave the node's function. It is not exported to users. A function that catches it
  * changes nothing: the open interrupt is recorded apart from it.
  */
-export class Paused extends Error {
+export class PauseSignal extends Error {
   override readonly name = "Paused";
   constructor() {
     super("The run pauses here until the interrupt is answered; do not catch this");
@@ -31,7 +31,7 @@ export function isPause(thrown: unknown): boolean {
 const ID = /^[0-9a-f]{32}$/;
 
 /** The namespace of a task: `node:task`, below the namespace of its graph. */
-export function taskNs(ns: string, name: string, task: string): string {
+export function taskNamespace(ns: string, name: string, task: string): string {
   return `${ns === "" ? "" : `${ns}|`}${name}:${task}`;
 }
 
@@ -46,26 +46,26 @@ export function toInterrupt(taskNamespace: string, index: number, value: unknown
 }
 
 /** Reads an answer from its stored form; null if there is none. */
-export function asAnswer(stored: unknown): Answer | null {
-  return isObject(stored) && Object.hasOwn(stored, "value") ? (stored as unknown as Answer) : null;
+export function readAnswer(stored: unknown): InterruptAnswer | null {
+  return isObject(stored) && Object.hasOwn(stored, "value") ? (stored as unknown as InterruptAnswer) : null;
 }
 
 /** Answers to interrupts of a subgraph, by interrupt id: stored with the task that the subgraph runs in. */
-export type Inward = { readonly [id: string]: Answer };
+export type SubgraphAnswers = { readonly [id: string]: InterruptAnswer };
 
 /** Reads the answers for a subgraph from the answers of its task, which asks nothing itself. */
-export function readInward(resumes: readonly unknown[]): Inward {
+export function readSubgraphAnswers(resumes: readonly unknown[]): SubgraphAnswers {
   const [first] = resumes;
-  return isObject(first) && isObject(first["inward"]) ? (first["inward"] as Inward) : {};
+  return isObject(first) && isObject(first["inward"]) ? (first["inward"] as SubgraphAnswers) : {};
 }
 
-export function storeInward(inward: Inward): readonly unknown[] {
+export function packSubgraphAnswers(inward: SubgraphAnswers): readonly unknown[] {
   for (const _ in inward) return [{ inward }];
   return [];
 }
 
 /** True if the command answers interrupts. `resume: null` is an answer only if the command has no `update` and no `goto`. */
-export function resumes(command: Command): boolean {
+export function isResume(command: Command): boolean {
   if (!Object.hasOwn(command, "resume") || command.resume === undefined) return false;
   return command.resume !== null || ((command.update ?? null) === null && (command.goto ?? null) === null);
 }
@@ -78,7 +78,7 @@ export function answersById(resume: unknown): ReadonlyMap<string, unknown> | und
 }
 
 /** The reason to refuse a resume, given the ids of the open interrupts; null if it is valid. */
-export function refusal(
+export function resumeRefusal(
   resume: unknown,
   pending: readonly string[],
 ): { readonly code: "resume.ambiguous" | "resume.invalid"; readonly message: string } | null {

@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { listAt, objectAt, refuse, textAt } from "./field-access.ts";
+import { listAt, objectAt, refuseField, textAt } from "./field-access.ts";
 import { toolCallsAt, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { usageAt, type Usage } from "./token-usage.ts";
 
@@ -66,23 +66,26 @@ const types: ReadonlyMap<string, Message["type"] | "remove"> = new Map([
 /** A class name such as `HumanMessage` or `AIMessageChunk`, which some clients send as the type. */
 const CLASS_NAME = /^([A-Za-z]+)Message(Chunk)?$/;
 
-function known(named: string): Message["type"] | "remove" | undefined {
+function messageTypeOf(named: string): Message["type"] | "remove" | undefined {
   return types.get(named) ?? types.get((CLASS_NAME.exec(named)?.[1] ?? named).toLowerCase());
 }
 
 function typeAt(named: unknown, at: string): Message["type"] | "remove" {
-  if (typeof named !== "string") refuse(at, 'has no type: give it a "type" or a "role"');
+  if (typeof named !== "string") refuseField(at, 'has no type: give it a "type" or a "role"');
   return (
-    known(named) ??
-    refuse(at, `is of the type ${JSON.stringify(named.slice(0, 64))}; use human, ai, system, tool or remove`)
+    messageTypeOf(named) ??
+    refuseField(
+      at,
+      `is of the type ${JSON.stringify(named.slice(0, 64))}; use human, ai, system, tool or remove`,
+    )
   );
 }
 
 /** True for a pair of role and content, such as `["user", "hi"]`: one message, not two. */
-export function isPair(value: unknown): value is readonly [role: string, content: unknown] {
+export function isRolePair(value: unknown): value is readonly [role: string, content: unknown] {
   if (!Array.isArray(value) || value.length !== 2) return false;
   const [role, content] = value as readonly unknown[];
-  if (typeof role !== "string" || known(role) === undefined) return false;
+  if (typeof role !== "string" || messageTypeOf(role) === undefined) return false;
   return typeof content === "string" || (Array.isArray(content) && content.every(isObject));
 }
 
@@ -96,9 +99,9 @@ function fromConstructor({ type, id, kwargs }: JsonObject): JsonObject | undefin
 /** The fields of a message in any of the accepted forms. */
 function fieldsAt(like: unknown, at: string): JsonObject {
   if (typeof like === "string") return { type: "human", content: like };
-  if (isPair(like)) return { type: like[0], content: like[1] };
+  if (isRolePair(like)) return { type: like[0], content: like[1] };
   if (typeof like !== "object" || like === null || Array.isArray(like)) {
-    refuse(at, "is no message: it must be an object with a type (or role) and content, or a string");
+    refuseField(at, "is no message: it must be an object with a type (or role) and content, or a string");
   }
   let fields = like as JsonObject;
   // An instance of a LangChain message class.
@@ -117,25 +120,25 @@ function fieldsAt(like: unknown, at: string): JsonObject {
 function contentAt(content: unknown, at: string): Message["content"] {
   if (typeof content === "string") return content;
   if (content === null || content === undefined) return "";
-  if (!Array.isArray(content)) refuse(at, "must be a string or an array of content blocks");
-  return content.map((block: unknown, i) => blockAt(block, `${at}[${i}]`));
+  if (!Array.isArray(content)) refuseField(at, "must be a string or an array of content blocks");
+  return content.map((block: unknown, i) => contentBlockAt(block, `${at}[${i}]`));
 }
 
 /** A copy of a content block of any type (text, image_url, file, reasoning, ...), unchanged. */
-export function blockAt(block: unknown, at: string): JsonObject {
+export function contentBlockAt(block: unknown, at: string): JsonObject {
   if (typeof block === "string") return { type: "text", text: block };
   const copy = toStorable(block, at);
-  return isObject(copy) ? copy : refuse(at, "must be a content block: an object with a type");
+  return isObject(copy) ? copy : refuseField(at, "must be a content block: an object with a type");
 }
 
 function exampleAt(value: unknown, at: string): boolean {
   if (value === undefined || value === null) return false;
-  return typeof value === "boolean" ? value : refuse(at, "must be true or false");
+  return typeof value === "boolean" ? value : refuseField(at, "must be true or false");
 }
 
 function statusAt(value: unknown, at: string): "success" | "error" {
   if (value === undefined || value === null) return "success";
-  return value === "success" || value === "error" ? value : refuse(at, 'must be "success" or "error"');
+  return value === "success" || value === "error" ? value : refuseField(at, 'must be "success" or "error"');
 }
 
 /** OpenAI's `developer` role is stored as a system message; the original role is noted for clients that send it on. */
@@ -155,7 +158,7 @@ export function toMessage(like: unknown, at: string, mint: () => string): Messag
   const type = typeAt(named, at);
   const id = textAt(fields["id"], `${at}.id`);
   if (type === "remove") {
-    if (id === null || id === "") refuse(at, "removes a message, but has no id");
+    if (id === null || id === "") refuseField(at, "removes a message, but has no id");
     return Object.freeze({ type, id });
   }
   const base = {
@@ -188,7 +191,7 @@ function aiFields(fields: JsonObject, kwargs: JsonObject, at: string) {
 function toolFields(fields: JsonObject, at: string) {
   const { tool_call_id, artifact } = fields;
   if (typeof tool_call_id !== "string") {
-    refuse(`${at}.tool_call_id`, "must be a string: the id of the call it answers");
+    refuseField(`${at}.tool_call_id`, "must be a string: the id of the call it answers");
   }
   return {
     tool_call_id,

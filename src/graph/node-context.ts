@@ -76,7 +76,7 @@ export interface MessageMaker {
 }
 
 /** A function to run in parallel with others within one task: used by `runTools`, not by nodes. */
-export interface Side {
+export interface ParallelBody {
   /** Identifies it on a replay: the same key for the same work. */
   readonly key: string;
   run(ctx: Ctx): Promise<unknown>;
@@ -122,5 +122,5 @@ export interface Ctx<C = unknown> {
    * Runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If one pauses,
    * the results of the finished ones are stored, so that the replay does not run them again. Results MUST be storable.
    */
-  readonly "~sides"?: (sides: readonly Side[]) => Promise<readonly PromiseSettledResult<unknown>[]>;
+  readonly "~sides"?: (sides: readonly ParallelBody[]) => Promise<readonly PromiseSettledResult<unknown>[]>;
 }

@@ -3,19 +3,19 @@ import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { Definition } from "./definition.ts";
 import { END, isSend, isTo, isToParent } from "./commands.ts";
-import { refuse } from "./field-access.ts";
+import { refuseField } from "./field-access.ts";
 import { parse } from "./standard-schema.ts";
-import type { Move } from "./superstep.ts";
+import type { StoredTarget } from "./superstep.ts";
 
 /** The return value of a node, in normal form. */
-export interface Reading {
+export interface NodeResult {
   /** The update to store, or null. */
   readonly update: JsonObject | null;
   /** The update of keys that are never stored, or null. */
   readonly untracked: JsonObject | null;
-  readonly goto: readonly Move[];
+  readonly goto: readonly StoredTarget[];
   /** The `to.parent(...)` commands, in storable form. Everything else that the node returned is dropped then. */
-  readonly leaves?: readonly unknown[];
+  readonly parentCommands?: readonly unknown[];
 }
 
 /**
@@ -28,10 +28,10 @@ export function readUpdate(
   update: unknown,
   at: string,
   namespace: string,
-): Pick<Reading, "update" | "untracked"> {
+): Pick<NodeResult, "update" | "untracked"> {
   if (!isObject(update)) {
     const shown = Array.isArray(update) ? "an array" : update === null ? "null" : typeof update;
-    refuse(at, `must be an object of state keys, not ${shown}`);
+    refuseField(at, `must be an object of state keys, not ${shown}`);
   }
   const stored: Record<string, unknown> = {};
   let untracked: Record<string, unknown> | null = null;
@@ -40,7 +40,7 @@ export function readUpdate(
     if (write === undefined) continue;
     const rule = rules.get(key);
     if (rule === undefined) {
-      const message = `the state has no such key; it has ${keysOf(rules)}`;
+      const message = `the state has no such key; it has ${stateKeyNames(rules)}`;
       throw new ServiceError("state.invalid", `${at}.${key}: ${message}`, {
         fields: [{ at: `${at}.${key}`, message }],
       });
@@ -52,7 +52,7 @@ export function readUpdate(
   return { update: stored, untracked };
 }
 
-export function keysOf(rules: Definition["rules"]): string {
+export function stateKeyNames(rules: Definition["rules"]): string {
   return [...rules.keys()].join(", ") || "none";
 }
 
@@ -60,15 +60,15 @@ export function keysOf(rules: Definition["rules"]): string {
  * Brings a target into normal form.
  * @throws ServiceError `state.invalid` if it is not a node, or if the node's `input` schema refuses the input of a `send`
  */
-export function readMove(definition: Definition, target: unknown, at: string): Move {
+export function readTarget(definition: Definition, target: unknown, at: string): StoredTarget {
   const node = isSend(target) ? target.node : target;
   if (typeof node !== "string") {
-    refuse(at, "must be a node's name, END or send(...)");
+    refuseField(at, "must be a node's name, END or send(...)");
   }
   const rule = definition.nodes.get(node);
   if (rule === undefined && (node !== END || isSend(target))) {
     const nodes = [...definition.nodes.keys()].join(", ");
-    refuse(at, `names "${node}", which is no node; the nodes are ${nodes}`);
+    refuseField(at, `names "${node}", which is no node; the nodes are ${nodes}`);
   }
   if (!isSend(target)) return node;
   const sent = withoutUntracked(definition, target.input);
@@ -86,9 +86,9 @@ function withoutUntracked({ rules }: Definition, input: unknown): unknown {
   return input;
 }
 
-function readMoves(definition: Definition, targets: unknown, at: string): readonly Move[] {
+function readTargets(definition: Definition, targets: unknown, at: string): readonly StoredTarget[] {
   return (Array.isArray(targets) ? targets : [targets]).map((target: unknown) =>
-    readMove(definition, target, at),
+    readTarget(definition, target, at),
   );
 }
 
@@ -96,14 +96,14 @@ function readMoves(definition: Definition, targets: unknown, at: string): readon
  * Brings the return value of a node into normal form.
  * @throws ServiceError `state.invalid`, `value.unstorable`
  */
-export function readReturn(definition: Definition, returned: unknown, namespace: string): Reading {
+export function readReturn(definition: Definition, returned: unknown, namespace: string): NodeResult {
   if (returned === undefined || returned === null) return { update: null, untracked: null, goto: [] };
-  const goto: Move[] = [];
+  const goto: StoredTarget[] = [];
   let update: unknown;
   let leaves: unknown[] | undefined;
   for (const part of Array.isArray(returned) ? (returned as readonly unknown[]) : [returned]) {
     if (isSend(part)) {
-      goto.push(readMove(definition, part, "the return"));
+      goto.push(readTarget(definition, part, "the return"));
       continue;
     }
     if (isToParent(part)) {
@@ -111,14 +111,14 @@ export function readReturn(definition: Definition, returned: unknown, namespace:
       continue;
     }
     const written = isTo(part) ? part.update : part;
-    if (isTo(part)) goto.push(...readMoves(definition, part.to, "to(...)"));
+    if (isTo(part)) goto.push(...readTargets(definition, part.to, "to(...)"));
     if (written === undefined) continue;
     if (update !== undefined) {
       throw new ServiceError("state.invalid", "the return holds two updates; put them in one object");
     }
     update = written;
   }
-  if (leaves !== undefined) return { update: null, untracked: null, goto: [], leaves };
+  if (leaves !== undefined) return { update: null, untracked: null, goto: [], parentCommands: leaves };
   if (update === undefined) return { update: null, untracked: null, goto };
   return { goto, ...readUpdate(definition, update, "update", namespace) };
 }
@@ -128,12 +128,16 @@ export function readReturn(definition: Definition, returned: unknown, namespace:
  * own update applied.
  * @throws ServiceError `state.invalid` if a target is not a node; or what the edge's function throws
  */
-export function readEdge(definition: Definition, from: string, fresh: () => JsonObject): readonly Move[] {
+export function chooseTargets(
+  definition: Definition,
+  from: string,
+  fresh: () => JsonObject,
+): readonly StoredTarget[] {
   const edge = definition.edges.get(from);
   if (edge?.kind !== "choice") return [];
   const at = `edges.${from === "__start__" ? "start" : from}`;
   const chosen = edge.choose(fresh() as never);
-  const moves = readMoves(definition, chosen, at);
+  const moves = readTargets(definition, chosen, at);
   for (const move of moves) {
     const node = typeof move === "string" ? move : move.node;
     if (edge.targets !== null && !edge.targets.includes(node)) {

@@ -1,5 +1,5 @@
 import type { Ctx } from "./node-context.ts";
-import { checkName, checkTarget, milliseconds, record, refuse } from "./definition-checks.ts";
+import { checkName, checkTarget, readDuration, requireObject, refuseGraph } from "./definition-checks.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
 
 /** The retry policy of a node, with defaults filled in. Times are in milliseconds. */
@@ -55,7 +55,7 @@ export interface NodeRule {
 }
 
 /** LangGraph's default retry policy, except for the number of tries: by default there is no retry. */
-const ONCE: RetryRule = Object.freeze({
+const NO_RETRY: RetryRule = Object.freeze({
   attempts: 1,
   initial: 500,
   factor: 2,
@@ -67,39 +67,39 @@ const ONCE: RetryRule = Object.freeze({
 const OPTIONS: ReadonlySet<string> = new Set(["run", "input", "retry", "timeout", "after", "defer", "cache"]);
 
 /** Validates one entry of `nodes`. @throws ServiceError `graph.invalid`, with the name of the node and the option */
-export function nodeOf(name: string, spec: unknown, names: ReadonlySet<string>): NodeRule {
+export function readNode(name: string, spec: unknown, names: ReadonlySet<string>): NodeRule {
   checkName(name, "The node");
   const at = `nodes.${name}`;
-  const options = typeof spec === "function" || isGraphNode(spec) ? { run: spec } : record(spec, at);
+  const options = typeof spec === "function" || isGraphNode(spec) ? { run: spec } : requireObject(spec, at);
   checkOptions(options, OPTIONS, at);
   const { run, input, retry, timeout, after = [], defer = false, cache } = options;
-  if (typeof run !== "function" && !isGraphNode(run)) refuse(`${at}.run must be a function or a graph`);
-  if (input !== undefined && !isSchema(input)) refuse(`${at}.input must be a schema`);
-  if (!Array.isArray(after)) refuse(`${at}.after must be an array of node names`);
+  if (typeof run !== "function" && !isGraphNode(run)) refuseGraph(`${at}.run must be a function or a graph`);
+  if (input !== undefined && !isSchema(input)) refuseGraph(`${at}.input must be a schema`);
+  if (!Array.isArray(after)) refuseGraph(`${at}.after must be an array of node names`);
   for (const one of after as readonly unknown[]) checkTarget(one, `${at}.after`, names, false);
   if (isGraphNode(run) && cache !== undefined)
-    refuse(`${at}.cache is for functions: a graph has nodes of its own`);
-  if (typeof defer !== "boolean") refuse(`${at}.defer must be true or false`);
+    refuseGraph(`${at}.cache is for functions: a graph has nodes of its own`);
+  if (typeof defer !== "boolean") refuseGraph(`${at}.defer must be true or false`);
   return Object.freeze({
     name,
-    run: isGraphNode(run) ? noBody : (run as NodeRule["run"]),
+    run: isGraphNode(run) ? noFunction : (run as NodeRule["run"]),
     graph: isGraphNode(run) ? run : null,
     input,
     retry: retryOf(retry, `${at}.retry`),
-    timeout: timeout === undefined ? null : milliseconds(timeout, `${at}.timeout`),
+    timeout: timeout === undefined ? null : readDuration(timeout, `${at}.timeout`),
     after: [...new Set(after as readonly string[])].sort(),
     defer,
     cache: cacheOf(cache, `${at}.cache`),
   });
 }
 
-const noBody = (): never => {
+const noFunction = (): never => {
   throw new TypeError("A node that is a graph has no body");
 };
 
 function checkOptions(options: object, known: ReadonlySet<string>, at: string): void {
   for (const option of Object.keys(options)) {
-    if (!known.has(option)) refuse(`${at}.${option} is not known; known are ${[...known].join(", ")}`);
+    if (!known.has(option)) refuseGraph(`${at}.${option} is not known; known are ${[...known].join(", ")}`);
   }
 }
 
@@ -107,25 +107,26 @@ const RETRY: ReadonlySet<string> = new Set(["attempts", "initial", "factor", "ma
 
 function attemptsOf(value: unknown, at: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= 1) return value;
-  return refuse(`${at} must be a whole number of tries, at least 1`);
+  return refuseGraph(`${at} must be a whole number of tries, at least 1`);
 }
 
 function retryOf(spec: unknown, at: string): RetryRule {
-  if (spec === undefined) return ONCE;
-  if (typeof spec === "number") return Object.freeze({ ...ONCE, attempts: attemptsOf(spec, at) });
-  const options = record(spec, at);
+  if (spec === undefined) return NO_RETRY;
+  if (typeof spec === "number") return Object.freeze({ ...NO_RETRY, attempts: attemptsOf(spec, at) });
+  const options = requireObject(spec, at);
   checkOptions(options, RETRY, at);
-  const { attempts = 3, initial, factor = ONCE.factor, max, jitter = true, when } = options;
+  const { attempts = 3, initial, factor = NO_RETRY.factor, max, jitter = true, when } = options;
   if (typeof factor !== "number" || !Number.isFinite(factor) || factor < 1) {
-    refuse(`${at}.factor must be a number, at least 1`);
+    refuseGraph(`${at}.factor must be a number, at least 1`);
   }
-  if (typeof jitter !== "boolean") refuse(`${at}.jitter must be true or false`);
-  if (when !== undefined && typeof when !== "function") refuse(`${at}.when must be a function of the error`);
+  if (typeof jitter !== "boolean") refuseGraph(`${at}.jitter must be true or false`);
+  if (when !== undefined && typeof when !== "function")
+    refuseGraph(`${at}.when must be a function of the error`);
   return Object.freeze({
     attempts: attemptsOf(attempts, `${at}.attempts`),
-    initial: initial === undefined ? ONCE.initial : milliseconds(initial, `${at}.initial`),
+    initial: initial === undefined ? NO_RETRY.initial : readDuration(initial, `${at}.initial`),
     factor,
-    max: max === undefined ? ONCE.max : milliseconds(max, `${at}.max`),
+    max: max === undefined ? NO_RETRY.max : readDuration(max, `${at}.max`),
     jitter,
     when: when as RetryRule["when"],
   });
@@ -135,12 +136,13 @@ const CACHE: ReadonlySet<string> = new Set(["ttl", "key"]);
 
 function cacheOf(spec: unknown, at: string): CacheRule | null {
   if (spec === undefined) return null;
-  const options = record(spec, at);
+  const options = requireObject(spec, at);
   checkOptions(options, CACHE, at);
   const { ttl, key } = options;
-  if (key !== undefined && typeof key !== "function") refuse(`${at}.key must be a function of the input`);
+  if (key !== undefined && typeof key !== "function")
+    refuseGraph(`${at}.key must be a function of the input`);
   return Object.freeze({
-    ttl: ttl === undefined ? null : milliseconds(ttl, `${at}.ttl`),
+    ttl: ttl === undefined ? null : readDuration(ttl, `${at}.ttl`),
     key: key as CacheRule["key"],
   });
 }

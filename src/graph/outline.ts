@@ -2,25 +2,25 @@ import type { ChartState, ChartTransition, Statechart } from "../model/statechar
 import { START } from "./definition-checks.ts";
 import { type Definition, subgraphOf } from "./definition.ts";
 import { dominators } from "./dominators.ts";
-import { type Edge, edgesOf } from "./edges.ts";
+import { type OutlineEdge, edgesOf } from "./edges.ts";
 import { END } from "./commands.ts";
 
 /** The most nodes of a graph that is searched for parallel regions; a larger one is drawn flat. */
-const MOST_NESTED = 200;
+const MAX_NODES_WITH_REGIONS = 200;
 /** The most levels of subgraphs that are drawn. */
-const DEEPEST = 6;
+const MAX_SUBGRAPH_DEPTH = 6;
 
 /** The structure of a graph that a statechart is made from. */
-export interface Outline {
+export interface GraphOutline {
   /** The edges of each node: `__start__` first, `__end__` last. */
-  readonly edges: ReadonlyMap<string, readonly Edge[]>;
+  readonly edges: ReadonlyMap<string, readonly OutlineEdge[]>;
   /** The targets of nodes with fixed edges. */
   readonly forks: ReadonlyMap<string, readonly string[]>;
   /** The subgraph of a node; null if the node is a function. */
-  inner(node: string): Outline | null;
+  inner(node: string): GraphOutline | null;
 }
 
-function outlineOf(definition: Definition): Outline {
+function outlineOfDefinition(definition: Definition): GraphOutline {
   const forks = new Map<string, readonly string[]>();
   for (const [from, { kind, targets }] of definition.edges)
     if (kind === "always" && targets !== null) forks.set(from, targets);
@@ -29,34 +29,34 @@ function outlineOf(definition: Definition): Outline {
     forks,
     inner: (node) => {
       const inner = subgraphOf(definition.nodes.get(node));
-      return inner === null ? null : outlineOf(inner);
+      return inner === null ? null : outlineOfDefinition(inner);
     },
   };
 }
 
 /** The statechart of a native graph. */
-export function chartOf(definition: Definition, name: string): Statechart {
-  return outlined(outlineOf(definition), name);
+export function drawStatechart(definition: Definition, name: string): Statechart {
+  return drawOutline(outlineOfDefinition(definition), name);
 }
 
 /**
  * Draws a graph as a statechart. A node is a state, an edge is a transition on the node's end, and a subgraph is a compound
  * state. Nodes that an edge starts in parallel are the regions of a parallel state, if nothing else leads into them.
  */
-export function outlined(outline: Outline, name: string): Statechart {
-  return { id: name, ...drawn(outline, "", 0) };
+export function drawOutline(outline: GraphOutline, name: string): Statechart {
+  return { id: name, ...drawState(outline, "", 0) };
 }
 
-function drawn(outline: Outline, prefix: string, depth: number): ChartState & { initial: string } {
+function drawState(outline: GraphOutline, prefix: string, depth: number): ChartState & { initial: string } {
   const { edges } = outline;
-  const homes = homesOf(outline);
+  const homes = findRegions(outline);
   const states = new Map<string, Map<string, ChartState>>([["", new Map()]]);
   const ids = new Map([...edges.keys()].map((node, i) => [node, idOf(prefix, node, i)]));
   const id = (node: string) => ids.get(node) ?? node;
   for (const [node, out] of edges) {
     const on = transitions(node, out, id);
-    const inner = depth >= DEEPEST ? null : outline.inner(node);
-    const within = inner === null ? {} : drawn(inner, `${id(node)}/`, depth + 1);
+    const inner = depth >= MAX_SUBGRAPH_DEPTH ? null : outline.inner(node);
+    const within = inner === null ? {} : drawState(inner, `${id(node)}/`, depth + 1);
     const state: ChartState =
       node === END ? { id: id(node), type: "final" } : { id: id(node), ...(on && { on }), ...within };
     const home = homes.regions.get(node) ?? "";
@@ -84,14 +84,18 @@ function idOf(prefix: string, node: string, i: number): string {
   return `${prefix}${/^[\w-]+$/.test(node) ? node : `node ${i}`}`;
 }
 
-function transitions(node: string, out: readonly Edge[], id: (node: string) => string): ChartState["on"] {
+function transitions(
+  node: string,
+  out: readonly OutlineEdge[],
+  id: (node: string) => string,
+): ChartState["on"] {
   if (out.length === 0) return undefined;
   const event = node === START ? "start" : `${node}.done`;
   const list = out.map(({ to, ...how }): ChartTransition => ({ target: `#${id(to)}`, ...how }));
   return { [event]: list };
 }
 
-interface Group {
+interface RegionGroup {
   /** The name of the parallel state; it contains a colon, so that no node can have it. */
   readonly key: string;
   /** The first node of the region that contains this group; empty: the graph itself. */
@@ -101,10 +105,10 @@ interface Group {
 }
 
 /** Finds the parallel regions: a node that a fork starts, with all nodes that can be reached only through it. */
-function homesOf({ edges, forks }: Outline) {
+function findRegions({ edges, forks }: GraphOutline) {
   const regions = new Map<string, string>();
-  const groups: Group[] = [];
-  if (edges.size > MOST_NESTED) return { regions, groups };
+  const groups: RegionGroup[] = [];
+  if (edges.size > MAX_NODES_WITH_REGIONS) return { regions, groups };
   const above = dominators(
     new Map([...edges].map(([from, out]) => [from, new Set(out.map(({ to }) => to))])),
     START,

@@ -1,9 +1,9 @@
 import { plainError, ServiceError } from "../model/errors.ts";
 import { isObject, toStorable } from "../model/json.ts";
-import type { Ctx, Side } from "./node-context.ts";
+import type { Ctx, ParallelBody } from "./node-context.ts";
 import { isPause } from "./interrupts.ts";
 import type { Message, MessageLiteral } from "./message.ts";
-import { describe, issuesAt, type Schema } from "./standard-schema.ts";
+import { describeFieldErrors, toFieldErrors, type Schema } from "./standard-schema.ts";
 import type { InvalidToolCall, ToolCall } from "./tool-call.ts";
 import type { Tool } from "./tool.ts";
 
@@ -20,7 +20,7 @@ export interface ToolMessage extends MessageLiteral {
 type Call = ToolCall | InvalidToolCall;
 
 /** The calls of the last AI message without a tool message after it. */
-function waiting(from: Message | readonly Message[]): readonly Call[] {
+function unansweredCalls(from: Message | readonly Message[]): readonly Call[] {
   const list = "type" in from ? [from] : from;
   const last = list.findLastIndex((message) => message.type === "ai");
   const { tool_calls = [], invalid_tool_calls = [] } = list[last] ?? {};
@@ -28,7 +28,7 @@ function waiting(from: Message | readonly Message[]): readonly Call[] {
   return [...tool_calls, ...invalid_tool_calls].filter((call) => call.id === null || !answered.has(call.id));
 }
 
-function answer(
+function toolMessage(
   call: Call,
   status: ToolMessage["status"],
   content: ToolMessage["content"],
@@ -39,41 +39,43 @@ function answer(
 }
 
 /** Makes the tool message for a tool's return value. */
-function success(call: Call, returned: unknown): ToolMessage {
-  if (typeof returned === "string") return answer(call, "success", returned);
-  if (returned === undefined) return answer(call, "success", "");
+function resultMessage(call: Call, returned: unknown): ToolMessage {
+  if (typeof returned === "string") return toolMessage(call, "success", returned);
+  if (returned === undefined) return toolMessage(call, "success", "");
   const value = toStorable(returned, `the result of tool "${call.name}"`);
   if (isObject(value) && Object.keys(value).every((key) => key === "content" || key === "artifact")) {
     const { content, artifact } = value;
     const isContent = typeof content === "string" || (Array.isArray(content) && content.every(isObject));
-    if (isContent) return answer(call, "success", content, artifact);
+    if (isContent) return toolMessage(call, "success", content, artifact);
   }
-  return answer(call, "success", JSON.stringify(value));
+  return toolMessage(call, "success", JSON.stringify(value));
 }
 
 async function argsOf(schema: Schema, call: ToolCall): Promise<unknown> {
   const result = await schema["~standard"].validate(call.args);
   if (result.issues === undefined) return result.value;
-  throw new TypeError(`The arguments are not right: ${describe(issuesAt("args", result.issues))}`);
+  throw new TypeError(
+    `The arguments are not right: ${describeFieldErrors(toFieldErrors("args", result.issues))}`,
+  );
 }
 
 async function callTool(tools: ReadonlyMap<string, Tool>, call: Call, ctx: Ctx): Promise<ToolMessage> {
   if (call.type === "invalid_tool_call") {
-    return answer(call, "error", `Error: ${call.error ?? "The arguments cannot be read"}`);
+    return toolMessage(call, "error", `Error: ${call.error ?? "The arguments cannot be read"}`);
   }
   const tool = tools.get(call.name);
   if (tool === undefined) {
     const known = [...tools.keys()].join(", ") || "none";
-    return answer(call, "error", `Error: There is no tool "${call.name}"; the tools are: ${known}`);
+    return toolMessage(call, "error", `Error: There is no tool "${call.name}"; the tools are: ${known}`);
   }
   try {
     const args = await argsOf(tool.schema, call);
-    return success(call, await tool.run(args as never, ctx, call));
+    return resultMessage(call, await tool.run(args as never, ctx, call));
   } catch (thrown) {
     // A pause is not an error of the tool, and a run that is being stopped needs no message for the model.
     if (isPause(thrown) || ctx.signal.aborted) throw thrown;
     const { error, message } = plainError(thrown);
-    return answer(call, "error", `${error}: ${message}`);
+    return toolMessage(call, "error", `${error}: ${message}`);
   }
 }
 
@@ -91,9 +93,9 @@ export async function runTools<C>(
 ): Promise<readonly ToolMessage[]> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   if (byName.size < tools.length) throw new ServiceError("graph.invalid", "Two tools have the same name");
-  const calls = waiting(from);
+  const calls = unansweredCalls(from);
   if (calls.length === 0) return [];
-  const sides = calls.map((call): Side => {
+  const sides = calls.map((call): ParallelBody => {
     const { id, name, args } = call;
     return { key: JSON.stringify([id, name, args]), run: (own) => callTool(byName, call, own) };
   });

@@ -56,11 +56,11 @@ export function validate<Output>(
     );
   }
   if (result.issues === undefined) return { ok: true, value: result.value };
-  return { ok: false, fields: issuesAt(at, result.issues) };
+  return { ok: false, fields: toFieldErrors(at, result.issues) };
 }
 
 /** Converts schema issues to field errors whose paths start with `at`. */
-export function issuesAt(at: string, issues: readonly SchemaIssue[]): readonly FieldError[] {
+export function toFieldErrors(at: string, issues: readonly SchemaIssue[]): readonly FieldError[] {
   return issues.map((issue) => ({ at: pathOf(at, issue), message: issue.message }));
 }
 
@@ -68,7 +68,7 @@ export function issuesAt(at: string, issues: readonly SchemaIssue[]): readonly F
  * A text that identifies the output type of a schema, for the definition's hash: its JSON Schema if the library gives one, else
  * the name of its type. Null if neither is known; such schemas count as equal.
  */
-export function shapeOf(schema: Schema): string | null {
+export function schemaFingerprint(schema: Schema): string | null {
   try {
     const { jsonSchema } = schema["~standard"] as {
       readonly jsonSchema?: { readonly output?: (options: { readonly target: string }) => unknown };
@@ -83,7 +83,7 @@ export function shapeOf(schema: Schema): string | null {
 }
 
 /** The field errors of `value`; empty if it is valid. */
-export function faults(schema: Schema, value: unknown, at: string): readonly FieldError[] {
+export function fieldErrors(schema: Schema, value: unknown, at: string): readonly FieldError[] {
   const result = validate(schema, value, at);
   return result.ok ? [] : result.fields;
 }
@@ -95,10 +95,10 @@ export function faults(schema: Schema, value: unknown, at: string): readonly Fie
 export function parse<Output>(schema: Schema<unknown, Output>, value: unknown, at: string): Output {
   const result = validate(schema, value, at);
   if (result.ok) return result.value;
-  throw new ServiceError("state.invalid", describe(result.fields), { fields: result.fields });
+  throw new ServiceError("state.invalid", describeFieldErrors(result.fields), { fields: result.fields });
 }
 
 /** Field errors as one line for people. */
-export function describe(fields: readonly FieldError[]): string {
+export function describeFieldErrors(fields: readonly FieldError[]): string {
   return fields.map((field) => `${field.at}: ${field.message}`).join("; ");
 }

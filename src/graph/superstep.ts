@@ -7,42 +7,42 @@ import type { Definition } from "./definition.ts";
 import { END } from "./commands.ts";
 
 /** A target of a task, in storable form: a node, or a node with its own input (a `send`). */
-export type Move = string | { readonly node: string; readonly input: unknown };
+export type StoredTarget = string | { readonly node: string; readonly input: unknown };
 
 /** The writes of a finished task. */
-export interface Left {
+export interface FinishedTask {
   readonly task: PlannedTask;
   readonly update: JsonObject | null;
   /** The targets that the task chose, in addition to its fixed edges. */
-  readonly goto: readonly Move[];
+  readonly goto: readonly StoredTarget[];
 }
 
 /** Incomplete joins: for each node that waits, the nodes that have already run. */
-export type Joins = { readonly [node: string]: readonly string[] };
+export type IncompleteJoins = { readonly [node: string]: readonly string[] };
 
 /** Nodes that wait for more than the previous step: joins and deferred nodes. */
-export interface Waiting {
-  readonly joins: Joins;
+export interface WaitingNodes {
+  readonly joins: IncompleteJoins;
   /** The deferred nodes that have been triggered, with their triggers. */
   readonly deferred: { readonly [node: string]: readonly string[] };
 }
 
 /** The state after updates, and the changes to store. */
-export interface Applied {
+export interface StateChange {
   readonly values: JsonObject;
   readonly changes: { readonly [channel: string]: ChannelChange };
 }
 
-export const PULL = "__pregel_pull";
-export const PUSH = "__pregel_push";
+export const PULL_TASK = "__pregel_pull";
+export const PUSH_TASK = "__pregel_push";
 
 /** The own value of a key; never a property inherited from `Object.prototype`. */
-export function own(values: JsonObject, key: string): unknown {
+export function ownValue(values: JsonObject, key: string): unknown {
   return Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
 /** Compares tasks by the order in which their writes are applied: by path, never by time of completion. */
-export function inOrder(a: PlannedTask, b: PlannedTask): number {
+export function compareTasks(a: PlannedTask, b: PlannedTask): number {
   for (let i = 0; i < Math.min(a.path.length, b.path.length); i++) {
     const [x, y] = [a.path[i], b.path[i]];
     if (x === y) continue;
@@ -61,11 +61,11 @@ export function applyUpdates(
   { rules }: Definition,
   values: JsonObject,
   updates: readonly (JsonObject | null)[],
-): Applied {
+): StateChange {
   const changes: Record<string, ChannelChange> = {};
   let next: Record<string, unknown> | undefined;
   const write = (key: string, list: readonly unknown[]) => {
-    const changed = rules.get(key)?.update(own(values, key), list, key);
+    const changed = rules.get(key)?.update(ownValue(values, key), list, key);
     if (changed === undefined) return;
     next ??= { ...EMPTY, ...values };
     next[key] = changed.value;
@@ -73,12 +73,12 @@ export function applyUpdates(
   };
   const [only] = updates;
   if (updates.length === 1) for (const key in only) write(key, [only[key]]);
-  else for (const [key, list] of gathered(updates)) write(key, list);
+  else for (const [key, list] of writesByKey(updates)) write(key, list);
   return { values: next === undefined ? values : Object.freeze(next), changes };
 }
 
 /** The writes of several updates, by key. */
-function gathered(updates: readonly (JsonObject | null)[]): ReadonlyMap<string, readonly unknown[]> {
+function writesByKey(updates: readonly (JsonObject | null)[]): ReadonlyMap<string, readonly unknown[]> {
   const writes = new Map<string, unknown[]>();
   for (const update of updates) {
     for (const key in update) {
@@ -91,8 +91,8 @@ function gathered(updates: readonly (JsonObject | null)[]): ReadonlyMap<string, 
 }
 
 /** Removes the values of `ephemeral` keys, which last for one step, unless the step has written them again. */
-export function clearBrief({ rules }: Definition, before: JsonObject, applied: Applied): Applied {
-  let cleared: Applied | undefined;
+export function clearEphemeral({ rules }: Definition, before: JsonObject, applied: StateChange): StateChange {
+  let cleared: StateChange | undefined;
   for (const [key, rule] of rules) {
     if (rule.life !== "step" || !Object.hasOwn(before, key) || Object.hasOwn(applied.changes, key)) continue;
     const { [key]: _, ...values }: JsonObject = (cleared ?? applied).values;
@@ -102,7 +102,7 @@ export function clearBrief({ rules }: Definition, before: JsonObject, applied: A
 }
 
 /** Adds the initial values of keys that `values` lacks; undefined if there is nothing to add. */
-export function initialValues({ rules }: Definition, values: JsonObject): Applied | undefined {
+export function initialValues({ rules }: Definition, values: JsonObject): StateChange | undefined {
   const changes: Record<string, ChannelChange> = {};
   let next: Record<string, unknown> | undefined;
   for (const [key, rule] of rules) {
@@ -118,7 +118,10 @@ export function initialValues({ rules }: Definition, values: JsonObject): Applie
 }
 
 /** Combines two successive changes of the state into one. */
-export function joinChanges(first: Applied["changes"], then: Applied["changes"]): Applied["changes"] {
+export function combineChanges(
+  first: StateChange["changes"],
+  then: StateChange["changes"],
+): StateChange["changes"] {
   const later = Object.keys(then);
   if (later.length === 0) return first;
   if (isEmpty(first)) return then;
@@ -137,13 +140,13 @@ export function joinChanges(first: Applied["changes"], then: Applied["changes"])
   return joined;
 }
 
-function isEmpty(changes: Applied["changes"]): boolean {
+function isEmpty(changes: StateChange["changes"]): boolean {
   for (const _ in changes) return false;
   return true;
 }
 
 /** The checkpoint for which tasks are planned. */
-export interface Site {
+export interface TaskOrigin {
   readonly ns: string;
   readonly checkpoint: string;
   /** The step in which the tasks will run. */
@@ -152,7 +155,7 @@ export interface Site {
 
 /** A deterministic task id: the same after a restart, so that pending writes can be matched to their tasks. */
 export function taskId(
-  { ns, checkpoint, step }: Site,
+  { ns, checkpoint, step }: TaskOrigin,
   name: string,
   kind: string,
   part: string | number,
@@ -160,26 +163,26 @@ export function taskId(
   return uuid5(JSON.stringify([ns, step, name, kind, part]), checkpoint);
 }
 
-export function pull(site: Site, name: string, triggers: readonly string[]): PlannedTask {
-  return { id: taskId(site, name, PULL, triggers[0] ?? ""), name, path: [PULL, name], triggers };
+export function pullTask(site: TaskOrigin, name: string, triggers: readonly string[]): PlannedTask {
+  return { id: taskId(site, name, PULL_TASK, triggers[0] ?? ""), name, path: [PULL_TASK, name], triggers };
 }
 
-export function push(site: Site, name: string, index: number, input: unknown): PlannedTask {
-  const id = taskId(site, name, PUSH, index);
-  return { id, name, path: [PUSH, index], triggers: [PUSH], input: { value: input } };
+export function pushTask(site: TaskOrigin, name: string, index: number, input: unknown): PlannedTask {
+  const id = taskId(site, name, PUSH_TASK, index);
+  return { id, name, path: [PUSH_TASK, index], triggers: [PUSH_TASK], input: { value: input } };
 }
 
 /** The tasks, in order, for `triggers` (by node) and `sends`. */
 export function planTasks(
-  site: Site,
+  site: TaskOrigin,
   triggers: ReadonlyMap<string, readonly string[]>,
   sends: readonly { readonly node: string; readonly input: unknown }[],
 ): readonly PlannedTask[] {
   const tasks: PlannedTask[] = [];
   // Sorted by code units, so that the order does not depend on a locale.
   const names = triggers.size > 1 ? [...triggers.keys()].sort() : triggers.keys();
-  for (const name of names) tasks.push(pull(site, name, triggers.get(name) ?? []));
-  for (const [index, { node, input }] of sends.entries()) tasks.push(push(site, node, index, input));
+  for (const name of names) tasks.push(pullTask(site, name, triggers.get(name) ?? []));
+  for (const [index, { node, input }] of sends.entries()) tasks.push(pushTask(site, node, index, input));
   return tasks;
 }
 
@@ -188,12 +191,12 @@ export class Triggers {
   readonly pulls = new Few<string, readonly string[]>();
   readonly sends: { readonly node: string; readonly input: unknown }[] = [];
 
-  go(move: Move): void {
+  addTarget(move: StoredTarget): void {
     if (typeof move !== "string") this.sends.push(move);
-    else if (move !== END) this.pull(move, `branch:to:${move}`);
+    else if (move !== END) this.addPull(move, `branch:to:${move}`);
   }
 
-  pull(node: string, trigger: string): void {
+  addPull(node: string, trigger: string): void {
     const triggers = this.pulls.get(node);
     if (triggers === undefined) this.pulls.set(node, [trigger]);
     else if (!triggers.includes(trigger)) this.pulls.set(node, [...triggers, trigger].sort());
@@ -203,18 +206,18 @@ export class Triggers {
 /** Plans the next step from the writes of a step's tasks, in task order; also returns the nodes that still wait. */
 export function planNext(
   definition: Definition,
-  site: Site,
-  lefts: readonly Left[],
-  waiting: Waiting,
-): { readonly next: readonly PlannedTask[]; readonly waiting: Waiting } {
+  site: TaskOrigin,
+  finished: readonly FinishedTask[],
+  waiting: WaitingNodes,
+): { readonly next: readonly PlannedTask[]; readonly waiting: WaitingNodes } {
   const triggers = new Triggers();
-  for (const { task, goto } of lefts) {
+  for (const { task, goto } of finished) {
     const edge = definition.edges.get(task.name);
-    if (edge?.kind === "always") for (const target of edge.targets) triggers.go(target);
-    for (const move of goto) triggers.go(move);
+    if (edge?.kind === "always") for (const target of edge.targets) triggers.addTarget(target);
+    for (const move of goto) triggers.addTarget(move);
   }
-  const joins = arrive(definition, lefts, waiting.joins, triggers);
-  const deferred = holdBack(definition, triggers, waiting.deferred);
+  const joins = updateJoins(definition, finished, waiting.joins, triggers);
+  const deferred = deferNodes(definition, triggers, waiting.deferred);
   const same = joins === waiting.joins && deferred === waiting.deferred;
   return {
     next: planTasks(site, triggers.pulls, triggers.sends),
@@ -227,42 +230,47 @@ export function planNext(
  * @param busy true if other tasks are still to run
  * @returns the deferred nodes that still wait
  */
-export function holdBack(
+export function deferNodes(
   { nodes, defers }: Definition,
   triggers: Triggers,
-  deferred: Waiting["deferred"],
+  deferred: WaitingNodes["deferred"],
   busy = false,
-): Waiting["deferred"] {
-  let held: Map<string, readonly string[]> | undefined;
+): WaitingNodes["deferred"] {
+  let collected: Map<string, readonly string[]> | undefined;
   if (defers) {
     for (const [name, by] of triggers.pulls) {
       if (nodes.get(name)?.defer !== true) continue;
-      held ??= new Map(Object.entries(deferred));
-      held.set(name, [...new Set([...(held.get(name) ?? []), ...by])].sort());
+      collected ??= new Map(Object.entries(deferred));
+      collected.set(name, [...new Set([...(collected.get(name) ?? []), ...by])].sort());
       triggers.pulls.delete(name);
     }
   }
-  const waiting = held === undefined ? deferred : Object.fromEntries(held);
+  const waiting = collected === undefined ? deferred : Object.fromEntries(collected);
   if (busy || triggers.pulls.size > 0 || triggers.sends.length > 0) return waiting;
   let released = false;
   for (const name in waiting) {
     released = true;
-    for (const trigger of nodes.has(name) ? (waiting[name] ?? []) : []) triggers.pull(name, trigger);
+    for (const trigger of nodes.has(name) ? (waiting[name] ?? []) : []) triggers.addPull(name, trigger);
   }
   return released ? {} : waiting;
 }
 
-function arrive(definition: Definition, lefts: readonly Left[], joins: Joins, triggers: Triggers): Joins {
+function updateJoins(
+  definition: Definition,
+  finished: readonly FinishedTask[],
+  joins: IncompleteJoins,
+  triggers: Triggers,
+): IncompleteJoins {
   let waiting = joins;
   for (const node of definition.joins) {
     // An earlier version of the graph may have waited for other nodes.
     const before = ownArrivals(waiting, node.name).filter((name) => node.after.includes(name));
     const arrivals = new Set(before);
-    for (const { task } of lefts) if (node.after.includes(task.name)) arrivals.add(task.name);
+    for (const { task } of finished) if (node.after.includes(task.name)) arrivals.add(task.name);
     if (arrivals.size === before.length) continue;
     const { [node.name]: _, ...others } = waiting;
     if (arrivals.size === node.after.length) {
-      triggers.pull(node.name, `join:${node.after.join("+")}:${node.name}`);
+      triggers.addPull(node.name, `join:${node.after.join("+")}:${node.name}`);
       waiting = others;
     } else {
       waiting = { ...others, [node.name]: [...arrivals].sort() };
@@ -272,28 +280,28 @@ function arrive(definition: Definition, lefts: readonly Left[], joins: Joins, tr
 }
 
 /** Reads an own property only: a node may be called `constructor`. */
-function ownArrivals(joins: Joins, node: string): readonly string[] {
+function ownArrivals(joins: IncompleteJoins, node: string): readonly string[] {
   return Object.hasOwn(joins, node) ? (joins[node] ?? []) : [];
 }
 
 /** The built-in task that writes the input to the state. */
-export function startTask(site: Site): PlannedTask {
-  return pull(site, START, [START]);
+export function startTask(site: TaskOrigin): PlannedTask {
+  return pullTask(site, START, [START]);
 }
 
-const NOBODY: Waiting = Object.freeze({ joins: {}, deferred: {} });
+const NONE_WAITING: WaitingNodes = Object.freeze({ joins: {}, deferred: {} });
 
-/** Reads {@link Waiting} from the engine data of a checkpoint. */
-export function readWaiting({ joins, deferred }: JsonObject): Waiting {
-  if (joins === undefined && deferred === undefined) return NOBODY;
+/** Reads {@link WaitingNodes} from the engine data of a checkpoint. */
+export function readWaitingNodes({ joins, deferred }: JsonObject): WaitingNodes {
+  if (joins === undefined && deferred === undefined) return NONE_WAITING;
   return {
-    joins: isObject(joins) ? (joins as Joins) : {},
-    deferred: isObject(deferred) ? (deferred as Waiting["deferred"]) : {},
+    joins: isObject(joins) ? (joins as IncompleteJoins) : {},
+    deferred: isObject(deferred) ? (deferred as WaitingNodes["deferred"]) : {},
   };
 }
 
-/** The engine data that stores {@link Waiting}, without empty parts; null if all parts are empty. */
-export function keptOf({ joins, deferred }: Waiting): JsonObject | null {
+/** The engine data that stores {@link WaitingNodes}, without empty parts; null if all parts are empty. */
+export function waitingData({ joins, deferred }: WaitingNodes): JsonObject | null {
   let kept: JsonObject | null = null;
   for (const _ in joins) kept = { joins };
   for (const _ in deferred) return { ...kept, deferred };

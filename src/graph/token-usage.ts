@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { objectAt, refuse } from "./field-access.ts";
+import { objectAt, refuseField } from "./field-access.ts";
 
 /** The token counts of a model call. Details are objects of counts, such as `input_token_details: { cache_read }`. */
 export interface Usage {
@@ -16,7 +16,7 @@ function countAt(usage: JsonObject, field: string, at: string): number | undefin
   const count = usage[field];
   if (count === undefined || count === null) return undefined;
   if (typeof count === "number" && count >= 0) return count;
-  return refuse(`${at}.${field}`, "must be a number of tokens");
+  return refuseField(`${at}.${field}`, "must be a number of tokens");
 }
 
 /**
@@ -28,7 +28,8 @@ export function usageAt(value: unknown, at: string): Usage | null {
   const usage = objectAt(value, at);
   for (const field of ["input_token_details", "output_token_details"]) {
     const details = usage[field];
-    if (details !== undefined && !isObject(details)) refuse(`${at}.${field}`, "must be an object of counts");
+    if (details !== undefined && !isObject(details))
+      refuseField(`${at}.${field}`, "must be an object of counts");
   }
   const input_tokens = countAt(usage, "input_tokens", at) ?? 0;
   const output_tokens = countAt(usage, "output_tokens", at) ?? 0;
@@ -37,7 +38,7 @@ export function usageAt(value: unknown, at: string): Usage | null {
 }
 
 /** Adds two sets of token counts, with their details. */
-export function sum(left: Usage, right: Usage): Usage {
+export function addUsage(left: Usage, right: Usage): Usage {
   return add(left, right) as Usage;
 }
 
@@ -52,7 +53,7 @@ function add(left: JsonObject, right: JsonObject): JsonObject {
 }
 
 /** The present counts as an object under `name`; an empty object if there are none. */
-export function details(name: string, counts: JsonObject): JsonObject {
+export function countDetails(name: string, counts: JsonObject): JsonObject {
   const known = Object.entries(counts).filter(([, count]) => typeof count === "number");
   return known.length === 0 ? {} : { [name]: Object.fromEntries(known) };
 }

@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { objectAt, refuse, textAt } from "./field-access.ts";
+import { objectAt, refuseField, textAt } from "./field-access.ts";
 
 /** A tool call that a model requests. */
 export interface ToolCall {
@@ -41,12 +41,12 @@ export function parseToolCall(name: string, text: string, id: string | null): To
 
 /** Reads a call in the form of the OpenAI API, `{ id, type: "function", function: { name, arguments } }`, or in Heddle's own. */
 function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
-  if (!isObject(call)) refuse(at, "must be an object with name, args and id");
+  if (!isObject(call)) refuseField(at, "must be an object with name, args and id");
   const id = textAt(call["id"], `${at}.id`);
   const { function: named } = call;
   if (isObject(named)) {
     const name = textAt(named["name"], `${at}.function.name`);
-    if (name === null) refuse(`${at}.function.name`, "must be a string");
+    if (name === null) refuseField(`${at}.function.name`, "must be a string");
     const { arguments: args } = named;
     // Some servers have already parsed the arguments.
     if (isObject(args))
@@ -54,12 +54,12 @@ function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
     return parseToolCall(name, textAt(args, `${at}.function.arguments`) ?? "", id);
   }
   const name = textAt(call["name"], `${at}.name`);
-  if (name === null) refuse(`${at}.name`, "must be a string");
+  if (name === null) refuseField(`${at}.name`, "must be a string");
   return { name, args: objectAt(call["args"], `${at}.args`), id, type: "tool_call" };
 }
 
 function invalidCallAt(call: unknown, at: string): InvalidToolCall {
-  if (!isObject(call)) refuse(at, "must be an object with name, args, id and error");
+  if (!isObject(call)) refuseField(at, "must be an object with name, args, id and error");
   const text = (field: string) => textAt(call[field], `${at}.${field}`);
   return {
     name: text("name"),

@@ -9,7 +9,7 @@ interface Tree extends Map<string, Tree> {}
  * The state value of a graph's chart while the given nodes run; each is a path of node names through subgraphs. Nodes that run
  * in parallel outside of a parallel state are listed side by side: the value is then a set that XState itself cannot enter.
  */
-export function valueAt(chart: ChartState, running: Iterable<readonly string[]>): ChartValue {
+export function chartValueOf(chart: ChartState, running: Iterable<readonly string[]>): ChartValue {
   const tree: Tree = new Map();
   for (const nodes of running) {
     let at = tree;
@@ -19,7 +19,7 @@ export function valueAt(chart: ChartState, running: Iterable<readonly string[]>)
       at = next;
     }
   }
-  return shortest(tree);
+  return compact(tree);
 }
 
 /** The path of states to a node. A node that the chart lacks, because the graph has changed since, keeps its own name. */
@@ -43,8 +43,8 @@ function search(chart: ChartState, node: string): { path: string[]; state: Chart
   return undefined;
 }
 
-function shortest(tree: Tree): ChartValue {
+function compact(tree: Tree): ChartValue {
   const [only] = tree;
   if (tree.size === 1 && only !== undefined && only[1].size === 0) return only[0];
-  return Object.fromEntries([...tree].map(([name, inner]) => [name, shortest(inner)]));
+  return Object.fromEntries([...tree].map(([name, inner]) => [name, compact(inner)]));
 }

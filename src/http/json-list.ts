@@ -1,4 +1,4 @@
-import { isSmall, jsonPieces, sizeOf } from "../codec/json-pieces.ts";
+import { isSmallJson, jsonPieces, memorySizeOf } from "../codec/json-pieces.ts";
 import type { Budget } from "../ports/time-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -37,7 +37,7 @@ export type SendJson = (
 export const jsonSender =
   (sendList: SendList): SendJson =>
   (call, value, shape) => {
-    if (shape?.stream === undefined && isSmall(value)) return call.json(value, shape?.headers);
+    if (shape?.stream === undefined && isSmallJson(value)) return call.json(value, shape?.headers);
     return sendList(call, [value], { ...shape, open: "", close: "" });
   };
 
@@ -77,7 +77,7 @@ export function listSender({
         const { value } = step;
         if (!isFirst) text += ",";
         isFirst = false;
-        place.leave(text.length + sizeOf(value));
+        place.leave(text.length + memorySizeOf(value));
         for (const piece of jsonPieces(value)) {
           text += piece;
           if (share.isSpent(piece.length)) await share.next();

@@ -4,7 +4,7 @@ import type { RunRecord } from "../model/run.ts";
 import { startOf, startWithin, type Within } from "../model/run-start.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Stage } from "../ports/engine-host.ts";
-import { taskNs } from "../graph/interrupts.ts";
+import { taskNamespace } from "../graph/interrupts.ts";
 
 /** The start of a branch: a graph goes on from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
 export interface Lead {
@@ -34,7 +34,9 @@ export function ledOn(
   next: readonly PlannedTask[],
 ): readonly PlannedTask[] {
   const [first] = within;
-  const led = before.find(({ name, id }) => first !== undefined && isAt(first.ns, taskNs(ns, name, id)));
+  const led = before.find(
+    ({ name, id }) => first !== undefined && isAt(first.ns, taskNamespace(ns, name, id)),
+  );
   if (led === undefined) return next;
   const path = JSON.stringify(led.path);
   return next.map((task) =>
@@ -91,7 +93,7 @@ export class Leading {
     const [first] = from;
     if (first === undefined) return undefined;
     // A body may run several graphs; a number at the end of the namespace distinguishes them.
-    const inner = `${taskNs(ns, name, task)}${/(\|\d+)*$/.exec(first.ns)?.[0] ?? ""}`;
+    const inner = `${taskNamespace(ns, name, task)}${/(\|\d+)*$/.exec(first.ns)?.[0] ?? ""}`;
     if (this.#chronicle.stands(inner) || (await this.#read(inner, null)) !== null) return undefined;
     this.#begin.set(inner, from);
     return { [inner]: first.id };

@@ -1,6 +1,6 @@
-import type { Outline } from "../graph/outline.ts";
+import type { GraphOutline } from "../graph/outline.ts";
 import { START } from "../graph/definition-checks.ts";
-import { CHOSEN, type Edge } from "../graph/edges.ts";
+import { CONDITIONAL, type OutlineEdge } from "../graph/edges.ts";
 import { END } from "../graph/commands.ts";
 import type { Drawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
@@ -37,14 +37,14 @@ function edgeOf({ source, target, conditional, data }: DrawnEdge): DrawnEdge {
 }
 
 /** The outline from which a graph's statechart is made. Of a graph of the functional API, only the nodes are known. */
-export function outlineOf(graph: CompiledGraph): Outline {
+export function outlineOf(graph: CompiledGraph): GraphOutline {
   const names = Object.keys(graph.nodes).filter((name) => name !== START);
-  const edges = new Map<string, Edge[]>([START, ...names, END].map((name) => [name, []]));
+  const edges = new Map<string, OutlineEdge[]>([START, ...names, END].map((name) => [name, []]));
   const forks = new Map<string, string[]>();
   const lead = (from: string, to: string, isChosen: boolean) => {
     const out = edges.get(from);
     if (out === undefined || !edges.has(to) || out.some((edge) => edge.to === to)) return;
-    out.push(isChosen ? { to, guard: CHOSEN } : { to });
+    out.push(isChosen ? { to, guard: CONDITIONAL } : { to });
   };
   for (const { source, target, conditional } of edgesIn(graph)) lead(source, target, conditional);
   if (edges.get(START)?.length === 0) for (const name of names) lead(START, name, false);

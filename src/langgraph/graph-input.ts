@@ -1,5 +1,5 @@
 import type { Command as LangGraphCommand, Pregel } from "@langchain/langgraph";
-import { answersById, refusal, resumes } from "../graph/interrupts.ts";
+import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { runMetadata } from "../graph/run-metadata.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command, RunKwargs, RunRecord } from "../model/run.ts";
@@ -32,7 +32,7 @@ export function inputOf(library: Library, run: RunRecord, position: Position): u
 /** The data of the run that each of its checkpoints records. */
 export function marksOf(run: RunRecord, graph: string): Marks {
   const { command, input } = run.kwargs;
-  const goesOn = command === null ? (input ?? null) === null : resumes(command);
+  const goesOn = command === null ? (input ?? null) === null : isResume(command);
   return { run: run.run_id, metadata: runMetadata(run), graph, goesOn };
 }
 
@@ -58,7 +58,7 @@ export function commandOf(library: Library, command: Command, pending: readonly 
   return new LangCommand({
     ...(update !== undefined && update !== null && { update: update as Record<string, unknown> }),
     ...(targets.length > 0 && { goto: targets }),
-    ...(resumes(command) && { resume: answersOf(resume, pending) }),
+    ...(isResume(command) && { resume: answersOf(resume, pending) }),
   });
 }
 
@@ -71,10 +71,10 @@ export function answerRefusal(
   { command, strict_resume }: Pick<RunKwargs, "command" | "strict_resume">,
   pending: readonly string[],
   unfinished: boolean,
-): ReturnType<typeof refusal> {
+): ReturnType<typeof resumeRefusal> {
   const resume = command?.resume;
   const isLeftOpen = unfinished && pending.length === 0 && strict_resume !== true;
-  return isLeftOpen && answersById(resume) === undefined ? null : refusal(resume, pending);
+  return isLeftOpen && answersById(resume) === undefined ? null : resumeRefusal(resume, pending);
 }
 
 /** An answer in LangGraph's form. One of null, false, 0 or "" goes by interrupt id: else LangGraph would ignore it. */

@@ -1,11 +1,11 @@
 import { AsyncResource } from "node:async_hooks";
-import { resumes } from "../graph/interrupts.ts";
+import { isResume } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import type { Engine, NodeCall, PlainRefusal, RunAsked } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/node-host.ts";
 import { Scopes } from "./intercepted-call.ts";
-import { outlined } from "../graph/outline.ts";
+import { drawOutline } from "../graph/outline.ts";
 import { drawingOf, outlineOf } from "./graph-drawing.ts";
 import { HostedExecution, type Drive } from "./hosted-execution.ts";
 import { copyOf, hostGraph, subgraphAt } from "./node-interception.ts";
@@ -56,7 +56,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
     graphs: () => [...graphs().keys()],
     chart(name) {
       const loaded = graphs().get(name);
-      return loaded === undefined ? undefined : outlined(outlineOf(loaded.graph), name);
+      return loaded === undefined ? undefined : drawOutline(outlineOf(loaded.graph), name);
     },
     async drawing(name, levels, config) {
       return drawingOf(await found(name).compiled(config), levels);
@@ -171,7 +171,7 @@ function refuses(
   unfinished: boolean,
 ): PlainRefusal | null {
   const { command, config } = kwargs;
-  if (command === null || !resumes(command) || interrupts === null) return null;
+  if (command === null || !isResume(command) || interrupts === null) return null;
   // The run answers an older checkpoint, whose interrupts are not known here.
   if (typeof config.configurable.checkpoint_id === "string") return null;
   const pending = [...new Set(Object.values(interrupts).flatMap((all) => all.map(({ id }) => id)))];

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import { taskNs } from "../graph/interrupts.ts";
+import { taskNamespace } from "../graph/interrupts.ts";
 
 /** A task of a run, as LangGraph streamed it. */
 export interface Site {
@@ -19,7 +19,7 @@ export class Sites extends Map<string, Site> {
   /** The namespace of the graph that runs in the task's body. */
   nsOf(task: string): string {
     const { ns, name } = this.get(task) ?? UNKNOWN;
-    return taskNs(ns, name, task);
+    return taskNamespace(ns, name, task);
   }
 
   /** True when the task belongs to a graph that runs in the body of `outer`. */

@@ -3,7 +3,7 @@ import { parseUuid } from "../model/ids.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { above, LATEST, type RunStart } from "../model/run-start.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { resumes } from "../graph/interrupts.ts";
+import { isResume } from "../graph/interrupts.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { RunRequest } from "./run-draft.ts";
 
@@ -52,7 +52,7 @@ async function within(
   const [latest] = await journal.history(key, { ns, limit: 1 });
   const found = id === null ? latest : await journal.checkpoint(key, ns, id);
   if (latest === undefined || found === undefined) throw unknown(id, ns);
-  if (found.id !== latest.id && command !== undefined && resumes(command)) {
+  if (found.id !== latest.id && command !== undefined && isResume(command)) {
     throw wrong("command.resume", `goes to where the subgraph waits, which is its checkpoint ${latest.id}`);
   }
   const known = found.metadata["parents"];

@@ -1,4 +1,4 @@
-import { valueAt } from "../graph/xstate-value.ts";
+import { chartValueOf } from "../graph/xstate-value.ts";
 import { START } from "../graph/definition-checks.ts";
 import { END } from "../graph/commands.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
@@ -60,7 +60,7 @@ function graphStateAt(
   chart: Statechart,
 ): Pick<ShownState, "status" | "value" | "tags"> {
   const next = head?.run_id === run.run_id ? head.next.map(({ name }) => [name]) : [];
-  const value = next.length > 0 ? valueAt(chart, next) : run.status === "success" ? END : START;
+  const value = next.length > 0 ? chartValueOf(chart, next) : run.status === "success" ? END : START;
   switch (run.status) {
     case "success":
       return next.length > 0

@@ -1,6 +1,6 @@
 import type { ThreadSystem } from "../../actors/thread-system.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
-import { isSmall } from "../codec/json-pieces.ts";
+import { isSmallJson } from "../codec/json-pieces.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey, ThreadLifetime, ThreadRecord, TtlStrategy } from "../model/thread.ts";
@@ -200,7 +200,7 @@ export function createThreads(deps: Deps): Threads {
       }
       return readConsistently(journal, key, async (record) => {
         const state = await latest(key, record, selection);
-        if (!isSmall(state)) return state;
+        if (!isSmallJson(state)) return state;
         const text = JSON.stringify(state);
         if (!plain || text.length > KEPT) return text;
         // If tasks are planned, the state also depends on their pending writes and subgraphs, which may change while the record does not.

@@ -1,4 +1,4 @@
-import { eventName } from "../codec/sse.ts";
+import { sseEventName } from "../codec/sse.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { Fact, slots } from "../model/run-event.ts";
 import { pick, type JsonObject } from "../model/json.ts";
@@ -41,7 +41,8 @@ export type ModeTable = {
 /** True for facts to show: those of the root graph, and those of subgraphs if the reader asked for subgraphs. */
 export const shows = (ns: string, { subgraphs }: Page): boolean => ns === "" || subgraphs;
 
-export const named = (event: string, ns: string): string => (ns === "" ? event : eventName(`${event}|${ns}`));
+export const named = (event: string, ns: string): string =>
+  ns === "" ? event : sseEventName(`${event}|${ns}`);
 
 /** The part of a state that its graph outputs. */
 export function outputOf(state: JsonObject | null, output: readonly string[] | undefined): JsonObject | null {

@@ -1,4 +1,4 @@
-import { FrameText } from "../codec/sse.ts";
+import { SseBatch } from "../codec/sse.ts";
 import { type Fact, width } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -62,7 +62,7 @@ export interface Format<Out> {
 export const sse: Format<Uint8Array> = {
   name: "sse",
   begin() {
-    const text = new FrameText();
+    const text = new SseBatch();
     return {
       put: (id, event, data) => text.put(event, data, id),
       done: () => text.bytes(),

@@ -1,4 +1,4 @@
-import { frame } from "../codec/sse.ts";
+import { sseEvent } from "../codec/sse.ts";
 import type { RunRecord, StreamMode, ThreadMode } from "../model/run.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { ThreadReader } from "./thread-reader.ts";
@@ -31,7 +31,7 @@ export function threadEvents(
 
 function done({ run_id, seq_base }: RunRecord, { entry, ended }: Segment): Uint8Array {
   const status = ended?.record?.status ?? null;
-  return Buffer.from(frame("run_done", JSON.stringify({ run_id, status }), seq_base + entry.chunk.first));
+  return Buffer.from(sseEvent("run_done", JSON.stringify({ run_id, status }), seq_base + entry.chunk.first));
 }
 
 function formatOf(
@@ -50,8 +50,8 @@ function formatOf(
       return {
         put(id, event, data) {
           if (event === "checkpoints" && modes.has("state_update"))
-            text += frame("state_update", data, seq_base + id);
-          if (isShown(event)) text += frame(event, data, seq_base + id);
+            text += sseEvent("state_update", data, seq_base + id);
+          if (isShown(event)) text += sseEvent(event, data, seq_base + id);
         },
         done: () => Buffer.from(text),
       };

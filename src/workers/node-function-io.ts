@@ -4,22 +4,22 @@ import type { Fact } from "../model/run-event.ts";
 import type { NodeIo } from "../ports/node-host.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
-type Say = (message: FromWorker) => void;
+type Post = (message: FromWorker) => void;
 
 /** The `NodeIo` of a node function in a worker: sends every operation as a message to the server, which performs it. */
-export class BodyIo implements NodeIo {
+export class WorkerNodeIo implements NodeIo {
   readonly #id: number;
-  readonly #say: Say;
+  readonly #post: Post;
   #messages = 0;
-  #asks = 0;
+  #requests = 0;
   /** Made on the first access of the signal. */
   #controller: AbortController | undefined;
   #reason: DOMException | undefined;
-  readonly #asked = new Map<number, { resolve(value: unknown): void; reject(why: Error): void }>();
+  readonly #pending = new Map<number, { resolve(value: unknown): void; reject(why: Error): void }>();
 
-  constructor(id: number, say: Say) {
+  constructor(id: number, say: Post) {
     this.#id = id;
-    this.#say = say;
+    this.#post = say;
   }
 
   get signal(): AbortSignal {
@@ -31,23 +31,23 @@ export class BodyIo implements NodeIo {
   }
 
   emit(fact: Fact): number {
-    this.#say({ t: "fact", id: this.#id, fact });
+    this.#post({ t: "fact", id: this.#id, fact });
     return fact.t === "message" ? this.#messages++ : 0;
   }
 
   record(step: string, value: unknown): Promise<void> {
-    return this.#ask((ask) => ({ t: "record", id: this.#id, ask, step, value })) as Promise<void>;
+    return this.#request((ask) => ({ t: "record", id: this.#id, ask, step, value })) as Promise<void>;
   }
 
   store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
-    return this.#ask((ask) => ({ t: "store", id: this.#id, ask, ops })) as Promise<StoreResults<Ops>>;
+    return this.#request((ask) => ({ t: "store", id: this.#id, ask, ops })) as Promise<StoreResults<Ops>>;
   }
 
-  #ask(message: (ask: number) => FromWorker): Promise<unknown> {
-    const ask = this.#asks++;
+  #request(message: (ask: number) => FromWorker): Promise<unknown> {
+    const ask = this.#requests++;
     return new Promise((resolve, reject) => {
-      this.#asked.set(ask, { resolve, reject });
-      this.#say(message(ask));
+      this.#pending.set(ask, { resolve, reject });
+      this.#post(message(ask));
     });
   }
 
@@ -57,8 +57,8 @@ export class BodyIo implements NodeIo {
   }
 
   answer({ ask, value, error }: Extract<ToWorker, { t: "answer" }>): void {
-    const asked = this.#asked.get(ask);
-    this.#asked.delete(ask);
+    const asked = this.#pending.get(ask);
+    this.#pending.delete(ask);
     if (error === undefined) asked?.resolve(value);
     else if (error.code !== undefined) asked?.reject(new ServiceError(error.code, error.message));
     else asked?.reject(Object.assign(new Error(error.message), { name: error.error }));

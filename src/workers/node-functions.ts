@@ -3,40 +3,40 @@ import type { NodeCall } from "../ports/engine.ts";
 import type { Host } from "../ports/node-host.ts";
 import type { LogFields, Logger, LogLevel } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { BodyIo } from "./node-function-io.ts";
-import { crossing, crossingFields } from "./structured-clone.ts";
+import { WorkerNodeIo } from "./node-function-io.ts";
+import { cloneableOutcome, cloneableFields } from "./structured-clone.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 /** Messages: when this many are queued, they are posted before the current turn of the event loop ends. */
-const MANY = 64;
+const MAX_QUEUED = 64;
 
-export interface BodiesDeps {
+export interface NodeFunctionsDeps {
   /** Posts messages to the server. @throws DOMException `DataCloneError`; then none of them has been posted */
   post(messages: readonly FromWorker[]): void;
   readonly scheduler: Scheduler;
 }
 
 /** Runs node functions in a worker thread, for the server. */
-export class Bodies {
+export class NodeFunctions {
   /** Sends log lines to the server. */
   readonly logger: Logger;
-  readonly #deps: BodiesDeps;
+  readonly #deps: NodeFunctionsDeps;
   readonly #host: Host;
   /** The edition of a graph in this thread: each thread has its own definitions and numbers. */
   readonly #edition: (graph: string) => number;
-  readonly #running = new Map<number, BodyIo>();
-  #said: FromWorker[] = [];
+  readonly #running = new Map<number, WorkerNodeIo>();
+  #queued: FromWorker[] = [];
   #flushing = false;
 
   /** @param host makes the host, with {@link logger} */
-  constructor(deps: BodiesDeps, host: (logger: Logger) => Host, edition: (graph: string) => number) {
+  constructor(deps: NodeFunctionsDeps, host: (logger: Logger) => Host, edition: (graph: string) => number) {
     this.#deps = deps;
-    this.logger = this.#logger();
+    this.logger = this.#createLogger();
     this.#host = host(this.logger);
     this.#edition = edition;
   }
 
-  take(message: ToWorker): void {
+  receive(message: ToWorker): void {
     switch (message.t) {
       case "call":
         void this.#run(message.id, message.call);
@@ -48,13 +48,13 @@ export class Bodies {
         this.#running.get(message.id)?.answer(message);
         break;
       case "ping":
-        this.say({ t: "pong" });
+        this.post({ t: "pong" });
     }
   }
 
-  say(message: FromWorker): void {
-    this.#said.push(message);
-    if (this.#said.length >= MANY) return this.#flush();
+  post(message: FromWorker): void {
+    this.#queued.push(message);
+    if (this.#queued.length >= MAX_QUEUED) return this.#flush();
     if (this.#flushing) return;
     this.#flushing = true;
     this.#deps.scheduler.soon(() => {
@@ -64,18 +64,18 @@ export class Bodies {
   }
 
   #flush(): void {
-    const said = this.#said;
+    const said = this.#queued;
     if (said.length === 0) return;
-    this.#said = [];
+    this.#queued = [];
     this.#deps.post(said);
   }
 
   async #run(id: number, call: NodeCall): Promise<void> {
-    const io = new BodyIo(id, (message) => this.say(message));
+    const io = new WorkerNodeIo(id, (message) => this.post(message));
     this.#running.set(id, io);
     try {
       const edition = this.#edition(call.graph);
-      const outcome = crossing(call.node, await this.#host.run({ ...call, edition }, io));
+      const outcome = cloneableOutcome(call.node, await this.#host.run({ ...call, edition }, io));
       this.#flush();
       this.#deps.post([{ t: "done", id, outcome }]);
     } catch (thrown) {
@@ -86,9 +86,9 @@ export class Bodies {
     }
   }
 
-  #logger(): Logger {
+  #createLogger(): Logger {
     const log = (level: LogLevel) => (message: string, fields?: LogFields) => {
-      this.say({ t: "log", level, message, fields: fields && crossingFields(fields) });
+      this.post({ t: "log", level, message, fields: fields && cloneableFields(fields) });
     };
     return { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
   }

@@ -8,10 +8,10 @@ import type { LogFields } from "../ports/logger.ts";
  * Prepares an outcome for structured clone, which drops the classes of objects. Objects with `toJSON`, such as LangChain
  * messages, are converted here. A value without a JSON form fails the task with the same error as on storing it.
  */
-export function crossing(node: string, outcome: TaskOutcome): TaskOutcome {
+export function cloneableOutcome(node: string, outcome: TaskOutcome): TaskOutcome {
   if (outcome.kind !== "returned") return outcome;
   try {
-    const value = plain(outcome.value, "update", 0);
+    const value = cloneable(outcome.value, "update", 0);
     return value === outcome.value ? outcome : { ...outcome, value };
   } catch (thrown) {
     const { error, message } = plainError(thrown);
@@ -20,13 +20,13 @@ export function crossing(node: string, outcome: TaskOutcome): TaskOutcome {
 }
 
 /** The deepest level to convert. Deeper or circular values are left as they are: the server finds the error when it reads them. */
-const DEEP = 32;
+const MAX_CLONE_DEPTH = 32;
 
-function plain(value: unknown, at: string, depth: number): unknown {
+function cloneable(value: unknown, at: string, depth: number): unknown {
   if (typeof value === "function" || typeof value === "symbol") return toStorable(value, at);
-  if (typeof value !== "object" || value === null || depth > DEEP) return value;
+  if (typeof value !== "object" || value === null || depth > MAX_CLONE_DEPTH) return value;
   if (Array.isArray(value)) {
-    const copy = value.map((one, i) => plain(one, `${at}[${i}]`, depth + 1));
+    const copy = value.map((one, i) => cloneable(one, `${at}[${i}]`, depth + 1));
     return copy.some((one, i) => one !== value[i]) ? copy : value;
   }
   const prototype = Object.getPrototypeOf(value) as unknown;
@@ -35,18 +35,18 @@ function plain(value: unknown, at: string, depth: number): unknown {
   const made = Object.hasOwn(value, "~heddle");
   let copy: Record<string, unknown> | undefined;
   for (const [key, member] of Object.entries(value)) {
-    const shown = plain(member, made ? at : `${at}.${key}`, depth + 1);
+    const shown = cloneable(member, made ? at : `${at}.${key}`, depth + 1);
     if (shown !== member && key !== "__proto__") (copy ??= { ...value })[key] = shown;
   }
   return copy ?? value;
 }
 
 /** Prepares the fields of a log line in the same way. A value that cannot be converted becomes a text: logging must not fail. */
-export function crossingFields(fields: LogFields): JsonObject {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, told(value)]));
+export function cloneableFields(fields: LogFields): JsonObject {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cloneableField(value)]));
 }
 
-function told(value: unknown): unknown {
+function cloneableField(value: unknown): unknown {
   try {
     if (!(value instanceof Error)) return toStorable(value, "log");
     const { name, message, stack } = value;

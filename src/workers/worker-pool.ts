@@ -5,12 +5,12 @@ import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
-import { Seat, type Taken } from "./worker-slot.ts";
+import { WorkerSlot, type WorkerCall } from "./worker-slot.ts";
 
 /** Milliseconds before a new worker replaces one that ended. */
-const PAUSE = 200;
+const RESTART_DELAY = 200;
 
-export interface PoolDeps {
+export interface WorkerPoolDeps {
   readonly count: number;
   spawn(): WorkerThread<ToWorker, readonly FromWorker[]>;
   /** The host in this thread, for calls that workers cannot take. */
@@ -28,26 +28,26 @@ export interface PoolDeps {
  * Resolves when all workers have loaded their graphs.
  * @throws ServiceError `config.invalid` if a worker cannot load them
  */
-export async function workerHost(deps: PoolDeps): Promise<Host> {
-  const pool = new Pool(deps);
+export async function startWorkerHost(deps: WorkerPoolDeps): Promise<Host> {
+  const pool = new WorkerPool(deps);
   await pool.open();
   return pool;
 }
 
-class Pool implements Host {
-  readonly #deps: PoolDeps;
-  readonly #seats = new Set<Seat>();
+class WorkerPool implements Host {
+  readonly #deps: WorkerPoolDeps;
+  readonly #slots = new Set<WorkerSlot>();
   /** Calls that wait for a worker. */
-  #waiting: Taken[] = [];
+  #waiting: WorkerCall[] = [];
   #closed = false;
 
-  constructor(deps: PoolDeps) {
+  constructor(deps: WorkerPoolDeps) {
     this.#deps = deps;
   }
 
   async open(): Promise<void> {
     try {
-      await Promise.all(Array.from({ length: this.#deps.count }, () => this.#first()));
+      await Promise.all(Array.from({ length: this.#deps.count }, () => this.#startFirst()));
     } catch (cause) {
       await this.close();
       throw cause;
@@ -56,18 +56,18 @@ class Pool implements Host {
 
   run(call: NodeCall, io: Parameters<Host["run"]>[1]): ReturnType<Host["run"]> {
     if (!this.#deps.serves(call)) return this.#deps.local.run(call, io);
-    return new Promise((settle) => this.#place({ call, io, settle }));
+    return new Promise((settle) => this.#assign({ call, io, settle }));
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#seats].map((seat) => seat.close()));
+    await Promise.all([...this.#slots].map((seat) => seat.close()));
     await this.#deps.local.close();
   }
 
-  #place(taken: Taken): void {
-    let best: Seat | undefined;
-    for (const seat of this.#seats) {
+  #assign(taken: WorkerCall): void {
+    let best: WorkerSlot | undefined;
+    for (const seat of this.#slots) {
       if (seat.isReady && (best === undefined || seat.load < best.load)) best = seat;
     }
     if (best === undefined) {
@@ -75,16 +75,16 @@ class Pool implements Host {
       return;
     }
     try {
-      best.take(taken);
+      best.run(taken);
     } catch {
       // The call cannot be cloned, for example because of an untracked value, so it runs in this thread.
       void this.#deps.local.run(taken.call, taken.io).then(taken.settle);
     }
   }
 
-  #first(): Promise<void> {
+  #startFirst(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const seat = this.#seat(resolve, () =>
+      const seat = this.#addSlot(resolve, () =>
         reject(
           new ServiceError("config.invalid", `In a worker thread: ${seat.failure ?? "it ended at once"}`),
         ),
@@ -92,32 +92,32 @@ class Pool implements Host {
     });
   }
 
-  #seat(ready: () => void, refused: () => void): Seat {
+  #addSlot(ready: () => void, refused: () => void): WorkerSlot {
     const { scheduler, logger, spawn } = this.#deps;
-    const seat = new Seat(spawn(), {
+    const seat = new WorkerSlot(spawn(), {
       scheduler,
       logger,
       ready: () => {
         ready();
         const waiting = this.#waiting;
         this.#waiting = [];
-        for (const taken of waiting) this.#place(taken);
+        for (const taken of waiting) this.#assign(taken);
       },
       ended: () => {
-        this.#seats.delete(seat);
+        this.#slots.delete(seat);
         refused();
         if (this.#closed) return;
-        logger.warn("a worker thread ended; another one follows", { left: this.#seats.size });
-        scheduler.after(PAUSE, () => this.#follow());
+        logger.warn("a worker thread ended; another one follows", { left: this.#slots.size });
+        scheduler.after(RESTART_DELAY, () => this.#restart());
       },
     });
-    this.#seats.add(seat);
+    this.#slots.add(seat);
     return seat;
   }
 
-  #follow(): void {
+  #restart(): void {
     if (this.#closed) return;
     const nothing = () => undefined;
-    this.#seat(nothing, nothing);
+    this.#addSlot(nothing, nothing);
   }
 }

@@ -8,10 +8,10 @@ import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 /** Milliseconds in which a worker must send any message after an abort, or it is terminated. */
-const PATIENCE = 2_000;
+const ANSWER_TIMEOUT = 2_000;
 
 /** A call of a node for a worker. */
-export interface Taken {
+export interface WorkerCall {
   readonly call: NodeCall;
   readonly io: NodeIo;
   /** Receives the outcome. */
@@ -19,13 +19,13 @@ export interface Taken {
 }
 
 /** A running call. */
-interface Work extends Taken {
+interface RunningCall extends WorkerCall {
   /** Event ids of its messages, by their number in the worker. */
   readonly messages: number[];
-  readonly forget: () => void;
+  readonly removeListener: () => void;
 }
 
-export interface SeatDeps {
+export interface WorkerSlotDeps {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   /** Called when the worker is ready to take calls. */
@@ -35,25 +35,25 @@ export interface SeatDeps {
 }
 
 /** The server's side of one worker thread: posts calls to it and handles its messages. */
-export class Seat {
+export class WorkerSlot {
   readonly #thread: WorkerThread<ToWorker, readonly FromWorker[]>;
-  readonly #deps: SeatDeps;
-  readonly #work = new Map<number, Work>();
+  readonly #deps: WorkerSlotDeps;
+  readonly #calls = new Map<number, RunningCall>();
   #ids = 0;
   #isReady = false;
   #isOver = false;
   /** The number of message lists received; shows whether the worker still answers. */
-  #said = 0;
+  #received = 0;
   #watch: Cancel | undefined;
   /** The error if its graphs could not be loaded. */
   failure: string | undefined;
 
-  constructor(thread: WorkerThread<ToWorker, readonly FromWorker[]>, deps: SeatDeps) {
+  constructor(thread: WorkerThread<ToWorker, readonly FromWorker[]>, deps: WorkerSlotDeps) {
     this.#thread = thread;
     this.#deps = deps;
     thread.onMessage((messages) => {
-      this.#said++;
-      for (const message of messages) this.#take(message);
+      this.#received++;
+      for (const message of messages) this.#handle(message);
     });
     thread.onEnd((why) => this.#end(why));
   }
@@ -63,11 +63,11 @@ export class Seat {
   }
 
   get load(): number {
-    return this.#work.size;
+    return this.#calls.size;
   }
 
   /** @throws DOMException `DataCloneError` if the call cannot be cloned */
-  take(taken: Taken): void {
+  run(taken: WorkerCall): void {
     const id = this.#ids++;
     this.#thread.post({ t: "call", id, call: taken.call });
     const { signal } = taken.io;
@@ -75,7 +75,7 @@ export class Seat {
     if (signal.aborted) abort();
     else signal.addEventListener("abort", abort, { once: true });
     const forget = () => signal.removeEventListener("abort", abort);
-    this.#work.set(id, { ...taken, messages: [], forget });
+    this.#calls.set(id, { ...taken, messages: [], removeListener: forget });
   }
 
   close(): Promise<void> {
@@ -88,16 +88,16 @@ export class Seat {
     this.#thread.post({ t: "abort", id, name, message });
     this.#thread.post({ t: "ping" });
     if (this.#watch !== undefined) return;
-    const said = this.#said;
-    this.#watch = this.#deps.scheduler.after(PATIENCE, () => {
+    const said = this.#received;
+    this.#watch = this.#deps.scheduler.after(ANSWER_TIMEOUT, () => {
       this.#watch = undefined;
-      if (this.#isOver || this.#said !== said) return;
+      if (this.#isOver || this.#received !== said) return;
       // The only way to stop a function that blocks its thread.
       void this.#thread.terminate();
     });
   }
 
-  #take(message: FromWorker): void {
+  #handle(message: FromWorker): void {
     switch (message.t) {
       case "ready":
         this.#isReady = true;
@@ -110,20 +110,20 @@ export class Seat {
       case "pong":
         return;
       case "fact":
-        return this.#tell(this.#work.get(message.id), message.fact);
+        return this.#emit(this.#calls.get(message.id), message.fact);
       case "record":
       case "store":
-        return this.#asked(message);
+        return this.#request(message);
       case "done": {
-        const work = this.#work.get(message.id);
-        this.#work.delete(message.id);
-        work?.forget();
+        const work = this.#calls.get(message.id);
+        this.#calls.delete(message.id);
+        work?.removeListener();
         work?.settle(message.outcome);
       }
     }
   }
 
-  #tell(work: Work | undefined, fact: Fact): void {
+  #emit(work: RunningCall | undefined, fact: Fact): void {
     if (work === undefined) return;
     if (fact.t === "message") work.messages.push(work.io.emit(fact));
     else if (fact.t === "token" || fact.t === "piece") {
@@ -133,12 +133,12 @@ export class Seat {
   }
 
   /** Performs a request of a node function and posts the result. */
-  #asked(message: Extract<FromWorker, { t: "record" | "store" }>): void {
+  #request(message: Extract<FromWorker, { t: "record" | "store" }>): void {
     const { id, ask } = message;
     const answer = (told: Pick<Extract<ToWorker, { t: "answer" }>, "value" | "error">) => {
       if (!this.#isOver) this.#thread.post({ t: "answer", id, ask, ...told });
     };
-    const work = this.#work.get(id);
+    const work = this.#calls.get(id);
     const refuse = (error: unknown) => {
       const code = error instanceof ServiceError ? { code: error.code } : {};
       answer({ error: { ...plainError(error), ...code } });
@@ -155,12 +155,12 @@ export class Seat {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#watch?.();
-    const lost = [...this.#work.values()];
-    this.#work.clear();
+    const lost = [...this.#calls.values()];
+    this.#calls.clear();
     this.#deps.ended(this.failure !== undefined);
     const error = { error: "WorkerLostError", message: `The thread in which the node ran has ended: ${why}` };
     for (const work of lost) {
-      work.forget();
+      work.removeListener();
       work.settle({ kind: "failed", error });
     }
   }

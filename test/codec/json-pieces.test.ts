@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isSmall, jsonPieces, sizeOf } from "../../src/codec/json-pieces.ts";
+import { isSmallJson, jsonPieces, memorySizeOf } from "../../src/codec/json-pieces.ts";
 import { Kept, KeptValue } from "../../src/model/class-instance.ts";
 
 const many = <T>(count: number, make: (i: number) => T): T[] =>
@@ -43,7 +43,7 @@ const large: readonly (readonly [string, unknown])[] = [
 
 test.each(large)("a large value is written as JSON.stringify does, in pieces: %s", (_, value) => {
   const pieces = [...jsonPieces(value)];
-  expect(isSmall(value)).toBe(false);
+  expect(isSmallJson(value)).toBe(false);
   expect(pieces.length).toBeGreaterThan(1);
   expect(pieces.join("") === JSON.stringify(value)).toBe(true);
 });
@@ -56,13 +56,13 @@ test("no piece is much longer than 64 KiB, but for escapes", () => {
 test.each([null, true, 1, "", "text", [], {}, { a: [1, { b: "c" }] }, date, none, undefined])(
   "a small value is one piece: %j",
   (value) => {
-    expect(isSmall(value)).toBe(true);
+    expect(isSmallJson(value)).toBe(true);
     expect([...jsonPieces(value)]).toEqual([JSON.stringify(value) ?? "null"]);
   },
 );
 
 test("the size of a value is told about", () => {
-  expect(sizeOf({ a: "x".repeat(1_000_000) })).toBeGreaterThan(1_000_000);
-  expect(sizeOf(many(50_000, (i) => i))).toBeGreaterThan(400_000);
-  expect(sizeOf("x")).toBeLessThan(100);
+  expect(memorySizeOf({ a: "x".repeat(1_000_000) })).toBeGreaterThan(1_000_000);
+  expect(memorySizeOf(many(50_000, (i) => i))).toBeGreaterThan(400_000);
+  expect(memorySizeOf("x")).toBeLessThan(100);
 });

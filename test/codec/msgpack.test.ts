@@ -2,7 +2,7 @@ import { unpack } from "msgpackr";
 import { describe, expect, test } from "vitest";
 import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
 import { PlainPacker } from "../../src/codec/fast-msgpack.ts";
-import { SHAPES } from "../../src/codec/stored-shapes.ts";
+import { STORED_SHAPES } from "../../src/codec/stored-shapes.ts";
 import { digest } from "../../src/model/ids.ts";
 import { Kept } from "../../src/model/class-instance.ts";
 
@@ -81,7 +81,7 @@ describe("what is written in short", () => {
   const id = "01a20520-a4c2-7b89-a6fd-d54beb91d247";
 
   test("an object of each shape", () => {
-    for (const names of SHAPES) {
+    for (const names of STORED_SHAPES) {
       const value = Object.fromEntries(
         names.map((name, i) => [name, i % 2 === 0 ? { [name]: [i + 60] } : id]),
       );
@@ -102,7 +102,7 @@ describe("what is written in short", () => {
   test("all beside one another, between texts of any length", () => {
     const texts = Array.from({ length: 300 }, (_, length) => (length % 3 === 0 ? "é" : "x").repeat(length));
     const whole = texts.map((text, i) => {
-      const names = SHAPES[i % SHAPES.length] as readonly string[];
+      const names = STORED_SHAPES[i % STORED_SHAPES.length] as readonly string[];
       return [
         id,
         Object.fromEntries(names.map((name, n) => [name, n % 2 === 0 ? text : id])),
@@ -114,7 +114,7 @@ describe("what is written in short", () => {
   });
 
   test("no two shapes are the same", () => {
-    expect(new Set(SHAPES.map((names) => names.join())).size).toBe(SHAPES.length);
+    expect(new Set(STORED_SHAPES.map((names) => names.join())).size).toBe(STORED_SHAPES.length);
   });
 
   test("every number of one byte, and those about it", () => {
@@ -150,7 +150,7 @@ describe("what is written in short", () => {
     expect(unpackValue(Buffer.from(stored, "hex"), 0)).toEqual(value);
     expect(packValue(value, 0).toString("hex")).toBe(stored);
     // Those of format 4, all of them; what comes later stands behind them.
-    expect(digest(JSON.stringify(SHAPES.slice(0, 31)))).toBe(
+    expect(digest(JSON.stringify(STORED_SHAPES.slice(0, 31)))).toBe(
       "05878a8445fee99fbdc0d16cb27ecbb331c9e8ea869a96048fcd8141d88c9370",
     );
   });

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { findsOurs } from "../../src/graph-loader/self-resolution.ts";
+import { resolvesToHeddle } from "../../src/graph-loader/self-resolution.ts";
 
 const ours = join(import.meta.dirname, "..", "..");
 const door = join(ours, "dist", "src", "index.js");
@@ -31,13 +31,13 @@ const linked = { "node_modules/heddle": ours };
 
 describe("the name heddle leads a file to the running package", () => {
   test("that it belongs to", () => {
-    expect(findsOurs(join(ours, "dist", "src", "demo", "agent.js"), door)).toBe(true);
+    expect(resolvesToHeddle(join(ours, "dist", "src", "demo", "agent.js"), door)).toBe(true);
   });
 
   test("in the node_modules of a folder above", () => {
     const folder = project("linked", ["package.json", "graphs/deep/a.js"], linked);
-    expect(findsOurs(join(folder, "a.js"), door)).toBe(true);
-    expect(findsOurs(join(folder, "graphs/deep/a.js"), door)).toBe(true);
+    expect(resolvesToHeddle(join(folder, "a.js"), door)).toBe(true);
+    expect(resolvesToHeddle(join(folder, "graphs/deep/a.js"), door)).toBe(true);
   });
 
   test.each<[string, string, readonly string[], Readonly<Record<string, string>>]>([
@@ -46,11 +46,11 @@ describe("the name heddle leads a file to the running package", () => {
     ["another copy is nearer", "sub/a.js", ["sub/node_modules/heddle/package.json", "sub/a.js"], linked],
     ["there is no such file", "b.js", [], linked],
   ])("not where %s", (_, file, files, links) => {
-    expect(findsOurs(join(project(_, files, links), file), door)).toBe(false);
+    expect(resolvesToHeddle(join(project(_, files, links), file), door)).toBe(false);
   });
 
   test("not where it runs from its sources, which the name does not lead to", () => {
     const folder = project("sources", [], linked);
-    expect(findsOurs(join(folder, "a.js"), join(ours, "src", "index.ts"))).toBe(false);
+    expect(resolvesToHeddle(join(folder, "a.js"), join(ours, "src", "index.ts"))).toBe(false);
   });
 });

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ephemeral, list, messages, reduce, untracked, value } from "../../src/index.ts";
-import { checked } from "../../src/graph/channels/last-value.ts";
-import type { Rule } from "../../src/graph/channel.ts";
+import { schemaChannel } from "../../src/graph/channels/last-value.ts";
+import type { ChannelRule } from "../../src/graph/channel.ts";
 import type { Message } from "../../src/graph/message.ts";
 
 /** Writes in normal form, as the engine would read them. */
-const read = (rule: Rule, ...writes: unknown[]) =>
+const read = (rule: ChannelRule, ...writes: unknown[]) =>
   writes.map((write, i) => rule.read(write, "update.k", (n) => `minted-${i}-${n}`));
-const update = (rule: Rule, current: unknown, ...writes: unknown[]) =>
+const update = (rule: ChannelRule, current: unknown, ...writes: unknown[]) =>
   rule.update(current, read(rule, ...writes), "k");
 const set = (to: unknown) => ({ value: to, change: { kind: "set", value: to } });
 const append = (to: readonly unknown[], keep: number) => ({
@@ -28,20 +28,20 @@ const sum = reduce(z.number().default(0), (a, b) => a + b);
 const longest = reduce(z.string(), (a, b) => (b.length > a.length ? b : a));
 const count = reduce(0, (n: number, more: readonly string[]) => n + more.length);
 
-test.each<[string, Rule, unknown, unknown[], unknown]>([
+test.each<[string, ChannelRule, unknown, unknown[], unknown]>([
   ["value: set", value(), undefined, [1], set(1)],
   ["value: set anew", value(), 1, [2], set(2)],
   ["value: null is a value", value(), 1, [null], set(null)],
   ["value: two writes", value(), 1, [2, 2], concurrent],
-  ["schema: checked", checked(z.number(), "k"), undefined, [1], set(1)],
+  ["schema: checked", schemaChannel(z.number(), "k"), undefined, [1], set(1)],
   [
     "schema: its output is stored",
-    checked(z.object({ a: z.number().default(7) }), "k"),
+    schemaChannel(z.object({ a: z.number().default(7) }), "k"),
     undefined,
     [{}],
     set({ a: 7 }),
   ],
-  ["schema: two writes", checked(z.number(), "k"), 1, [2, 3], concurrent],
+  ["schema: two writes", schemaChannel(z.number(), "k"), 1, [2, 3], concurrent],
   ["ephemeral: set", ephemeral(), undefined, [1], set(1)],
   ["ephemeral: two writes", ephemeral(), undefined, [1, 2], concurrent],
   ["untracked: set", untracked(), undefined, [1], set(1)],
@@ -57,12 +57,12 @@ test.each<[string, Rule, unknown, unknown[], unknown]>([
   expect(caught(() => update(rule, current, ...writes))).toEqual(expected);
 });
 
-test.each<[string, Rule, unknown]>([
+test.each<[string, ChannelRule, unknown]>([
   ["value()", value(), undefined],
   ["value(1)", value(1), 1],
-  ["a schema", checked(z.string(), "k"), undefined],
-  ["a schema with a default", checked(z.string().default("d"), "k"), "d"],
-  ["an optional schema", checked(z.string().optional(), "k"), undefined],
+  ["a schema", schemaChannel(z.string(), "k"), undefined],
+  ["a schema with a default", schemaChannel(z.string().default("d"), "k"), "d"],
+  ["an optional schema", schemaChannel(z.string().optional(), "k"), undefined],
   ["list()", list(), []],
   ["messages()", messages(), []],
   ["reduce with a default", sum, 0],
@@ -73,12 +73,17 @@ test.each<[string, Rule, unknown]>([
   expect(rule.initial).toEqual(initial);
 });
 
-test.each<[string, Rule, unknown, string]>([
+test.each<[string, ChannelRule, unknown, string]>([
   ["value: a function", value(), () => 1, "update.k cannot be stored: it is a function"],
   ["value: NaN deep down", value(), { a: [Number.NaN] }, "update.k.a[0] cannot be stored"],
   ["value: __proto__", value(), JSON.parse('{"__proto__":1}'), "update.k.__proto__ cannot be stored"],
-  ["schema: refused", checked(z.object({ a: z.number() }), "k"), { a: "x" }, "update.k.a: "],
-  ["schema: output not storable", checked(z.any(), "k"), new Set(), "update.k cannot be stored: it is a Set"],
+  ["schema: refused", schemaChannel(z.object({ a: z.number() }), "k"), { a: "x" }, "update.k.a: "],
+  [
+    "schema: output not storable",
+    schemaChannel(z.any(), "k"),
+    new Set(),
+    "update.k cannot be stored: it is a Set",
+  ],
   ["list: no array", list(), "abc", "update.k must be an array"],
   ["list: a bigint", list(), ["a", 1n], "update.k[1] cannot be stored"],
   ["reduce: refused", sum, "1", "update.k: "],

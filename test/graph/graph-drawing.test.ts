@@ -1,6 +1,6 @@
 import { Annotation, END as LAST, START, StateGraph } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
-import { drawingOf } from "../../src/graph/graph-drawing.ts";
+import { drawDefinition } from "../../src/graph/graph-drawing.ts";
 import { branch, END, graph, value } from "../../src/index.ts";
 import type { Drawing } from "../../src/model/graph-drawing.ts";
 
@@ -108,7 +108,7 @@ const around2 = (inner: typeof line2) =>
     .compile();
 
 /** The same graph, told to each. */
-const pairs: readonly (readonly [string, Parameters<typeof drawingOf>[0], Drawable])[] = [
+const pairs: readonly (readonly [string, Parameters<typeof drawDefinition>[0], Drawable])[] = [
   ["a line", line, line2],
   ["a single node", one, one2],
   ["two side by side", fork, fork2],
@@ -126,12 +126,12 @@ describe.each(pairs)("%s is drawn as LangGraph.js draws it", (_, mine, other) =>
     ["one level", 1, 1],
     ["all levels", Number.POSITIVE_INFINITY, true],
   ])("%s", async (_how, levels, xray) => {
-    expect(shape(drawingOf(mine, levels))).toEqual(await theirs(other, xray));
+    expect(shape(drawDefinition(mine, levels))).toEqual(await theirs(other, xray));
   });
 });
 
 test("nodes and edges have exactly the members that clients know", () => {
-  expect(drawingOf(loop, 0)).toEqual({
+  expect(drawDefinition(loop, 0)).toEqual({
     nodes: [
       { id: "__start__", type: "schema", data: { $schema: expect.any(String) as unknown } },
       { id: "a", type: "runnable", data: { id: ["heddle", "Node"], name: "a" } },
@@ -162,5 +162,5 @@ test("a join waits for edges that are sure", () => {
     .addEdge(["a", "b"], "c")
     .addEdge("c", LAST)
     .compile();
-  return expect(theirs(joined2, false)).resolves.toEqual(shape(drawingOf(joined, 0)));
+  return expect(theirs(joined2, false)).resolves.toEqual(shape(drawDefinition(joined, 0)));
 });

@@ -2,7 +2,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { schemasOf, subgraphsOf } from "../../src/graph/graph-schemas.ts";
+import { definitionSchemas, subgraphsByPath } from "../../src/graph/graph-schemas.ts";
 import { ephemeral, graph, list, messages, reduce, untracked, value } from "../../src/index.ts";
 
 const body = async () => ({});
@@ -23,7 +23,7 @@ test("what goes in, what comes out and what is kept, as LangGraph's server tells
     edges,
   });
   const dialect = "https://json-schema.org/draft/2020-12/schema";
-  expect(schemasOf(it, "g")).toEqual({
+  expect(definitionSchemas(it, "g")).toEqual({
     graph_id: "g",
     input_schema: {
       $schema: dialect,
@@ -72,7 +72,7 @@ describe("channels", () => {
     nodes,
     edges,
   });
-  const { state_schema, input_schema } = schemasOf(it, "g");
+  const { state_schema, input_schema } = definitionSchemas(it, "g");
 
   test("are described by what they hold", () => {
     expect(properties(state_schema)).toMatchObject({
@@ -110,7 +110,7 @@ describe("schemas of several libraries", () => {
       nodes,
       edges,
     });
-    const { input_schema, state_schema } = schemasOf(it, "g");
+    const { input_schema, state_schema } = definitionSchemas(it, "g");
     expect(properties(state_schema)["when"]).toMatchObject({ properties: { at: {}, n: { type: "number" } } });
     expect(properties(state_schema)["ark"]).toMatchObject({ properties: { tags: { type: "array" } } });
     expect(properties(input_schema)["upper"]).toEqual({ type: "string" });
@@ -118,7 +118,7 @@ describe("schemas of several libraries", () => {
 
   test("one that cannot say may be anything", () => {
     const it = graph({ state: { v: v.optional(v.string()) }, nodes, edges });
-    expect(properties(schemasOf(it, "g").state_schema)["v"]).toEqual({});
+    expect(properties(definitionSchemas(it, "g").state_schema)["v"]).toEqual({});
   });
 
   test("an own schema of an input's key goes before the state's", () => {
@@ -129,7 +129,7 @@ describe("schemas of several libraries", () => {
       nodes,
       edges,
     });
-    const { input_schema, output_schema } = schemasOf(it, "g");
+    const { input_schema, output_schema } = definitionSchemas(it, "g");
     expect(properties(input_schema)["n"]).toMatchObject({ minimum: 3 });
     expect(properties(output_schema)["n"]).toMatchObject({ maximum: 9 });
   });
@@ -140,7 +140,7 @@ describe("schemas of several libraries", () => {
     }
     const tree: z.ZodType<Tree> = z.object({ kids: z.lazy(() => z.array(tree)) });
     const it = graph({ state: { "a/b": tree.optional() }, nodes, edges });
-    const { state_schema } = schemasOf(it, "g");
+    const { state_schema } = definitionSchemas(it, "g");
     const found = JSON.stringify(state_schema);
     const refs = [...found.matchAll(/"\$ref":"#([^"]*)"/g)].map(([, ref]) => ref ?? "");
     expect(refs.length).toBeGreaterThan(0);
@@ -159,7 +159,7 @@ test("subgraphs of all levels by the way to them", () => {
   const inner = graph({ state, nodes: { x: body }, edges: { start: "x" } });
   const middle = graph({ state, nodes: { b: inner }, edges: { start: "b" } });
   const outer = graph({ state, nodes: { sub: middle, plain: body }, edges: { start: "sub", sub: "plain" } });
-  expect([...subgraphsOf(outer)]).toEqual([
+  expect([...subgraphsByPath(outer)]).toEqual([
     ["sub", middle],
     ["sub|b", inner],
   ]);

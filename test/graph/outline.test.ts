@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createMachine } from "xstate";
-import { chartOf } from "../../src/graph/outline.ts";
-import { valueAt } from "../../src/graph/xstate-value.ts";
+import { drawStatechart } from "../../src/graph/outline.ts";
+import { chartValueOf } from "../../src/graph/xstate-value.ts";
 import { branch, END, graph, value } from "../../src/index.ts";
 import type { ChartState } from "../../src/model/statechart.ts";
 
@@ -25,13 +25,16 @@ function led(chart: ChartState, path = ""): Record<string, readonly string[]> {
 
 describe("a graph as a statechart", () => {
   test("a line", () => {
-    const chart = chartOf(graph({ state, nodes: { a: body, b: body }, edges: { start: "a", a: "b" } }), "g");
+    const chart = drawStatechart(
+      graph({ state, nodes: { a: body, b: body }, edges: { start: "a", a: "b" } }),
+      "g",
+    );
     expect(chart).toMatchObject({ id: "g", initial: "__start__", states: { __end__: { type: "final" } } });
     expect(led(chart)).toEqual({ __start__: ["#a"], a: ["#b"], b: ["#__end__"], __end__: [] });
   });
 
   test("declared branches, joins, loops", () => {
-    const chart = chartOf(
+    const chart = drawStatechart(
       graph({
         state,
         nodes: { a: body, b: body, c: { after: ["a", "b"], run: body } },
@@ -49,7 +52,7 @@ describe("a graph as a statechart", () => {
   });
 
   test("where a function chooses, what nothing else leads to is shown as possible", () => {
-    const chart = chartOf(
+    const chart = drawStatechart(
       graph({
         state,
         nodes: { ask: body, call: body, sign: body },
@@ -58,12 +61,12 @@ describe("a graph as a statechart", () => {
       "g",
     );
     expect(led(chart)["ask"]).toEqual(["#call?", "#sign?", "#__end__?"]);
-    const jumps = chartOf(graph({ state, nodes: { a: body, b: body }, edges: { start: "a" } }), "g");
+    const jumps = drawStatechart(graph({ state, nodes: { a: body, b: body }, edges: { start: "a" } }), "g");
     expect(led(jumps)).toMatchObject({ a: ["#b?", "#__end__"], b: ["#__end__"] });
   });
 
   test("what an edge starts side by side are regions, with all that is reached through each alone; also in one another", () => {
-    const chart = chartOf(
+    const chart = drawStatechart(
       graph({
         state,
         nodes: { p: body, a: body, a2: body, b: body, x: body, y: body, z: body, j: body },
@@ -84,15 +87,15 @@ describe("a graph as a statechart", () => {
       ]),
     );
     const machine = createMachine(chart as object);
-    const at = valueAt(chart, [["a2"], ["x"], ["y"]]);
+    const at = chartValueOf(chart, [["a2"], ["x"], ["y"]]);
     expect(at).toEqual({ "after: p": { a: "a2", b: { "after: b": { x: "x", y: "y" } } } });
     expect(machine.resolveState({ value: at, context: {} }).value).toEqual(at);
-    expect(valueAt(chart, [["j"]])).toBe("j");
-    expect(valueAt(chart, [])).toEqual({});
+    expect(chartValueOf(chart, [["j"]])).toBe("j");
+    expect(chartValueOf(chart, [])).toEqual({});
   });
 
   test("a branch that something else leads into is no region", () => {
-    const chart = chartOf(
+    const chart = drawStatechart(
       graph({
         state,
         nodes: { p: body, a: body, b: body },
@@ -101,7 +104,7 @@ describe("a graph as a statechart", () => {
       "g",
     );
     expect(Object.keys(chart.states ?? {})).toEqual(expect.arrayContaining(["a", "b"]));
-    expect(valueAt(chart, [["a"], ["b"]])).toEqual({ a: {}, b: {} });
+    expect(chartValueOf(chart, [["a"], ["b"]])).toEqual({ a: {}, b: {} });
   });
 
   test("a subgraph is inside its node; names that XState would read otherwise are safe", () => {
@@ -110,7 +113,7 @@ describe("a graph as a statechart", () => {
       nodes: { "x.y#z": body, deep: body },
       edges: { start: "x.y#z", "x.y#z": "deep" },
     });
-    const chart = chartOf(
+    const chart = drawStatechart(
       graph({ state, nodes: { sub: inner, twin: inner }, edges: { start: "sub", sub: "twin" } }),
       "g",
     );
@@ -119,11 +122,11 @@ describe("a graph as a statechart", () => {
       ["sub", "x.y#z"],
       ["twin", "deep"],
     ]) {
-      const at = valueAt(chart, [nodes]);
+      const at = chartValueOf(chart, [nodes]);
       expect(machine.resolveState({ value: at as string, context: {} }).value).toEqual(at);
     }
     // A node that is there no more stands for itself.
-    expect(valueAt(chart, [["gone", "deep"]])).toEqual({ gone: "deep" });
+    expect(chartValueOf(chart, [["gone", "deep"]])).toEqual({ gone: "deep" });
   });
 
   test("a long chain and a wide fan are drawn too", () => {
@@ -131,10 +134,12 @@ describe("a graph as a statechart", () => {
     const nodes = Object.fromEntries(names.map((name) => [name, body]));
     const edges = Object.fromEntries(names.slice(1).map((name, i) => [`n${i}`, name]));
     expect(
-      Object.keys(chartOf(graph({ state, nodes, edges: { start: "n0", ...edges } }), "g").states ?? {}),
+      Object.keys(
+        drawStatechart(graph({ state, nodes, edges: { start: "n0", ...edges } }), "g").states ?? {},
+      ),
     ).toHaveLength(3_002);
     const fan = names.slice(0, 150);
-    const wide = chartOf(
+    const wide = drawStatechart(
       graph({ state, nodes: Object.fromEntries(fan.map((name) => [name, body])), edges: { start: fan } }),
       "g",
     );

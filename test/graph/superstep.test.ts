@@ -1,39 +1,39 @@
 import { expect, test } from "vitest";
 import type { ChannelChange, PlannedTask } from "../../src/model/checkpoint.ts";
-import { answersById, interruptId, refusal, toInterrupt } from "../../src/graph/interrupts.ts";
-import { breakpointsAt, breaksAt } from "../../src/graph/breakpoints.ts";
-import { inOrder, joinChanges, pull, push } from "../../src/graph/superstep.ts";
+import { answersById, interruptId, resumeRefusal, toInterrupt } from "../../src/graph/interrupts.ts";
+import { breakpointsWithin, hasBreakpoint } from "../../src/graph/breakpoints.ts";
+import { compareTasks, combineChanges, pullTask, pushTask } from "../../src/graph/superstep.ts";
 
 const site = { ns: "", checkpoint: "1f0c5b2e-0000-6000-8000-000000000000", step: 1 };
 
 test("tasks are in the order of their paths: pulls by name, by code units, then pushes by number", () => {
   const tasks = [
-    push(site, "a", 10, 1),
-    push(site, "z", 9, 1),
-    pull(site, "é", ["t"]),
-    pull(site, "b", ["t"]),
-    pull(site, "B", ["t"]),
-    pull(site, "a", ["t"]),
+    pushTask(site, "a", 10, 1),
+    pushTask(site, "z", 9, 1),
+    pullTask(site, "é", ["t"]),
+    pullTask(site, "b", ["t"]),
+    pullTask(site, "B", ["t"]),
+    pullTask(site, "a", ["t"]),
   ];
   const names = (list: readonly PlannedTask[]) => list.map(({ path }) => path[1]);
-  expect(names([...tasks].sort(inOrder))).toEqual(["B", "a", "b", "é", 9, 10]);
-  expect(names(tasks.reverse().sort(inOrder))).toEqual(["B", "a", "b", "é", 9, 10]);
+  expect(names([...tasks].sort(compareTasks))).toEqual(["B", "a", "b", "é", 9, 10]);
+  expect(names(tasks.reverse().sort(compareTasks))).toEqual(["B", "a", "b", "é", 9, 10]);
 });
 
 test("task ids differ by checkpoint, step, name, kind and place, and by nothing else", () => {
   const ids = [
-    pull(site, "a", ["t"]),
-    pull({ ...site, step: 2 }, "a", ["t"]),
-    pull({ ...site, checkpoint: site.checkpoint.replace("1f0c", "1f0d") }, "a", ["t"]),
-    pull({ ...site, ns: "x:1" }, "a", ["t"]),
-    pull(site, "b", ["t"]),
-    pull(site, "a", ["u"]),
-    push(site, "a", 0, null),
-    push(site, "a", 1, null),
+    pullTask(site, "a", ["t"]),
+    pullTask({ ...site, step: 2 }, "a", ["t"]),
+    pullTask({ ...site, checkpoint: site.checkpoint.replace("1f0c", "1f0d") }, "a", ["t"]),
+    pullTask({ ...site, ns: "x:1" }, "a", ["t"]),
+    pullTask(site, "b", ["t"]),
+    pullTask(site, "a", ["u"]),
+    pushTask(site, "a", 0, null),
+    pushTask(site, "a", 1, null),
   ].map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-  expect(push(site, "a", 0, "another input").id).toBe(ids[6]);
-  expect(pull(site, "a", ["t"]).id).toBe(ids[0]);
+  expect(pushTask(site, "a", 0, "another input").id).toBe(ids[6]);
+  expect(pullTask(site, "a", ["t"]).id).toBe(ids[0]);
 });
 
 const append = (keep: number, ...items: unknown[]): ChannelChange => ({ kind: "append", keep, items });
@@ -52,12 +52,12 @@ test.each<[string, ChannelChange, ChannelChange]>([
   ["the second reaches below the first", append(3, "d"), append(1, "B")],
   ["the first only takes away", append(1), append(1, "x")],
 ])("two changes of a list as one: %s", (_, first, then) => {
-  const joined = joinChanges({ k: first }, { k: then })["k"];
+  const joined = combineChanges({ k: first }, { k: then })["k"];
   expect(joined && fold(["a", "b", "c"], joined)).toEqual(fold(["a", "b", "c"], first, then));
 });
 
 test("of two values the later holds, and other keys are kept", () => {
-  expect(joinChanges({ a: set(1), b: set(2) }, { a: set(3), c: { kind: "clear" } })).toEqual({
+  expect(combineChanges({ a: set(1), b: set(2) }, { a: set(3), c: { kind: "clear" } })).toEqual({
     a: set(3),
     b: set(2),
     c: { kind: "clear" },
@@ -73,7 +73,7 @@ test.each([
   [[], ["a"], false],
   ["*", [], false],
 ] as const)("a breakpoint at %j and the nodes %j: %s", (points, names, expected) => {
-  expect(breaksAt(points, names)).toBe(expected);
+  expect(hasBreakpoint(points, names)).toBe(expected);
 });
 
 const [one, two] = [interruptId("n:t", 0), interruptId("n:t", 1)];
@@ -100,7 +100,7 @@ test.each([
   ["two pending, a map of one", { [one]: 1 }, [one, two], null],
   ["a map with an unknown id", { [one]: 1, [two]: 2 }, [one], "resume.invalid"],
 ])("%s", (_, resume, pending, code) => {
-  expect(refusal(resume, pending)?.code ?? null).toBe(code);
+  expect(resumeRefusal(resume, pending)?.code ?? null).toBe(code);
 });
 
 test.each([[null], [[]], [{}], [{ a: 1 }], [{ [one.toUpperCase()]: 1 }], [new Map([[one, 1]])]])(
@@ -121,5 +121,5 @@ test.each([
   [["sub|deep|x"], ["sub"], ["deep|x"]],
   [["sub|deep|x"], ["sub", "deep"], ["x"]],
 ] as const)("breakpoints %j, at %j: %j", (points, path, expected) => {
-  expect(breakpointsAt(points, path)).toEqual(expected);
+  expect(breakpointsWithin(points, path)).toEqual(expected);
 });

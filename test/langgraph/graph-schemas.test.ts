@@ -8,7 +8,7 @@ import {
 } from "@langchain/langgraph";
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { outlined } from "../../src/graph/outline.ts";
+import { drawOutline } from "../../src/graph/outline.ts";
 import { drawingOf, outlineOf } from "../../src/langgraph/graph-drawing.ts";
 import { libraryOf, type Library } from "../../src/langgraph/user-library.ts";
 import type { CompiledGraph } from "../../src/langgraph/exported-graph.ts";
@@ -165,7 +165,7 @@ describe("a drawing", () => {
 });
 
 describe("charts", () => {
-  const chart = (graph: unknown) => outlined(outlineOf(graph as CompiledGraph), "g");
+  const chart = (graph: unknown) => drawOutline(outlineOf(graph as CompiledGraph), "g");
 
   test("nodes are states, edges their ends, and graphs within are states with states inside", () => {
     const { states = {}, ...own } = chart(outer);

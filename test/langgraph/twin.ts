@@ -11,7 +11,7 @@ import {
 } from "@langchain/langgraph";
 import { EphemeralValue } from "@langchain/langgraph/channels";
 import { InMemoryCache } from "@langchain/langgraph-checkpoint";
-import type { Rule } from "../../src/graph/channel.ts";
+import type { ChannelRule } from "../../src/graph/channel.ts";
 import type { Ctx, MessageMaker } from "../../src/graph/node-context.ts";
 import { type Definition, subgraphOf } from "../../src/graph/definition.ts";
 import { isSend, isTo, isToParent, type Target, type To } from "../../src/graph/commands.ts";
@@ -110,7 +110,7 @@ interface Builder {
   compile(options: object): Compiled;
 }
 
-function channelOf(rule: Rule, key: string): never {
+function channelOf(rule: ChannelRule, key: string): never {
   if (rule.life === "never") return (() => new UntrackedValue()) as never;
   if (rule.life === "step") return (() => new EphemeralValue(false)) as never;
   if (rule.kind === "messages")

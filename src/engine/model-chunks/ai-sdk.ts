@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
-import { details } from "../../graph/token-usage.ts";
+import { countDetails } from "../../graph/token-usage.ts";
 import type { ModelChunk, ModelChunkReader, MessageDraft } from "../message-draft.ts";
 
 type PartReader = (part: ModelChunk, message: MessageDraft) => void;
@@ -125,11 +125,11 @@ function usageOf(usage: JsonObject) {
     input_tokens: countOf(isObject(inputTokens) ? inputTokens["total"] : inputTokens),
     output_tokens: countOf(isObject(outputTokens) ? outputTokens["total"] : outputTokens),
     total_tokens: countOf(total),
-    ...details("input_token_details", {
+    ...countDetails("input_token_details", {
       cache_read: input["cacheReadTokens"] ?? input["cacheRead"] ?? usage["cachedInputTokens"],
       cache_creation: input["cacheWriteTokens"] ?? input["cacheWrite"],
     }),
-    ...details("output_token_details", {
+    ...countDetails("output_token_details", {
       reasoning: output["reasoningTokens"] ?? output["reasoning"] ?? usage["reasoningTokens"],
     }),
   };

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
-import { details } from "../../graph/token-usage.ts";
+import { countDetails } from "../../graph/token-usage.ts";
 import type { ModelChunkReader, MessageDraft } from "../message-draft.ts";
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
@@ -57,8 +57,11 @@ function usageOf(usage: JsonObject) {
     input_tokens: countOf(usage["prompt_tokens"]),
     output_tokens: countOf(usage["completion_tokens"]),
     total_tokens: countOf(usage["total_tokens"]),
-    ...details("input_token_details", { audio: input["audio_tokens"], cache_read: input["cached_tokens"] }),
-    ...details("output_token_details", {
+    ...countDetails("input_token_details", {
+      audio: input["audio_tokens"],
+      cache_read: input["cached_tokens"],
+    }),
+    ...countDetails("output_token_details", {
       audio: output["audio_tokens"],
       reasoning: output["reasoning_tokens"],
     }),

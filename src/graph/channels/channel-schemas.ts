@@ -3,7 +3,7 @@ import type { JsonObject } from "../../model/json.ts";
 const text = { type: "string" };
 
 /** The JSON Schema of a list of messages. Clients show a chat for a key with `langgraph_type`. */
-export const messagesSchema: JsonObject = {
+export const messageListSchema: JsonObject = {
   type: "array",
   langgraph_type: "messages",
   items: {
@@ -24,7 +24,7 @@ export const messagesSchema: JsonObject = {
 };
 
 /** The JSON Schema that an initial value implies. */
-export function startingWith(initial: unknown): JsonObject {
+export function schemaOfInitial(initial: unknown): JsonObject {
   if (initial === undefined) return {};
   const type = initial === null ? undefined : Array.isArray(initial) ? "array" : typeof initial;
   return type === undefined ? { default: initial } : { type, default: initial };

@@ -1,7 +1,7 @@
 import type { Channel } from "../channel.ts";
 import { parse, type Schema } from "../standard-schema.ts";
-import { checksOf, reader } from "./last-value.ts";
-import { only } from "./single-write.ts";
+import { schemaRules, readerOf } from "./last-value.ts";
+import { onlyWrite } from "./single-write.ts";
 
 /** A key whose value lasts for one step after the write. Two writes in one superstep are an error. */
 export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T | undefined, T> {
@@ -10,10 +10,10 @@ export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
     kind: "ephemeral",
     life: "step",
     initial: undefined,
-    ...(schema && checksOf(schema)),
-    read: reader(schema),
+    ...(schema && schemaRules(schema)),
+    read: readerOf(schema),
     update(_current, writes, key) {
-      const value = only(writes, key);
+      const value = onlyWrite(writes, key);
       return { value, change: { kind: "set", value } };
     },
   };
@@ -31,7 +31,7 @@ export function untracked<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
     initial: undefined,
     read: (write, at) => (schema === undefined ? write : parse(schema, write, at)),
     update(_current, writes, key) {
-      const value = only(writes, key);
+      const value = onlyWrite(writes, key);
       return { value, change: { kind: "set", value } };
     },
   };

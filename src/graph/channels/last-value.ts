@@ -1,11 +1,11 @@
 import { toStorable } from "../../model/json.ts";
-import type { Channel, Rule } from "../channel.ts";
-import { faults, parse, shapeOf, validate, type Schema } from "../standard-schema.ts";
+import type { Channel, ChannelRule } from "../channel.ts";
+import { fieldErrors, parse, schemaFingerprint, validate, type Schema } from "../standard-schema.ts";
 import { jsonSchemaOf } from "../json-schema.ts";
-import { only } from "./single-write.ts";
+import { onlyWrite } from "./single-write.ts";
 
-const set: Rule["update"] = (_current, writes, key) => {
-  const value = only(writes, key);
+const set: ChannelRule["update"] = (_current, writes, key) => {
+  const value = onlyWrite(writes, key);
   return { value, change: { kind: "set", value } };
 };
 
@@ -29,7 +29,7 @@ export function value<T>(initial?: T): Channel<T | undefined, T> {
  * A last-value key whose writes `schema` validates. The schema's default is the initial value; if the schema refuses
  * `undefined`, the key is required.
  */
-export function checked(schema: Schema, key: string): Channel {
+export function schemaChannel(schema: Schema, key: string): Channel {
   const absent = validate(schema, undefined, key);
   return {
     "~channel": {},
@@ -37,22 +37,22 @@ export function checked(schema: Schema, key: string): Channel {
     life: "kept",
     initial: absent.ok && absent.value !== undefined ? toStorable(absent.value, key) : undefined,
     required: !absent.ok,
-    ...checksOf(schema),
+    ...schemaRules(schema),
     read: (write, at) => toStorable(parse(schema, write, at), at),
     update: set,
   };
 }
 
 /** The parts of a rule that a schema provides. */
-export function checksOf(schema: Schema): Pick<Rule, "shape" | "check" | "describe"> {
+export function schemaRules(schema: Schema): Pick<ChannelRule, "shape" | "check" | "describe"> {
   return {
-    shape: shapeOf(schema),
-    check: (stored, at) => faults(schema, stored, at),
+    shape: schemaFingerprint(schema),
+    check: (stored, at) => fieldErrors(schema, stored, at),
     describe: (side) => jsonSchemaOf(schema, side),
   };
 }
 
 /** Makes the `read` of a rule: validates with the schema, if any. */
-export function reader(schema: Schema | undefined): Rule["read"] {
+export function readerOf(schema: Schema | undefined): ChannelRule["read"] {
   return schema === undefined ? toStorable : (write, at) => toStorable(parse(schema, write, at), at);
 }

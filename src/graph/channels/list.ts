@@ -1,7 +1,7 @@
 import type { FieldError } from "../../model/errors.ts";
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
-import { refuse } from "../field-access.ts";
+import { refuseField } from "../field-access.ts";
 
 /** A list: the items that nodes return are appended, in the order of the tasks. */
 export function list<V>(): Channel<readonly V[], readonly V[]> {
@@ -13,10 +13,10 @@ export function list<V>(): Channel<readonly V[], readonly V[]> {
     check: checkList,
     describe: () => ({ type: "array" }),
     read(write, at) {
-      if (!Array.isArray(write)) refuse(at, "must be an array: its items are appended");
+      if (!Array.isArray(write)) refuseField(at, "must be an array: its items are appended");
       return toStorable(write, at);
     },
-    update: (current, writes) => append(current, writes as readonly (readonly unknown[])[]),
+    update: (current, writes) => appendItems(current, writes as readonly (readonly unknown[])[]),
   };
 }
 
@@ -26,7 +26,7 @@ export function checkList(stored: unknown, at: string): readonly FieldError[] {
 }
 
 /** Makes a new list with the items at its end. The old list is not changed; both share their items. */
-function append(current: unknown, writes: readonly (readonly unknown[])[]) {
+function appendItems(current: unknown, writes: readonly (readonly unknown[])[]) {
   const old: readonly unknown[] = Array.isArray(current) ? current : [];
   const items = writes.length === 1 ? (writes[0] ?? []) : writes.flat();
   if (items.length === 0) return undefined;

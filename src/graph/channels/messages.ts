@@ -1,18 +1,18 @@
 import { ServiceError } from "../../model/errors.ts";
-import type { Changed, Channel } from "../channel.ts";
+import type { ChannelResult, Channel } from "../channel.ts";
 import {
-  isPair,
+  isRolePair,
   REMOVE_ALL,
   toMessage,
   type Message,
   type MessageLike,
   type RemoveMessage,
 } from "../message.ts";
-import { messagesSchema } from "./channel-schemas.ts";
+import { messageListSchema } from "./channel-schemas.ts";
 import { checkList } from "./list.ts";
 
 type Incoming = Message | RemoveMessage;
-type Places = Map<string, number>;
+type Positions = Map<string, number>;
 
 export interface MessagesOptions {
   /**
@@ -41,42 +41,42 @@ export function messages(
    * finding an id does not grow with the conversation. It is only a cache: a list without a map gets a new one. A position
    * beyond the end of a list belongs to a longer list.
    */
-  const known = new WeakMap<readonly Message[], Places>();
+  const positionsByList = new WeakMap<readonly Message[], Positions>();
 
-  function placesOf(list: readonly Message[]): Places {
-    let places = known.get(list);
+  function positionsOf(list: readonly Message[]): Positions {
+    let places = positionsByList.get(list);
     if (places === undefined) {
       places = new Map(list.map((message, i) => [message.id, i]));
-      known.set(list, places);
+      positionsByList.set(list, places);
     }
     return places;
   }
 
-  function holds(list: readonly Message[], id: string): boolean {
-    const place = placesOf(list).get(id);
+  function hasMessage(list: readonly Message[], id: string): boolean {
+    const place = positionsOf(list).get(id);
     return place !== undefined && place < list.length;
   }
 
   /** Appends messages, the usual case: nothing is replaced or removed. */
-  function append(old: readonly Message[], incoming: readonly Message[]): Changed {
+  function append(old: readonly Message[], incoming: readonly Message[]): ChannelResult {
     // Spread, not concat: copying a frozen array by concat takes five times as long.
     const value = Object.freeze([...old, ...incoming]);
-    let places = placesOf(old);
+    let places = positionsOf(old);
     // Another list was already made from the old one and has extended the map.
     if (places.size !== old.length) places = new Map(old.map((message, i) => [message.id, i]));
     for (let i = old.length; i < value.length; i++) places.set((value[i] as Message).id, i);
-    known.set(value, places);
+    positionsByList.set(value, places);
     return { value, change: { kind: "append", keep: old.length, items: incoming } };
   }
 
   function isNew(incoming: readonly Incoming[], old: readonly Message[]): incoming is readonly Message[] {
     if (incoming.length === 1) {
       const message = incoming[0] as Incoming;
-      return message.type !== "remove" && !holds(old, message.id);
+      return message.type !== "remove" && !hasMessage(old, message.id);
     }
     const seen = new Set<string>();
     for (const message of incoming) {
-      if (message.type === "remove" || holds(old, message.id) || seen.has(message.id)) return false;
+      if (message.type === "remove" || hasMessage(old, message.id) || seen.has(message.id)) return false;
       seen.add(message.id);
     }
     return true;
@@ -89,10 +89,10 @@ export function messages(
     initial: Object.freeze([]),
     ...(onInterrupt === "keep" && { keepsPartial: true }),
     check: checkList,
-    describe: () => messagesSchema,
-    holds: (current, id) => Array.isArray(current) && holds(current as readonly Message[], id),
+    describe: () => messageListSchema,
+    holds: (current, id) => Array.isArray(current) && hasMessage(current as readonly Message[], id),
     read(write, at, mint) {
-      const single = !Array.isArray(write) || isPair(write);
+      const single = !Array.isArray(write) || isRolePair(write);
       const likes: readonly unknown[] = single ? [write] : write;
       return likes.map((like, i) => toMessage(like, single ? at : `${at}[${i}]`, () => mint(i)));
     },
@@ -101,32 +101,36 @@ export function messages(
       const incoming = (writes.length === 1 ? writes[0] : writes.flat()) as readonly Incoming[];
       if (incoming.length === 0) return undefined;
       if (isNew(incoming, old)) return append(old, incoming);
-      return edit(old, incoming, key);
+      return replaceAndRemove(old, incoming, key);
     },
   };
 }
 
 /** Replaces and removes messages. The change stores the first changed message and all after it again. */
-function edit(old: readonly Message[], incoming: readonly Incoming[], key: string): Changed {
+function replaceAndRemove(
+  old: readonly Message[],
+  incoming: readonly Incoming[],
+  key: string,
+): ChannelResult {
   let merged: Message[] = [...old];
-  let places: Places = new Map(merged.map((message, i) => [message.id, i]));
+  let positions: Positions = new Map(merged.map((message, i) => [message.id, i]));
   const removed = new Set<string>();
   for (const message of incoming) {
     const { id } = message;
     if (message.type === "remove" && id === REMOVE_ALL) {
       merged = [];
-      places = new Map();
+      positions = new Map();
       removed.clear();
       continue;
     }
-    const place = places.get(id);
+    const place = positions.get(id);
     if (message.type === "remove") {
       if (place === undefined) {
         throw new ServiceError("state.invalid", `${key}: there is no message with the id ${id} to remove`);
       }
       removed.add(id);
     } else if (place === undefined) {
-      places.set(id, merged.length);
+      positions.set(id, merged.length);
       merged.push(message);
     } else {
       removed.delete(id);

@@ -1,8 +1,8 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
 import { isSchema, validate, type Schema } from "../standard-schema.ts";
-import { startingWith } from "./channel-schemas.ts";
-import { checksOf, reader } from "./last-value.ts";
+import { schemaOfInitial } from "./channel-schemas.ts";
+import { schemaRules, readerOf } from "./last-value.ts";
 
 /**
  * A key whose writes are folded into its value, in the order of the tasks. `fold` MUST be pure: it may be called more than
@@ -25,9 +25,9 @@ export function reduce(start: unknown, fold: (value: never, update: never) => un
     life: "kept",
     initial: schema === undefined ? toStorable(start, "initial") : initialOf(schema),
     // Nothing is known of the input: writes may be of another type than the value.
-    describe: (side) => (side === "output" ? startingWith(start) : {}),
-    ...(schema && checksOf(schema)),
-    read: reader(schema),
+    describe: (side) => (side === "output" ? schemaOfInitial(start) : {}),
+    ...(schema && schemaRules(schema)),
+    read: readerOf(schema),
     update(current, writes, key) {
       let value = current;
       for (const write of writes) value = value === undefined ? write : apply(value, write);

@@ -1,4 +1,4 @@
-import { isSmall } from "../../codec/json-pieces.ts";
+import { isSmallJson } from "../../codec/json-pieces.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { plainError, ServiceError, withCauses } from "../../model/errors.ts";
 import type { ByteStream } from "../../ports/transport.ts";
@@ -41,7 +41,7 @@ export function waitRoutes(deps: RouteDeps): readonly Route[] {
     try {
       const result = await service.runs.result(key, run);
       leave();
-      if (!isSmall(result)) return await deps.sendJson(call, result, { headers, stream });
+      if (!isSmallJson(result)) return await deps.sendJson(call, result, { headers, stream });
       text = JSON.stringify(result);
     } catch (cause) {
       if (stream === undefined) throw cause;

@@ -1,4 +1,4 @@
-import { frame } from "../../codec/sse.ts";
+import { sseEvent } from "../../codec/sse.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
 import type { ThreadReader } from "../thread-reader.ts";
@@ -34,4 +34,4 @@ export function protocolSse(
     });
 }
 
-const sent = ({ id, method, text }: ProtocolEvent): string => frame(method, text, id);
+const sent = ({ id, method, text }: ProtocolEvent): string => sseEvent(method, text, id);
