@@ -43,8 +43,8 @@ export function inferAsNode(definition: Definition, head: CheckpointHead | null,
         ? "an input was given last"
         : last.length === 0
           ? "no node has run"
-          : `${last.join(", ")} were the last to run, side by side`;
-    throw invalidWrite(at, `is required: ${why}, so that it cannot be told whose update this is`);
+          : `${last.join(", ")} ran last, in parallel`;
+    throw invalidWrite(at, `is required, because it cannot be inferred: ${why}`);
   }
   return requireKnownNode(definition, write, only);
 }

@@ -26,7 +26,7 @@ export function commitStep(superstep: SuperstepState): Step {
       return { plan: { kind: "left", moves: parentCommands }, ...superstep.noChanges() };
   }
   const finished = done.map(({ task, writes }) => finishedTaskOf(task, writes));
-  const after = finished.map((left) => left.task.name);
+  const after = finished.map((one) => one.task.name);
   let checkpoint;
   try {
     checkpoint = superstep.commit(finished, updatesOf(finished));
@@ -42,12 +42,12 @@ export function commitStep(superstep: SuperstepState): Step {
 }
 
 /** The updates of the step, by node: a list for a node that ran several times. */
-function updatesOf(lefts: readonly FinishedTask[]): JsonObject {
-  const [only] = lefts;
-  if (lefts.length === 1 && only !== undefined) return { [only.task.name]: only.update };
+function updatesOf(finished: readonly FinishedTask[]): JsonObject {
+  const [only] = finished;
+  if (finished.length === 1 && only !== undefined) return { [only.task.name]: only.update };
   const updates: Record<string, unknown> = {};
   const counts = new Map<string, unknown[]>();
-  for (const { task, update } of lefts) {
+  for (const { task, update } of finished) {
     const several = counts.get(task.name);
     if (several === undefined) counts.set(task.name, [update]);
     else several.push(update);

@@ -40,12 +40,12 @@ export class ContentBlocks {
   /** Adds a piece and returns it for sending: its `index` is the position of its block in the list. */
   add(block: JsonObject): JsonObject {
     const { index } = block;
-    const place = this.#positions.get(index) ?? this.#last(block);
-    const grown = this.#list[place];
+    const position = this.#positions.get(index) ?? this.#last(block);
+    const grown = this.#list[position];
     if (grown !== undefined) mergePiece(grown, block);
     else this.#list.push({ ...block });
-    if (index !== undefined && index !== null) this.#positions.set(index, place);
-    return { ...block, index: place };
+    if (index !== undefined && index !== null) this.#positions.set(index, position);
+    return { ...block, index: position };
   }
 
   /** The position of the last block if this piece continues its text, else the next free position. */

@@ -58,7 +58,7 @@ export function firstStep(superstep: SuperstepState): Step {
   if (head === null) {
     return superstep.failed({
       error: "EmptyInputError",
-      message: "The thread has nothing to go on with: its first run needs an input",
+      message: "The thread has no state to continue from: its first run needs an input",
     });
   }
   if (isFork(superstep)) return fork(superstep, startWithin(superstep.run.kwargs.config.configurable));
@@ -239,9 +239,9 @@ function continueStep(superstep: SuperstepState, { rerun, announce, writes = [] 
   }
   const all = [...head.next, ...commandTasks(superstep, head.id)];
   const tasks = all.filter(({ id }) => {
-    const left = superstep.pendingWrites.get(id);
-    if (left === undefined || rerun.has(id)) return left?.result === undefined;
-    return left.result === undefined && left.interrupts.length === 0;
+    const taskWrites = superstep.pendingWrites.get(id);
+    if (taskWrites === undefined || rerun.has(id)) return taskWrites?.result === undefined;
+    return taskWrites.result === undefined && taskWrites.interrupts.length === 0;
   });
   const emissions = announce ? [superstep.checkpointFact(false)] : [];
   if (tasks.length > 0 || all.length === 0) return planStep(superstep, { tasks, all, emissions, writes });

@@ -69,8 +69,8 @@ export class TaskInterrupts {
   #ask(scope: Scope, value: unknown, schema: Schema | undefined): Promise<never> {
     const answered = new Promise<never>((resolve, reject) => {
       try {
-        const place = scope.base + scope.stride * scope.asked++;
-        resolve(this.#answer(place, value, schema) as never);
+        const index = scope.base + scope.stride * scope.asked++;
+        resolve(this.#answer(index, value, schema) as never);
       } catch (thrown) {
         reject(thrown);
       }
@@ -80,10 +80,10 @@ export class TaskInterrupts {
     return answered;
   }
 
-  #answer(place: number, value: unknown, schema: Schema | undefined): unknown {
-    if (place >= MAX_INTERRUPTS) throw new RangeError(`A task asks at most ${MAX_INTERRUPTS} questions`);
-    const answer = readAnswer(this.#call.resumes[place]);
-    const question = toInterrupt(this.#ns, place, toStorable(value, "interrupt"));
+  #answer(index: number, value: unknown, schema: Schema | undefined): unknown {
+    if (index >= MAX_INTERRUPTS) throw new RangeError(`A task asks at most ${MAX_INTERRUPTS} questions`);
+    const answer = readAnswer(this.#call.resumes[index]);
+    const question = toInterrupt(this.#ns, index, toStorable(value, "interrupt"));
     if (answer === null) {
       this.#addOpen(question, schema);
       throw new PauseSignal();
@@ -91,7 +91,7 @@ export class TaskInterrupts {
     const checked = validateAnswer(answer.value, schema);
     if (checked.ok) return checked.value;
     this.#addOpen(question, schema);
-    this.#refused.push(place);
+    this.#refused.push(index);
     this.#error ??= {
       error: "InvalidResumeError",
       message: `The answer to interrupt ${question.id} of node "${this.#call.node}" was refused: ${checked.why}`,

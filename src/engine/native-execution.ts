@@ -162,12 +162,16 @@ export class NativeExecution implements Execution {
     const node = superstep.definition.nodes.get(task.name);
     const definition = subgraphOf(node);
     if (definition === null) throw new TypeError(`Node "${task.name}" is no graph`);
-    const place = subgraphPosition(superstep, task);
+    const graphPosition = subgraphPosition(superstep, task);
     const { run, source } = superstep;
     const entry = { input: this.#inputOf(task), node: task.name, retry: node?.retry };
     const open = (position: Position) =>
-      new NativeExecution(new SuperstepState(definition, run, position, source, place), this.#edition, entry);
-    return { ns: place.ns, from: place.startFrom[0] ?? null, open };
+      new NativeExecution(
+        new SuperstepState(definition, run, position, source, graphPosition),
+        this.#edition,
+        entry,
+      );
+    return { ns: graphPosition.ns, from: graphPosition.startFrom[0] ?? null, open };
   }
 
   outcome(failure: PlainError | null): TaskOutcome {
@@ -246,22 +250,22 @@ export class NativeExecution implements Execution {
   #refused(task: PlannedTask, error: PlainError, { interrupts, places, schemas }: Refused): Settled {
     this.#isRefused = true;
     const given = withoutOpenAnswers(this.#superstep.pendingWrites.get(task.id)?.resumes ?? [], interrupts);
-    const kept: unknown[] = given.map((one, place) => (places.includes(place) ? null : one));
+    const kept: unknown[] = given.map((one, index) => (places.includes(index) ? null : one));
     while (kept.length > 0 && kept.at(-1) === null) kept.pop();
     const fact = this.#superstep.resultFact(task, { error, interrupts });
-    const leavings = { error, interrupts, resumes: kept, ...(schemas && { schemas }) };
-    return { error, ...this.#settled(task, "failed", leavings, [{ fact }]) };
+    const changes = { error, interrupts, resumes: kept, ...(schemas && { schemas }) };
+    return { error, ...this.#settled(task, "failed", changes, [{ fact }]) };
   }
 
   #settled(
     task: PlannedTask,
     kind: Settled["kind"],
-    leavings: Partial<TaskWrites>,
+    changes: Partial<TaskWrites>,
     emissions: readonly Emission[],
   ): Settled {
     const { head, pendingWrites, ns } = this.#superstep;
     const before = pendingWrites.get(task.id);
-    const { interrupts = [], resumes = before?.resumes ?? [], error = null, result, schemas } = leavings;
+    const { interrupts = [], resumes = before?.resumes ?? [], error = null, result, schemas } = changes;
     const checkpoint = head?.id ?? "";
     const { id, name } = task;
     const steps = before?.steps ?? {};

@@ -35,8 +35,8 @@ export function createNodeContext(
       },
       message: createMessageMaker(call, io, check, onCustomId),
       store: new AttemptStore(io, check),
-      "~sides": (sides) =>
-        runParallel(context, "", interrupts.ask, sides, { questions: interrupts, steps, check }),
+      "~parallel": (bodies) =>
+        runParallel(context, "", interrupts.ask, bodies, { questions: interrupts, steps, check }),
     },
   );
   return context;
@@ -51,7 +51,7 @@ interface Parts {
   log: Log | undefined;
 }
 
-type Tools = Required<Pick<Ctx, "interrupt" | "step" | "emit" | "message" | "store" | "~sides">>;
+type Tools = Required<Pick<Ctx, "interrupt" | "step" | "emit" | "message" | "store" | "~parallel">>;
 
 class Context implements Ctx<JsonObject> {
   readonly interrupt: Ctx["interrupt"];
@@ -68,7 +68,7 @@ class Context implements Ctx<JsonObject> {
   readonly ns: string;
   readonly store: Ctx["store"];
   declare readonly log: Log;
-  readonly "~sides": Tools["~sides"];
+  readonly "~parallel": Tools["~parallel"];
   /** The parts that the lazy getters use. Not a `#private` field: objects with this one as their prototype need it too. */
   readonly [PARTS]: Parts;
 
@@ -87,7 +87,7 @@ class Context implements Ctx<JsonObject> {
     this.attempt = call.attempt;
     this.ns = call.ns;
     this.store = tools.store;
-    this["~sides"] = tools["~sides"];
+    this["~parallel"] = tools["~parallel"];
     Object.defineProperties(this, lazy);
   }
 }

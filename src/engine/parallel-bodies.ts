@@ -27,26 +27,26 @@ export async function runParallel(
   ctx: Ctx,
   within: string,
   ask: Ctx["interrupt"],
-  sides: readonly ParallelBody[],
+  bodies: readonly ParallelBody[],
   shared: Shared,
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
   const { questions, steps, check } = shared;
   check();
-  const { asks, join } = questions.parallelScopes(ask, sides.length);
-  const keys = sides.map(({ key }, i) => `~${hex32(`${within}|${i}|${key}`)}`);
+  const { asks, join } = questions.parallelScopes(ask, bodies.length);
+  const keys = bodies.map(({ key }, i) => `~${hex32(`${within}|${i}|${key}`)}`);
   const settled = await Promise.allSettled(
-    sides.map(async ({ run }, i) => {
+    bodies.map(async ({ run }, i) => {
       const key = keys[i] as string;
       if (steps.has(key)) return steps.run(key, () => undefined);
       const own = asks[i] as Ctx["interrupt"];
-      const side: Ctx = Object.create(ctx, {
+      const bodyCtx: Ctx = Object.create(ctx, {
         interrupt: { value: checkedInterrupt(own, check) },
         step: { value: createStepFunction(steps, check, `${key}:`) },
-        "~sides": {
-          value: (more: readonly ParallelBody[]) => runParallel(side, `${key}:`, own, more, shared),
+        "~parallel": {
+          value: (more: readonly ParallelBody[]) => runParallel(bodyCtx, `${key}:`, own, more, shared),
         },
       });
-      return run(side);
+      return run(bodyCtx);
     }),
   );
   join();

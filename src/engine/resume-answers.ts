@@ -46,15 +46,15 @@ export function addAnswers(
   return { stored, rerun };
 }
 
-function put(resumes: unknown[], place: number, given: InterruptAnswer): void {
-  while (resumes.length < place) resumes.push(null);
-  resumes[place] = given;
+function put(resumes: unknown[], index: number, given: InterruptAnswer): void {
+  while (resumes.length < index) resumes.push(null);
+  resumes[index] = given;
 }
 
 /** The index of the task's interrupt with this id. @throws ServiceError `resume.invalid` */
 function interruptIndex(superstep: SuperstepState, task: PlannedTask, id: string): number {
   const ns = taskNamespace(superstep.ns, task.name, task.id);
-  for (let place = 0; place < MAX_INTERRUPTS; place++) if (interruptId(ns, place) === id) return place;
+  for (let index = 0; index < MAX_INTERRUPTS; index++) if (interruptId(ns, index) === id) return index;
   throw new ServiceError("resume.invalid", `Interrupt ${id} is not one of node "${task.name}"`);
 }
 

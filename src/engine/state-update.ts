@@ -229,7 +229,7 @@ function nodeUpdate(
     const failed = base.failure === null ? "" : ` (its migrate function failed: ${base.failure})`;
     throw invalidWrite(
       `${asked.first.at}values`,
-      `must mend all of the state, which another form of the graph has left${failed}: ${misfits.join("; ")}`,
+      `must repair the whole state, which another version of the graph made${failed}: ${misfits.join("; ")}`,
     );
   }
   const waiting = readWaitingNodes(position.head?.engine ?? {});
@@ -258,12 +258,12 @@ function writesOf(read: readonly NormalizedWrite[]): JsonObject {
 
 /** The writes of the step's finished tasks, in the order in which they are applied. */
 function finishedTasks({ head, writes }: Position): readonly FinishedTask[] {
-  const left = new Map(writes.map((one) => [one.task, one]));
-  const tasks = (head?.next ?? []).filter(({ id }) => left.get(id)?.result !== undefined);
+  const writesByTask = new Map(writes.map((one) => [one.task, one]));
+  const tasks = (head?.next ?? []).filter(({ id }) => writesByTask.get(id)?.result !== undefined);
   const ended = [...tasks]
     .sort(compareTasks)
-    .map((task) => finishedTaskOf(task, left.get(task.id) as TaskWrites));
-  const given = left.get(NO_TASK);
+    .map((task) => finishedTaskOf(task, writesByTask.get(task.id) as TaskWrites));
+  const given = writesByTask.get(NO_TASK);
   if (given?.result === undefined) return ended;
   const nobody = { id: NO_TASK, name: NO_TASK, path: [], triggers: [] };
   return [finishedTaskOf(nobody, given), ...ended];

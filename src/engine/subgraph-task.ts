@@ -31,7 +31,7 @@ export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): 
  * @throws ServiceError `state.invalid`
  */
 export function subgraphInput(
-  { rules, input: taken }: Definition,
+  { rules, input: allowed }: Definition,
   input: unknown,
   { path }: GraphPosition,
 ): JsonObject {
@@ -40,7 +40,7 @@ export function subgraphInput(
   }
   return Object.fromEntries(
     Object.entries(input).filter(
-      ([key, value]) => rules.has(key) && (taken === null || taken.has(key)) && value !== undefined,
+      ([key, value]) => rules.has(key) && (allowed === null || allowed.has(key)) && value !== undefined,
     ),
   );
 }

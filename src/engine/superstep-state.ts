@@ -84,13 +84,13 @@ export class SuperstepState {
     run: RunRecord,
     position: Position,
     source: Source,
-    place: GraphPosition = ROOT_POSITION,
+    graphPosition: GraphPosition = ROOT_POSITION,
   ) {
     this.definition = definition;
     this.run = run;
     this.source = source;
-    this.graphPosition = place;
-    this.ns = place.ns;
+    this.graphPosition = graphPosition;
+    this.ns = graphPosition.ns;
     this.head = position.head;
     this.pendingWrites = fewBy(position.writes, ({ task }) => task);
     this.stored = position.values;
@@ -98,13 +98,13 @@ export class SuperstepState {
     this.replaceValues({ values: position.values, changes: NO_CHANGES });
     const engine = position.head?.engine ?? {};
     this.waiting = readWaitingNodes(engine);
-    this.#metadata = checkpointMetadata(run, place);
+    this.#metadata = checkpointMetadata(run, graphPosition);
     this.breakpoints = {
-      before: breakpointsWithin(run.kwargs.interrupt_before, place.path),
-      after: breakpointsWithin(run.kwargs.interrupt_after, place.path),
+      before: breakpointsWithin(run.kwargs.interrupt_before, graphPosition.path),
+      after: breakpointsWithin(run.kwargs.interrupt_after, graphPosition.path),
     };
     this.writtenKeys =
-      place === ROOT_POSITION ? null : new Set(Array.isArray(engine["wrote"]) ? engine["wrote"] : []);
+      graphPosition === ROOT_POSITION ? null : new Set(Array.isArray(engine["wrote"]) ? engine["wrote"] : []);
     const limit = run.kwargs.config["recursion_limit"];
     this.limit = typeof limit === "number" && limit >= 1 ? limit : DEFAULT_RECURSION_LIMIT;
     const stop = engine["stop"];
@@ -232,13 +232,13 @@ export class SuperstepState {
         : applyUpdates(
             this.definition,
             this.values,
-            finished.map((left) => left.update),
+            finished.map((one) => one.update),
           );
     const { values, changes } = clearEphemeral(this.definition, this.values, applied);
     if (this.writtenKeys !== null) this.#noteWritten(finished);
     if (this.untrackedWrites.size > 0) {
-      const loose = finished.map((left) => this.untrackedWrites.get(left.task.id) ?? null);
-      this.untracked = applyUpdates(this.definition, this.untracked, loose).values;
+      const untracked = finished.map((one) => this.untrackedWrites.get(one.task.id) ?? null);
+      this.untracked = applyUpdates(this.definition, this.untracked, untracked).values;
       this.untrackedWrites.clear();
     }
     const { waiting } = this;

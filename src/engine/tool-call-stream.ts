@@ -40,21 +40,21 @@ export class StreamedToolCalls {
     readonly call: ToolCall | undefined;
     readonly chunk: JsonObject;
   } {
-    const place = this.#positionOf(name, id, index);
-    let call = this.#list[place];
+    const position = this.#positionOf(name, id, index);
+    let call = this.#list[position];
     const isNew = call === undefined;
     if (call === undefined) {
-      if (place >= MAX_CALLS) throw new RangeError(`A message holds at most ${MAX_CALLS} tool calls`);
+      if (position >= MAX_CALLS) throw new RangeError(`A message holds at most ${MAX_CALLS} tool calls`);
       call = {
         name: "",
-        id: id || `call_${hex32(`${this.#message}|${place}`)}`,
+        id: id || `call_${hex32(`${this.#message}|${position}`)}`,
         text: "",
         args: undefined,
         dropped: false,
       };
       this.#list.push(call);
     }
-    if (index !== undefined) this.#positions.set(index, place);
+    if (index !== undefined) this.#positions.set(index, position);
     const named = name !== undefined && call.name === "";
     if (named) call.name = String(name);
     let text: string;
@@ -69,7 +69,7 @@ export class StreamedToolCalls {
       name: named ? call.name : null,
       args: text,
       id: isNew ? call.id : null,
-      index: place,
+      index: position,
       type: "tool_call_chunk",
     };
     return { call: call.args === undefined ? undefined : wholeCall(call, call.args), chunk };
@@ -88,16 +88,16 @@ export class StreamedToolCalls {
   #positionOf(name: string | undefined, id: string | undefined, index: number | undefined): number {
     const next = this.#list.length;
     if (index !== undefined) {
-      const place = this.#positions.get(index) ?? next;
-      const call = this.#list[place];
+      const position = this.#positions.get(index) ?? next;
+      const call = this.#list[position];
       // Some servers give every call the index 0.
       const other =
         call !== undefined && name !== undefined && id !== undefined && id !== "" && id !== call.id;
-      return other ? next : place;
+      return other ? next : position;
     }
     if (id !== undefined && id !== "") {
-      const place = this.#list.findIndex((call) => call.id === id);
-      return place < 0 ? next : place;
+      const position = this.#list.findIndex((call) => call.id === id);
+      return position < 0 ? next : position;
     }
     return name === undefined ? Math.max(0, next - 1) : next;
   }

@@ -7,11 +7,11 @@ export type EdgeMap = ReadonlyMap<string, ReadonlySet<string>>;
  */
 export function dominators(edges: EdgeMap, start: string): ReadonlyMap<string, string> {
   const order = postorder(edges, start).reverse();
-  const place = new Map(order.map((name, i) => [name, i]));
+  const positions = new Map(order.map((name, i) => [name, i]));
   const before = new Map<string, string[]>(order.map((name) => [name, []]));
   for (const from of order) for (const to of edges.get(from) ?? []) before.get(to)?.push(from);
   const found = new Map([[start, start]]);
-  const at = (name: string) => place.get(name) ?? 0;
+  const at = (name: string) => positions.get(name) ?? 0;
   const common = (a: string, b: string): string => {
     let [left, right] = [a, b];
     while (left !== right) {

@@ -35,8 +35,8 @@ export class GraphRegistry {
       const now = this.#graphs.get(name);
       next.set(name, now?.definition === definition ? now : this.#edition(definition));
     }
-    for (const [edition, held] of this.#earlier) {
-      if (held.deref() === undefined) this.#earlier.delete(edition);
+    for (const [edition, reference] of this.#earlier) {
+      if (reference.deref() === undefined) this.#earlier.delete(edition);
     }
     for (const { edition, definition } of this.#graphs.values()) {
       this.#earlier.set(edition, new WeakRef(definition));

@@ -122,5 +122,7 @@ export interface Ctx<C = unknown> {
    * Runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If one pauses,
    * the results of the finished ones are stored, so that the replay does not run them again. Results MUST be storable.
    */
-  readonly "~sides"?: (sides: readonly ParallelBody[]) => Promise<readonly PromiseSettledResult<unknown>[]>;
+  readonly "~parallel"?: (
+    bodies: readonly ParallelBody[],
+  ) => Promise<readonly PromiseSettledResult<unknown>[]>;
 }

@@ -95,12 +95,12 @@ export async function runTools<C>(
   if (byName.size < tools.length) throw new ServiceError("graph.invalid", "Two tools have the same name");
   const calls = unansweredCalls(from);
   if (calls.length === 0) return [];
-  const sides = calls.map((call): ParallelBody => {
+  const bodies = calls.map((call): ParallelBody => {
     const { id, name, args } = call;
     return { key: JSON.stringify([id, name, args]), run: (own) => callTool(byName, call, own) };
   });
-  const all = ctx["~sides"] ?? ((list) => Promise.allSettled(list.map(({ run }) => run(ctx))));
-  const settled = await all(sides);
+  const all = ctx["~parallel"] ?? ((list) => Promise.allSettled(list.map(({ run }) => run(ctx))));
+  const settled = await all(bodies);
   return settled.map((one) => {
     if (one.status === "rejected") throw one.reason;
     return one.value as ToolMessage;

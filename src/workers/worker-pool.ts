@@ -61,32 +61,32 @@ class WorkerPool implements Host {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#slots].map((seat) => seat.close()));
+    await Promise.all([...this.#slots].map((slot) => slot.close()));
     await this.#deps.local.close();
   }
 
-  #assign(taken: WorkerCall): void {
+  #assign(call: WorkerCall): void {
     let best: WorkerSlot | undefined;
-    for (const seat of this.#slots) {
-      if (seat.isReady && (best === undefined || seat.load < best.load)) best = seat;
+    for (const slot of this.#slots) {
+      if (slot.isReady && (best === undefined || slot.load < best.load)) best = slot;
     }
     if (best === undefined) {
-      this.#waiting.push(taken);
+      this.#waiting.push(call);
       return;
     }
     try {
-      best.run(taken);
+      best.run(call);
     } catch {
       // The call cannot be cloned, for example because of an untracked value, so it runs in this thread.
-      void this.#deps.local.run(taken.call, taken.io).then(taken.settle);
+      void this.#deps.local.run(call.call, call.io).then(call.settle);
     }
   }
 
   #startFirst(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const seat = this.#addSlot(resolve, () =>
+      const slot = this.#addSlot(resolve, () =>
         reject(
-          new ServiceError("config.invalid", `In a worker thread: ${seat.failure ?? "it ended at once"}`),
+          new ServiceError("config.invalid", `In a worker thread: ${slot.failure ?? "it ended at once"}`),
         ),
       );
     });
@@ -94,25 +94,25 @@ class WorkerPool implements Host {
 
   #addSlot(ready: () => void, refused: () => void): WorkerSlot {
     const { scheduler, logger, spawn } = this.#deps;
-    const seat = new WorkerSlot(spawn(), {
+    const slot = new WorkerSlot(spawn(), {
       scheduler,
       logger,
       ready: () => {
         ready();
         const waiting = this.#waiting;
         this.#waiting = [];
-        for (const taken of waiting) this.#assign(taken);
+        for (const call of waiting) this.#assign(call);
       },
       ended: () => {
-        this.#slots.delete(seat);
+        this.#slots.delete(slot);
         refused();
         if (this.#closed) return;
-        logger.warn("a worker thread ended; another one follows", { left: this.#slots.size });
+        logger.warn("a worker thread ended; a new one is starting", { left: this.#slots.size });
         scheduler.after(RESTART_DELAY, () => this.#restart());
       },
     });
-    this.#slots.add(seat);
-    return seat;
+    this.#slots.add(slot);
+    return slot;
   }
 
   #restart(): void {

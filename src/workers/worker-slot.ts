@@ -67,15 +67,15 @@ export class WorkerSlot {
   }
 
   /** @throws DOMException `DataCloneError` if the call cannot be cloned */
-  run(taken: WorkerCall): void {
+  run(call: WorkerCall): void {
     const id = this.#ids++;
-    this.#thread.post({ t: "call", id, call: taken.call });
-    const { signal } = taken.io;
+    this.#thread.post({ t: "call", id, call: call.call });
+    const { signal } = call.io;
     const abort = () => this.#abort(id, signal.reason as unknown);
     if (signal.aborted) abort();
     else signal.addEventListener("abort", abort, { once: true });
-    const forget = () => signal.removeEventListener("abort", abort);
-    this.#calls.set(id, { ...taken, messages: [], removeListener: forget });
+    const removeListener = () => signal.removeEventListener("abort", abort);
+    this.#calls.set(id, { ...call, messages: [], removeListener });
   }
 
   close(): Promise<void> {
@@ -88,10 +88,10 @@ export class WorkerSlot {
     this.#thread.post({ t: "abort", id, name, message });
     this.#thread.post({ t: "ping" });
     if (this.#watch !== undefined) return;
-    const said = this.#received;
+    const received = this.#received;
     this.#watch = this.#deps.scheduler.after(ANSWER_TIMEOUT, () => {
       this.#watch = undefined;
-      if (this.#isOver || this.#received !== said) return;
+      if (this.#isOver || this.#received !== received) return;
       // The only way to stop a function that blocks its thread.
       void this.#thread.terminate();
     });
@@ -135,8 +135,8 @@ export class WorkerSlot {
   /** Performs a request of a node function and posts the result. */
   #request(message: Extract<FromWorker, { t: "record" | "store" }>): void {
     const { id, ask } = message;
-    const answer = (told: Pick<Extract<ToWorker, { t: "answer" }>, "value" | "error">) => {
-      if (!this.#isOver) this.#thread.post({ t: "answer", id, ask, ...told });
+    const answer = (result: Pick<Extract<ToWorker, { t: "answer" }>, "value" | "error">) => {
+      if (!this.#isOver) this.#thread.post({ t: "answer", id, ask, ...result });
     };
     const work = this.#calls.get(id);
     const refuse = (error: unknown) => {

@@ -53,8 +53,8 @@ export function messages(
   }
 
   function hasMessage(list: readonly Message[], id: string): boolean {
-    const place = positionsOf(list).get(id);
-    return place !== undefined && place < list.length;
+    const position = positionsOf(list).get(id);
+    return position !== undefined && position < list.length;
   }
 
   /** Appends messages, the usual case: nothing is replaced or removed. */
@@ -123,18 +123,18 @@ function replaceAndRemove(
       removed.clear();
       continue;
     }
-    const place = positions.get(id);
+    const position = positions.get(id);
     if (message.type === "remove") {
-      if (place === undefined) {
+      if (position === undefined) {
         throw new ServiceError("state.invalid", `${key}: there is no message with the id ${id} to remove`);
       }
       removed.add(id);
-    } else if (place === undefined) {
+    } else if (position === undefined) {
       positions.set(id, merged.length);
       merged.push(message);
     } else {
       removed.delete(id);
-      merged[place] = message;
+      merged[position] = message;
     }
   }
   const value: readonly Message[] = Object.freeze(
