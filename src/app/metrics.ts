@@ -102,7 +102,7 @@ function ofDoors({ about, traffic, sockets, feeds }: MetricsDeps): readonly Fami
     );
   const requests = () => [
     ...[...traffic.routes].flatMap(([{ path, method }, answers]) => answered(path, method, answers)),
-    ...answered("", "", traffic.elsewhere),
+    ...answered("", "", traffic.unrouted),
   ];
   const open = () =>
     byLabel("kind", { sse: traffic.streams, websocket: sockets.open, inspect: feeds.watching });

@@ -1,10 +1,10 @@
 import { ServiceError, withCauses } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
-import { Call } from "./request-context.ts";
+import { RouteCall } from "./request-context.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
 import { jsonSender, listSender } from "./json-list.ts";
-import { failureOf } from "../schemas/error-responses.ts";
+import { failureResponseOf } from "../schemas/error-responses.ts";
 import { Budget } from "../ports/time-budget.ts";
 import { loggedReply } from "./request-log.ts";
 import { requestId } from "./request-id.ts";
@@ -12,22 +12,22 @@ import { type Match, type Route, Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
 import { drawingRoutes } from "./routes/graph-drawings.ts";
 import { protocolRoutes } from "./routes/thread-protocol.ts";
-import { authRoutes } from "./routes/socket-tokens.ts";
+import { socketTokenRoutes } from "./routes/socket-tokens.ts";
 import { componentRoutes } from "./routes/ui-components.ts";
 import { cronRoutes } from "./routes/crons.ts";
-import { endingRoutes } from "./routes/run-cancellation.ts";
+import { cancellationRoutes } from "./routes/run-cancellation.ts";
 import { inspectRoutes } from "./routes/inspect.ts";
-import { metaRoutes } from "./routes/health.ts";
+import { healthRoutes } from "./routes/health.ts";
 import { docsRoutes } from "./routes/docs.ts";
 import { pageRoutes } from "./routes/pages.ts";
 import { runRoutes } from "./routes/runs.ts";
 import { storeRoutes } from "./routes/store.ts";
-import { streamRoutes } from "./routes/run-streams.ts";
+import { runStreamRoutes } from "./routes/run-streams.ts";
 import { stateRoutes } from "./routes/thread-states.ts";
 import { threadRecordRoutes } from "./routes/thread-records.ts";
 import { threadRoutes } from "./routes/threads.ts";
-import { waitRoutes } from "./routes/run-waits.ts";
-import { count } from "./response-counts.ts";
+import { runWaitRoutes } from "./routes/run-waits.ts";
+import { countResponse } from "./response-counts.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 
 const notFound = new ServiceError("route.not_found", "Not Found");
@@ -46,17 +46,17 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
     ...stateRoutes(deps),
     ...threadRecordRoutes(deps),
     ...runRoutes(deps),
-    ...endingRoutes(deps),
+    ...cancellationRoutes(deps),
     ...cronRoutes(deps),
-    ...streamRoutes(deps),
-    ...waitRoutes(deps),
+    ...runStreamRoutes(deps),
+    ...runWaitRoutes(deps),
     ...assistantRoutes(deps),
     ...drawingRoutes(deps),
     ...protocolRoutes(deps),
-    ...authRoutes(deps),
+    ...socketTokenRoutes(deps),
     ...storeRoutes(deps),
     ...webhookRoutes(deps),
-    ...metaRoutes(deps),
+    ...healthRoutes(deps),
     ...componentRoutes(deps),
     ...inspectRoutes(deps),
     ...pageRoutes(deps),
@@ -74,7 +74,7 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
     const headers = { "x-request-id": id, ...client.headers };
     if (client.refusal !== undefined) return refuse(deps, out, headers, client.refusal);
     if (request.method === "OPTIONS") {
-      count(traffic.elsewhere, 204);
+      countResponse(traffic.unrouted, 204);
       return out.send(204, { ...headers, ...access.preflight(request, client) });
     }
     // Before the route is known: a client without a key learns nothing about routes.
@@ -82,7 +82,7 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
       return refuse(deps, out, headers, noKey);
     // Also for a wrong method: clients retry a 405 for longer than they should.
     if (found === undefined) return refuse(deps, out, headers, notFound);
-    const call = new Call(
+    const call = new RouteCall(
       request,
       out,
       { tenant, id, headers },
@@ -107,13 +107,13 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
 }
 
 function refuse({ traffic }: HttpDeps, reply: Reply, extra: Headers, error: ServiceError): void {
-  const { status, headers, body } = failureOf(error);
-  count(traffic.elsewhere, status);
+  const { status, headers, body } = failureResponseOf(error);
+  countResponse(traffic.unrouted, status);
   reply.send(status, { ...headers, ...extra }, body);
 }
 
-function fail({ logger }: HttpDeps, call: Call, cause: unknown): void {
-  const { status, headers, body } = failureOf(cause);
+function fail({ logger }: HttpDeps, call: RouteCall, cause: unknown): void {
+  const { status, headers, body } = failureResponseOf(cause);
   const { method, path } = call.request;
   // A refusal because of a shutdown or high load is not a failure of the server.
   if (cause instanceof ServiceError && (cause.code === "server.draining" || cause.code === "server.busy")) {

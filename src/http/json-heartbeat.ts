@@ -5,7 +5,7 @@ import type { ByteStream } from "../ports/transport.ts";
 const EVERY = 2_000;
 
 /** Sends a newline to pending JSON responses at intervals, so that no proxy takes them for dead. One timer serves all of them. */
-export class Keepalive {
+export class JsonHeartbeat {
   readonly #scheduler: Scheduler;
   readonly #waiting = new Set<ByteStream>();
   #beating = false;

@@ -4,8 +4,8 @@ import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream, Headers } from "../ports/transport.ts";
 import { JSON_HEADERS } from "../schemas/error-responses.ts";
-import type { Call } from "./request-context.ts";
-import { ListRoom } from "./list-memory.ts";
+import type { RouteCall } from "./request-context.ts";
+import { ListMemory } from "./list-memory.ts";
 
 /** Bytes of JSON collected before a list is written. A shorter list is sent at once, with its length. */
 const PAGE = 64 * 1024;
@@ -22,14 +22,14 @@ interface Shape {
 }
 
 export type SendList = (
-  call: Call,
+  call: RouteCall,
   items: AsyncIterable<unknown> | Iterable<unknown>,
   shape?: Shape,
 ) => Promise<void>;
 
 /** Responds with one value: at once, or in pieces if it is large. */
 export type SendJson = (
-  call: Call,
+  call: RouteCall,
   value: unknown,
   shape?: Pick<Shape, "headers" | "stream">,
 ) => Promise<void> | void;
@@ -55,40 +55,40 @@ export function listSender({
   readonly scheduler: Scheduler;
   readonly logger: Logger;
 }): SendList {
-  const room = new ListRoom(scheduler);
+  const room = new ListMemory(scheduler);
 
   return async (call, items, { headers = JSON_HEADERS, open = "[", close = "]", stream } = {}) => {
     const share = budget.share(call.tenant);
     const iterator = iteratorOf(items);
-    const place = room.place(call.tenant);
-    let writer = stream && new Writer(call, headers, place.cutBy, stream);
+    const place = room.track(call.tenant);
+    let writer = stream && new Writer(call, headers, place.onCut, stream);
     let text = open;
     let isFirst = true;
     try {
       for (;;) {
-        const waiting = place.enter();
+        const waiting = place.beforeRead();
         if (waiting !== undefined) await waiting;
         const taken = iterator.next();
         const step = taken instanceof Promise ? await taken : taken;
         if (step.done === true || call.reply.aborted || writer?.isOver === true) {
-          place.leave();
+          place.afterRead();
           break;
         }
         const { value } = step;
         if (!isFirst) text += ",";
         isFirst = false;
-        place.leave(text.length + memorySizeOf(value));
+        place.afterRead(text.length + memorySizeOf(value));
         for (const piece of jsonPieces(value)) {
           text += piece;
           if (share.isSpent(piece.length)) await share.next();
           if (text.length < PAGE) continue;
           if (call.isHead) return call.send(200, headers);
-          writer ??= new Writer(call, headers, place.cutBy);
+          writer ??= new Writer(call, headers, place.onCut);
           const page = text;
           text = "";
           if (!(await writer.write(page, place.progress))) return;
         }
-        place.hold(text.length);
+        place.setBytes(text.length);
       }
       if (writer === undefined) {
         if (!call.reply.aborted) call.send(200, headers, text + close);
@@ -118,12 +118,12 @@ function iteratorOf(items: AsyncIterable<unknown> | Iterable<unknown>) {
 /** Writes to a connection with backpressure. */
 class Writer {
   isOver = false;
-  readonly #call: Call;
+  readonly #call: RouteCall;
   readonly #headers: Headers;
   #stream: ByteStream | undefined;
   #resume: (() => void) | undefined;
 
-  constructor(call: Call, headers: Headers, cutBy: (cut: () => void) => void, stream?: ByteStream) {
+  constructor(call: RouteCall, headers: Headers, cutBy: (cut: () => void) => void, stream?: ByteStream) {
     this.#call = call;
     this.#headers = headers;
     if (stream !== undefined) this.#take(stream);

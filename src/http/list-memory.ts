@@ -10,7 +10,7 @@ const STALLED = 10_000;
 const EVERY = 1_000;
 
 /** The memory use of one tenant's lists. */
-interface Use {
+interface TenantUsage {
   bytes: number;
   reading: number;
   /** Lists being written. When there are none, this record is dropped. */
@@ -22,10 +22,10 @@ interface Use {
  * Limits the memory of lists that are being written: clients that ask for large items and take them slowly wait for each other, but not for
  * those of other tenants.
  */
-export class ListRoom {
+export class ListMemory {
   readonly #scheduler: Scheduler;
-  readonly #tenants = new Map<string, Use>();
-  readonly #places = new Set<Place>();
+  readonly #tenants = new Map<string, TenantUsage>();
+  readonly #places = new Set<ListUsage>();
   #bytes = 0;
   #cancel: Cancel | undefined;
   /** Counts the timer's passes, as a coarse clock for stalled clients. */
@@ -35,12 +35,12 @@ export class ListRoom {
     this.#scheduler = scheduler;
   }
 
-  place(tenant: string): Place {
+  track(tenant: string): ListUsage {
     let use = this.#tenants.get(tenant);
     if (use === undefined)
       this.#tenants.set(tenant, (use = { bytes: 0, reading: 0, places: 0, waiting: [] }));
     use.places++;
-    const place = new Place(this, tenant, use);
+    const place = new ListUsage(this, tenant, use);
     this.#places.add(place);
     return place;
   }
@@ -49,31 +49,31 @@ export class ListRoom {
     return this.#looks;
   }
 
-  hasRoom({ bytes, reading }: Use): boolean {
+  hasMemory({ bytes, reading }: TenantUsage): boolean {
     return reading < READING && (bytes === 0 || (bytes < TENANT && this.#bytes < ALL));
   }
 
-  wait(use: Use): Promise<void> {
+  wait(use: TenantUsage): Promise<void> {
     this.#cancel ??= this.#scheduler.after(EVERY, this.#look);
     return new Promise((resolve) => use.waiting.push(resolve));
   }
 
   /** Called when a tenant uses more or fewer bytes, or reads an item less. Admits lists that wait. */
-  changed(use: Use, bytes: number): void {
+  changed(use: TenantUsage, bytes: number): void {
     this.#bytes += bytes;
     this.#admit(use);
     if (bytes >= 0 || this.#cancel === undefined) return;
     for (const other of this.#tenants.values()) this.#admit(other);
   }
 
-  #admit(use: Use): void {
-    while (use.waiting.length > 0 && this.hasRoom(use)) {
+  #admit(use: TenantUsage): void {
+    while (use.waiting.length > 0 && this.hasMemory(use)) {
       use.reading++;
       use.waiting.shift()?.();
     }
   }
 
-  gone(place: Place): void {
+  untrack(place: ListUsage): void {
     this.#places.delete(place);
     const { tenant, use } = place;
     if (--use.places === 0) this.#tenants.delete(tenant);
@@ -89,39 +89,39 @@ export class ListRoom {
 }
 
 /** The memory use of one list. */
-export class Place {
+export class ListUsage {
   readonly tenant: string;
-  readonly use: Use;
-  readonly #room: ListRoom;
+  readonly use: TenantUsage;
+  readonly #room: ListMemory;
   #bytes = 0;
   #isReading = false;
   #moved: number;
   #cut: () => void = () => undefined;
 
-  constructor(room: ListRoom, tenant: string, use: Use) {
+  constructor(room: ListMemory, tenant: string, use: TenantUsage) {
     this.#room = room;
     this.tenant = tenant;
     this.use = use;
     this.#moved = room.looks;
   }
 
-  /** Called before an item is read. Returns a promise if the list must wait. {@link leave} MUST follow. */
-  enter(): Promise<void> | undefined {
+  /** Called before an item is read. Returns a promise if the list must wait. {@link afterRead} MUST follow. */
+  beforeRead(): Promise<void> | undefined {
     this.#isReading = true;
-    if (!this.#room.hasRoom(this.use)) return this.#room.wait(this.use);
+    if (!this.#room.hasMemory(this.use)) return this.#room.wait(this.use);
     this.use.reading++;
     return undefined;
   }
 
   /** Called after the item was read; `bytes` are in use now. */
-  leave(bytes = 0): void {
+  afterRead(bytes = 0): void {
     if (!this.#isReading) return;
     this.#isReading = false;
     this.use.reading--;
-    this.hold(bytes);
+    this.setBytes(bytes);
   }
 
-  hold(bytes: number): void {
+  setBytes(bytes: number): void {
     const more = bytes - this.#bytes;
     this.#bytes = bytes;
     this.use.bytes += more;
@@ -133,7 +133,7 @@ export class Place {
   };
 
   /** Sets how the list is cut off. */
-  readonly cutBy = (cut: () => void): void => {
+  readonly onCut = (cut: () => void): void => {
     this.#cut = cut;
   };
 
@@ -146,8 +146,8 @@ export class Place {
   }
 
   close(): void {
-    this.leave();
-    this.hold(0);
-    this.#room.gone(this);
+    this.afterRead();
+    this.setBytes(0);
+    this.#room.untrack(this);
   }
 }

@@ -7,7 +7,7 @@ export function pageHeaders(next: number, total: number) {
 }
 
 /** The requested fields of a record; all when none are named. */
-export function pick(
+export function pickFields(
   record: { readonly [field: string]: unknown },
   fields: readonly string[] | undefined,
 ): { readonly [field: string]: unknown } {
@@ -18,7 +18,7 @@ export function pick(
 }
 
 /** Applies `map` to each item when the item is requested. */
-export async function* mapped<T, U>(
+export async function* mapItems<T, U>(
   items: AsyncIterable<T> | Iterable<T>,
   map: (item: T) => U,
 ): AsyncGenerator<U> {

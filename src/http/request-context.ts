@@ -2,13 +2,13 @@ import { parseUuid, twin } from "../model/ids.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import type { Budget, Share } from "../ports/time-budget.ts";
-import { readList, readObject, type RawBody } from "../schemas/body.ts";
+import { readObjectList, readObject, type RawBody } from "../schemas/body.ts";
 import { invalidField, JSON_HEADERS } from "../schemas/error-responses.ts";
 import { Query } from "../schemas/query.ts";
-import { type Answers, count } from "./response-counts.ts";
+import { type StatusCounts, countResponse } from "./response-counts.ts";
 
 /** A request while a route handles it. */
-export class Call {
+export class RouteCall {
   readonly request: HttpRequest;
   readonly reply: Reply;
   readonly tenant: string;
@@ -17,7 +17,7 @@ export class Call {
   /** Headers of every response. */
   readonly #extra: Headers;
   readonly #params: readonly string[];
-  readonly #answers: Answers;
+  readonly #answers: StatusCounts;
   readonly #budget: Budget;
   #query: Query | undefined;
   #answered = false;
@@ -27,7 +27,7 @@ export class Call {
     reply: Reply,
     { tenant, id, headers }: { readonly tenant: string; readonly id: string; readonly headers: Headers },
     params: readonly string[],
-    answers: Answers,
+    answers: StatusCounts,
     budget: Budget,
   ) {
     this.request = request;
@@ -57,11 +57,11 @@ export class Call {
   }
 
   list(): Promise<readonly RawBody[]> {
-    return readList(this.request, this);
+    return readObjectList(this.request, this);
   }
 
   /** The work budget for long work of this request. */
-  pace(): Share {
+  workShare(): Share {
     return this.#budget.share(this.tenant);
   }
 
@@ -81,7 +81,7 @@ export class Call {
   }
 
   /** The run named in a path without a thread, with the thread that was made for it. @throws ServiceError `validation.failed` */
-  alone(): { readonly key: ThreadKey; readonly id: string } {
+  threadlessRun(): { readonly key: ThreadKey; readonly id: string } {
     const id = this.uuid(0, "run_id");
     return { key: { tenant: this.tenant, thread: twin(id) }, id };
   }
@@ -99,13 +99,13 @@ export class Call {
 
   send(status: number, headers: Headers, body?: string): void {
     this.#answered = true;
-    count(this.#answers, status);
+    countResponse(this.#answers, status);
     this.reply.send(status, merged(headers, this.#extra), body);
   }
 
   open(headers: Headers, first: Uint8Array | string): ByteStream {
     this.#answered = true;
-    count(this.#answers, 200);
+    countResponse(this.#answers, 200);
     return this.reply.open(200, merged(headers, this.#extra), first);
   }
 }

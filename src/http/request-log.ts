@@ -1,7 +1,7 @@
 import type { ByteStream, HttpRequest, Reply } from "../ports/transport.ts";
 import type { HttpDeps } from "./deps.ts";
 
-interface Who {
+interface LoggedClient {
   readonly id: string;
   /** Undefined when the client is unknown. */
   readonly tenant: string | undefined;
@@ -20,7 +20,7 @@ export function loggedReply(
   { clock, logger, requestLog }: Pick<HttpDeps, "clock" | "logger" | "requestLog">,
   request: HttpRequest,
   reply: Reply,
-  { id, tenant, came }: Who,
+  { id, tenant, came }: LoggedClient,
 ): Reply {
   const { method, path } = request;
   let status = 0;

@@ -1,5 +1,5 @@
 /** Responses, counted by the first digit of their status. */
-export type Answers = number[];
+export type StatusCounts = number[];
 
 /** What identifies a route. */
 interface Served {
@@ -12,24 +12,24 @@ export class Traffic {
   /** Open server-sent event streams. */
   streams = 0;
   /** Responses to requests that found no route, or were refused by access control. */
-  readonly elsewhere: Answers = none();
-  readonly #routes = new Map<Served, Answers>();
+  readonly unrouted: StatusCounts = none();
+  readonly #routes = new Map<Served, StatusCounts>();
 
-  of(route: Served): Answers {
+  of(route: Served): StatusCounts {
     let answers = this.#routes.get(route);
     if (answers === undefined) this.#routes.set(route, (answers = none()));
     return answers;
   }
 
   /** Counts of the routes that were requested so far. */
-  get routes(): ReadonlyMap<Served, Readonly<Answers>> {
+  get routes(): ReadonlyMap<Served, Readonly<StatusCounts>> {
     return this.#routes;
   }
 }
 
-const none = (): Answers => [0, 0, 0, 0, 0, 0];
+const none = (): StatusCounts => [0, 0, 0, 0, 0, 0];
 
-export function count(answers: Answers, status: number): void {
+export function countResponse(answers: StatusCounts, status: number): void {
   const first = (status / 100) | 0;
   answers[first] = (answers[first] ?? 0) + 1;
 }

@@ -1,4 +1,4 @@
-import type { Call } from "./request-context.ts";
+import type { RouteCall } from "./request-context.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -8,12 +8,12 @@ export interface Route {
   readonly path: string;
   /** Set when the route is served without a key. */
   readonly keyless?: true;
-  handle(call: Call): Promise<void> | void;
+  handle(call: RouteCall): Promise<void> | void;
 }
 
-interface Place {
-  readonly named: Map<string, Place>;
-  any: Place | undefined;
+interface RouteNode {
+  readonly named: Map<string, RouteNode>;
+  any: RouteNode | undefined;
   readonly routes: Map<string, Route>;
 }
 
@@ -23,11 +23,11 @@ export interface Match {
   readonly params: readonly string[];
 }
 
-const newPlace = (): Place => ({ named: new Map(), any: undefined, routes: new Map() });
+const newRouteNode = (): RouteNode => ({ named: new Map(), any: undefined, routes: new Map() });
 
 /** Finds routes by the segments of a path. A named segment wins over a parameter. */
 export class Router {
-  readonly #root = newPlace();
+  readonly #root = newRouteNode();
 
   constructor(routes: readonly Route[]) {
     for (const route of routes) this.#add(route);
@@ -36,9 +36,9 @@ export class Router {
   #add(route: Route): void {
     let place = this.#root;
     for (const segment of route.path.slice(1).split("/")) {
-      if (segment.startsWith(":")) place = place.any ??= newPlace();
+      if (segment.startsWith(":")) place = place.any ??= newRouteNode();
       else {
-        const next = place.named.get(segment) ?? newPlace();
+        const next = place.named.get(segment) ?? newRouteNode();
         place.named.set(segment, next);
         place = next;
       }

@@ -1,14 +1,14 @@
 import { ServiceError } from "../model/errors.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { Call } from "./request-context.ts";
+import type { RouteCall } from "./request-context.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { IdempotencyKey } from "../service/idempotency.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 import { runRequest } from "../schemas/run-request.ts";
 
-export interface Started {
+export interface StartedRun {
   readonly key: ThreadKey;
   readonly run: RunRecord;
   /** The path of the run. It is relative, because some clients refuse another origin. */
@@ -18,7 +18,7 @@ export interface Started {
 }
 
 /** Reads a request for a run on a thread and starts the run; shared by all routes that start one. */
-export async function startRun({ service }: HttpDeps, call: Call): Promise<Started> {
+export async function startRun({ service }: HttpDeps, call: RouteCall): Promise<StartedRun> {
   const key = call.thread();
   const body = await call.body();
   const again = requestKey(call, key.thread, body);
@@ -28,7 +28,11 @@ export async function startRun({ service }: HttpDeps, call: Call): Promise<Start
 }
 
 /** Starts a run without a thread. `attended`: the client waits for its result. */
-export async function startAlone({ service }: HttpDeps, call: Call, attended: boolean): Promise<Started> {
+export async function startThreadlessRun(
+  { service }: HttpDeps,
+  call: RouteCall,
+  attended: boolean,
+): Promise<StartedRun> {
   const { tenant } = call;
   const body = await call.body();
   const again = requestKey(call, "", body);
@@ -37,14 +41,14 @@ export async function startAlone({ service }: HttpDeps, call: Call, attended: bo
   const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
   const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";
   const run = await service.runs.startAlone(tenant, request, temporary, again);
-  return { key: { tenant, thread: run.thread_id }, run, path: alonePath(run), cancelOnDisconnect };
+  return { key: { tenant, thread: run.thread_id }, run, path: threadlessRunPath(run), cancelOnDisconnect };
 }
 
 /** Characters of an idempotency key. */
 const LONGEST_KEY = 255;
 
 /** The request's idempotency key, if it has one. @throws ServiceError `validation.failed` */
-function requestKey(call: Call, place: string, body: RawBody): IdempotencyKey | undefined {
+function requestKey(call: RouteCall, place: string, body: RawBody): IdempotencyKey | undefined {
   const key = call.request.header("idempotency-key");
   if (key === undefined || key === "") return undefined;
   if (key.length > LONGEST_KEY) {
@@ -54,13 +58,13 @@ function requestKey(call: Call, place: string, body: RawBody): IdempotencyKey | 
 }
 
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;
-export const alonePath = (run: RunRecord): string => `/runs/${run.run_id}`;
+export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
 /** Cancels the run, if the client asked for that, when the client disconnects or has already disconnected. */
-export function onDisconnect(
+export function handleDisconnect(
   { service, logger }: HttpDeps,
-  call: Call,
-  { key, run, cancelOnDisconnect }: Started,
+  call: RouteCall,
+  { key, run, cancelOnDisconnect }: StartedRun,
   left: () => void,
 ): void {
   const gone = () => {
@@ -83,4 +87,4 @@ export function onDisconnect(
 }
 
 /** A list of stream modes, such as the run's own. */
-export type Modes = readonly StreamMode[];
+export type StreamModeList = readonly StreamMode[];

@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import type { Headers } from "../ports/transport.ts";
-import type { Call } from "./request-context.ts";
+import type { RouteCall } from "./request-context.ts";
 import type { HttpDeps } from "./deps.ts";
 
 /**
@@ -17,7 +17,7 @@ export const PAGE_HEADERS: Headers = {
 };
 
 /** Sends a file of a page. */
-export function sendPage({ pages }: Pick<HttpDeps, "pages">, call: Call, name: string): void {
+export function sendPage({ pages }: Pick<HttpDeps, "pages">, call: RouteCall, name: string): void {
   const file = pages(name.slice(0, 100));
   if (file === undefined) {
     throw new ServiceError(

@@ -5,7 +5,7 @@ import { invalidField } from "./error-responses.ts";
 const PLACES = ["checkpoint_ns", "checkpoint_map"] as const;
 
 /** Refuses settings that an assistant would never use. @throws ServiceError `validation.failed` */
-export function refusePlaces({ config }: RawBody): void {
+export function refuseCheckpointSettings({ config }: RawBody): void {
   const configurable = isObject(config) ? config["configurable"] : undefined;
   if (!isObject(configurable)) return;
   for (const name of PLACES) {

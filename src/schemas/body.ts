@@ -2,8 +2,8 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject, MAX_DEPTH } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { invalidField } from "./error-responses.ts";
-import { parseInSteps, type Pace, STEP } from "./json-steps.ts";
-import { checkText } from "./text-encoding.ts";
+import { parseInSteps, type WorkPace, STEP } from "./json-steps.ts";
+import { checkSurrogates } from "./text-encoding.ts";
 
 /** A JSON object from a request, with its members not yet checked. */
 export type RawBody = Record<string, unknown>;
@@ -27,11 +27,11 @@ const WIDEST = 100_000;
 const LARGE = 512 * 1024;
 
 /** The sender of a body. */
-export interface Sender {
+export interface BodySender {
   /** The tenant that the body's memory is counted for. */
   readonly tenant: string;
   /** Makes the parsing of a large body yield to other work. */
-  pace(): Pace;
+  workShare(): WorkPace;
 }
 
 /**
@@ -39,7 +39,7 @@ export interface Sender {
  * for the other.
  * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `server.busy`, `validation.failed`
  */
-export function readObject(request: HttpRequest, sender?: Sender): Promise<RawBody> {
+export function readObject(request: HttpRequest, sender?: BodySender): Promise<RawBody> {
   try {
     checkEncoding(request);
   } catch (cause) {
@@ -50,7 +50,7 @@ export function readObject(request: HttpRequest, sender?: Sender): Promise<RawBo
       return parsedInSteps(request, bytes, sender).then((body) => membersOf(body, "body"));
     }
     try {
-      return objectOf(bytes);
+      return parseObject(bytes);
     } finally {
       request.bodyRead?.();
     }
@@ -58,7 +58,7 @@ export function readObject(request: HttpRequest, sender?: Sender): Promise<RawBo
 }
 
 /** Reads a body with a list of one or more objects. Throws as {@link readObject} does. */
-export async function readList(request: HttpRequest, sender: Sender): Promise<readonly RawBody[]> {
+export async function readObjectList(request: HttpRequest, sender: BodySender): Promise<readonly RawBody[]> {
   checkEncoding(request);
   const body = await parsedInSteps(request, await request.body(sender.tenant), sender);
   if (!Array.isArray(body) || body.length === 0)
@@ -71,10 +71,10 @@ export async function readList(request: HttpRequest, sender: Sender): Promise<re
   });
 }
 
-async function parsedInSteps(request: HttpRequest, bytes: Uint8Array, sender: Sender): Promise<unknown> {
+async function parsedInSteps(request: HttpRequest, bytes: Uint8Array, sender: BodySender): Promise<unknown> {
   try {
     if (bytes.length <= LARGE) return parseJson(bytes, "body");
-    const turns = sender.pace();
+    const turns = sender.workShare();
     await turns.next();
     const longer = checkStructure(bytes, "body");
     await turns.next();
@@ -97,7 +97,7 @@ function checkEncoding(request: HttpRequest): void {
 }
 
 /** Parses bytes that came in another way; `name` is their name in errors. Throws as {@link readObject} does. */
-export function objectOf(bytes: Uint8Array, name = "body"): RawBody {
+export function parseObject(bytes: Uint8Array, name = "body"): RawBody {
   return membersOf(parseJson(bytes, name), name);
 }
 
@@ -129,7 +129,7 @@ function parseJson(bytes: Uint8Array, name: string): unknown {
   } catch (cause) {
     throw malformed(name, cause);
   }
-  checkText(text, body);
+  checkSurrogates(text, body);
   return body;
 }
 

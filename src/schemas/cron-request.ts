@@ -2,11 +2,11 @@ import type { JsonObject } from "../model/json.ts";
 import { cronOrders, type CronSettings, type CronSearch, type NewCron } from "../service/crons/crons.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
-import { filter } from "./filter.ts";
+import { metadataFilter } from "./filter.ts";
 import { runRequest } from "./run-request.ts";
-import { LIMITS, OFFSETS, runCreate } from "./request-schemas.ts";
+import { PAGE_LIMITS, PAGE_OFFSETS, runCreate } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
-import { shape } from "./validator.ts";
+import { bodySchema } from "./validator.ts";
 
 const object = Type.Free();
 const uuid = Type.String({ format: "uuid" });
@@ -19,10 +19,10 @@ const parts = {
   on_run_completed: Type.Optional(Type.Enum(["delete", "keep"])),
   metadata: Type.Optional(object),
 };
-const cronParts = shape(Type.Object(parts));
+const cronParts = bodySchema(Type.Object(parts));
 
 const ofNew = { assistant_id: Type.String(), schedule: Type.String() };
-const named = shape(Type.Object(ofNew));
+const named = bodySchema(Type.Object(ofNew));
 
 export const cronFields = [
   "cron_id",
@@ -45,16 +45,16 @@ const asked = {
   assistant_id: Type.Optional(Type.String()),
   thread_id: Type.Optional(uuid),
   enabled: Type.Optional(Type.Boolean()),
-  metadata: Type.Optional(filter),
+  metadata: Type.Optional(metadataFilter),
 };
 
-export const cronCount = shape(Type.Object(asked));
+export const cronCount = bodySchema(Type.Object(asked));
 
-export const cronFind = shape(
+export const cronFind = bodySchema(
   Type.Object({
     ...asked,
-    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
-    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+    limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: PAGE_OFFSETS.least, maximum: PAGE_OFFSETS.most })),
     sort_by: Type.Optional(Type.Enum([...cronOrders])),
     sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
     // Older clients select a field that never existed.
@@ -116,7 +116,12 @@ export function cronSearch(body: RawBody): {
   readonly query: CronSearch;
   readonly select: readonly string[];
 } {
-  const { select = [], limit = LIMITS.initial, offset = OFFSETS.initial, ...rest } = cronFind.parse(body);
+  const {
+    select = [],
+    limit = PAGE_LIMITS.initial,
+    offset = PAGE_OFFSETS.initial,
+    ...rest
+  } = cronFind.parse(body);
   return { query: { ...rest, limit, offset } as CronSearch, select };
 }
 

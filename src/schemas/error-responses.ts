@@ -58,16 +58,16 @@ const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
 const LONGEST = 2000;
 const LONGEST_PATH = 300;
 
-export interface Failure {
+export interface FailureResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;
 }
 
 /** What a client is told about a failure. */
-export interface Told {
+export interface FailureDetails {
   readonly status: number;
-  readonly told: {
+  readonly body: {
     readonly detail: string;
     readonly code?: ErrorCode;
     readonly errors?: readonly FieldError[];
@@ -75,20 +75,20 @@ export interface Told {
 }
 
 /** The client's view of a failure: never a stack, and for foreign errors not even the message. */
-export function toldOf(cause: unknown): Told {
-  if (!(cause instanceof ServiceError)) return { status: 500, told: { detail: "Internal server error" } };
+export function failureDetailsOf(cause: unknown): FailureDetails {
+  if (!(cause instanceof ServiceError)) return { status: 500, body: { detail: "Internal server error" } };
   const { code, message, fields } = cause;
   const errors = fields.length > 0 ? { errors: fields.map(bounded) } : {};
-  return { status: STATUS[code], told: { detail: cut(message, LONGEST), code, ...errors } };
+  return { status: STATUS[code], body: { detail: cut(message, LONGEST), code, ...errors } };
 }
 
 /** The response to a request that failed. */
-export function failureOf(cause: unknown): Failure {
-  const { status, told } = toldOf(cause);
+export function failureResponseOf(cause: unknown): FailureResponse {
+  const { status, body } = failureDetailsOf(cause);
   return {
     status,
     headers: status === 503 || status === 429 ? RETRY_HEADERS : status === 401 ? KEY_HEADERS : JSON_HEADERS,
-    body: JSON.stringify(told),
+    body: JSON.stringify(body),
   };
 }
 

@@ -1,7 +1,7 @@
-import { hasHalf, refuseHalves } from "./text-encoding.ts";
+import { hasLoneSurrogate, refuseLoneSurrogates } from "./text-encoding.ts";
 
 /** A work budget that long work checks after each step. When `isSpent` returns true, it MUST await `next`. */
-export interface Pace {
+export interface WorkPace {
   isSpent(bytes?: number): boolean;
   next(): Promise<void>;
 }
@@ -37,7 +37,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export async function parseInSteps(
   bytes: Uint8Array,
   longer: ReadonlyMap<number, number>,
-  pace: Pace,
+  pace: WorkPace,
 ): Promise<unknown> {
   const parsing = new Parsing(bytes, longer, pace);
   // A byte order mark may come first.
@@ -48,7 +48,7 @@ export async function parseInSteps(
   if (end === undefined) return parsing.text(from, bytes.length);
   const value = await parsing.container(start, end);
   parsing.expectBlank(end + 1, bytes.length);
-  if (parsing.isOdd) refuseHalves(value);
+  if (parsing.isOdd) refuseLoneSurrogates(value);
   return value;
 }
 
@@ -60,9 +60,9 @@ class Parsing {
   isOdd = false;
   readonly #bytes: Uint8Array;
   readonly #longer: ReadonlyMap<number, number>;
-  readonly #pace: Pace;
+  readonly #pace: WorkPace;
 
-  constructor(bytes: Uint8Array, longer: ReadonlyMap<number, number>, pace: Pace) {
+  constructor(bytes: Uint8Array, longer: ReadonlyMap<number, number>, pace: WorkPace) {
     this.#bytes = bytes;
     this.#longer = longer;
     this.#pace = pace;
@@ -144,7 +144,7 @@ class Parsing {
 
   #parse(text: string): unknown {
     const value: unknown = JSON.parse(text);
-    if (!this.isOdd && hasHalf(text, value)) this.isOdd = true;
+    if (!this.isOdd && hasLoneSurrogate(text, value)) this.isOdd = true;
     return value;
   }
 

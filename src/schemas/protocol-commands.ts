@@ -4,19 +4,19 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { AnsweringRun, ThreadProtocol } from "../service/thread-protocol.ts";
 import type { RunRequest } from "../service/run-draft.ts";
 import { dropNulls, type RawBody } from "./body.ts";
-import { invalidField, toldOf } from "./error-responses.ts";
+import { invalidField, failureDetailsOf } from "./error-responses.ts";
 import { inputRespond, stateGet, stateList } from "./protocol-schemas.ts";
 import { runRequest } from "./run-request.ts";
 
 /** A command of the thread-centric protocol (version 2), with its parameters not yet checked. */
-export interface Command {
+export interface ProtocolCommand {
   readonly id: number;
   readonly method: string;
   readonly params: RawBody;
 }
 
 /** @throws ServiceError `validation.failed` when the command cannot even be answered */
-export function commandOf({ id, method, params = {} }: RawBody): Command {
+export function parseCommand({ id, method, params = {} }: RawBody): ProtocolCommand {
   if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0) {
     throw invalidField("id", "must be a whole number, at least 0");
   }
@@ -37,10 +37,10 @@ const SHOWN = {
  * Executes a command and resolves with its result.
  * @throws ServiceError `unsupported` for an unknown command; otherwise as the service does
  */
-export async function obey(
+export async function executeCommand(
   protocol: ThreadProtocol,
   key: ThreadKey,
-  { method, params }: Command,
+  { method, params }: ProtocolCommand,
 ): Promise<JsonObject> {
   switch (method) {
     case "run.start": {
@@ -97,7 +97,12 @@ function answersOf(params: RawBody): readonly { readonly interrupt: string; read
 }
 
 /** The answer to a command that succeeded. */
-export const succeeded = (id: number, result: JsonObject, thread: string, position: number): JsonObject => ({
+export const successAnswer = (
+  id: number,
+  result: JsonObject,
+  thread: string,
+  position: number,
+): JsonObject => ({
   type: "success",
   id,
   result,
@@ -105,9 +110,9 @@ export const succeeded = (id: number, result: JsonObject, thread: string, positi
 });
 
 /** The answer to a command that was refused. */
-export function refused(id: number | null, cause: unknown): JsonObject {
-  const { told } = toldOf(cause);
-  return { type: "error", id, error: codeOf(cause), message: told.detail };
+export function errorAnswer(id: number | null, cause: unknown): JsonObject {
+  const { body } = failureDetailsOf(cause);
+  return { type: "error", id, error: codeOf(cause), message: body.detail };
 }
 
 function codeOf(cause: unknown): string {
@@ -126,6 +131,6 @@ function codeOf(cause: unknown): string {
     case "auth.forbidden":
       return "permission_denied";
     default:
-      return toldOf(cause).status < 500 ? "invalid_argument" : "unknown_error";
+      return failureDetailsOf(cause).status < 500 ? "invalid_argument" : "unknown_error";
   }
 }

@@ -1,38 +1,38 @@
 import { channels, type EventFilter } from "../model/thread-protocol.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
-import { LIMITS } from "./request-schemas.ts";
+import { PAGE_LIMITS } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
-import { shape } from "./validator.ts";
+import { bodySchema } from "./validator.ts";
 
 const namespace = Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 });
 const answer = { interrupt_id: Type.String(), response: Type.Optional(Type.Unknown()) };
 
-export const inputRespond = shape(
+export const inputRespond = bodySchema(
   Type.Object({
     interrupt_id: Type.Optional(Type.String()),
     responses: Type.Optional(Type.Array(Type.Object(answer), { minItems: 1, maxItems: 1000 })),
   }),
 );
 
-export const stateGet = shape(
+export const stateGet = bodySchema(
   Type.Object({
     namespace: Type.Optional(namespace),
     keys: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),
   }),
 );
 
-export const stateList = shape(
+export const stateList = bodySchema(
   Type.Object({
     namespace: Type.Optional(namespace),
-    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
     before: Type.Optional(Type.String({ format: "uuid" })),
   }),
 );
 
-export const unsubscribe = shape(Type.Object({ subscription_id: Type.String() }));
+export const unsubscribe = bodySchema(Type.Object({ subscription_id: Type.String() }));
 
-export const subscription = shape(
+export const subscription = bodySchema(
   Type.Object({
     channels: Type.Array(Type.String({ maxLength: 200 }), { minItems: 1, maxItems: 100 }),
     namespaces: Type.Optional(Type.Array(namespace, { maxItems: 1000 })),
@@ -44,7 +44,7 @@ export const subscription = shape(
 const KNOWN: ReadonlySet<string> = new Set(channels);
 
 /** The event filter of a subscription, and the number after which it starts. @throws ServiceError `validation.failed` */
-export function filterOf(body: RawBody): {
+export function subscriptionOf(body: RawBody): {
   readonly filter: EventFilter;
   readonly since: number | undefined;
 } {

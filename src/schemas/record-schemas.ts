@@ -135,7 +135,7 @@ const records = {
 };
 
 /** The schemas of responses; the `Selected` ones are of requests that select fields. */
-export const answers = {
+export const responseSchemas = {
   ...records,
   SelectedThread: Type.Partial(records.Thread),
   SelectedThreadState: Type.Partial(records.ThreadState),

@@ -2,9 +2,9 @@ import { type CancelAction, streamModes } from "../model/run.ts";
 import { assistantOrders } from "../service/assistant-search.ts";
 import { threadOrders } from "../model/thread-search.ts";
 import { MOST_MINUTES, ttlStrategies } from "../model/thread.ts";
-import { filter } from "./filter.ts";
+import { metadataFilter } from "./filter.ts";
 import { type TSchema, Type } from "./typebox.ts";
-import { shape } from "./validator.ts";
+import { bodySchema } from "./validator.ts";
 
 const ifExists = Type.Enum(["raise", "do_nothing"]);
 /** The ways to cancel a run. */
@@ -20,8 +20,8 @@ const text = Type.Union([Type.String(), Type.Null()]);
 const checkpointId = Type.Union([Type.String({ format: "uuid" }), Type.Null()]);
 
 /** Bounds of a page's size and offset. */
-export const LIMITS = { least: 1, most: 1000, initial: 10 } as const;
-export const OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
+export const PAGE_LIMITS = { least: 1, most: 1000, initial: 10 } as const;
+export const PAGE_OFFSETS = { least: 0, most: 1_000_000_000, initial: 0 } as const;
 
 const orNull = <T extends TSchema>(type: T) => Type.Optional(Type.Union([type, Type.Null()]));
 
@@ -57,7 +57,7 @@ const ttl = Type.Union([
   Type.Object({ ttl: minutes, strategy: Type.Optional(Type.Enum([...ttlStrategies])) }),
 ]);
 
-export const threadCreate = shape(
+export const threadCreate = bodySchema(
   Type.Object({
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
     metadata: Type.Optional(object),
@@ -81,7 +81,7 @@ export const threadCreate = shape(
   }),
 );
 
-export const stateUpdate = shape(
+export const stateUpdate = bodySchema(
   Type.Object({
     values: Type.Optional(Type.Unknown()),
     as_node: Type.Optional(asNode),
@@ -92,7 +92,7 @@ export const stateUpdate = shape(
 
 const select = Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 1000 }));
 
-export const stateRead = shape(
+export const stateRead = bodySchema(
   Type.Object({
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
@@ -102,9 +102,9 @@ export const stateRead = shape(
   }),
 );
 
-export const historyRead = shape(
+export const historyRead = bodySchema(
   Type.Object({
-    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
+    limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
     // A checkpoint's id, a checkpoint, or a config that has one.
     before: Type.Optional(
       Type.Union([
@@ -115,18 +115,20 @@ export const historyRead = shape(
         }),
       ]),
     ),
-    metadata: Type.Optional(filter),
+    metadata: Type.Optional(metadataFilter),
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
     select,
   }),
 );
 
-export const threadUpdate = shape(Type.Object({ metadata: Type.Optional(object), ttl: Type.Optional(ttl) }));
+export const threadUpdate = bodySchema(
+  Type.Object({ metadata: Type.Optional(object), ttl: Type.Optional(ttl) }),
+);
 
 const threadFilter = {
-  metadata: Type.Optional(filter),
-  values: Type.Optional(filter),
+  metadata: Type.Optional(metadataFilter),
+  values: Type.Optional(metadataFilter),
   status: Type.Optional(Type.Enum(["idle", "busy", "interrupted", "error"])),
 };
 
@@ -144,12 +146,12 @@ const threadFields = [
   "error",
 ] as const;
 
-export const threadSearch = shape(
+export const threadSearch = bodySchema(
   Type.Object({
     ...threadFilter,
-    ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { maxItems: LIMITS.most })),
-    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
-    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+    ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { maxItems: PAGE_LIMITS.most })),
+    limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: PAGE_OFFSETS.least, maximum: PAGE_OFFSETS.most })),
     sort_by: Type.Optional(Type.Enum([...threadOrders])),
     sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
     select: Type.Optional(Type.Array(Type.Enum(threadFields), { maxItems: 100 })),
@@ -157,16 +159,16 @@ export const threadSearch = shape(
   }),
 );
 
-export const threadCount = shape(Type.Object(threadFilter));
+export const threadCount = bodySchema(Type.Object(threadFilter));
 
-export const threadPrune = shape(
+export const threadPrune = bodySchema(
   Type.Object({
-    thread_ids: Type.Array(Type.String({ format: "uuid" }), { maxItems: LIMITS.most }),
+    thread_ids: Type.Array(Type.String({ format: "uuid" }), { maxItems: PAGE_LIMITS.most }),
     strategy: Type.Optional(Type.Enum([...ttlStrategies])),
   }),
 );
 
-export const runCreate = shape(
+export const runCreate = bodySchema(
   Type.Object({
     assistant_id: Type.String(),
     input: Type.Optional(Type.Unknown()),
@@ -200,7 +202,7 @@ export const runCreate = shape(
   }),
 );
 
-export const runCancel = shape(
+export const runCancel = bodySchema(
   Type.Object({
     run_id: Type.Optional(Type.String({ format: "uuid" })),
     action: Type.Optional(Type.Enum(cancelActions)),
@@ -209,7 +211,7 @@ export const runCancel = shape(
   }),
 );
 
-export const runsCancel = shape(
+export const runsCancel = bodySchema(
   Type.Object({
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
     run_ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { minItems: 1, maxItems: 1000 })),
@@ -217,7 +219,7 @@ export const runsCancel = shape(
   }),
 );
 
-export const assistantCreate = shape(
+export const assistantCreate = bodySchema(
   Type.Object({
     graph_id: Type.String(),
     assistant_id: Type.Optional(Type.String({ format: "uuid" })),
@@ -230,7 +232,7 @@ export const assistantCreate = shape(
   }),
 );
 
-export const assistantUpdate = shape(
+export const assistantUpdate = bodySchema(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
     name: Type.Optional(Type.String({ maxLength: 1000 })),
@@ -241,20 +243,20 @@ export const assistantUpdate = shape(
   }),
 );
 
-export const assistantVersions = shape(
+export const assistantVersions = bodySchema(
   Type.Object({
-    metadata: Type.Optional(filter),
-    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
-    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+    metadata: Type.Optional(metadataFilter),
+    limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: PAGE_OFFSETS.least, maximum: PAGE_OFFSETS.most })),
   }),
 );
 
-export const assistantLatest = shape(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
+export const assistantLatest = bodySchema(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
 
-export const assistantCount = shape(
+export const assistantCount = bodySchema(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
-    metadata: Type.Optional(filter),
+    metadata: Type.Optional(metadataFilter),
     name: Type.Optional(Type.String({ maxLength: 1000 })),
   }),
 );
@@ -272,12 +274,12 @@ const assistantFields = [
   "version",
 ] as const;
 
-export const assistantSearch = shape(
+export const assistantSearch = bodySchema(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
-    metadata: Type.Optional(filter),
-    limit: Type.Optional(Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most })),
-    offset: Type.Optional(Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most })),
+    metadata: Type.Optional(metadataFilter),
+    limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
+    offset: Type.Optional(Type.Integer({ minimum: PAGE_OFFSETS.least, maximum: PAGE_OFFSETS.most })),
     name: Type.Optional(Type.String({ maxLength: 1000 })),
     sort_by: Type.Optional(Type.Enum([...assistantOrders])),
     sort_order: Type.Optional(Type.Enum(["asc", "desc"])),

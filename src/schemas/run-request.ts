@@ -34,7 +34,7 @@ const ALIASES = new Map(
 );
 
 /** Validates the body of a batch. @throws ServiceError `validation.failed`, naming the entry */
-export function batchOf(bodies: readonly RawBody[]): readonly RunRequest[] {
+export function batchRequest(bodies: readonly RawBody[]): readonly RunRequest[] {
   return bodies.map((body, i) => {
     const named: RawBody = { ...body };
     for (const [alias, name] of ALIASES) {

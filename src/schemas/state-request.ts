@@ -4,7 +4,7 @@ import type { HistoryRequest, StatePosition } from "../service/thread-states.ts"
 import type { UpdateRequest } from "../service/bulk-updates.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
-import { historyRead, LIMITS, stateRead, stateUpdate } from "./request-schemas.ts";
+import { historyRead, PAGE_LIMITS, stateRead, stateUpdate } from "./request-schemas.ts";
 
 type Checkpoint = NonNullable<ReturnType<typeof stateRead.parse>["checkpoint"]>;
 
@@ -44,7 +44,7 @@ export function historyRequest(body: RawBody): {
   readonly selection: StateSelection;
 } {
   const {
-    limit = LIMITS.initial,
+    limit = PAGE_LIMITS.initial,
     before,
     metadata,
     checkpoint,

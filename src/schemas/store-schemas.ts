@@ -1,18 +1,18 @@
 import { ITEM_LIMITS, MAX_TTL } from "../service/store/item-limits.ts";
-import { LIMITS, OFFSETS } from "./request-schemas.ts";
+import { PAGE_LIMITS, PAGE_OFFSETS } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
-import { shape } from "./validator.ts";
+import { bodySchema } from "./validator.ts";
 
 const object = Type.Free();
 const namespace = Type.Array(Type.String({ maxLength: ITEM_LIMITS.label }), { maxItems: ITEM_LIMITS.labels });
 const key = Type.String({ minLength: 1, maxLength: ITEM_LIMITS.key });
-const limit = Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most });
-const offset = Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most });
+const limit = Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most });
+const offset = Type.Integer({ minimum: PAGE_OFFSETS.least, maximum: PAGE_OFFSETS.most });
 const paths = Type.Array(Type.String({ minLength: 1, maxLength: ITEM_LIMITS.path }), {
   maxItems: ITEM_LIMITS.paths,
 });
 
-export const itemPut = shape(
+export const itemPut = bodySchema(
   Type.Object({
     namespace,
     key,
@@ -22,9 +22,9 @@ export const itemPut = shape(
   }),
 );
 
-export const itemDelete = shape(Type.Object({ namespace: Type.Optional(namespace), key }));
+export const itemDelete = bodySchema(Type.Object({ namespace: Type.Optional(namespace), key }));
 
-export const itemSearch = shape(
+export const itemSearch = bodySchema(
   Type.Object({
     namespace_prefix: Type.Optional(namespace),
     filter: Type.Optional(object),
@@ -35,7 +35,7 @@ export const itemSearch = shape(
   }),
 );
 
-export const namespaceList = shape(
+export const namespaceList = bodySchema(
   Type.Object({
     prefix: Type.Optional(namespace),
     suffix: Type.Optional(namespace),

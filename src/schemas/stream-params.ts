@@ -6,7 +6,7 @@ import type { Query } from "./query.ts";
 const EVENT_ID = /^\d{1,15}$/;
 
 /** The event id in the header, to continue after. Anything else means from the start: repeated events are better than a silent gap. */
-export function afterHeader(header: string | undefined): number {
+export function lastEventIdInHeader(header: string | undefined): number {
   return header !== undefined && EVENT_ID.test(header) ? Number(header) : -1;
 }
 
@@ -14,7 +14,7 @@ export function afterHeader(header: string | undefined): number {
  * The query's `last_event_id`; `-1` and `-` mean from the start. Undefined when absent.
  * @throws ServiceError `validation.failed`
  */
-export function afterQuery(query: Query): number | undefined {
+export function lastEventIdInQuery(query: Query): number | undefined {
   const text = query.text("last_event_id");
   if (text === undefined || text === "") return undefined;
   if (text === "-1" || text === "-") return -1;
@@ -37,7 +37,7 @@ export function threadModesOf(query: Query): ReadonlySet<ThreadMode> {
 }
 
 /** The query's filter `stream_mode`; undefined when absent. @throws ServiceError `validation.failed` */
-export function modesOf(query: Query): readonly StreamMode[] | undefined {
+export function streamModesOf(query: Query): readonly StreamMode[] | undefined {
   const names = query.list("stream_mode");
   if (names.length === 0) return undefined;
   return names.map((name): StreamMode => {
@@ -63,7 +63,7 @@ export function namespacesOf(query: Query): readonly string[] | undefined {
 }
 
 /** The query's `checkpoint_id`: the state that the client has. @throws ServiceError `validation.failed` */
-export function checkpointOf(query: Query): string | undefined {
+export function checkpointIdOf(query: Query): string | undefined {
   const text = query.text("checkpoint_id");
   if (text === undefined || text === "") return undefined;
   const id = parseUuid(text);

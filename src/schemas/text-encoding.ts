@@ -10,16 +10,16 @@ const HALF = /\p{Surrogate}/u;
  * the JSON that the value was parsed from. The parser has bounded the value's depth.
  * @throws ServiceError `validation.failed`, naming the first such string
  */
-export function checkText(text: string, value: unknown): void {
-  if (ESCAPED.test(text)) refuseHalves(value);
+export function checkSurrogates(text: string, value: unknown): void {
+  if (ESCAPED.test(text)) refuseLoneSurrogates(value);
 }
 
 /** Whether the value contains such a string. `text`: the JSON that it was parsed from. */
-export const hasHalf = (text: string, value: unknown): boolean =>
+export const hasLoneSurrogate = (text: string, value: unknown): boolean =>
   ESCAPED.test(text) && halfIn(value) !== undefined;
 
-/** Like {@link checkText}, for a value that is known to contain an escape. Throws as {@link checkText} does. */
-export function refuseHalves(value: unknown): void {
+/** Like {@link checkSurrogates}, for a value that is known to contain an escape. Throws as {@link checkSurrogates} does. */
+export function refuseLoneSurrogates(value: unknown): void {
   const found = halfIn(value);
   if (found === undefined) return;
   const at = found.at.replace(/^\./, "");

@@ -4,7 +4,7 @@ import { parseRecordPath, type RecordPath } from "../service/record-paths.ts";
 import type { ThreadSearchQuery } from "../service/thread-search.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
-import { LIMITS, OFFSETS, threadSearch } from "./request-schemas.ts";
+import { PAGE_LIMITS, PAGE_OFFSETS, threadSearch } from "./request-schemas.ts";
 
 /** Converts the `ttl` of a body. */
 export function lifetimeOf(
@@ -22,8 +22,8 @@ const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts",
 /** Validates the body of a thread search. @throws ServiceError `validation.failed` */
 export function threadsQuery(body: RawBody): ThreadSearchQuery {
   const {
-    limit = LIMITS.initial,
-    offset = OFFSETS.initial,
+    limit = PAGE_LIMITS.initial,
+    offset = PAGE_OFFSETS.initial,
     ids,
     extract,
     ...rest

@@ -12,7 +12,7 @@ type Container = Record<string, unknown> | unknown[];
  * A copy of a body with only the first members and entries of each list and object, so that finding its errors takes a moment. To find all
  * errors of a body of megabytes would take seconds. A small body is copied completely.
  */
-export function sampleOf(body: Record<string, unknown>): Record<string, unknown> {
+export function boundedSample(body: Record<string, unknown>): Record<string, unknown> {
   let left = ENTRIES;
   const sample: Record<string, unknown> = {};
   const waiting: (readonly [from: Container, to: Container])[] = [[body, sample]];

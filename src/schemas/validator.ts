@@ -1,17 +1,19 @@
 import type { FieldError } from "../model/errors.ts";
 import type { RawBody } from "./body.ts";
 import { invalid } from "./error-responses.ts";
-import { sampleOf } from "./validation-sample.ts";
+import { boundedSample } from "./validation-sample.ts";
 import { Compile, type Static, type TSchema, type Validator } from "./typebox.ts";
 
 /** A compiled schema, with the type of a body that has passed it. */
-export interface Shape<T> {
+export interface BodySchema<T> {
   readonly schema: TSchema;
   /** Checks a body. @throws ServiceError `validation.failed`, naming each invalid field */
   parse(body: RawBody): T;
 }
 
-export function shape<const S extends TSchema>(schema: S): Shape<Static<S>> & { readonly schema: S } {
+export function bodySchema<const S extends TSchema>(
+  schema: S,
+): BodySchema<Static<S>> & { readonly schema: S } {
   let compiled: Validator | undefined;
   return {
     schema,
@@ -19,7 +21,7 @@ export function shape<const S extends TSchema>(schema: S): Shape<Static<S>> & { 
       // Compiled at the first use, to keep the start fast.
       compiled ??= Compile(schema as TSchema);
       if (compiled.Check(body)) return body as Static<S>;
-      const fields = fieldErrors(compiled.Errors(sampleOf(body)));
+      const fields = fieldErrors(compiled.Errors(boundedSample(body)));
       throw invalid(fields.length > 0 ? fields : [BEYOND]);
     },
   };

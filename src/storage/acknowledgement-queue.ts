@@ -11,7 +11,7 @@ const LEAST = 8;
  * ones. A writer that is acknowledged continues its run, which takes between 0.2 ms and several. All at once, the writers of one batch of
  * streaming runs blocked the event loop for 80 ms.
  */
-export class Telling {
+export class AcknowledgementQueue {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   /** Milliseconds that one acknowledgement is expected to take. */
@@ -26,11 +26,11 @@ export class Telling {
   }
 
   /** Calls `tell` with 0 to `count` - 1. Resolves in the turn of the last call. */
-  async tell(count: number, tell: (index: number) => void): Promise<void> {
+  async acknowledge(count: number, tell: (index: number) => void): Promise<void> {
     for (let told = 0; told < count;) {
       if (told > 0) {
         await new Promise<void>(this.#later);
-        this.turned();
+        this.measure();
       }
       const most = this.#each === 0 ? count : Math.max(LEAST, Math.floor(BUDGET / this.#each));
       const end = Math.min(count, told + most);
@@ -41,7 +41,7 @@ export class Telling {
   }
 
   /** Called in the turn after a batch, to measure how long it took. */
-  turned(): void {
+  measure(): void {
     if (this.#going === 0) return;
     const took = (this.#clock.mono() - this.#since) / this.#going;
     // Takes the longest recent time. Some writers only note the result, others start to run; with a hundred runs, those that end and those
@@ -51,7 +51,7 @@ export class Telling {
   }
 
   /** Called when the committer becomes idle: the time of the last batch cannot be measured. */
-  rested(): void {
+  skipMeasure(): void {
     this.#going = 0;
   }
 

@@ -4,7 +4,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
  * Writes queued or in flight up to which new work is admitted: about one full batch. With 256 concurrent clients, this limit saves a fifth
  * of the CPU for each run; half of it leaves the disk idle at times.
  */
-export const ROOM = 56;
+export const CAPACITY = 56;
 /** Callers admitted after each batch at least, however much is in flight, so that none starves. */
 const LEAST = 8;
 
@@ -12,10 +12,10 @@ const LEAST = 8;
  * Admission control for new work. Writes of runs in progress go first. Then fewer runs are in progress at once, their data is still in the
  * caches when they continue, and less of it survives garbage collections.
  */
-export class Newcomers {
+export class AdmissionControl {
   readonly #scheduler: Scheduler;
   readonly #underWay: () => number;
-  #held: (() => void)[] = [];
+  #waiting: (() => void)[] = [];
 
   /** `underWay` returns the number of writes queued or in flight. */
   constructor(scheduler: Scheduler, underWay: () => number) {
@@ -25,27 +25,27 @@ export class Newcomers {
 
   /** Resolves when the caller is admitted, in the order of the calls; undefined means at once. */
   wait(): Promise<void> | undefined {
-    if (this.#held.length === 0 && this.#underWay() < ROOM) return undefined;
-    return new Promise<void>((resolve) => this.#held.push(resolve));
+    if (this.#waiting.length === 0 && this.#underWay() < CAPACITY) return undefined;
+    return new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   /** Admits as many callers as there is capacity for. Called after each batch. */
-  letIn(): void {
-    if (this.#held.length === 0) return;
-    this.#free(Math.max(LEAST, ROOM - this.#underWay()));
+  admit(): void {
+    if (this.#waiting.length === 0) return;
+    this.#admitCallers(Math.max(LEAST, CAPACITY - this.#underWay()));
     // Admitted callers may write nothing (their request is refused). Then no batch follows that would admit the next ones.
-    if (this.#held.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#again);
+    if (this.#waiting.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#admitAgain);
   }
 
-  letInAll(): void {
-    this.#free(this.#held.length);
+  admitAll(): void {
+    this.#admitCallers(this.#waiting.length);
   }
 
-  readonly #again = (): void => {
-    if (this.#underWay() === 0) this.letIn();
+  readonly #admitAgain = (): void => {
+    if (this.#underWay() === 0) this.admit();
   };
 
-  #free(count: number): void {
-    for (const come of this.#held.splice(0, count)) come();
+  #admitCallers(count: number): void {
+    for (const admitted of this.#waiting.splice(0, count)) admitted();
   }
 }

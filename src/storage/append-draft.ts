@@ -1,18 +1,18 @@
-import type { Head } from "./thread-heads.ts";
+import type { ThreadHead } from "./thread-heads.ts";
 import type { Kv, Op } from "./kv.ts";
 import { seal, unseal } from "./envelope.ts";
 
 /** The pending changes of one append. The head stays unchanged until all of them are made. */
-export class Draft {
-  readonly head: Head;
+export class AppendDraft {
+  readonly head: ThreadHead;
   readonly ops: Op[] = [];
   /** Lists (by the prefix of their current span) that it makes longer, with their new lengths. */
-  tips: Map<string, number> | undefined;
+  spanEnds: Map<string, number> | undefined;
   /** Bytes of the thread's record. */
   size = 0;
   readonly #kv: Kv;
 
-  constructor(head: Head, kv: Kv) {
+  constructor(head: ThreadHead, kv: Kv) {
     this.head = head;
     this.#kv = kv;
   }
@@ -25,7 +25,7 @@ export class Draft {
   }
 
   /** Adds a value that is already in its envelope. */
-  mark(key: string, value: Buffer): void {
+  putSealed(key: string, value: Buffer): void {
     this.ops.push({ key, value });
   }
 
@@ -35,9 +35,9 @@ export class Draft {
 
   /** The value of a key as it will be when everything in flight, and this draft, is stored. */
   get(key: string): Buffer | undefined {
-    const { flights } = this.head;
-    for (let i = flights.length; i >= 0; i--) {
-      const found = findLast(i === flights.length ? this.ops : (flights[i] ?? []), key);
+    const { inFlight } = this.head;
+    for (let i = inFlight.length; i >= 0; i--) {
+      const found = findLast(i === inFlight.length ? this.ops : (inFlight[i] ?? []), key);
       if (found !== undefined) return found.value ?? undefined;
     }
     return this.#kv.getSync(key);

@@ -3,12 +3,12 @@ import { ServiceError } from "../model/errors.ts";
 import { endOf, type EventChunk } from "../model/run-event.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { Append, Done, Once } from "../ports/journal.ts";
-import { derive } from "./channel-values.ts";
-import { markDelayed } from "./delayed-runs.ts";
-import type { Draft } from "./append-draft.ts";
+import { deriveChannels } from "./channel-values.ts";
+import { delayedIndexOps } from "./delayed-runs.ts";
+import type { AppendDraft } from "./append-draft.ts";
 import { sealFacts } from "./fact-codec.ts";
-import { forgetRuns } from "./run-removal.ts";
-import { type Head, isUnsettled } from "./thread-heads.ts";
+import { removeRuns } from "./run-removal.ts";
+import { type ThreadHead, isUnsettled } from "./thread-heads.ts";
 import {
   activeKey,
   checkpointKey,
@@ -16,7 +16,7 @@ import {
   eventsPrefix,
   headKey,
   kwargsKey,
-  lateKey,
+  delayedStartKey,
   onceKey,
   onceMark,
   orderKey,
@@ -28,13 +28,13 @@ import {
 } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import type { Op } from "./kv.ts";
-import type { Members } from "./metadata-keys.ts";
-import { owe } from "./outbox.ts";
-import { indexOf, moveIndex } from "./thread-index.ts";
+import type { MemberKeyCache } from "./metadata-keys.ts";
+import { deliveryOps } from "./outbox.ts";
+import { indexKeysOf, indexOps } from "./thread-index.ts";
 import {
   HIDDEN,
-  MARK,
-  PER_APPEND,
+  PRESENT,
+  CHECKPOINTS_PER_APPEND,
   checkpointRow,
   checkpointRows,
   runRows,
@@ -42,7 +42,7 @@ import {
   threadRows,
   type JournalEntry,
 } from "./records.ts";
-import { unpackRefs, type Refs } from "./value-refs.ts";
+import { unpackRefs, type ChannelRefs } from "./value-refs.ts";
 
 /** Namespaces whose latest checkpoint is cached; for others it is read. */
 const NAMESPACES = 256;
@@ -51,29 +51,29 @@ const NAMESPACES = 256;
  * Turns an append into operations. Returns a function that updates the head, to be called when the write is submitted. Throws when
  * something in the append cannot be stored; then nothing has changed.
  */
-export function write(draft: Draft, append: Append, known: Members): () => void {
+export function writeAppend(draft: AppendDraft, append: Append, known: MemberKeyCache): () => void {
   const { head } = draft;
   const { key, thread, runs = [], checkpoints = [], writes = [], events, forget = [], outbox = [] } = append;
   // Deletions come first, so that they do not affect what the same append writes.
-  if (forget.length > 0) forgetRuns(draft, forget);
+  if (forget.length > 0) removeRuns(draft, forget);
   draft.size = draft.put(headKey(head.prefix), threadRows.row(thread));
   draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
-  moveIndex(draft.ops, key, head.thread, thread, known);
+  indexOps(draft.ops, key, head.thread, thread, known);
   const active = isUnsettled(thread);
   if (active !== head.active) {
-    if (active) draft.mark(activeKey(key), thread.temporary === null ? MARK : HIDDEN);
+    if (active) draft.putSealed(activeKey(key), thread.temporary === null ? PRESENT : HIDDEN);
     else draft.del(activeKey(key));
   }
   const delayed = head.thread?.delayed ?? null;
-  if (thread.delayed !== delayed) draft.ops.push(...markDelayed(key, delayed, thread.delayed));
+  if (thread.delayed !== delayed) draft.ops.push(...delayedIndexOps(key, delayed, thread.delayed));
   for (const run of runs) writeRun(draft, run, thread.seq);
   const latest = writeCheckpoints(draft, checkpoints, thread.seq);
   for (const left of writes) {
-    draft.mark(writesMark(head.prefix, left.ns, left.checkpoint), MARK);
+    draft.putSealed(writesMark(head.prefix, left.ns, left.checkpoint), PRESENT);
     draft.put(writesPrefix(head.prefix, left.ns, left.checkpoint) + segment(left.task), left);
   }
   if (events !== undefined) writeEvents(draft, events);
-  for (const item of outbox) owe(draft.ops, key.tenant, item);
+  for (const item of outbox) deliveryOps(draft.ops, key.tenant, item);
   if (append.once !== undefined) markOnce(draft, append.once);
 
   return () => {
@@ -88,7 +88,7 @@ export function write(draft: Draft, append: Append, known: Members): () => void 
     }
     if (forget.length > 0) {
       head.latest.clear();
-      head.tips.clear();
+      head.spanEnds.clear();
       for (const run of forget) {
         head.kwargs.delete(run);
         head.ends.delete(run);
@@ -97,19 +97,19 @@ export function write(draft: Draft, append: Append, known: Members): () => void 
     // Bounded, because every task of a subgraph has its own namespace.
     if (head.latest.size > NAMESPACES) head.latest.clear();
     for (const [ns, made] of latest ?? []) head.latest.set(ns, made);
-    for (const [span, end] of draft.tips ?? []) head.tips.set(span, end);
+    for (const [span, end] of draft.spanEnds ?? []) head.spanEnds.set(span, end);
     if (events !== undefined) head.ends.set(events.run_id, endOf(events));
     for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
   };
 }
 
 /** The operations that remove a thread: afterwards nobody can find it. Its remaining keys are left to the sweeper. */
-export function removalOf({ key, prefix, thread }: Head): readonly Op[] {
-  const gone = [headKey(prefix), activeKey(key), ...(thread === undefined ? [] : indexOf(key, thread))];
+export function removalOps({ key, prefix, thread }: ThreadHead): readonly Op[] {
+  const gone = [headKey(prefix), activeKey(key), ...(thread === undefined ? [] : indexKeysOf(key, thread))];
   return [
     ...gone.map((at) => ({ key: at, value: null })),
-    ...markDelayed(key, thread?.delayed ?? null, null),
-    { key: sweepKey(key, null), value: MARK },
+    ...delayedIndexOps(key, thread?.delayed ?? null, null),
+    { key: sweepKey(key, null), value: PRESENT },
   ];
 }
 
@@ -124,7 +124,7 @@ function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): J
   return entry;
 }
 
-function writeRun(draft: Draft, run: RunRecord, seq: number): void {
+function writeRun(draft: AppendDraft, run: RunRecord, seq: number): void {
   const { prefix, kwargs, next_run } = draft.head;
   const known = kwargs.get(run.run_id);
   if (known === undefined) {
@@ -132,7 +132,7 @@ function writeRun(draft: Draft, run: RunRecord, seq: number): void {
     // The kwargs of an unfinished run are cached until its end, so a missing entry means a new or an ended run.
     if (run.order < next_run) refuseEnded(draft, run.run_id);
     // The number of the first journal entry that names the run: a rollback reads the journal from there.
-    if (run.order >= next_run || draft.get(order) === undefined) draft.mark(order, sealNumber(seq));
+    if (run.order >= next_run || draft.get(order) === undefined) draft.putSealed(order, sealNumber(seq));
   }
   // The kwargs, which may be large, are stored only when they change, although the run's record is stored several times.
   if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
@@ -141,45 +141,54 @@ function writeRun(draft: Draft, run: RunRecord, seq: number): void {
 }
 
 /** Refuses to change the record of a run that has ended. @throws ServiceError `journal.conflict` */
-function refuseEnded(draft: Draft, run: string): void {
+function refuseEnded(draft: AppendDraft, run: string): void {
   const row = draft.read(runKey(draft.head.prefix, run), `run ${run}`);
   if (row === undefined || !isTerminal(runRows.record(row).status)) return;
   throw new ServiceError("journal.conflict", `Run ${run} has ended: its record is not written again`);
 }
 
 /** Notes the start of a delayed run, because its start is out of order with the other runs' admissions. */
-function writeLate(draft: Draft, run: RunRecord, seq: number): void {
+function writeLate(draft: AppendDraft, run: RunRecord, seq: number): void {
   const { prefix } = draft.head;
-  const late = lateKey(prefix, run.seq_base, run.run_id);
+  const late = delayedStartKey(prefix, run.seq_base, run.run_id);
   if (draft.get(late) !== undefined) return;
-  draft.mark(late, MARK);
+  draft.putSealed(late, PRESENT);
   // Before its start the run has changed nothing, so a rollback need not read the entries before.
   draft.put(orderKey(prefix, run.order, run.run_id), seq);
 }
 
-function markOnce(draft: Draft, once: Once): void {
+function markOnce(draft: AppendDraft, once: Once): void {
   const { tenant, thread } = draft.head.key;
   const done: Done = { ...once, thread };
   draft.put(onceKey(tenant, once.name), done);
-  draft.mark(onceMark(once.at, tenant, once.name), MARK);
+  draft.putSealed(onceMark(once.at, tenant, once.name), PRESENT);
 }
 
-type Made = { readonly id: string; readonly refs: Refs };
+type Made = { readonly id: string; readonly refs: ChannelRefs };
 
 function writeCheckpoints(
-  draft: Draft,
+  draft: AppendDraft,
   made: readonly NewCheckpoint[],
   seq: number,
 ): ReadonlyMap<string, Made> | undefined {
   if (made.length === 0) return undefined;
   const latest = new Map<string, Made>();
-  if (made.length > PER_APPEND) {
-    throw new ServiceError("journal.conflict", `An append holds at most ${PER_APPEND} checkpoints`);
+  if (made.length > CHECKPOINTS_PER_APPEND) {
+    throw new ServiceError(
+      "journal.conflict",
+      `An append holds at most ${CHECKPOINTS_PER_APPEND} checkpoints`,
+    );
   }
   for (const [i, checkpoint] of made.entries()) {
     const { ns, id, parent, changes } = checkpoint;
-    const at = seq * PER_APPEND + i;
-    const refs = derive(draft, ns, at, parent === null ? {} : parentRefs(draft, latest, ns, parent), changes);
+    const at = seq * CHECKPOINTS_PER_APPEND + i;
+    const refs = deriveChannels(
+      draft,
+      ns,
+      at,
+      parent === null ? {} : parentRefs(draft, latest, ns, parent),
+      changes,
+    );
     draft.put(checkpointKey(draft.head.prefix, ns, id), checkpointRow(checkpoint, at, refs));
     latest.set(ns, { id, refs });
   }
@@ -187,7 +196,12 @@ function writeCheckpoints(
 }
 
 /** The channels of the parent checkpoint. Nearly always the parent is the previous checkpoint, which is cached. */
-function parentRefs(draft: Draft, made: ReadonlyMap<string, Made>, ns: string, id: string): Refs {
+function parentRefs(
+  draft: AppendDraft,
+  made: ReadonlyMap<string, Made>,
+  ns: string,
+  id: string,
+): ChannelRefs {
   const own = made.get(ns);
   if (own?.id === id) return own.refs;
   const latest = draft.head.latest.get(ns);
@@ -203,7 +217,7 @@ function parentRefs(draft: Draft, made: ReadonlyMap<string, Made>, ns: string, i
 }
 
 /** The key of a chunk is its first event id. A reader finds the next chunk by the end of this one. */
-export function writeEvents(draft: Draft, chunk: EventChunk): void {
+export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
   const { head } = draft;
   const end = head.ends.get(chunk.run_id);
   if (!Number.isSafeInteger(chunk.first) || chunk.first < (end ?? 0)) {
@@ -212,5 +226,5 @@ export function writeEvents(draft: Draft, chunk: EventChunk): void {
       `Events of run ${chunk.run_id} begin at ${chunk.first}, and those up to ${(end ?? 0) - 1} are stored`,
     );
   }
-  draft.mark(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), sealFacts(chunk.facts));
+  draft.putSealed(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), sealFacts(chunk.facts));
 }

@@ -23,7 +23,7 @@ import {
   assistantKey,
   assistantOrderKey,
   assistantOrderPrefix,
-  DUE,
+  THREAD_EXPIRIES,
   headKey,
   indexKey,
   indexPrefix,
@@ -32,12 +32,12 @@ import {
   threadPrefix,
   versionKey,
   versionPrefix,
-  within,
+  prefixRange,
 } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { MARK, threadRows } from "./records.ts";
-import { type Found, type Page, race } from "./thread-search.ts";
-import { Walks, type Wanted } from "./index-scans.ts";
+import { PRESENT, threadRows } from "./records.ts";
+import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
+import { IndexScans, type ScanQuery } from "./index-scans.ts";
 
 /** How far to read after a page to count the other matches: in keys, or in records. */
 const AHEAD = 25;
@@ -62,7 +62,10 @@ export class KvCatalog implements Catalog {
   }
 
   async *assistants(tenant: string, filter: AssistantFilter): AsyncGenerator<AssistantRecord> {
-    for await (const [at] of this.#kv.entries({ ...within(assistantOrderPrefix(tenant)), reverse: true })) {
+    for await (const [at] of this.#kv.entries({
+      ...prefixRange(assistantOrderPrefix(tenant)),
+      reverse: true,
+    })) {
       const record = this.assistant(tenant, lastSegment(at));
       // A record stored again with another date is in the index twice; one entry is right.
       if (record !== undefined && orderOf(tenant, record) === at && matches(record, filter)) yield record;
@@ -70,7 +73,7 @@ export class KvCatalog implements Catalog {
   }
 
   async *versions(tenant: string, assistant: string): AsyncGenerator<AssistantVersion> {
-    const range = { ...within(versionPrefix(tenant, assistant)), reverse: true };
+    const range = { ...prefixRange(versionPrefix(tenant, assistant)), reverse: true };
     for await (const [at, bytes] of this.#kv.entries(range)) {
       yield unseal(bytes, { tenant, thread: "" }, at) as AssistantVersion;
     }
@@ -93,7 +96,7 @@ export class KvCatalog implements Catalog {
     const found = new Map<string, string[]>();
     for (const id of ids) {
       const keys: string[] = [];
-      for await (const [at] of this.#kv.entries(within(versionPrefix(tenant, id)))) keys.push(at);
+      for await (const [at] of this.#kv.entries(prefixRange(versionPrefix(tenant, id)))) keys.push(at);
       found.set(id, keys);
     }
     return found;
@@ -138,13 +141,13 @@ export class KvCatalog implements Catalog {
       return;
     }
     ops.push({ key: assistantKey(tenant, id), value: seal(change.assistant) });
-    ops.push({ key: orderOf(tenant, change.assistant), value: MARK });
+    ops.push({ key: orderOf(tenant, change.assistant), value: PRESENT });
   }
 
   async threads(tenant: string, { limit, after }: ThreadQuery): Promise<readonly ThreadKey[]> {
     const found: ThreadKey[] = [];
     if (limit < 1) return found;
-    const range = within(indexPrefix(tenant));
+    const range = prefixRange(indexPrefix(tenant));
     // The first possible key after `after`.
     const gte = after === undefined ? range.gte : `${indexKey({ tenant, thread: after })}!`;
     for await (const [at] of this.#kv.entries({ gte, lt: range.lt, limit })) {
@@ -171,10 +174,10 @@ export class KvCatalog implements Catalog {
   #find(
     tenant: string,
     { keep, ...filter }: ThreadSelection,
-    order: Pick<Wanted, "sort_by" | "reverse">,
-    page: Page,
-  ): Promise<Found> {
-    const wanted: Wanted = { ...order, filter, isPartial: keep !== undefined };
+    order: Pick<ScanQuery, "sort_by" | "reverse">,
+    page: PageRange,
+  ): Promise<ThreadMatches> {
+    const wanted: ScanQuery = { ...order, filter, isPartial: keep !== undefined };
     const read = (thread: string) => this.#thread({ tenant, thread });
     const find = (thread: string): Eventually<ThreadRecord | undefined> => {
       const record = read(thread);
@@ -182,8 +185,8 @@ export class KvCatalog implements Catalog {
       if (keep === undefined) return record;
       return andThen(keep(record), (fits) => (fits ? record : undefined));
     };
-    const walks = new Walks(this.#kv, tenant, read, wanted).to(wanted);
-    return race(walks, wanted, page, find, this.#budget.share(tenant));
+    const scans = new IndexScans(this.#kv, tenant, read, wanted).plan(wanted);
+    return raceScans(scans, wanted, page, find, this.#budget.share(tenant));
   }
 
   /** Reads past the record cache: a search would evict the records in use. */
@@ -195,7 +198,7 @@ export class KvCatalog implements Catalog {
   async dueThreads(now: number, limit: number): Promise<readonly ThreadKey[]> {
     const found: ThreadKey[] = [];
     if (limit < 1) return found;
-    for await (const [at] of this.#kv.entries({ ...DUE, limit })) {
+    for await (const [at] of this.#kv.entries({ ...THREAD_EXPIRIES, limit })) {
       const { due, key } = parseDue(at);
       if (due > now) break;
       found.push(key);

@@ -1,15 +1,15 @@
 import type { ChannelChange, ChannelRef } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { Draft } from "./append-draft.ts";
-import { damaged, unseal } from "./envelope.ts";
+import type { AppendDraft } from "./append-draft.ts";
+import { damagedError, unseal } from "./envelope.ts";
 
 import { spanPrefix, wholeKey } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
-import type { Refs } from "./value-refs.ts";
+import type { ChannelRefs } from "./value-refs.ts";
 
 /** The base of every copy, see `EMPTY` in `model/json.ts`. */
-const EMPTY_REFS: Refs = Object.freeze({});
+const EMPTY_REFS: ChannelRefs = Object.freeze({});
 
 type List = Extract<ChannelRef, { kind: "list" }>;
 type Spans = List["spans"];
@@ -23,13 +23,13 @@ const MAX_SPANS = 64;
  * continued that span already, or when the list was cut.
  * `at` names what this checkpoint writes; it is unique in the thread.
  */
-export function derive(
-  draft: Draft,
+export function deriveChannels(
+  draft: AppendDraft,
   ns: string,
   at: number,
-  parent: Refs,
+  parent: ChannelRefs,
   changes: { readonly [channel: string]: ChannelChange },
-): Refs {
+): ChannelRefs {
   const refs: Record<string, ChannelRef> = { ...EMPTY_REFS, ...parent };
   for (const channel of Object.keys(changes)) {
     const change = changes[channel] as ChannelChange;
@@ -67,7 +67,7 @@ function isSmall(value: unknown): boolean {
 }
 
 function append(
-  draft: Draft,
+  draft: AppendDraft,
   ns: string,
   channel: string,
   at: number,
@@ -89,7 +89,7 @@ function append(
     const prefix = spanPrefix(draft.head.prefix, ns, channel, last.at);
     if (isTip(draft, prefix, length)) {
       draft.put(prefix + ordinal(length), items);
-      (draft.tips ??= new Map()).set(prefix, length + items.length);
+      (draft.spanEnds ??= new Map()).set(prefix, length + items.length);
       return { kind: "list", spans: [...spans.slice(0, -1), { at: last.at, end: length + items.length }] };
     }
   }
@@ -97,14 +97,14 @@ function append(
 }
 
 /** Whether no other append has continued this span from `end`. */
-function isTip(draft: Draft, prefix: string, end: number): boolean {
-  const tip = draft.tips?.get(prefix) ?? draft.head.tips.get(prefix);
+function isTip(draft: AppendDraft, prefix: string, end: number): boolean {
+  const tip = draft.spanEnds?.get(prefix) ?? draft.head.spanEnds.get(prefix);
   return tip === undefined ? draft.get(prefix + ordinal(end)) === undefined : tip === end;
 }
 
 /** Starts a new span after the first `keep` items of `spans`. It may be empty; then the next append fills it. */
 function begin(
-  draft: Draft,
+  draft: AppendDraft,
   ns: string,
   channel: string,
   at: number,
@@ -119,7 +119,7 @@ function begin(
   if (kept.length >= MAX_SPANS) {
     const before: unknown[] = [];
     const source = { prefix, key: draft.head.key, ns, get: (key: string) => draft.get(key) };
-    for (const _ of readList(source, channel, kept, before));
+    for (const _ of readListItems(source, channel, kept, before));
     kept.length = 0;
     start = 0;
     written = [...before, ...items];
@@ -127,7 +127,7 @@ function begin(
   const own = spanPrefix(prefix, ns, channel, at);
   if (written.length > 0) draft.put(own + ordinal(start), written);
   const end = start + written.length;
-  (draft.tips ??= new Map()).set(own, end);
+  (draft.spanEnds ??= new Map()).set(own, end);
   return { kind: "list", spans: [...kept, { at, end }] };
 }
 
@@ -156,7 +156,7 @@ export interface ValueSource {
  * Adds the items of a list to `out`. The length of a segment gives the key of the next, so no range is read. Pauses after each segment, so
  * that a long list need not be read in one turn.
  */
-export function* readList(
+export function* readListItems(
   source: ValueSource,
   channel: string,
   spans: Spans,
@@ -168,9 +168,9 @@ export function* readList(
     while (next < end) {
       const what = `items from ${next} on of channel ${channel}`;
       const bytes = source.get(prefix + ordinal(next));
-      if (bytes === undefined) throw damaged(source.key, `${what} are missing`);
+      if (bytes === undefined) throw damagedError(source.key, `${what} are missing`);
       const items = unseal(bytes, source.key, what);
-      if (!Array.isArray(items) || items.length === 0) throw damaged(source.key, `${what} are no list`);
+      if (!Array.isArray(items) || items.length === 0) throw damagedError(source.key, `${what} are no list`);
       const count = Math.min(items.length, end - next);
       for (let i = 0; i < count; i++) out.push(items[i]);
       next += count;
@@ -179,9 +179,9 @@ export function* readList(
   }
 }
 
-export function readWhole(source: ValueSource, channel: string, at: number): unknown {
+export function readWholeValue(source: ValueSource, channel: string, at: number): unknown {
   const bytes = source.get(wholeKey(source.prefix, source.ns, channel, at));
   const what = `the value of channel ${channel}`;
-  if (bytes === undefined) throw damaged(source.key, `${what} is missing`);
+  if (bytes === undefined) throw damagedError(source.key, `${what} is missing`);
   return unseal(bytes, source.key, what);
 }

@@ -2,7 +2,7 @@ import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { HistoryQuery } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
-import { checkpointKey, checkpointPrefix, lastSegment, threadPrefix, within } from "./keys.ts";
+import { checkpointKey, checkpointPrefix, lastSegment, threadPrefix, prefixRange } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { readCheckpoint } from "./records.ts";
 
@@ -15,7 +15,7 @@ export async function readHistory(
   const found: Checkpoint[] = [];
   if (limit < 1) return found;
   const prefix = threadPrefix(key);
-  const range = within(checkpointPrefix(prefix, ns));
+  const range = prefixRange(checkpointPrefix(prefix, ns));
   const lt = before === undefined ? range.lt : checkpointKey(prefix, ns, before);
   // The smallest key above it.
   const gte = after === undefined ? range.gte : `${checkpointKey(prefix, ns, after)} `;
@@ -31,7 +31,7 @@ export async function readHistory(
 /** The pending writes of tasks at a checkpoint, by the prefix of their keys. */
 export async function readWrites(kv: Kv, key: ThreadKey, prefix: string): Promise<readonly TaskWrites[]> {
   const found: TaskWrites[] = [];
-  for await (const [at, bytes] of kv.entries(within(prefix))) {
+  for await (const [at, bytes] of kv.entries(prefixRange(prefix))) {
     found.push(unseal(bytes, key, `what task ${lastSegment(at)} left`) as TaskWrites);
   }
   return found;

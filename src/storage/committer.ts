@@ -6,10 +6,10 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import { unavailable } from "./abstract-kv.ts";
 import type { BatchChain } from "./batch-chain.ts";
 import { CHECK_KEY } from "./keys.ts";
-import { heal } from "./reopen.ts";
+import { reopen } from "./reopen.ts";
 import type { Kv, Op } from "./kv.ts";
-import { Newcomers } from "./admission-control.ts";
-import { Telling } from "./acknowledgement-queue.ts";
+import { AdmissionControl } from "./admission-control.ts";
+import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
 
 /**
  * Operations of a batch at most; those of about fifty runs. Each batch has a fixed cost, but the acknowledgements of a larger one would
@@ -25,7 +25,7 @@ const MAX_BYTES = 1024 * 1024;
 const AHEAD = 32 * 1024;
 
 /** Changes that are stored together or not at all. */
-export interface Write {
+export interface PendingWrite {
   readonly ops: readonly Op[];
   /** Whether the write must survive a power cut: its batch is synced. Otherwise it only survives the end of the process. */
   readonly durable: boolean;
@@ -42,7 +42,7 @@ export interface CommitStats {
   readonly bytes: number;
 }
 
-export interface Watch {
+export interface CommitterListener {
   /** A write failed. Called before any writer is informed. */
   failed(): void;
   /** The store is open again. Its contents MUST be read anew. */
@@ -67,10 +67,10 @@ export class Committer {
   readonly #kv: Kv;
   readonly #chain: BatchChain | undefined;
   readonly #deps: CommitterDeps;
-  readonly #watch: Watch;
-  readonly #newcomers: Newcomers;
-  readonly #telling: Telling;
-  #queue: Write[] = [];
+  readonly #listener: CommitterListener;
+  readonly #admission: AdmissionControl;
+  readonly #acknowledgements: AcknowledgementQueue;
+  #queue: PendingWrite[] = [];
   /** Bytes in the queue. */
   #waiting = 0;
   /** Writes of the batch in flight, and writes of the last batch that are not acknowledged yet. */
@@ -89,13 +89,13 @@ export class Committer {
   #bytes = 0;
 
   /** `chain` numbers the batches; only for stores that may lose some. */
-  constructor(kv: Kv, deps: CommitterDeps, watch: Watch, chain?: BatchChain) {
+  constructor(kv: Kv, deps: CommitterDeps, watch: CommitterListener, chain?: BatchChain) {
     this.#kv = kv;
     this.#chain = chain;
     this.#deps = deps;
-    this.#watch = watch;
-    this.#telling = new Telling(deps.clock, deps.scheduler);
-    this.#newcomers = new Newcomers(deps.scheduler, () => this.#queue.length + this.#flying);
+    this.#listener = watch;
+    this.#acknowledgements = new AcknowledgementQueue(deps.clock, deps.scheduler);
+    this.#admission = new AdmissionControl(deps.scheduler, () => this.#queue.length + this.#flying);
   }
 
   get stats(): CommitStats {
@@ -109,7 +109,7 @@ export class Committer {
   }
 
   /** Queues a write. MUST NOT be called while there is a {@link refusal}. */
-  submit(write: Write): void {
+  submit(write: PendingWrite): void {
     this.#queue.push(write);
     this.#waiting += sizeOf(write.ops);
     if (this.#busy) return;
@@ -119,11 +119,11 @@ export class Committer {
   }
 
   /**
-   * Waits for the capacity to start something new, see {@link Newcomers.wait}. When writes fail, all callers are admitted, and then get the
+   * Waits for the capacity to start something new, see {@link AdmissionControl.wait}. When writes fail, all callers are admitted, and then get the
    * refusal.
    */
-  room(): Promise<void> | undefined {
-    return this.#newcomers.wait();
+  waitForCapacity(): Promise<void> | undefined {
+    return this.#admission.wait();
   }
 
   /** Resolves when an empty write is stored: only a write proves that the next one will succeed. */
@@ -138,14 +138,14 @@ export class Committer {
   /** Refuses new writes. Resolves when all accepted ones are stored or refused. */
   async close(): Promise<void> {
     this.#closing = true;
-    this.#newcomers.letInAll();
+    this.#admission.admitAll();
     this.#stop.abort();
     await this.#healing;
     if (this.#busy) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
   readonly #next = (): void => {
-    this.#telling.turned();
+    this.#acknowledgements.measure();
     void this.#commit();
   };
 
@@ -161,25 +161,25 @@ export class Committer {
         writes = this.#take();
         flight = this.#store(writes);
       }
-      await this.#telling.tell(told.length, (index) => {
+      await this.#acknowledgements.acknowledge(told.length, (index) => {
         this.#flying--;
-        (told[index] as Write).stored();
+        (told[index] as PendingWrite).stored();
       });
       // Runs whose start is stored begin in this turn. Waits, so that their writes are counted before others are admitted.
       await new Promise<void>(this.#later);
-      this.#telling.turned();
+      this.#acknowledgements.measure();
       if (!ahead) break;
-      this.#newcomers.letIn();
+      this.#admission.admit();
     }
     if (this.#queue.length > 0) {
       // After the callbacks of these writes, so that the writes they make share the batch.
       this.#deps.scheduler.soon(this.#next);
     } else this.#rest();
-    this.#newcomers.letIn();
+    this.#admission.admit();
   }
 
   /** Stores a batch. Resolves with the error, if there is one. */
-  async #store(writes: readonly Write[]): Promise<ServiceError | undefined> {
+  async #store(writes: readonly PendingWrite[]): Promise<ServiceError | undefined> {
     const ops = opsOf(writes);
     const sync = writes.some((write) => write.durable);
     try {
@@ -202,7 +202,7 @@ export class Committer {
   readonly #later = (resolve: () => void): void => this.#deps.scheduler.soon(resolve);
 
   /** Takes the next batch: as many writes as fit, at least one, since a write cannot be split. */
-  #take(): readonly Write[] {
+  #take(): readonly PendingWrite[] {
     let ops = 0;
     let bytes = 0;
     let count = 0;
@@ -222,7 +222,7 @@ export class Committer {
     return all;
   }
 
-  #fail(writes: readonly Write[], error: ServiceError): void {
+  #fail(writes: readonly PendingWrite[], error: ServiceError): void {
     const { logger, scheduler } = this.#deps;
     logger.error("a write to the storage failed; it will be opened again", { error: withCauses(error) });
     this.#broken = error;
@@ -230,29 +230,29 @@ export class Committer {
     const refused = [...writes, ...this.#queue];
     this.#queue = [];
     this.#waiting = 0;
-    this.#watch.failed();
+    this.#listener.failed();
     for (const write of refused) write.failed(error);
     this.#rest();
-    this.#newcomers.letInAll();
-    this.#healing = heal(this.#kv, scheduler, logger, this.#stop.signal).then((open) => {
+    this.#admission.admitAll();
+    this.#healing = reopen(this.#kv, scheduler, logger, this.#stop.signal).then((open) => {
       this.#healing = undefined;
       if (!open) return;
       this.#broken = undefined;
-      this.#watch.healed();
+      this.#listener.healed();
     });
   }
 
   #rest(): void {
     this.#busy = false;
-    this.#telling.rested();
+    this.#acknowledgements.skipMeasure();
     const idle = this.#idle;
     this.#idle = [];
     for (const told of idle) told();
   }
 }
 
-function opsOf(writes: readonly Write[]): readonly Op[] {
-  if (writes.length === 1) return (writes[0] as Write).ops;
+function opsOf(writes: readonly PendingWrite[]): readonly Op[] {
+  if (writes.length === 1) return (writes[0] as PendingWrite).ops;
   const all: Op[] = [];
   // Loops, because `flatMap` is slow: it handles every element in the runtime.
   for (const { ops } of writes) for (const op of ops) all.push(op);

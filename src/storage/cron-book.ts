@@ -2,9 +2,9 @@ import type { CronRecord } from "../model/cron.ts";
 import type { CronBook, CronChange, CronKey, CronSlot } from "../ports/cron-book.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
-import { cronKey, cronPrefix, parseSlot, SLOTS, slotKey, within } from "./keys.ts";
+import { cronKey, cronPrefix, parseSlot, CRON_SLOTS, slotKey, prefixRange } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { MARK } from "./records.ts";
+import { PRESENT } from "./records.ts";
 
 /** The crons over a key-value store. */
 export class KvCrons implements CronBook {
@@ -30,7 +30,7 @@ export class KvCrons implements CronBook {
   }
 
   async *list(tenant: string): AsyncGenerator<CronRecord> {
-    for await (const [at, bytes] of this.#kv.entries({ ...within(cronPrefix(tenant)), reverse: true })) {
+    for await (const [at, bytes] of this.#kv.entries({ ...prefixRange(cronPrefix(tenant)), reverse: true })) {
       yield read(bytes, tenant, at);
     }
   }
@@ -58,7 +58,7 @@ export class KvCrons implements CronBook {
   async next(limit: number): Promise<readonly CronSlot[]> {
     const found: CronSlot[] = [];
     if (limit < 1) return found;
-    for await (const [mark] of this.#kv.entries({ ...SLOTS, limit })) found.push(parseSlot(mark));
+    for await (const [mark] of this.#kv.entries({ ...CRON_SLOTS, limit })) found.push(parseSlot(mark));
     return found;
   }
 
@@ -80,7 +80,7 @@ export class KvCrons implements CronBook {
     }
     ops.push({ key: name, value: after === null ? null : seal(after) });
     if (after !== null && after.next !== null) {
-      ops.push({ key: slotKey(after.next, key.tenant, key.cron), value: MARK });
+      ops.push({ key: slotKey(after.next, key.tenant, key.cron), value: PRESENT });
     }
     const stored = new Promise<void>((resolve, reject) => {
       this.#committer.submit({ ops, durable: true, stored: resolve, failed: reject });

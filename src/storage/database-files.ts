@@ -35,7 +35,7 @@ export interface FoundDamage extends TableDamage {
 }
 
 /** A table as listed in the manifest. */
-export interface Table {
+export interface ManifestTable {
   readonly name: string;
   /** Undefined when the manifest cannot be read. */
   readonly bounds: TableBounds | undefined;
@@ -43,7 +43,7 @@ export interface Table {
 }
 
 /** How the reading of a table shares the event loop. */
-export interface Pace {
+export interface ReadPace {
   /** Milliseconds of work between two rests. */
   readonly work: number;
   readonly rest: () => Promise<void>;
@@ -63,7 +63,7 @@ export class DatabaseFiles {
 
   /** The name of the current manifest, as a list; empty when there is none. */
   manifests(): readonly string[] {
-    const name = textOf(join(this.#database, "CURRENT")).trim();
+    const name = readTextFile(join(this.#database, "CURRENT")).trim();
     return /^MANIFEST-\d+$/.test(name) && existsSync(join(this.#database, name)) ? [name] : [];
   }
 
@@ -131,8 +131,8 @@ export class DatabaseFiles {
 
   /** Damage in one table; undefined when the table does not belong to the database any more, or the reading was cancelled. */
   async check(
-    table: Table,
-    pace: Pace,
+    table: ManifestTable,
+    pace: ReadPace,
   ): Promise<{ readonly found: readonly FoundDamage[]; readonly stats: Stats } | undefined> {
     const checked = await this.#check(table, pace);
     // LevelDB may have deleted the table meanwhile.
@@ -140,7 +140,7 @@ export class DatabaseFiles {
     return this.tables().some(({ name }) => name === table.name) ? checked : undefined;
   }
 
-  async #check({ name, bounds, size }: Table, { work, rest, isCancelled }: Pace) {
+  async #check({ name, bounds, size }: ManifestTable, { work, rest, isCancelled }: ReadPace) {
     const path = join(this.#database, name);
     const stats = statSync(path, { throwIfNoEntry: false });
     const bytes = stats && (await readFile(path).catch(noneWhereMissing));
@@ -158,7 +158,7 @@ export class DatabaseFiles {
   }
 
   /** The tables of the database; all table files if the manifest cannot be read. */
-  tables(mark?: ManifestMark): readonly Table[] {
+  tables(mark?: ManifestMark): readonly ManifestTable[] {
     if (!existsSync(this.#database)) return [];
     const files = readdirSync(this.#database);
     const [manifest] = this.manifests();
@@ -213,7 +213,7 @@ function fileOf({ number }: TableEntry, files: readonly string[]): string {
 }
 
 /** The text of a file; empty when there is no such file. */
-export function textOf(path: string): string {
+export function readTextFile(path: string): string {
   try {
     return statSync(path).isFile() ? readFileSync(path, "latin1") : "";
   } catch {

@@ -2,7 +2,7 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Due } from "../ports/journal.ts";
 import { DELAYED, delayedKey, parseDelayed } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { MARK } from "./records.ts";
+import { PRESENT } from "./records.ts";
 
 type Delayed = ThreadRecord["delayed"];
 
@@ -15,12 +15,12 @@ export async function readDelayed(kv: Kv, limit: number): Promise<readonly Due[]
 }
 
 /** The changes of the index of delayed runs for a thread. */
-export function markDelayed(key: ThreadKey, before: Delayed, after: Delayed): Op[] {
+export function delayedIndexOps(key: ThreadKey, before: Delayed, after: Delayed): Op[] {
   const marked = new Set(before?.map(({ run, due }) => delayedKey(key, due, run)));
   const ops: Op[] = [];
   for (const { run, due } of after ?? []) {
     const mark = delayedKey(key, due, run);
-    if (!marked.delete(mark)) ops.push({ key: mark, value: MARK });
+    if (!marked.delete(mark)) ops.push({ key: mark, value: PRESENT });
   }
   for (const mark of marked) ops.push({ key: mark, value: null });
   return ops;

@@ -3,9 +3,9 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Logger } from "../ports/logger.ts";
 import { unavailable } from "./abstract-kv.ts";
 import type { Committer } from "./committer.ts";
-import { eventsPrefix, parseMark, SWEEPS, sweepKey, threadPrefix, within } from "./keys.ts";
+import { eventsPrefix, parseMark, SWEEPS, sweepKey, threadPrefix, prefixRange } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { MARK } from "./records.ts";
+import { PRESENT } from "./records.ts";
 
 /** Keys deleted at a time. */
 const PIECE = 200;
@@ -14,14 +14,14 @@ const PIECE = 200;
  * Deletes what is too much for one batch: all keys of a removed thread, or the events of a run. The batch that removed it stored a mark.
  * While the mark exists, nothing of it is read; after a crash the sweep continues.
  */
-export class Sweeper {
+export class DeletionSweeper {
   readonly #kv: Kv;
   readonly #committer: Committer;
   readonly #logger: Logger;
   /** Keys of the stored marks. */
   readonly #marks = new Set<string>();
   /** Marks in flight: nothing more may be written in their scope, but until the mark is stored the scope is still read. */
-  readonly #doomed = new Set<string>();
+  readonly #refusing = new Set<string>();
   /** Marks of threads that are written in pieces, and hidden until they are complete. */
   readonly #reserved = new Set<string>();
 
@@ -32,39 +32,39 @@ export class Sweeper {
   }
 
   /** Whether the thread, or this run's log, is deleted for readers. */
-  has(key: ThreadKey, run: string | null = null): boolean {
-    if (this.#marks.size === 0 && this.#doomed.size === 0) return false;
+  isDeleted(key: ThreadKey, run: string | null = null): boolean {
+    if (this.#marks.size === 0 && this.#refusing.size === 0) return false;
     return this.#isGone(sweepKey(key, null)) || (run !== null && this.#isGone(sweepKey(key, run)));
   }
 
   /** A batch is stored before its writer is acknowledged; in between, the store says whether the mark is there. */
   #isGone(mark: string): boolean {
-    return this.#marks.has(mark) || (this.#doomed.has(mark) && this.#kv.getSync(mark) !== undefined);
+    return this.#marks.has(mark) || (this.#refusing.has(mark) && this.#kv.getSync(mark) !== undefined);
   }
 
   /** Whether writes to it are refused. */
-  refuses(key: ThreadKey, run: string | null = null): boolean {
-    if (this.has(key, run)) return true;
-    return this.#doomed.size > 0 && this.#doomed.has(sweepKey(key, run));
+  refusesWrites(key: ThreadKey, run: string | null = null): boolean {
+    if (this.isDeleted(key, run)) return true;
+    return this.#refusing.size > 0 && this.#refusing.has(sweepKey(key, run));
   }
 
   /** Refuses writes to it from now on. Called with the append whose batch has the mark. */
-  doom(key: ThreadKey, run: string | null): void {
-    this.#doomed.add(sweepKey(key, run));
+  refuseWrites(key: ThreadKey, run: string | null): void {
+    this.#refusing.add(sweepKey(key, run));
   }
 
   /** Deletes the events of a run that has ended. A reader gets all of them, or none. */
   async expire(key: ThreadKey, run: string): Promise<void> {
     const mark = sweepKey(key, run);
     if (this.#marks.has(mark)) return;
-    await this.#write([{ key: mark, value: MARK }]);
+    await this.#write([{ key: mark, value: PRESENT }]);
     this.#marks.add(mark);
     await this.sweep(key, run);
   }
 
   /** Hides it from all readers from now on. */
   hide(key: ThreadKey, run: string | null): void {
-    this.#doomed.delete(sweepKey(key, run));
+    this.#refusing.delete(sweepKey(key, run));
     this.#marks.add(sweepKey(key, run));
   }
 
@@ -73,19 +73,19 @@ export class Sweeper {
     const mark = sweepKey(key, null);
     this.#marks.add(mark);
     this.#reserved.add(mark);
-    await this.#write([{ key: mark, value: MARK }]);
+    await this.#write([{ key: mark, value: PRESENT }]);
   }
 
   /**
    * Writes a piece of a reserved thread. @throws ServiceError `storage.unavailable`, also when the storage has failed since {@link reserve}
    */
-  async fill(key: ThreadKey, ops: readonly Op[]): Promise<void> {
+  async writePiece(key: ThreadKey, ops: readonly Op[]): Promise<void> {
     // The pieces written before the failure may have been deleted.
     if (!this.#reserved.has(sweepKey(key, null))) throw unavailable("a write failed", undefined);
     await this.#write(ops);
   }
 
-  /** Writes the last piece and makes the thread visible. Throws as {@link fill} does. */
+  /** Writes the last piece and makes the thread visible. Throws as {@link writePiece} does. */
   async publish(key: ThreadKey, ops: readonly Op[]): Promise<void> {
     const mark = sweepKey(key, null);
     if (!this.#reserved.delete(mark)) throw unavailable("a write failed", undefined);
@@ -96,7 +96,7 @@ export class Sweeper {
   /** Forgets all marks after a failed write: then the stored marks count, see {@link resume}. */
   clear(): void {
     this.#marks.clear();
-    this.#doomed.clear();
+    this.#refusing.clear();
     this.#reserved.clear();
   }
 
@@ -120,7 +120,9 @@ export class Sweeper {
   async sweep(key: ThreadKey, run: string | null): Promise<void> {
     const prefix = threadPrefix(key);
     let ops: Op[] = [];
-    for await (const [found] of this.#kv.entries(within(run === null ? prefix : eventsPrefix(prefix, run)))) {
+    for await (const [found] of this.#kv.entries(
+      prefixRange(run === null ? prefix : eventsPrefix(prefix, run)),
+    )) {
       ops.push({ key: found, value: null });
       if (ops.length < PIECE) continue;
       await this.#write(ops);

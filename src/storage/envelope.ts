@@ -15,7 +15,7 @@ export function seal(value: unknown): Buffer {
 }
 
 /** The flaw of stored bytes; undefined when they are intact. */
-export function flaw(bytes: Buffer): string | undefined {
+export function envelopeFlaw(bytes: Buffer): string | undefined {
   if (bytes.length < HEAD) return "its envelope is cut short";
   const length = bytes.readUInt32LE(0);
   if (length !== bytes.length - HEAD) return `it has ${bytes.length - HEAD} bytes in place of ${length}`;
@@ -28,16 +28,16 @@ export function flaw(bytes: Buffer): string | undefined {
  * @throws ServiceError `journal.damaged`
  */
 export function unseal(bytes: Buffer, key: ThreadKey, what: string): unknown {
-  const found = flaw(bytes);
-  if (found !== undefined) throw damaged(key, `${what}: ${found}`);
+  const found = envelopeFlaw(bytes);
+  if (found !== undefined) throw damagedError(key, `${what}: ${found}`);
   try {
     return unpackValue(bytes, HEAD);
   } catch (cause) {
-    throw damaged(key, `${what}: it cannot be decoded`, cause);
+    throw damagedError(key, `${what}: it cannot be decoded`, cause);
   }
 }
 
-export function damaged(key: ThreadKey, what: string, cause?: unknown): ServiceError {
+export function damagedError(key: ThreadKey, what: string, cause?: unknown): ServiceError {
   const owner = key.thread === "" ? `The catalog of tenant ${key.tenant}` : `Thread ${key.thread}`;
   return new ServiceError("journal.damaged", `${owner} is damaged: ${what}`, { cause });
 }

@@ -1,10 +1,10 @@
 import { ServiceError } from "../model/errors.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { allEventsPrefix, eventsPrefix, splitThread, threadPrefix, unsegment, within } from "./keys.ts";
+import { allEventsPrefix, eventsPrefix, splitThread, threadPrefix, unsegment, prefixRange } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { readStoredRun } from "./records.ts";
-import type { Sweeper } from "./deletion-sweeper.ts";
+import type { DeletionSweeper } from "./deletion-sweeper.ts";
 
 /** The upper bound of all keys that begin with a tenant. */
 const END = "~";
@@ -24,17 +24,17 @@ interface Expiring {
  */
 export async function expireEvents(
   kv: Kv,
-  sweeper: Sweeper,
+  sweeper: DeletionSweeper,
   { before, from, most, isRead }: Expiring,
 ): Promise<ThreadKey | null> {
-  let at = from === null ? TENANTS : within(threadPrefix(from)).lt;
+  let at = from === null ? TENANTS : prefixRange(threadPrefix(from)).lt;
   let last: ThreadKey | null = null;
   for (let seen = 0; seen < most; seen++) {
     const next = await nextThread(kv, at);
     if (next === null) return null;
-    if (!sweeper.has(next)) await expireThread(kv, sweeper, next, { before, isRead });
+    if (!sweeper.isDeleted(next)) await expireThread(kv, sweeper, next, { before, isRead });
     last = next;
-    at = within(threadPrefix(next)).lt;
+    at = prefixRange(threadPrefix(next)).lt;
   }
   return last;
 }
@@ -48,26 +48,26 @@ export async function nextThread(kv: Kv, at: string): Promise<ThreadKey | null> 
     if (thread !== undefined) return thread.key;
     // The key is in another part of the tenant's keys: skip that part.
     const [tenant = "", room = ""] = found.split("/", 2);
-    from = within(`${tenant}/${room}/`).lt;
+    from = prefixRange(`${tenant}/${room}/`).lt;
   }
 }
 
 async function expireThread(
   kv: Kv,
-  sweeper: Sweeper,
+  sweeper: DeletionSweeper,
   key: ThreadKey,
   { before, isRead }: Pick<Expiring, "before" | "isRead">,
 ): Promise<void> {
   const prefix = threadPrefix(key);
   const events = allEventsPrefix(prefix);
-  const { gte, lt } = within(events);
+  const { gte, lt } = prefixRange(events);
   for (let from = gte; ;) {
     const found = await firstKey(kv, from, lt);
     if (found === undefined) return;
     const run = unsegment(found.slice(events.length).split("/", 1)[0] ?? "");
     const ended = endOf(kv, key, run);
     if (ended !== null && ended < before && !isRead(key, run)) await sweeper.expire(key, run);
-    from = within(eventsPrefix(prefix, run)).lt;
+    from = prefixRange(eventsPrefix(prefix, run)).lt;
   }
 }
 

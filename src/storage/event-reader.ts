@@ -4,10 +4,10 @@ import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Budget, Share } from "../ports/time-budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import { readList, readWhole, type ValueSource } from "./channel-values.ts";
+import { readListItems, readWholeValue, type ValueSource } from "./channel-values.ts";
 import { unseal } from "./envelope.ts";
-import { factsOf } from "./fact-codec.ts";
-import { eventsPrefix, within } from "./keys.ts";
+import { unpackFacts } from "./fact-codec.ts";
+import { eventsPrefix, prefixRange } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 import type { Kv } from "./kv.ts";
 
@@ -51,11 +51,11 @@ class Reading {
       if (ref === undefined) continue;
       if (ref.kind === "small") values[channel] = ref.value;
       else if (ref.kind === "whole") {
-        values[channel] = readWhole(this.#source, channel, ref.at);
+        values[channel] = readWholeValue(this.#source, channel, ref.at);
         yield;
       } else {
         const items: unknown[] = [];
-        yield* readList(this.#source, channel, ref.spans, items);
+        yield* readListItems(this.#source, channel, ref.spans, items);
         values[channel] = items;
       }
     }
@@ -113,14 +113,14 @@ export class EventReader {
     const before = await this.#last(this.#prefix + ordinal(id));
     if (before !== undefined && endOf(before) > id) return this.#chain(before.first, limit);
     // No chunk contains it. A later attempt may have started at a higher id.
-    const range = { gte: this.#prefix + ordinal(id), lt: within(this.#prefix).lt, limit: 1 };
+    const range = { gte: this.#prefix + ordinal(id), lt: prefixRange(this.#prefix).lt, limit: 1 };
     for await (const [key] of this.#kv.entries(range)) return this.#chain(this.#first(key), limit);
     return [];
   }
 
   /** The id after the last stored event. */
   async next(): Promise<number> {
-    const last = await this.#last(within(this.#prefix).lt);
+    const last = await this.#last(prefixRange(this.#prefix).lt);
     return last === undefined ? 0 : endOf(last);
   }
 
@@ -137,6 +137,6 @@ export class EventReader {
 
   #decode(first: number, bytes: Buffer): EventChunk {
     const stored = unseal(bytes, this.#key, `events from ${first} on of run ${this.#run}`);
-    return { run_id: this.#run, first, facts: factsOf(stored) };
+    return { run_id: this.#run, first, facts: unpackFacts(stored) };
   }
 }

@@ -48,7 +48,7 @@ function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
 }
 
 /** The facts of a decoded chunk; the inverse of {@link sealFacts}. */
-export function factsOf(stored: unknown): Fact[] {
+export function unpackFacts(stored: unknown): Fact[] {
   const facts: Fact[] = [];
   for (const one of stored as readonly (Fact | Lines | Older)[]) {
     if (one.t === "lines") {

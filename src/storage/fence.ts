@@ -1,10 +1,10 @@
 import { ServiceError } from "../model/errors.ts";
 import type { Append, Fence } from "../ports/journal.ts";
-import type { Head } from "./thread-heads.ts";
+import type { ThreadHead } from "./thread-heads.ts";
 
 /** Checks a writer's fence. Returns the error; undefined when the fence is right. */
-export function judge(head: Head, { epoch, seq }: Fence): ServiceError | undefined {
-  if (head.epoch !== epoch) return fenced(head, epoch);
+export function checkFence(head: ThreadHead, { epoch, seq }: Fence): ServiceError | undefined {
+  if (head.epoch !== epoch) return fencedError(head, epoch);
   if (head.seq !== seq) {
     return new ServiceError(
       "journal.conflict",
@@ -14,7 +14,7 @@ export function judge(head: Head, { epoch, seq }: Fence): ServiceError | undefin
   return undefined;
 }
 
-export function fenced(head: Pick<Head, "key" | "epoch">, epoch: number): ServiceError {
+export function fencedError(head: Pick<ThreadHead, "key" | "epoch">, epoch: number): ServiceError {
   return new ServiceError(
     "journal.fenced",
     `Thread ${head.key.thread} is at epoch ${head.epoch}, not at ${epoch}: this writer was replaced`,
@@ -22,7 +22,7 @@ export function fenced(head: Pick<Head, "key" | "epoch">, epoch: number): Servic
 }
 
 /** Checks that a record's numbers follow its fence. Otherwise the next append's fence would be wrong. */
-export function misnumbered({ key, fence, thread }: Append): ServiceError | undefined {
+export function checkNumbers({ key, fence, thread }: Append): ServiceError | undefined {
   const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;
   if (thread.seq === fence.seq + 1 && next && thread.thread_id === key.thread) return undefined;
   return new ServiceError(
@@ -33,7 +33,7 @@ export function misnumbered({ key, fence, thread }: Append): ServiceError | unde
 }
 
 /** Rejects with `error` when the writes in flight are stored, so that a caller that reads the thread afterwards sees what overtook it. */
-export function refuse(head: Head, error: ServiceError): Promise<never> {
+export function rejectAfterFlights(head: ThreadHead, error: ServiceError): Promise<never> {
   const fail = (): never => {
     throw error;
   };

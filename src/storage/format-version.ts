@@ -2,9 +2,9 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import { seal, unseal } from "./envelope.ts";
-import { ALL, ENDED_KEY, FORMAT_KEY } from "./keys.ts";
+import { ALL_KEYS, ENDED_KEY, FORMAT_KEY } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { MARK } from "./records.ts";
+import { PRESENT } from "./records.ts";
 
 /** The storage format that this version writes. It is raised when older versions cannot read the data. */
 const FORMAT = 4;
@@ -12,16 +12,16 @@ const FORMAT = 4;
 const READ: readonly unknown[] = [3, FORMAT];
 
 /** The marker file, outside the database. */
-export const MARKER = "heddle.json";
+export const MARKER_FILE = "heddle.json";
 
 /** A file outside the database which says that a database exists: without it, a lost database would look like a new one. */
-export class Marker {
+export class FormatMarker {
   readonly #path: string;
   /** The format in the marker; undefined when there is no marker. */
   readonly format: unknown;
 
   constructor(directory: string) {
-    this.#path = join(directory, MARKER);
+    this.#path = join(directory, MARKER_FILE);
     this.format = existsSync(this.#path) ? this.#read() : undefined;
     if (this.format !== undefined) check(this.format, directory);
   }
@@ -57,9 +57,9 @@ export async function checkFormat(kv: Kv, where: string, marked: boolean): Promi
     if (format === FORMAT) return;
   } else if (!marked) {
     // LevelDB may have lost this key with others. Then the marker file is right, and `verify` reports what is missing.
-    for await (const _ of kv.entries({ ...ALL, limit: 1 })) check(null, where);
+    for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
     // A new store has no runs without an end.
-    ops.push({ key: ENDED_KEY, value: MARK });
+    ops.push({ key: ENDED_KEY, value: PRESENT });
   }
   await kv.batch(ops, { sync: true });
 }

@@ -1,16 +1,16 @@
 import type { Done } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
-import { ONCE, onceKey, parseOnce } from "./keys.ts";
+import { ONCE_MARKS, onceKey, parseOnce } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 
 /** The record of a request with an idempotency key that was carried out. */
-export function readOnce(kv: Kv, tenant: string, name: string): Done | undefined {
+export function readOnceRecord(kv: Kv, tenant: string, name: string): Done | undefined {
   const bytes = kv.getSync(onceKey(tenant, name));
   return bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as Done);
 }
 
 /** Deletes the records of requests before `before`, at most `most`. Returns true when there may be more. */
-export async function expireOnce(
+export async function expireOnceRecords(
   kv: Kv,
   submit: (ops: readonly Op[]) => Promise<void>,
   before: number,
@@ -18,13 +18,13 @@ export async function expireOnce(
 ): Promise<boolean> {
   const ops: Op[] = [];
   let count = 0;
-  for await (const [mark] of kv.entries({ ...ONCE, limit: most })) {
+  for await (const [mark] of kv.entries({ ...ONCE_MARKS, limit: most })) {
     const { at, tenant, name } = parseOnce(mark);
     if (at >= before) break;
     count++;
     ops.push({ key: mark, value: null });
     // The key may have been used again since.
-    if (readOnce(kv, tenant, name)?.at === at) ops.push({ key: onceKey(tenant, name), value: null });
+    if (readOnceRecord(kv, tenant, name)?.at === at) ops.push({ key: onceKey(tenant, name), value: null });
   }
   if (ops.length > 0) await submit(ops);
   return count >= most;

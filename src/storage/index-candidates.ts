@@ -8,17 +8,17 @@ export interface Candidate {
 }
 
 /** Candidates found together. `seen`: the number of keys that were read for them. */
-export interface Candidates {
+export interface CandidatePage {
   readonly found: readonly Candidate[];
   readonly seen: number;
 }
 
-export type Pages = AsyncGenerator<Candidates>;
+export type CandidatePages = AsyncGenerator<CandidatePage>;
 
-export const all = (found: readonly Candidate[]): Candidates => ({ found, seen: found.length });
+export const candidatePage = (found: readonly Candidate[]): CandidatePage => ({ found, seen: found.length });
 
 /** The next candidates; empty when there are no more. */
-export async function some(pages: Pages): Promise<readonly Candidate[]> {
+export async function nextCandidates(pages: CandidatePages): Promise<readonly Candidate[]> {
   for (;;) {
     const page = await pages.next();
     if (page.done === true) return [];
@@ -26,15 +26,18 @@ export async function some(pages: Pages): Promise<readonly Candidate[]> {
   }
 }
 
-export async function* only(page: Candidates): Pages {
+export async function* singlePage(page: CandidatePage): CandidatePages {
   yield page;
 }
 
-export async function* given(ids: readonly string[]): Pages {
-  yield all(Array.from(new Set(ids), (thread) => ({ thread, at: 0 })));
+export async function* candidatesById(ids: readonly string[]): CandidatePages {
+  yield candidatePage(Array.from(new Set(ids), (thread) => ({ thread, at: 0 })));
 }
 
-export async function* without(pages: Pages, threads: ReadonlyMap<string, unknown>): Pages {
+export async function* excluding(
+  pages: CandidatePages,
+  threads: ReadonlyMap<string, unknown>,
+): CandidatePages {
   for await (const { found, seen } of pages) {
     yield threads.size === 0
       ? { found, seen }
@@ -42,8 +45,8 @@ export async function* without(pages: Pages, threads: ReadonlyMap<string, unknow
   }
 }
 
-export async function* doubted(pages: Pages): Pages {
-  for await (const { found } of pages) yield all(found.map(doubtedOne));
+export async function* asDoubtful(pages: CandidatePages): CandidatePages {
+  for await (const { found } of pages) yield candidatePage(found.map(doubtfulCandidate));
 }
 
-export const doubtedOne = (one: Candidate): Candidate => ({ ...one, doubtful: true });
+export const doubtfulCandidate = (one: Candidate): Candidate => ({ ...one, doubtful: true });

@@ -1,21 +1,21 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import { markDelayed } from "./delayed-runs.ts";
+import { delayedIndexOps } from "./delayed-runs.ts";
 import { unseal } from "./envelope.ts";
 import { isUnsettled } from "./thread-heads.ts";
 import {
   activeKey,
-  ALL,
-  DUE,
+  ALL_KEYS,
+  THREAD_EXPIRIES,
   headKey,
   parseDue,
   parseIndex,
   splitThread,
   threadPrefix,
-  within,
+  prefixRange,
 } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { HIDDEN, MARK, threadRows } from "./records.ts";
-import { indexOf } from "./thread-index.ts";
+import { HIDDEN, PRESENT, threadRows } from "./records.ts";
+import { indexKeysOf } from "./thread-index.ts";
 
 /** Changes that are written at a time. */
 const BATCH = 1_000;
@@ -26,14 +26,14 @@ const BATCH = 1_000;
  */
 export async function repairIndex(kv: Kv): Promise<void> {
   let ops: Op[] = [];
-  for await (const keys of kv.keys(ALL)) {
+  for await (const keys of kv.keys(ALL_KEYS)) {
     for (const at of keys) {
       const key = splitThread(at)?.key;
       if (key === undefined) {
-        if ((await strayOf(kv, at)) !== undefined) ops.push({ key: at, value: null });
+        if ((await strayThreadOf(kv, at)) !== undefined) ops.push({ key: at, value: null });
       } else if (at === headKey(threadPrefix(key))) {
         const thread = recordAt(kv, key);
-        if (thread !== undefined && thread !== "damaged") ops.push(...missing(kv, key, thread));
+        if (thread !== undefined && thread !== "damaged") ops.push(...missingIndexOps(kv, key, thread));
       }
     }
     if (ops.length < BATCH) continue;
@@ -44,11 +44,11 @@ export async function repairIndex(kv: Kv): Promise<void> {
 }
 
 /** The missing index keys of a thread, and its mark if that is wrong. */
-function missing(kv: Kv, key: ThreadKey, thread: ThreadRecord): readonly Op[] {
-  const places = indexOf(key, thread).map((at) => ({ key: at, value: MARK }));
-  const ops: Op[] = [...places, ...markDelayed(key, null, thread.delayed)];
+function missingIndexOps(kv: Kv, key: ThreadKey, thread: ThreadRecord): readonly Op[] {
+  const places = indexKeysOf(key, thread).map((at) => ({ key: at, value: PRESENT }));
+  const ops: Op[] = [...places, ...delayedIndexOps(key, null, thread.delayed)];
   const mark = activeKey(key);
-  if (isUnsettled(thread)) ops.push({ key: mark, value: thread.temporary === null ? MARK : HIDDEN });
+  if (isUnsettled(thread)) ops.push({ key: mark, value: thread.temporary === null ? PRESENT : HIDDEN });
   return [
     ...ops.filter((op) => kv.getSync(op.key) === undefined),
     ...(isUnsettled(thread) || kv.getSync(mark) === undefined ? [] : [{ key: mark, value: null }]),
@@ -59,12 +59,12 @@ function missing(kv: Kv, key: ThreadKey, thread: ThreadRecord): readonly Op[] {
  * The thread that an index key names but that is not to be found there; undefined for every other key. Also undefined for a thread that has
  * lost its record but has other keys: that is reported as damage of the thread.
  */
-export async function strayOf(kv: Kv, at: string): Promise<ThreadKey | undefined> {
+export async function strayThreadOf(kv: Kv, at: string): Promise<ThreadKey | undefined> {
   const key = listedBy(at);
   if (key === undefined || isListed(kv, key, at)) return undefined;
   const prefix = threadPrefix(key);
   if (kv.getSync(headKey(prefix)) === undefined) {
-    for await (const _ of kv.keys({ ...within(prefix), limit: 1 })) return undefined;
+    for await (const _ of kv.keys({ ...prefixRange(prefix), limit: 1 })) return undefined;
   }
   return isListed(kv, key, at) ? undefined : key;
 }
@@ -72,7 +72,7 @@ export async function strayOf(kv: Kv, at: string): Promise<ThreadKey | undefined
 /** The thread that an index key names; undefined for any other key. */
 function listedBy(at: string): ThreadKey | undefined {
   if (!at.startsWith("!")) return parseIndex(at);
-  return at.startsWith(DUE.gte) ? parseDue(at).key : undefined;
+  return at.startsWith(THREAD_EXPIRIES.gte) ? parseDue(at).key : undefined;
 }
 
 /** Whether the index key is right. The key and the record may be read at different moments, so callers check twice. */
@@ -80,7 +80,7 @@ function isListed(kv: Kv, key: ThreadKey, at: string): boolean {
   if (kv.getSync(at) === undefined) return true;
   const thread = recordAt(kv, key);
   // Damage is reported with the thread.
-  return thread === "damaged" || (thread !== undefined && indexOf(key, thread).includes(at));
+  return thread === "damaged" || (thread !== undefined && indexKeysOf(key, thread).includes(at));
 }
 
 function recordAt(kv: Kv, key: ThreadKey): ThreadRecord | "damaged" | undefined {

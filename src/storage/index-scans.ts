@@ -6,41 +6,41 @@ import {
   createdPrefix,
   indexPrefix,
   lastSegment,
-  memberPrefix,
-  parsePlace,
+  metadataPrefix,
+  parseSortKey,
   restedPrefix,
   statusPrefix,
-  within,
+  prefixRange,
 } from "./keys.ts";
 import {
-  all,
+  candidatePage,
   type Candidate,
-  type Candidates,
-  doubted,
-  given,
-  only,
-  type Pages,
-  some,
-  without,
+  type CandidatePage,
+  asDoubtful,
+  candidatesById,
+  singlePage,
+  type CandidatePages,
+  nextCandidates,
+  excluding,
 } from "./index-candidates.ts";
 import type { Kv } from "./kv.ts";
 import { HIDDEN } from "./records.ts";
-import { memberOf } from "./metadata-keys.ts";
-import { type Room, Rooms } from "./posting-lists.ts";
-import { WIDE } from "./thread-index.ts";
+import { memberKey } from "./metadata-keys.ts";
+import { type PostingList, PostingLists } from "./posting-lists.ts";
+import { MANY_MEMBERS } from "./thread-index.ts";
 
 /** An index scan that finds all threads of a search. */
-export interface Walk {
+export interface IndexScan {
   /** Whether it yields in the requested order. Otherwise all of it is read before the first result. */
   readonly ordered: boolean;
   /** Whether each candidate matches. Otherwise each record has to be read. */
   readonly sure: boolean;
   /** Set when no later thread sorts before the current `at`, in the requested order. */
   readonly bounded?: true;
-  candidates(): AsyncIterable<Candidates>;
+  candidates(): AsyncIterable<CandidatePage>;
 }
 
-export interface Wanted {
+export interface ScanQuery {
   readonly filter: ThreadFilter;
   readonly sort_by: ThreadOrder;
   readonly reverse: boolean;
@@ -54,64 +54,64 @@ const MOST = 3;
 const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies ThreadStatus[];
 
 /** Plans the index scans for a search over one tenant's threads. */
-export class Walks {
+export class IndexScans {
   readonly #kv: Kv;
   readonly #tenant: string;
   readonly #read: (thread: string) => ThreadRecord | undefined;
   readonly #reverse: boolean;
-  readonly #rooms: Rooms;
+  readonly #postingLists: PostingLists;
   #busy: Promise<ReadonlyMap<string, ThreadRecord>> | undefined;
 
   constructor(
     kv: Kv,
     tenant: string,
     read: (thread: string) => ThreadRecord | undefined,
-    { reverse }: Pick<Wanted, "reverse">,
+    { reverse }: Pick<ScanQuery, "reverse">,
   ) {
     this.#kv = kv;
-    this.#rooms = new Rooms(kv);
+    this.#postingLists = new PostingLists(kv);
     this.#tenant = tenant;
     this.#read = read;
     this.#reverse = reverse;
   }
 
   /** All scans that can answer the search, each the best one for some data. Scans that are likely to be short come first. */
-  to({ filter, sort_by, isPartial }: Wanted): readonly Walk[] {
+  plan({ filter, sort_by, isPartial }: ScanQuery): readonly IndexScan[] {
     const { ids, status, metadata = {} } = filter;
-    if (ids !== undefined) return [{ ordered: false, sure: false, candidates: () => given(ids) }];
+    if (ids !== undefined) return [{ ordered: false, sure: false, candidates: () => candidatesById(ids) }];
     const asked = Object.keys(metadata).length;
     const isAll = asked === 0 && !isPartial;
     const isByCreation = sort_by === "created_at" || (sort_by === "status" && status !== undefined);
-    const walks: Walk[] = [];
+    const scans: IndexScan[] = [];
     const members = membersAsked(metadata);
     // Whether the index keys alone decide.
     const isSure = members.length === asked && !isPartial && status === undefined;
     // Each match has a key under each of these prefixes; a busy thread is under the status it had last.
-    const wide = memberPrefix(this.#tenant, WIDE);
-    const rooms: Room[] = members.map((member) => [memberPrefix(this.#tenant, member), wide]);
-    if (status !== undefined && status !== "busy") rooms.push([statusPrefix(this.#tenant, status)]);
-    const among = (pages: () => Pages, isPlaced: boolean, own?: string) => () => {
-      const others = rooms.filter(([room]) => room !== own);
-      return others.length === 0 ? pages() : this.#rooms.among(pages(), others, isPlaced);
+    const wide = metadataPrefix(this.#tenant, MANY_MEMBERS);
+    const lists: PostingList[] = members.map((member) => [metadataPrefix(this.#tenant, member), wide]);
+    if (status !== undefined && status !== "busy") lists.push([statusPrefix(this.#tenant, status)]);
+    const among = (pages: () => CandidatePages, isPlaced: boolean, own?: string) => () => {
+      const others = lists.filter(([list]) => list !== own);
+      return others.length === 0 ? pages() : this.#postingLists.intersect(pages(), others, isPlaced);
     };
     for (const member of members) {
-      const candidates = among(() => this.#withMember(member), true, memberPrefix(this.#tenant, member));
-      walks.push({ ordered: isByCreation, sure: isSure, candidates });
+      const candidates = among(() => this.#withMember(member), true, metadataPrefix(this.#tenant, member));
+      scans.push({ ordered: isByCreation, sure: isSure, candidates });
     }
     if (status !== undefined) {
       const candidates = among(() => this.#inStatus(status), true, statusPrefix(this.#tenant, status));
-      walks.push({ ordered: isByCreation, sure: isAll, candidates });
+      scans.push({ ordered: isByCreation, sure: isAll, candidates });
     }
     // With a status, the scan of that status serves this order.
     if (status === undefined || !isByCreation) {
       const { candidates, ...order } = this.#inOrder(sort_by);
       const isPlaced = sort_by === "created_at";
-      walks.push({ ...order, candidates: among(candidates, isPlaced), sure: isAll && status === undefined });
+      scans.push({ ...order, candidates: among(candidates, isPlaced), sure: isAll && status === undefined });
     }
-    return walks;
+    return scans;
   }
 
-  #inOrder(sort_by: ThreadOrder): Omit<Walk, "sure"> & { readonly candidates: () => Pages } {
+  #inOrder(sort_by: ThreadOrder): Omit<IndexScan, "sure"> & { readonly candidates: () => CandidatePages } {
     switch (sort_by) {
       case "thread_id":
         return { ordered: true, candidates: () => this.#byId() };
@@ -135,40 +135,40 @@ export class Walks {
 
   // --- ranges of keys ---
 
-  async *#range(prefix: string): Pages {
-    for await (const keys of this.#kv.keys({ ...within(prefix), reverse: this.#reverse })) {
-      yield all(keys.map(parsePlace));
+  async *#range(prefix: string): CandidatePages {
+    for await (const keys of this.#kv.keys({ ...prefixRange(prefix), reverse: this.#reverse })) {
+      yield candidatePage(keys.map(parseSortKey));
     }
   }
 
-  async *#byId(): Pages {
-    const range = { ...within(indexPrefix(this.#tenant)), reverse: this.#reverse };
+  async *#byId(): CandidatePages {
+    const range = { ...prefixRange(indexPrefix(this.#tenant)), reverse: this.#reverse };
     for await (const keys of this.#kv.keys(range)) {
-      yield all(keys.map((key) => ({ thread: lastSegment(key), at: 0 })));
+      yield candidatePage(keys.map((key) => ({ thread: lastSegment(key), at: 0 })));
     }
   }
 
-  async *#withMember(member: string): Pages {
-    const own = this.#range(memberPrefix(this.#tenant, member));
-    yield* this.#merged(own, doubted(this.#range(memberPrefix(this.#tenant, WIDE))));
+  async *#withMember(member: string): CandidatePages {
+    const own = this.#range(metadataPrefix(this.#tenant, member));
+    yield* this.#merged(own, asDoubtful(this.#range(metadataPrefix(this.#tenant, MANY_MEMBERS))));
   }
 
   /** Settled threads are found in the index. Busy threads are few and are all read. */
-  async *#inStatus(status: ThreadStatus): Pages {
+  async *#inStatus(status: ThreadStatus): CandidatePages {
     const busy = await this.#atWork();
     if (status === "busy") yield this.#sorted(busy, "created_at");
     // A busy thread is in the index under the status it had last.
-    else yield* without(this.#range(statusPrefix(this.#tenant, status)), busy);
+    else yield* excluding(this.#range(statusPrefix(this.#tenant, status)), busy);
   }
 
-  async *#byStatus(): Pages {
+  async *#byStatus(): CandidatePages {
     for (const status of this.#reverse ? STATUSES.toReversed() : STATUSES) yield* this.#inStatus(status);
   }
 
-  async *#byUpdate(): Pages {
+  async *#byUpdate(): CandidatePages {
     const busy = await this.#atWork();
     const resting = this.#range(restedPrefix(this.#tenant));
-    yield* this.#merged(only(this.#sorted(busy, "updated_at")), without(resting, busy));
+    yield* this.#merged(singlePage(this.#sorted(busy, "updated_at")), excluding(resting, busy));
   }
 
   // --- those at work ---
@@ -179,7 +179,7 @@ export class Walks {
 
   async #readAtWork(): Promise<ReadonlyMap<string, ThreadRecord>> {
     const found = new Map<string, ThreadRecord>();
-    for await (const [mark, value] of this.#kv.entries(within(activePrefix(this.#tenant)))) {
+    for await (const [mark, value] of this.#kv.entries(prefixRange(activePrefix(this.#tenant)))) {
       if (value.equals(HIDDEN)) continue;
       const id = lastSegment(mark);
       const thread = this.#read(id);
@@ -188,9 +188,9 @@ export class Walks {
     return found;
   }
 
-  #sorted(threads: ReadonlyMap<string, ThreadRecord>, by: "created_at" | "updated_at"): Candidates {
+  #sorted(threads: ReadonlyMap<string, ThreadRecord>, by: "created_at" | "updated_at"): CandidatePage {
     const places = [...threads.values()].map((thread) => ({ thread: thread.thread_id, at: thread[by] }));
-    return all(places.toSorted((a, b) => this.#compare(a, b)));
+    return candidatePage(places.toSorted((a, b) => this.#compare(a, b)));
   }
 
   #compare(a: Candidate, b: Candidate): number {
@@ -199,9 +199,9 @@ export class Walks {
   }
 
   /** Merges two scans of the same order. */
-  async *#merged(one: Pages, other: Pages): Pages {
+  async *#merged(one: CandidatePages, other: CandidatePages): CandidatePages {
     try {
-      let [a, b] = [await some(one), await some(other)];
+      let [a, b] = [await nextCandidates(one), await nextCandidates(other)];
       while (a.length > 0 && b.length > 0) {
         const found: Candidate[] = [];
         let [i, j] = [0, 0];
@@ -212,12 +212,12 @@ export class Walks {
           if (isX) i++;
           else j++;
         }
-        yield all(found);
-        a = i < a.length ? a.slice(i) : await some(one);
-        b = j < b.length ? b.slice(j) : await some(other);
+        yield candidatePage(found);
+        a = i < a.length ? a.slice(i) : await nextCandidates(one);
+        b = j < b.length ? b.slice(j) : await nextCandidates(other);
       }
-      for (; a.length > 0; a = await some(one)) yield all(a);
-      for (; b.length > 0; b = await some(other)) yield all(b);
+      for (; a.length > 0; a = await nextCandidates(one)) yield candidatePage(a);
+      for (; b.length > 0; b = await nextCandidates(other)) yield candidatePage(b);
     } finally {
       await one.return(undefined);
       await other.return(undefined);
@@ -226,6 +226,6 @@ export class Walks {
 }
 
 function membersAsked(metadata: JsonObject): readonly string[] {
-  const members = Object.keys(metadata).map((name) => memberOf(name, metadata[name]));
+  const members = Object.keys(metadata).map((name) => memberKey(name, metadata[name]));
   return members.filter((member) => member !== undefined).slice(0, MOST);
 }

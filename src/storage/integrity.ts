@@ -7,7 +7,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { BatchChain, type BatchChainReport, checkChain } from "./batch-chain.ts";
 import { BatchLedger } from "./batch-ledger.ts";
-import { DatabaseFiles, type FoundDamage, type ManifestMark, textOf } from "./database-files.ts";
+import { DatabaseFiles, type FoundDamage, type ManifestMark, readTextFile } from "./database-files.ts";
 import { type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { splitThread } from "./keys.ts";
 import type { Kv } from "./kv.ts";
@@ -129,9 +129,9 @@ export class Integrity {
    */
   async begin(kv: Kv, boot: string, isForced = false): Promise<BatchChain> {
     const report = await checkChain(kv, this.#ledger, boot, (key) => this.quarantine.isInDamagedTable(key));
-    const dropped = readDropped(["LOG.old", "LOG"].map((name) => textOf(join(this.#database, name)))).filter(
-      ({ at }) => at > (this.#mark.dropped ?? ""),
-    );
+    const dropped = readDropped(
+      ["LOG.old", "LOG"].map((name) => readTextFile(join(this.#database, name))),
+    ).filter(({ at }) => at > (this.#mark.dropped ?? ""));
     for (const { line } of dropped) {
       this.#deps.logger.error("LevelDB has dropped a part of its log that it could not read", {
         message: line,
@@ -253,7 +253,7 @@ function rangesOf(numbers: readonly number[]): string {
 
 function readMark(path: string): Mark {
   try {
-    return (JSON.parse(textOf(path)) as Mark | null) ?? {};
+    return (JSON.parse(readTextFile(path)) as Mark | null) ?? {};
   } catch {
     return {};
   }

@@ -19,40 +19,40 @@ import type {
 } from "../ports/journal.ts";
 import type { Committer } from "./committer.ts";
 import { copyThread } from "./thread-copy.ts";
-import { Draft } from "./append-draft.ts";
+import { AppendDraft } from "./append-draft.ts";
 import { expireEvents } from "./event-expiry.ts";
-import { fenced, judge, misnumbered, refuse } from "./fence.ts";
-import type { Head, Heads } from "./thread-heads.ts";
+import { fencedError, checkFence, checkNumbers, rejectAfterFlights } from "./fence.ts";
+import type { ThreadHead, ThreadHeads } from "./thread-heads.ts";
 import { ACTIVE, checkpointKey, parseMark, threadPrefix, writesMark, writesPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 import { readDelayed } from "./delayed-runs.ts";
-import { expireOnce, readOnce } from "./idempotency.ts";
+import { expireOnceRecords, readOnceRecord } from "./idempotency.ts";
 import type { KvOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./checkpoint-history.ts";
-import { Members } from "./metadata-keys.ts";
+import { MemberKeyCache } from "./metadata-keys.ts";
 import { pruneThread } from "./thread-pruning.ts";
 import { EventReader, readValues } from "./event-reader.ts";
 import { readCheckpoint, readRun } from "./records.ts";
 import { RunLists } from "./run-lists.ts";
-import type { Sweeper } from "./deletion-sweeper.ts";
-import { verify } from "./verify-all.ts";
-import { removalOf, write, writeEvents } from "./append-writer.ts";
+import type { DeletionSweeper } from "./deletion-sweeper.ts";
+import { verifyAll } from "./verify-all.ts";
+import { removalOps, writeAppend, writeEvents } from "./append-writer.ts";
 
 /** The journal over a key-value store. */
 export class KvJournal implements Journal {
   readonly #kv: Kv;
   readonly #committer: Committer;
-  readonly #heads: Heads;
-  readonly #sweeper: Sweeper;
+  readonly #heads: ThreadHeads;
+  readonly #sweeper: DeletionSweeper;
   readonly #outbox: KvOutbox;
   readonly #budget: Budget;
-  readonly #members = new Members();
+  readonly #memberKeys = new MemberKeyCache();
 
   constructor(
     kv: Kv,
     committer: Committer,
-    heads: Heads,
-    sweeper: Sweeper,
+    heads: ThreadHeads,
+    sweeper: DeletionSweeper,
     outbox: KvOutbox,
     budget: Budget,
   ) {
@@ -77,21 +77,21 @@ export class KvJournal implements Journal {
   // --- runs ---
 
   run(key: ThreadKey, run: string): RunRecord | undefined {
-    if (this.#sweeper.has(key)) return undefined;
+    if (this.#sweeper.isDeleted(key)) return undefined;
     return readRun(this.#get, key, threadPrefix(key), run);
   }
 
   async runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]> {
-    return this.#sweeper.has(key) ? [] : this.#lists(key).newest(query);
+    return this.#sweeper.isDeleted(key) ? [] : this.#lists(key).newest(query);
   }
 
   async countRuns(key: ThreadKey, filter: RunsFilter = {}): Promise<number> {
-    return this.#sweeper.has(key) ? 0 : this.#lists(key).count(filter);
+    return this.#sweeper.isDeleted(key) ? 0 : this.#lists(key).count(filter);
   }
 
   async started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]> {
     const { next_run = 0 } = this.thread(key) ?? {};
-    if (this.#sweeper.has(key)) return [];
+    if (this.#sweeper.isDeleted(key)) return [];
     return this.#lists(key).begun(seq, next_run - 1, limit);
   }
 
@@ -100,7 +100,7 @@ export class KvJournal implements Journal {
   }
 
   once(tenant: string, name: string): Done | undefined {
-    return readOnce(this.#kv, tenant, name);
+    return readOnceRecord(this.#kv, tenant, name);
   }
 
   #lists(key: ThreadKey): RunLists {
@@ -110,13 +110,13 @@ export class KvJournal implements Journal {
   // --- checkpoints ---
 
   checkpoint(key: ThreadKey, ns: string, id: string): Checkpoint | undefined {
-    if (this.#sweeper.has(key)) return undefined;
+    if (this.#sweeper.isDeleted(key)) return undefined;
     const bytes = this.#kv.getSync(checkpointKey(threadPrefix(key), ns, id));
     return bytes && readCheckpoint(bytes, key, id);
   }
 
   async history(key: ThreadKey, query: HistoryQuery): Promise<readonly Checkpoint[]> {
-    return this.#sweeper.has(key) ? [] : readHistory(this.#kv, key, query);
+    return this.#sweeper.isDeleted(key) ? [] : readHistory(this.#kv, key, query);
   }
 
   values(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject> {
@@ -138,7 +138,7 @@ export class KvJournal implements Journal {
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
     const prefix = threadPrefix(key);
     // Most checkpoints have no pending writes. The mark tells so in this turn; a range scan would cost another.
-    if (this.#sweeper.has(key) || this.#kv.getSync(writesMark(prefix, ns, checkpoint)) === undefined)
+    if (this.#sweeper.isDeleted(key) || this.#kv.getSync(writesMark(prefix, ns, checkpoint)) === undefined)
       return [];
     return readWrites(this.#kv, key, writesPrefix(prefix, ns, checkpoint));
   }
@@ -146,7 +146,7 @@ export class KvJournal implements Journal {
   // --- events ---
 
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]> {
-    if (this.#sweeper.has(key, run)) return [];
+    if (this.#sweeper.isDeleted(key, run)) return [];
     return new EventReader(this.#kv, key, threadPrefix(key), run).from(
       Math.max(0, after + 1),
       Math.max(1, limit),
@@ -154,7 +154,7 @@ export class KvJournal implements Journal {
   }
 
   nextEvent(key: ThreadKey, run: string): Eventually<number> {
-    if (this.#sweeper.has(key, run)) return 0;
+    if (this.#sweeper.isDeleted(key, run)) return 0;
     const known = this.#heads.peek(key)?.ends.get(run);
     return known ?? new EventReader(this.#kv, key, threadPrefix(key), run).next();
   }
@@ -162,21 +162,21 @@ export class KvJournal implements Journal {
   // --- writing ---
 
   room(): Promise<void> | undefined {
-    return this.#committer.room();
+    return this.#committer.waitForCapacity();
   }
 
   append(append: Append): Promise<void> {
     try {
       const head = this.#open(append.key);
-      const stale = judge(head, append.fence) ?? misnumbered(append);
-      if (stale !== undefined) return refuse(head, stale);
-      const draft = new Draft(head, this.#kv);
+      const stale = checkFence(head, append.fence) ?? checkNumbers(append);
+      if (stale !== undefined) return rejectAfterFlights(head, stale);
+      const draft = new AppendDraft(head, this.#kv);
       for (const run of append.runs ?? []) this.#refuseSwept(append.key, run.run_id);
-      const takeOver = write(draft, append, this.#members);
-      takeOver();
+      const updateHead = writeAppend(draft, append, this.#memberKeys);
+      updateHead();
       const forgotten = append.forget ?? [];
-      for (const run of forgotten) this.#sweeper.doom(append.key, run);
-      const stored = this.#fly(draft, append);
+      for (const run of forgotten) this.#sweeper.refuseWrites(append.key, run);
+      const stored = this.#submitAppend(draft, append);
       if (forgotten.length === 0) return stored;
       return stored.then(async () => {
         // Only when it is stored: until then a crash may keep the run, and readers may read it.
@@ -191,9 +191,9 @@ export class KvJournal implements Journal {
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void> {
     try {
       const head = this.#open(key);
-      if (head.seq === 0 || head.epoch !== epoch) return Promise.reject(fenced(head, epoch));
+      if (head.seq === 0 || head.epoch !== epoch) return Promise.reject(fencedError(head, epoch));
       this.#refuseSwept(key, chunk.run_id);
-      const draft = new Draft(head, this.#kv);
+      const draft = new AppendDraft(head, this.#kv);
       writeEvents(draft, chunk);
       head.ends.set(chunk.run_id, endOf(chunk));
       return this.#submit(draft.ops, false, head.prefix);
@@ -209,12 +209,12 @@ export class KvJournal implements Journal {
   remove(key: ThreadKey, fence: Fence): Promise<void> {
     try {
       const head = this.#open(key);
-      const stale = judge(head, fence);
-      if (stale !== undefined) return refuse(head, stale);
+      const stale = checkFence(head, fence);
+      if (stale !== undefined) return rejectAfterFlights(head, stale);
       if (head.seq === 0) return Promise.resolve();
-      this.#sweeper.doom(key, null);
-      const ops = removalOf(head);
-      this.#heads.leaving(head, ops);
+      this.#sweeper.refuseWrites(key, null);
+      const ops = removalOps(head);
+      this.#heads.deletionSubmitted(head, ops);
       return this.#submit(ops, true, head.prefix).then(() => {
         this.#sweeper.hide(key, null);
         this.#heads.forget(head);
@@ -227,8 +227,8 @@ export class KvJournal implements Journal {
 
   async prune(key: ThreadKey, fence: Fence): Promise<void> {
     const head = this.#open(key);
-    const stale = judge(head, fence);
-    if (stale !== undefined) return refuse(head, stale);
+    const stale = checkFence(head, fence);
+    if (stale !== undefined) return rejectAfterFlights(head, stale);
     this.#heads.forget(head);
     await pruneThread(this.#kv, head, (ops, durable) => this.#submit(ops, durable));
   }
@@ -244,42 +244,42 @@ export class KvJournal implements Journal {
   }
 
   expireOnce(before: number, most: number): Promise<boolean> {
-    return expireOnce(this.#kv, (ops) => this.#submit(ops, false), before, most);
+    return expireOnceRecords(this.#kv, (ops) => this.#submit(ops, false), before, most);
   }
 
   verify(key?: ThreadKey): AsyncIterable<Damage> {
-    return verify(this.#kv.unguarded ?? this.#kv, (of, run) => this.#sweeper.has(of, run), key);
+    return verifyAll(this.#kv.unguarded ?? this.#kv, (of, run) => this.#sweeper.isDeleted(of, run), key);
   }
 
   readonly #get = (key: string): Buffer | undefined => this.#kv.getSync(key);
 
   /** The head to write with. */
-  #open(key: ThreadKey): Head {
+  #open(key: ThreadKey): ThreadHead {
     const { refusal } = this.#committer;
     if (refusal !== undefined) throw refusal;
-    if (this.#sweeper.refuses(key)) {
+    if (this.#sweeper.refusesWrites(key)) {
       throw new ServiceError("journal.conflict", `Thread ${key.thread} is still being deleted; try again`);
     }
     return this.#heads.get(key);
   }
 
   #refuseSwept(key: ThreadKey, run: string): void {
-    if (this.#sweeper.refuses(key, run)) {
+    if (this.#sweeper.refusesWrites(key, run)) {
       throw new ServiceError("journal.conflict", `Run ${run} is still being taken back; try again`);
     }
   }
 
-  #fly({ head, ops, size }: Draft, { durable, thread, outbox }: Append): Promise<void> {
-    head.flights.push(ops);
+  #submitAppend({ head, ops, size }: AppendDraft, { durable, thread, outbox }: Append): Promise<void> {
+    head.inFlight.push(ops);
     const promise = new Promise<void>((resolve, reject) => {
       this.#committer.submit({
         ops,
         durable,
         thread: head.prefix,
         stored: () => {
-          this.#heads.landed(head, thread, size);
+          this.#heads.appendStored(head, thread, size);
           resolve();
-          if (outbox !== undefined) this.#outbox.landed(outbox);
+          if (outbox !== undefined) this.#outbox.appendStored(outbox);
         },
         failed: reject,
       });

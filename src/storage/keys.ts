@@ -40,7 +40,7 @@ export function unsegment(text: string): string {
 }
 
 /** The range of keys that begin with `prefix`, which MUST end with a slash: `0` is the character after it. */
-export function within(prefix: string): { readonly gte: string; readonly lt: string } {
+export function prefixRange(prefix: string): { readonly gte: string; readonly lt: string } {
   return { gte: prefix, lt: `${prefix.slice(0, -1)}0` };
 }
 
@@ -68,8 +68,8 @@ export const kwargsKey = (p: string, run: string): string => `${p}k/${segment(ru
 export const orderPrefix = (p: string): string => `${p}o/`;
 export const orderKey = (p: string, order: number, run: string): string =>
   `${p}o/${ordinal(order)}/${segment(run)}`;
-export const latePrefix = (p: string): string => `${p}s/`;
-export const lateKey = (p: string, seq: number, run: string): string =>
+export const delayedStartPrefix = (p: string): string => `${p}s/`;
+export const delayedStartKey = (p: string, seq: number, run: string): string =>
   `${p}s/${ordinal(seq)}/${segment(run)}`;
 export const checkpointPrefix = (p: string, ns: string): string => `${p}c/${segment(ns)}/`;
 export const checkpointKey = (p: string, ns: string, id: string): string =>
@@ -98,27 +98,27 @@ export const indexPrefix = (tenant: string): string => `${segment(tenant)}/i/`;
 export const indexKey = (key: ThreadKey): string => indexPrefix(key.tenant) + segment(key.thread);
 
 /** Sort indexes of threads: each key has the name of the order, a number to sort by, and the thread's id. */
-const placePrefix = (tenant: string, order: string): string => `${segment(tenant)}/${order}/`;
-export const createdPrefix = (tenant: string): string => placePrefix(tenant, "ic");
-export const restedPrefix = (tenant: string): string => placePrefix(tenant, "iu");
+const sortPrefix = (tenant: string, order: string): string => `${segment(tenant)}/${order}/`;
+export const createdPrefix = (tenant: string): string => sortPrefix(tenant, "ic");
+export const restedPrefix = (tenant: string): string => sortPrefix(tenant, "iu");
 /** Threads by their status (for a busy thread, the last one), sorted by creation. */
-export const statusPrefix = (tenant: string, status: string): string => placePrefix(tenant, `is/${status}`);
+export const statusPrefix = (tenant: string, status: string): string => sortPrefix(tenant, `is/${status}`);
 /** Threads by a member of their metadata (name and value as `memberOf` writes them), sorted by creation. */
-export const memberPrefix = (tenant: string, member: string): string => placePrefix(tenant, `im/${member}`);
-export const placeKey = (prefix: string, at: number, thread: string): string =>
+export const metadataPrefix = (tenant: string, member: string): string => sortPrefix(tenant, `im/${member}`);
+export const sortKey = (prefix: string, at: number, thread: string): string =>
   `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${segment(thread)}`;
 /** The number and the thread in a key of a sort index. */
-export function parsePlace(key: string): { readonly at: number; readonly thread: string } {
+export function parseSortKey(key: string): { readonly at: number; readonly thread: string } {
   const end = key.lastIndexOf("/");
   const at = parseOrdinal(key.slice(key.lastIndexOf("/", end - 1) + 1, end));
   return { at, thread: unsegment(key.slice(end + 1)) };
 }
 /** The second segments of keys that are indexes of threads. */
-const ROOMS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im"]);
+const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im"]);
 /** The thread that an index key names; undefined for any other key. */
 export function parseIndex(key: string): ThreadKey | undefined {
   const [tenant = "", room = ""] = key.split("/", 2);
-  return ROOMS.has(room) ? { tenant: unsegment(tenant), thread: lastSegment(key) } : undefined;
+  return INDEX_SEGMENTS.has(room) ? { tenant: unsegment(tenant), thread: lastSegment(key) } : undefined;
 }
 
 export const assistantKey = (tenant: string, id: string): string => `${segment(tenant)}/a/${segment(id)}`;
@@ -140,20 +140,20 @@ export const contentKey = (tenant: string, id: string): string => `${segment(ten
  * Items of the store. A label ends with `#` and a namespace with `!`, which sort before all characters of a segment. So a namespace sorts
  * before the namespaces below it, and these before its next sibling.
  */
-export type ItemRoom = "s" | "sv" | "sx";
+export type ItemKeyKind = "s" | "sv" | "sx";
 const labels = (namespace: Namespace): string => namespace.map((label) => `${segment(label)}#`).join("");
-const itemRoom = (tenant: string, room: ItemRoom): string => `${segment(tenant)}/${room}/`;
+const itemRoom = (tenant: string, room: ItemKeyKind): string => `${segment(tenant)}/${room}/`;
 /** The item without its value (`s`), its value (`sv`), its vectors (`sx`). */
-export const itemKey = (tenant: string, room: ItemRoom, { namespace, key }: ItemPlace): string =>
+export const itemKey = (tenant: string, room: ItemKeyKind, { namespace, key }: ItemPlace): string =>
   `${itemRoom(tenant, room)}${labels(namespace)}!${segment(key)}`;
 /** The range of items whose namespace begins with this one. */
-export function itemsBelow(tenant: string, room: ItemRoom, namespace: Namespace): Range {
+export function itemsBelow(tenant: string, room: ItemKeyKind, namespace: Namespace): Range {
   const prefix = itemRoom(tenant, room) + labels(namespace);
   // `$` is the character after `#`.
-  return namespace.length === 0 ? within(prefix) : { gte: prefix, lt: `${prefix.slice(0, -1)}$` };
+  return namespace.length === 0 ? prefixRange(prefix) : { gte: prefix, lt: `${prefix.slice(0, -1)}$` };
 }
 /** The range of items of exactly this namespace: `"` is the character after `!`. */
-export function itemsIn(tenant: string, room: ItemRoom, namespace: Namespace): Range {
+export function itemsIn(tenant: string, room: ItemKeyKind, namespace: Namespace): Range {
   const prefix = itemRoom(tenant, room) + labels(namespace);
   return { gte: `${prefix}!`, lt: `${prefix}"` };
 }
@@ -161,7 +161,7 @@ export function itemsIn(tenant: string, room: ItemRoom, namespace: Namespace): R
 /** The item of such a key; undefined for any other key. */
 export function parseItem(
   at: string,
-): (ItemPlace & { readonly tenant: string; readonly room: ItemRoom }) | undefined {
+): (ItemPlace & { readonly tenant: string; readonly room: ItemKeyKind }) | undefined {
   const [tenant = "", room = "", place = "", more] = at.split("/");
   if (more !== undefined || (room !== "s" && room !== "sv" && room !== "sx")) return undefined;
   return { tenant: unsegment(tenant), room, ...placeOf(place) };
@@ -190,17 +190,17 @@ export const ENDED_KEY = "!ended";
 export const CHECK_KEY = "!check";
 
 /** Batch numbers; each batch stores its own. */
-export const BATCHES = within("!batch/");
+export const BATCHES = prefixRange("!batch/");
 export const batchKey = (number: number): string => `!batch/${ordinal(number)}`;
 export const parseBatch = (key: string): number => parseOrdinal(lastSegment(key));
 
 /** Threads with work, of all tenants: read at the start. */
-export const ACTIVE = within("!active/");
+export const ACTIVE = prefixRange("!active/");
 export const activePrefix = (tenant: string): string => `!active/${segment(tenant)}/`;
 export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + segment(key.thread);
 
 /** Threads of all tenants by their expiry. */
-export const DUE = within("!ttl/");
+export const THREAD_EXPIRIES = prefixRange("!ttl/");
 export const dueKey = (key: ThreadKey, due: number): string =>
   `!ttl/${ordinal(Math.max(0, Math.trunc(due)))}/${segment(key.tenant)}/${segment(key.thread)}`;
 /** The expiry and the thread in such a key. */
@@ -210,7 +210,7 @@ export function parseDue(key: string): { readonly due: number; readonly key: Thr
 }
 
 /** Delayed runs of all tenants, by the time they are due. */
-export const DELAYED = within("!due/");
+export const DELAYED = prefixRange("!due/");
 export const delayedKey = ({ tenant, thread }: ThreadKey, due: number, run: string): string =>
   `!due/${ordinal(due)}/${segment(tenant)}/${segment(thread)}/${segment(run)}`;
 export function parseDelayed(key: string): {
@@ -223,7 +223,7 @@ export function parseDelayed(key: string): {
 }
 
 /** Crons of all tenants, by their next slot. */
-export const SLOTS = within("!cron/");
+export const CRON_SLOTS = prefixRange("!cron/");
 export const slotKey = (slot: number, tenant: string, id: string): string =>
   `!cron/${ordinal(slot)}/${segment(tenant)}/${segment(id)}`;
 export function parseSlot(key: string): {
@@ -236,7 +236,7 @@ export function parseSlot(key: string): {
 }
 
 /** Records of idempotency keys, by the time of the request. */
-export const ONCE = within("!once/");
+export const ONCE_MARKS = prefixRange("!once/");
 export const onceMark = (at: number, tenant: string, name: string): string =>
   `!once/${ordinal(at)}/${segment(tenant)}/${segment(name)}`;
 export function parseOnce(key: string): {
@@ -249,22 +249,22 @@ export function parseOnce(key: string): {
 }
 
 /** Marks of deleted data that has still to be swept: a thread's keys, or the events of one run. */
-export const SWEEPS = within("!sweep/");
+export const SWEEPS = prefixRange("!sweep/");
 export const sweepKey = (key: ThreadKey, run: string | null): string =>
   `!sweep/${segment(key.tenant)}/${segment(key.thread)}/${run === null ? "" : segment(run)}`;
 
 /** Pending deliveries of all tenants, by target and time: read at the start. */
-export const OUTBOX = within("!outbox/");
-export const lanePrefix = (lane: string): string => `!outbox/${segment(lane)}/`;
-export const owedKey = (lane: string, due: number, tenant: string, id: string): string =>
-  `${lanePrefix(lane)}${ordinal(due)}/${segment(tenant)}/${segment(id)}`;
+export const OUTBOX = prefixRange("!outbox/");
+export const targetPrefix = (lane: string): string => `!outbox/${segment(lane)}/`;
+export const pendingDeliveryKey = (lane: string, due: number, tenant: string, id: string): string =>
+  `${targetPrefix(lane)}${ordinal(due)}/${segment(tenant)}/${segment(id)}`;
 /** Dead letters, by the time of their deletion. */
-export const DEAD = within("!dead/");
-export const deadKey = (due: number, tenant: string, id: string): string =>
+export const DEAD_LETTERS = prefixRange("!dead/");
+export const deadLetterKey = (due: number, tenant: string, id: string): string =>
   `!dead/${ordinal(due)}/${segment(tenant)}/${segment(id)}`;
 
 /** Items of all tenants, by their expiry. */
-export const EXPIRING = within("!expire/");
+export const ITEM_EXPIRIES = prefixRange("!expire/");
 export const expireKey = (due: number, tenant: string, { namespace, key }: ItemPlace): string =>
   `!expire/${ordinal(Math.ceil(due))}/${segment(tenant)}/${labels(namespace)}!${segment(key)}`;
 
@@ -275,7 +275,7 @@ export function parseExpire(at: string): ItemPlace & { readonly tenant: string; 
 }
 
 /** The target, tenant and id in a key of `!outbox/`; tenant and id in a key of `!dead/`. */
-export function parseOwed(key: string): {
+export function parseDeliveryKey(key: string): {
   readonly lane: string;
   readonly tenant: string;
   readonly id: string;
@@ -291,4 +291,4 @@ export function parseMark(key: string): { readonly key: ThreadKey; readonly run:
 }
 
 /** The range of all keys. */
-export const ALL: Range = { gte: "", lt: "~" };
+export const ALL_KEYS: Range = { gte: "", lt: "~" };

@@ -5,7 +5,7 @@ import { LONGEST_INDEXED } from "../model/thread-search.ts";
  * The index key of a metadata member: short, and practically unique. Undefined for a value that is not indexed: an object, a list, or a
  * text that is too long to be searched for.
  */
-export function memberOf(name: string, value: unknown): string | undefined {
+export function memberKey(name: string, value: unknown): string | undefined {
   if (value === undefined || (typeof value === "object" && value !== null)) return undefined;
   if (name.length + (typeof value === "string" ? value.length : 0) > LONGEST_INDEXED) return undefined;
   return hex32(JSON.stringify([name, value])).slice(0, 16);
@@ -16,13 +16,13 @@ const MOST_KNOWN = 256;
 const LONGEST_KNOWN = 128;
 
 /** A cache of metadata index keys: nearly every thread has the members of its graph and its assistant. */
-export class Members {
+export class MemberKeyCache {
   readonly #known = new Map<string, Map<string, string | undefined>>();
   #count = 0;
 
   of(name: string, value: unknown): string | undefined {
     if (typeof value !== "string" || value.length > LONGEST_KNOWN || name.length > LONGEST_KNOWN) {
-      return memberOf(name, value);
+      return memberKey(name, value);
     }
     let values = this.#known.get(name);
     if (values?.has(value)) return values.get(value);
@@ -32,7 +32,7 @@ export class Members {
       values = undefined;
     }
     if (values === undefined) this.#known.set(name, (values = new Map()));
-    const member = memberOf(name, value);
+    const member = memberKey(name, value);
     values.set(value, member);
     this.#count++;
     return member;

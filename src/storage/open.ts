@@ -12,9 +12,9 @@ import { KvCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { copyDatabase } from "./backup.ts";
 import { KvCrons } from "./cron-book.ts";
-import { checkFormat, Marker, MARKER } from "./format-version.ts";
+import { checkFormat, FormatMarker, MARKER_FILE } from "./format-version.ts";
 import { type DamageRecord, DAMAGE_FILE } from "./damage-records.ts";
-import { Heads } from "./thread-heads.ts";
+import { ThreadHeads } from "./thread-heads.ts";
 import { KvItems } from "./store-items.ts";
 import { repairIndex } from "./index-repair.ts";
 import { Integrity } from "./integrity.ts";
@@ -24,9 +24,9 @@ import { LevelKv, repairLevel } from "./leveldb-kv.ts";
 import { lockDirectory, machineBoot } from "./directory-lock.ts";
 import { MemoryKv } from "./memory-kv.ts";
 import { KvOutbox } from "./outbox.ts";
-import { GuardedKv } from "./quarantine.ts";
+import { QuarantiningKv } from "./quarantine.ts";
 import { folderSize } from "./folder-size.ts";
-import { Sweeper } from "./deletion-sweeper.ts";
+import { DeletionSweeper } from "./deletion-sweeper.ts";
 import { KvUnendedRuns } from "./unended-runs.ts";
 
 export type StorageOptions =
@@ -89,7 +89,7 @@ async function openDirectory(directory: string, isVerified: boolean, deps: Stora
   makeDirectory(directory);
   const lock = lockDirectory(directory);
   try {
-    const marker = new Marker(directory);
+    const marker = new FormatMarker(directory);
     const existing = marker.format !== undefined;
     const integrity = new Integrity(directory, databaseIn(directory), deps);
     await integrity.inspect(isVerified);
@@ -124,11 +124,11 @@ async function start(
   const { budget = new Budget(deps.clock, deps.scheduler) } = deps;
   raw.budget = budget;
   await raw.open();
-  const kv = integrity === undefined ? raw : new GuardedKv(raw, integrity.quarantine);
+  const kv = integrity === undefined ? raw : new QuarantiningKv(raw, integrity.quarantine);
   try {
     const chain = await integrity?.begin(raw, machineBoot());
     await checkFormat(kv, where, marked);
-    const heads = new Heads(kv);
+    const heads = new ThreadHeads(kv);
     const resume = (): Promise<void> =>
       sweeper.resume().catch((error: unknown) => {
         deps.logger.warn("what is to be swept could not be read", { error: withCauses(error) });
@@ -145,7 +145,7 @@ async function start(
       },
       chain,
     );
-    const sweeper = new Sweeper(kv, committer, deps.logger);
+    const sweeper = new DeletionSweeper(kv, committer, deps.logger);
     await resume();
     const outbox = new KvOutbox(kv, committer);
     return {
@@ -205,7 +205,7 @@ async function withoutServer(
   const path = resolve(directory);
   const lock = lockDirectory(path);
   try {
-    const { format } = new Marker(path);
+    const { format } = new FormatMarker(path);
     const integrity = new Integrity(path, databaseIn(path), deps);
     const done = await before(integrity, databaseIn(path));
     const kv = new LevelKv(databaseIn(path), true);
@@ -236,7 +236,7 @@ async function withoutServer(
 export async function backupStorage(directory: string, target: string): Promise<void> {
   const [from, to] = [resolve(directory), resolve(target)];
   await copyDatabase(databaseIn(from), databaseIn(to), from);
-  for (const name of [MARKER, DAMAGE_FILE]) {
+  for (const name of [MARKER_FILE, DAMAGE_FILE]) {
     if (existsSync(join(from, name))) await copyFile(join(from, name), join(to, name));
   }
 }

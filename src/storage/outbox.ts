@@ -5,19 +5,19 @@ import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
   contentKey,
-  DEAD,
-  deadKey,
+  DEAD_LETTERS,
+  deadLetterKey,
   deliveriesPrefix,
   deliveryKey,
-  lanePrefix,
+  targetPrefix,
   lastSegment,
   OUTBOX,
-  owedKey,
-  parseOwed,
-  within,
+  pendingDeliveryKey,
+  parseDeliveryKey,
+  prefixRange,
 } from "./keys.ts";
 import type { Kv, Op, Range } from "./kv.ts";
-import { MARK } from "./records.ts";
+import { PRESENT } from "./records.ts";
 
 const STATUSES = ["pending", "dead"] as const;
 
@@ -39,7 +39,7 @@ export class KvOutbox implements Outbox {
   }
 
   /** Called when an append with these deliveries is stored. */
-  landed(items: readonly OutboxItem[]): void {
+  appendStored(items: readonly OutboxItem[]): void {
     for (const { delivery } of items) this.#listener(laneOf(delivery.url));
   }
 
@@ -48,9 +48,9 @@ export class KvOutbox implements Outbox {
     for (;;) {
       const first = await this.#first({ ...OUTBOX, gte });
       if (first === undefined) return;
-      const { lane } = parseOwed(first);
+      const { lane } = parseDeliveryKey(first);
       yield lane;
-      gte = within(lanePrefix(lane)).lt;
+      gte = prefixRange(targetPrefix(lane)).lt;
     }
   }
 
@@ -60,18 +60,18 @@ export class KvOutbox implements Outbox {
   }
 
   pending(lane: string, limit: number): Promise<readonly Owed[]> {
-    return this.#owed(within(lanePrefix(lane)), "pending", limit);
+    return this.#owed(prefixRange(targetPrefix(lane)), "pending", limit);
   }
 
   dead(limit: number): Promise<readonly Owed[]> {
-    return this.#owed(DEAD, "dead", limit);
+    return this.#owed(DEAD_LETTERS, "dead", limit);
   }
 
   async #owed(range: Range, status: Delivery["status"], limit: number): Promise<readonly Owed[]> {
     const found: Owed[] = [];
     if (limit < 1) return found;
     for await (const [at] of this.#kv.entries({ ...range, limit })) {
-      const key = parseOwed(at);
+      const key = parseDeliveryKey(at);
       const delivery = this.#readable(key);
       // A delivery that is being changed is read again when the change is stored.
       if (delivery?.status === status) found.push({ tenant: key.tenant, id: key.id, delivery });
@@ -103,7 +103,10 @@ export class KvOutbox implements Outbox {
   }
 
   async count(most: number): Promise<{ readonly pending: number; readonly dead: number }> {
-    const [pending, dead] = await Promise.all([this.#countIn(OUTBOX, most), this.#countIn(DEAD, most)]);
+    const [pending, dead] = await Promise.all([
+      this.#countIn(OUTBOX, most),
+      this.#countIn(DEAD_LETTERS, most),
+    ]);
     return { pending, dead };
   }
 
@@ -118,7 +121,7 @@ export class KvOutbox implements Outbox {
     let skip = offset;
     for (const one of STATUSES) {
       if (found.length >= limit || (status !== undefined && one !== status)) continue;
-      const range = { ...within(deliveriesPrefix(tenant, one)), reverse: true };
+      const range = { ...prefixRange(deliveriesPrefix(tenant, one)), reverse: true };
       for await (const [at, bytes] of this.#kv.entries(range)) {
         if (skip-- > 0) continue;
         found.push(unsealed(bytes, { tenant, id: lastSegment(at) }) as Delivery);
@@ -139,7 +142,7 @@ export class KvOutbox implements Outbox {
     if (before === undefined) return undefined;
     const after = change(before);
     if (after === undefined) return before;
-    const name = nameOf(key);
+    const name = deliveryName(key);
     const mine = { delivery: after };
     this.#changing.set(name, mine);
     const ops: Op[] = unmark(key, before);
@@ -158,13 +161,13 @@ export class KvOutbox implements Outbox {
 
   /** The delivery as it will be when everything in flight is stored. */
   #now(key: DeliveryKey): Delivery | undefined {
-    const changing = this.#changing.get(nameOf(key));
+    const changing = this.#changing.get(deliveryName(key));
     return changing === undefined ? this.find(key) : (changing.delivery ?? undefined);
   }
 }
 
 /** Adds the operations for an append's delivery. */
-export function owe(ops: Op[], tenant: string, { delivery, content }: OutboxItem): void {
+export function deliveryOps(ops: Op[], tenant: string, { delivery, content }: OutboxItem): void {
   const key = { tenant, id: delivery.id };
   ops.push(...mark(key, delivery), { key: contentKey(tenant, delivery.id), value: seal(content) });
 }
@@ -172,7 +175,7 @@ export function owe(ops: Op[], tenant: string, { delivery, content }: OutboxItem
 function mark({ tenant, id }: DeliveryKey, delivery: Delivery): Op[] {
   return [
     { key: deliveryKey(tenant, delivery.status, id), value: seal(delivery) },
-    { key: markKey({ tenant, id }, delivery), value: MARK },
+    { key: markKey({ tenant, id }, delivery), value: PRESENT },
   ];
 }
 
@@ -184,10 +187,12 @@ function unmark(key: DeliveryKey, delivery: Delivery): Op[] {
 }
 
 function markKey({ tenant, id }: DeliveryKey, { status, due, url }: Delivery): string {
-  return status === "pending" ? owedKey(laneOf(url), due, tenant, id) : deadKey(due, tenant, id);
+  return status === "pending"
+    ? pendingDeliveryKey(laneOf(url), due, tenant, id)
+    : deadLetterKey(due, tenant, id);
 }
 
-const nameOf = ({ tenant, id }: DeliveryKey): string => contentKey(tenant, id);
+const deliveryName = ({ tenant, id }: DeliveryKey): string => contentKey(tenant, id);
 
 function unsealed(bytes: Buffer, { tenant, id }: DeliveryKey): unknown {
   return unseal(bytes, { tenant, thread: "" }, `delivery ${id}`);

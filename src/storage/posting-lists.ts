@@ -1,26 +1,26 @@
-import { type Candidate, doubtedOne, type Pages } from "./index-candidates.ts";
-import { lastSegment, placeKey, within } from "./keys.ts";
+import { type Candidate, doubtfulCandidate, type CandidatePages } from "./index-candidates.ts";
+import { lastSegment, sortKey, prefixRange } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 
 /**
  * Key prefixes of a condition of a search. A match has a key under `own`, or under `wide`, which lists the threads with too many metadata
  * members to be indexed.
  */
-export type Room = readonly [own: string, wide?: string];
+export type PostingList = readonly [own: string, wide?: string];
 
 /**
- * Thread ids of one condition held in memory at most, to exclude threads by their ids. If a condition has more, many threads match it, and
+ * Thread ids of one condition ids in memory at most, to exclude threads by their ids. If a condition has more, many threads match it, and
  * matches are found soon anyway.
  */
-const HELD = 4_096;
+const MAX_IDS = 4_096;
 /** Keys looked up before the ids of a condition are read into memory instead; and the cost of one lookup, in keys of a range scan. */
 const PATIENCE = 200;
 const LOOK = 3;
 
 /** Filters the candidates of one search by the index keys of its other conditions, without reading records. */
-export class Rooms {
+export class PostingLists {
   readonly #kv: Kv;
-  readonly #held = new Map<string, Promise<ReadonlySet<string> | null>>();
+  readonly #ids = new Map<string, Promise<ReadonlySet<string> | null>>();
   readonly #inhabited = new Map<string, Promise<boolean>>();
 
   constructor(kv: Kv) {
@@ -31,24 +31,24 @@ export class Rooms {
    * The candidates that meet all conditions. `isPlaced`: the candidates have their creation time, so their keys can be looked up one by
    * one, until that has cost as much as reading all ids of the condition.
    */
-  async *among(pages: Pages, rooms: readonly Room[], isPlaced: boolean): Pages {
+  async *intersect(pages: CandidatePages, lists: readonly PostingList[], isPlaced: boolean): CandidatePages {
     let asked = 0;
     let first = true;
     for await (const { found, seen } of pages) {
       let left = found;
       let looked = 0;
       // The first page is not filtered: where many threads match, it fills the result by itself.
-      for (const room of first ? [] : rooms) {
-        const held = isPlaced && asked < PATIENCE ? null : await this.#members(room);
-        if (held !== null) left = left.filter(({ thread }) => held.has(thread));
+      for (const list of first ? [] : lists) {
+        const ids = isPlaced && asked < PATIENCE ? null : await this.#members(list);
+        if (ids !== null) left = left.filter(({ thread }) => ids.has(thread));
         else if (isPlaced) {
-          const [own, wide] = room;
+          const [own, wide] = list;
           const isWide = wide !== undefined && (await this.#isInhabited(wide));
           looked += left.length;
           left = left.filter((one) => this.#stands(own, one) || (isWide && this.#stands(wide, one)));
         }
       }
-      if (first) left = left.map(doubtedOne);
+      if (first) left = left.map(doubtfulCandidate);
       first = false;
       asked += looked;
       yield { found: left, seen: seen + LOOK * looked };
@@ -56,7 +56,7 @@ export class Rooms {
   }
 
   #stands(prefix: string, { at, thread }: Candidate): boolean {
-    return this.#kv.getSync(placeKey(prefix, at, thread)) !== undefined;
+    return this.#kv.getSync(sortKey(prefix, at, thread)) !== undefined;
   }
 
   /** Whether there is a key under this prefix. The list of threads with too many members is nearly always empty. */
@@ -67,27 +67,28 @@ export class Rooms {
   }
 
   async #hasKey(prefix: string): Promise<boolean> {
-    for await (const keys of this.#kv.keys({ ...within(prefix), limit: 1 })) if (keys.length > 0) return true;
+    for await (const keys of this.#kv.keys({ ...prefixRange(prefix), limit: 1 }))
+      if (keys.length > 0) return true;
     return false;
   }
 
   /** All threads that meet a condition; null when they are too many. */
-  #members(room: Room): Promise<ReadonlySet<string> | null> {
-    const [own] = room;
-    const known = this.#held.get(own) ?? this.#readMembers(room);
-    this.#held.set(own, known);
+  #members(list: PostingList): Promise<ReadonlySet<string> | null> {
+    const [own] = list;
+    const known = this.#ids.get(own) ?? this.#readMembers(list);
+    this.#ids.set(own, known);
     return known;
   }
 
-  async #readMembers(room: Room): Promise<ReadonlySet<string> | null> {
-    const held = new Set<string>();
-    for (const prefix of room) {
+  async #readMembers(list: PostingList): Promise<ReadonlySet<string> | null> {
+    const ids = new Set<string>();
+    for (const prefix of list) {
       if (prefix === undefined) continue;
-      for await (const keys of this.#kv.keys(within(prefix))) {
-        for (const key of keys) held.add(lastSegment(key));
-        if (held.size > HELD) return null;
+      for await (const keys of this.#kv.keys(prefixRange(prefix))) {
+        for (const key of keys) ids.add(lastSegment(key));
+        if (ids.size > MAX_IDS) return null;
       }
     }
-    return held;
+    return ids;
   }
 }

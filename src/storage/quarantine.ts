@@ -1,15 +1,15 @@
 import type { ThreadKey } from "../model/thread.ts";
-import { damaged } from "./envelope.ts";
+import { damagedError } from "./envelope.ts";
 import {
   DELAYED,
-  DUE,
+  THREAD_EXPIRIES,
   parseDelayed,
   parseDue,
   parseIndex,
   parseMark,
   splitThread,
   threadPrefix,
-  within,
+  prefixRange,
 } from "./keys.ts";
 import type { Entry, Kv, Op, Range } from "./kv.ts";
 import type { KeyRange } from "./leveldb/table.ts";
@@ -72,13 +72,13 @@ export class Quarantine {
 
 function refusalOf(key: string): Error {
   const thread = threadOf(key);
-  return damaged(thread ?? { tenant: key.slice(0, key.indexOf("/")), thread: "" }, WHY);
+  return damagedError(thread ?? { tenant: key.slice(0, key.indexOf("/")), thread: "" }, WHY);
 }
 
 /** The thread that a key belongs to, or that an index or mark names. */
 function threadOf(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThread(key)?.key ?? parseIndex(key);
-  if (key.startsWith(DUE.gte)) return parseDue(key).key;
+  if (key.startsWith(THREAD_EXPIRIES.gte)) return parseDue(key).key;
   if (key.startsWith(DELAYED.gte)) return parseDelayed(key).key;
   return key.startsWith("!active/") || key.startsWith("!sweep/") ? parseMark(key).key : undefined;
 }
@@ -87,7 +87,7 @@ function threadOf(key: string): ThreadKey | undefined {
  * Hides quarantined data from readers: reading it throws `journal.damaged`, and lists leave it out. With an empty quarantine it costs the
  * check of a flag.
  */
-export class GuardedKv implements Kv {
+export class QuarantiningKv implements Kv {
   readonly unguarded: Kv;
   readonly #quarantine: Quarantine;
   readonly probe?: () => Promise<void>;
@@ -148,7 +148,7 @@ export class GuardedKv implements Kv {
   /** Refuses a range within a quarantined thread, which asks for that thread. */
   #refuseThread({ gte, lt }: Range): void {
     const thread = splitThread(gte)?.key;
-    if (thread !== undefined && lt <= within(threadPrefix(thread)).lt) this.#quarantine.refuse(gte);
+    if (thread !== undefined && lt <= prefixRange(threadPrefix(thread)).lt) this.#quarantine.refuse(gte);
   }
 }
 

@@ -13,7 +13,7 @@ interface Held {
  * generations: when the younger is full, it replaces the older. Evicting the oldest entry each time would need a search past deleted
  * entries.
  */
-export class Recent {
+export class RecordCache {
   #younger = new Map<string, Held>();
   #older = new Map<string, Held>();
   /** Bytes of the younger generation. */

@@ -1,10 +1,10 @@
 import type { Checkpoint, CheckpointHead, NewCheckpoint } from "../model/checkpoint.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import { damaged, seal, unseal } from "./envelope.ts";
+import { damagedError, seal, unseal } from "./envelope.ts";
 import { kwargsKey, runKey } from "./keys.ts";
-import { packRefs, unpackRefs, type Refs, type StoredRefs } from "./value-refs.ts";
-import { columns } from "./row-codec.ts";
+import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./value-refs.ts";
+import { rowCodec } from "./row-codec.ts";
 
 /** A journal entry: what an append wrote, by number, so that gaps are noticed and the append can be rolled back. */
 export interface JournalEntry {
@@ -26,7 +26,7 @@ export type StoredCheckpoint = CheckpointHead & {
   readonly changes: { readonly at: number; readonly channels: StoredRefs };
 };
 
-export const threadRows = columns<ThreadRecord>()(
+export const threadRows = rowCodec<ThreadRecord>()(
   [
     "thread_id",
     "created_at",
@@ -73,7 +73,7 @@ export const threadRows = columns<ThreadRecord>()(
   ],
 );
 
-export const runRows = columns<StoredRun>()(
+export const runRows = rowCodec<StoredRun>()(
   [
     "run_id",
     "thread_id",
@@ -130,7 +130,7 @@ export const runRows = columns<StoredRun>()(
   ],
 );
 
-export const checkpointRows = columns<StoredCheckpoint>()(
+export const checkpointRows = rowCodec<StoredCheckpoint>()(
   [
     "id",
     "parent",
@@ -164,7 +164,7 @@ export const checkpointRows = columns<StoredCheckpoint>()(
 );
 
 /** The value of a key whose presence is all its meaning. */
-export const MARK: Buffer = seal(true);
+export const PRESENT: Buffer = seal(true);
 /** The value of a mark of something hidden from clients. */
 export const HIDDEN: Buffer = seal(false);
 
@@ -178,7 +178,7 @@ export function sealNumber(n: number): Buffer {
 type Get = (key: string) => Buffer | undefined;
 
 /** Checkpoints that an append can have: each gets a number derived from the append's. */
-export const PER_APPEND = 4096;
+export const CHECKPOINTS_PER_APPEND = 4096;
 
 export function readRun(get: Get, key: ThreadKey, prefix: string, run: string): RunRecord | undefined {
   const stored = readStoredRun(get, key, prefix, run);
@@ -188,7 +188,7 @@ export function readRun(get: Get, key: ThreadKey, prefix: string, run: string): 
   if (bytes === undefined) {
     // The run may be deleted between the two reads.
     if (get(runKey(prefix, run)) === undefined) return undefined;
-    throw damaged(key, `${what} is missing`);
+    throw damagedError(key, `${what} is missing`);
   }
   return { ...stored, kwargs: unseal(bytes, key, what) as RunKwargs };
 }
@@ -198,7 +198,7 @@ export function readStoredRun(get: Get, key: ThreadKey, prefix: string, run: str
   return bytes && runRows.record(unseal(bytes, key, `run ${run}`));
 }
 
-export function checkpointRow(made: NewCheckpoint, at: number, refs: Refs): unknown[] {
+export function checkpointRow(made: NewCheckpoint, at: number, refs: ChannelRefs): unknown[] {
   return checkpointRows.row(made, "changes", { at, channels: packRefs(refs) });
 }
 

@@ -11,7 +11,7 @@ const LONGEST = 2_000;
  * Closes a store whose write failed and opens it again, until that works. The store stays open for reading as long as a probe says that
  * writes would fail again. Never rejects. Returns false when `stop` is aborted.
  */
-export async function heal(
+export async function reopen(
   kv: Kv,
   scheduler: Scheduler,
   logger: Logger,

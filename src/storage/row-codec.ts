@@ -1,5 +1,5 @@
 /** The stored form of a record: its values in a fixed order, without their names. */
-export interface Columns<T> {
+export interface RowCodec<T> {
   /** `value` is stored in place of the record's own member `name`. */
   row<K extends keyof T & string>(record: Omit<T, K>, name?: K, value?: T[K]): unknown[];
   record(row: unknown): T;
@@ -10,11 +10,11 @@ export interface Columns<T> {
  * of `T`, which the compiler checks, and their order MUST NOT change: new names go to the end. `spelled` writes out the row of a record
  * that is stored often, with the same members in the same order; looking them up by name costs a microsecond.
  */
-export function columns<T extends object>() {
+export function rowCodec<T extends object>() {
   return <const N extends readonly (keyof T & string)[]>(
     names: [Exclude<keyof T, N[number]>] extends [never] ? N : never,
     spelled?: (record: T) => unknown[],
-  ): Columns<T> => {
+  ): RowCodec<T> => {
     const own: readonly (keyof T & string)[] = names;
     const rowOf = spelled ?? ((record: T) => own.map((name) => record[name] ?? null));
     // Overwriting existing members is several times faster than adding them.

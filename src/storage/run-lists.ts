@@ -2,7 +2,7 @@ import { contains } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
-import { lastSegment, latePrefix, orderPrefix, within } from "./keys.ts";
+import { lastSegment, delayedStartPrefix, orderPrefix, prefixRange } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import type { Kv } from "./kv.ts";
 import { readRun, readStoredRun, type StoredRun } from "./records.ts";
@@ -49,7 +49,7 @@ export class RunLists {
   async count(filter: RunsFilter): Promise<number> {
     const isAll = filter.status === undefined && filter.metadata === undefined;
     let count = 0;
-    for await (const keys of this.#kv.keys(within(orderPrefix(this.#prefix)))) {
+    for await (const keys of this.#kv.keys(prefixRange(orderPrefix(this.#prefix)))) {
       count += isAll ? keys.length : keys.filter((key) => this.#fits(lastSegment(key), filter)).length;
     }
     return count;
@@ -102,8 +102,8 @@ export class RunLists {
   }
 
   async #late(seq: number, limit: number): Promise<readonly RunRecord[]> {
-    const prefix = latePrefix(this.#prefix);
-    const { gte, lt } = within(prefix);
+    const prefix = delayedStartPrefix(this.#prefix);
+    const { gte, lt } = prefixRange(prefix);
     const after = prefix + ordinal(seq + 1);
     let from = after;
     for await (const [key] of this.#kv.entries({ gte, lt: after, reverse: true, limit: 1 })) from = key;
@@ -129,7 +129,7 @@ export class RunLists {
 
   async *#ids(order: number, reverse = false, before?: number): AsyncGenerator<string> {
     const prefix = orderPrefix(this.#prefix);
-    const lt = before === undefined ? within(prefix).lt : prefix + ordinal(before);
+    const lt = before === undefined ? prefixRange(prefix).lt : prefix + ordinal(before);
     const range = { gte: prefix + ordinal(order), lt, reverse };
     for await (const [key] of this.#kv.entries(range)) yield lastSegment(key);
   }

@@ -1,11 +1,11 @@
 import type { ChannelRef } from "../model/checkpoint.ts";
-import type { Draft } from "./append-draft.ts";
-import { damaged } from "./envelope.ts";
+import type { AppendDraft } from "./append-draft.ts";
+import { damagedError } from "./envelope.ts";
 import {
   checkpointKey,
   entryKey,
   kwargsKey,
-  lateKey,
+  delayedStartKey,
   orderKey,
   runKey,
   segment,
@@ -16,7 +16,7 @@ import {
   writesPrefix,
 } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
-import { checkpointRows, MARK, runRows, type JournalEntry, type StoredCheckpoint } from "./records.ts";
+import { checkpointRows, PRESENT, runRows, type JournalEntry, type StoredCheckpoint } from "./records.ts";
 import { unpackRefs } from "./value-refs.ts";
 
 /**
@@ -24,7 +24,7 @@ import { unpackRefs } from "./value-refs.ts";
  * since the runs were admitted, so the cost depends on the runs, not on the thread. Their events, whose number is unknown, are marked for
  * the sweeper.
  */
-export function forgetRuns(draft: Draft, runs: readonly string[]): void {
+export function removeRuns(draft: AppendDraft, runs: readonly string[]): void {
   const { prefix, key } = draft.head;
   const gone = new Set<string>();
   let from = Number.POSITIVE_INFINITY;
@@ -34,19 +34,19 @@ export function forgetRuns(draft: Draft, runs: readonly string[]): void {
     const stored = runRows.record(row);
     const order = orderKey(prefix, stored.order, run);
     const first = draft.read(order, `the place of run ${run}`);
-    if (typeof first !== "number") throw damaged(key, `the place of run ${run} is missing`);
+    if (typeof first !== "number") throw damagedError(key, `the place of run ${run} is missing`);
     from = Math.min(from, first);
     gone.add(run);
     draft.del(order);
     draft.del(runKey(prefix, run));
     draft.del(kwargsKey(prefix, run));
-    if (stored.due !== null && stored.seq_base > 0) draft.del(lateKey(prefix, stored.seq_base, run));
-    draft.mark(sweepKey(key, run), MARK);
+    if (stored.due !== null && stored.seq_base > 0) draft.del(delayedStartKey(prefix, stored.seq_base, run));
+    draft.putSealed(sweepKey(key, run), PRESENT);
   }
-  if (gone.size > 0) forgetCheckpoints(draft, gone, from);
+  if (gone.size > 0) removeCheckpoints(draft, gone, from);
 }
 
-function forgetCheckpoints(draft: Draft, runs: ReadonlySet<string>, from: number): void {
+function removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from: number): void {
   const { prefix } = draft.head;
   const { checkpoints, tasks } = readJournal(draft, from);
   const gone: StoredCheckpoint[] = [];
@@ -61,19 +61,23 @@ function forgetCheckpoints(draft: Draft, runs: ReadonlySet<string>, from: number
   for (const { ns, id } of gone) {
     draft.del(checkpointKey(prefix, ns, id));
     draft.del(writesMark(prefix, ns, id));
-    for (const task of tasks.get(place(ns, id)) ?? []) {
+    for (const task of tasks.get(checkpointName(ns, id)) ?? []) {
       draft.del(writesPrefix(prefix, ns, id) + segment(task));
     }
   }
 }
 
 /** Gives the remaining checkpoints whose parent is deleted the nearest remaining ancestor as parent. */
-function reparent(draft: Draft, gone: readonly StoredCheckpoint[], kept: readonly StoredCheckpoint[]): void {
-  const parents = new Map(gone.map(({ ns, id, parent }) => [place(ns, id), parent]));
+function reparent(
+  draft: AppendDraft,
+  gone: readonly StoredCheckpoint[],
+  kept: readonly StoredCheckpoint[],
+): void {
+  const parents = new Map(gone.map(({ ns, id, parent }) => [checkpointName(ns, id), parent]));
   for (const made of kept) {
     let { parent } = made;
     while (parent !== null) {
-      const above = parents.get(place(made.ns, parent));
+      const above = parents.get(checkpointName(made.ns, parent));
       if (above === undefined) break;
       parent = above;
     }
@@ -83,7 +87,7 @@ function reparent(draft: Draft, gone: readonly StoredCheckpoint[], kept: readonl
   }
 }
 
-const place = (ns: string, checkpoint: string): string => `${checkpoint} ${ns}`;
+const checkpointName = (ns: string, checkpoint: string): string => `${checkpoint} ${ns}`;
 
 interface Since {
   /** The checkpoints that were made since and still exist. */
@@ -92,19 +96,19 @@ interface Since {
   readonly tasks: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-function readJournal(draft: Draft, from: number): Since {
+function readJournal(draft: AppendDraft, from: number): Since {
   const { head } = draft;
   const checkpoints: StoredCheckpoint[] = [];
   const tasks = new Map<string, Set<string>>();
   for (let seq = from; seq <= head.seq; seq++) {
     const entry = draft.read(entryKey(head.prefix, seq), `append ${seq}`) as JournalEntry | undefined;
-    if (entry === undefined) throw damaged(head.key, `append ${seq} is missing`);
+    if (entry === undefined) throw damagedError(head.key, `append ${seq} is missing`);
     for (const [ns, id] of entry.checkpoints ?? []) {
       const made = readStored(draft, ns, id);
       if (made !== undefined) checkpoints.push(made);
     }
     for (const [ns, checkpoint, task] of entry.writes ?? []) {
-      const at = place(ns, checkpoint);
+      const at = checkpointName(ns, checkpoint);
       const known = tasks.get(at);
       if (known === undefined) tasks.set(at, new Set([task]));
       else known.add(task);
@@ -113,7 +117,7 @@ function readJournal(draft: Draft, from: number): Since {
   return { checkpoints, tasks };
 }
 
-function readStored(draft: Draft, ns: string, id: string): StoredCheckpoint | undefined {
+function readStored(draft: AppendDraft, ns: string, id: string): StoredCheckpoint | undefined {
   const row = draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`);
   return row === undefined ? undefined : checkpointRows.record(row);
 }
@@ -128,7 +132,7 @@ interface Value {
 }
 
 /** The values that a checkpoint wrote: those that its parent does not refer to. */
-function writtenBy(draft: Draft, made: StoredCheckpoint): Value[] {
+function writtenBy(draft: AppendDraft, made: StoredCheckpoint): Value[] {
   const { prefix } = draft.head;
   const { ns } = made;
   const own = made.changes.at;

@@ -1,7 +1,7 @@
-import { flaw } from "./envelope.ts";
+import { envelopeFlaw } from "./envelope.ts";
 import { expireKey, itemKey, parseExpire, parseItem } from "./keys.ts";
 import type { Kv } from "./kv.ts";
-import { nameOf, readHead } from "./store-items.ts";
+import { itemLabel, readItemHead } from "./store-items.ts";
 
 /** Checks an item's key. Yields what is missing beside it; nothing for other keys. The value itself has been checked before. */
 export function* checkItem(kv: Kv, at: string, bytes: Buffer): Generator<string> {
@@ -9,10 +9,10 @@ export function* checkItem(kv: Kv, at: string, bytes: Buffer): Generator<string>
     const { tenant, due, ...place } = parseExpire(at);
     const head = kv.getSync(itemKey(tenant, "s", place));
     // A damaged record is reported under its own key.
-    if (head !== undefined && flaw(head) !== undefined) return;
-    const expires = head && readHead(head, tenant, place).expires_at;
+    if (head !== undefined && envelopeFlaw(head) !== undefined) return;
+    const expires = head && readItemHead(head, tenant, place).expires_at;
     if (typeof expires !== "number" || Math.ceil(expires) !== due)
-      yield `${nameOf(place)} is to expire, and is not there or lives on`;
+      yield `${itemLabel(place)} is to expire, and is not there or lives on`;
     return;
   }
   const item = parseItem(at);
@@ -20,11 +20,11 @@ export function* checkItem(kv: Kv, at: string, bytes: Buffer): Generator<string>
   const { tenant, room, ...place } = item;
   if (room !== "s") {
     if (kv.getSync(itemKey(tenant, "s", place)) === undefined)
-      yield `${nameOf(place)} has ${room === "sv" ? "a value" : "vectors"} and no record`;
+      yield `${itemLabel(place)} has ${room === "sv" ? "a value" : "vectors"} and no record`;
     return;
   }
-  const { expires_at } = readHead(bytes, tenant, place);
-  if (kv.getSync(itemKey(tenant, "sv", place)) === undefined) yield `${nameOf(place)} has no value`;
+  const { expires_at } = readItemHead(bytes, tenant, place);
+  if (kv.getSync(itemKey(tenant, "sv", place)) === undefined) yield `${itemLabel(place)} has no value`;
   if (expires_at !== null && kv.getSync(expireKey(expires_at, tenant, place)) === undefined)
-    yield `${nameOf(place)} expires, and nothing will delete it`;
+    yield `${itemLabel(place)} expires, and nothing will delete it`;
 }

@@ -11,25 +11,25 @@ import type {
   ThreadFence,
 } from "../ports/store-items.ts";
 import type { Committer } from "./committer.ts";
-import { damaged, seal, unseal } from "./envelope.ts";
-import { fenced } from "./fence.ts";
-import type { Heads } from "./thread-heads.ts";
+import { damagedError, seal, unseal } from "./envelope.ts";
+import { fencedError } from "./fence.ts";
+import type { ThreadHeads } from "./thread-heads.ts";
 import {
-  EXPIRING,
+  ITEM_EXPIRIES,
   expireKey,
   itemKey,
-  type ItemRoom,
+  type ItemKeyKind,
   itemsBelow,
   itemsIn,
   parseExpire,
   parseItem,
 } from "./keys.ts";
 import type { Kv, Op, Range } from "./kv.ts";
-import { MARK } from "./records.ts";
-import { columns } from "./row-codec.ts";
+import { PRESENT } from "./records.ts";
+import { rowCodec } from "./row-codec.ts";
 
 type Stored = Omit<ItemHead, "namespace" | "key">;
-const rows = columns<Stored>()(["created_at", "updated_at", "ttl", "expires_at", "bytes"]);
+const rows = rowCodec<Stored>()(["created_at", "updated_at", "ttl", "expires_at", "bytes"]);
 
 /**
  * The items over a key-value store. Records, values and vectors have separate keys: searches read the records, then only the values that
@@ -38,11 +38,11 @@ const rows = columns<Stored>()(["created_at", "updated_at", "ttl", "expires_at",
 export class KvItems implements Items {
   readonly #kv: Kv;
   readonly #committer: Committer;
-  readonly #heads: Heads;
+  readonly #heads: ThreadHeads;
   /** Changes in flight, by item key; null: the item is being deleted. */
   readonly #changing = new Map<string, { readonly head: Stored | null }>();
 
-  constructor(kv: Kv, committer: Committer, heads: Heads) {
+  constructor(kv: Kv, committer: Committer, heads: ThreadHeads) {
     this.#kv = kv;
     this.#committer = committer;
     this.#heads = heads;
@@ -53,27 +53,27 @@ export class KvItems implements Items {
     if (head === undefined) return undefined;
     const { namespace, key } = place;
     const bytes = this.#kv.getSync(itemKey(tenant, "sv", place));
-    if (bytes === undefined) throw damaged({ tenant, thread: "" }, `${nameOf(place)} has no value`);
-    const value = unseal(bytes, { tenant, thread: "" }, `the value of ${nameOf(place)}`) as JsonObject;
+    if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
+    const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
     return { namespace, key, ...head, value };
   }
 
   #stored(tenant: string, place: ItemPlace): Stored | undefined {
     const bytes = this.#kv.getSync(itemKey(tenant, "s", place));
-    return bytes && readHead(bytes, tenant, place);
+    return bytes && readItemHead(bytes, tenant, place);
   }
 
   async *heads(tenant: string, prefix: Namespace): AsyncGenerator<ItemHead> {
     for await (const [at, bytes] of this.#kv.entries(itemsBelow(tenant, "s", prefix))) {
-      const { namespace, key } = placeIn(at);
-      yield { namespace, key, ...readHead(bytes, tenant, { namespace, key }) };
+      const { namespace, key } = itemPlaceOf(at);
+      yield { namespace, key, ...readItemHead(bytes, tenant, { namespace, key }) };
     }
   }
 
   async *vectors(tenant: string, prefix: Namespace): AsyncGenerator<ItemVectors> {
     for await (const [at, bytes] of this.#kv.entries(itemsBelow(tenant, "sx", prefix))) {
-      const { namespace, key } = placeIn(at);
-      const what = `the vectors of ${nameOf({ namespace, key })}`;
+      const { namespace, key } = itemPlaceOf(at);
+      const what = `the vectors of ${itemLabel({ namespace, key })}`;
       const packed = unseal(bytes, { tenant, thread: "" }, what) as readonly Uint8Array[];
       yield { namespace, key, vectors: packed.map(floats) };
     }
@@ -104,8 +104,8 @@ export class KvItems implements Items {
       let seen = 0;
       for await (const [at, bytes] of this.#kv.entries({ ...range, ...(limit && { limit }) })) {
         seen++;
-        const place = placeIn(at);
-        if (isAlive(readHead(bytes, tenant, place), now)) return place.namespace;
+        const place = itemPlaceOf(at);
+        if (isAlive(readItemHead(bytes, tenant, place), now)) return place.namespace;
       }
       if (seen === 0) return undefined;
     }
@@ -115,7 +115,7 @@ export class KvItems implements Items {
   async expiring(limit: number): Promise<readonly Expiring[]> {
     const found: Expiring[] = [];
     if (limit < 1) return found;
-    for await (const [at] of this.#kv.entries({ ...EXPIRING, limit })) {
+    for await (const [at] of this.#kv.entries({ ...ITEM_EXPIRIES, limit })) {
       const { tenant, due, namespace, key } = parseExpire(at);
       found.push({ tenant, namespace, key, expires_at: due });
     }
@@ -145,7 +145,7 @@ export class KvItems implements Items {
    */
   #judge({ thread, epoch }: ThreadFence): void {
     const { epoch: now, seq } = this.#heads.peek(thread) ?? this.#heads.thread(thread) ?? NOTHING;
-    if (seq === 0 || now !== epoch) throw fenced({ key: thread, epoch: now }, epoch);
+    if (seq === 0 || now !== epoch) throw fencedError({ key: thread, epoch: now }, epoch);
   }
 
   #apply(
@@ -162,7 +162,7 @@ export class KvItems implements Items {
     if (change.kind === "expire")
       ops.push({ key: expireKey(change.expires_at, tenant, change), value: null });
     if (head === undefined) return;
-    const put = (room: ItemRoom, value: Buffer | null) =>
+    const put = (room: ItemKeyKind, value: Buffer | null) =>
       ops.push({ key: itemKey(tenant, room, change), value });
     const { kind } = change;
     if (head === null) {
@@ -179,7 +179,7 @@ export class KvItems implements Items {
     const [was, is] = [before?.expires_at ?? null, head?.expires_at ?? null];
     if (was === is) return;
     if (was !== null) ops.push({ key: expireKey(was, tenant, change), value: null });
-    if (is !== null) ops.push({ key: expireKey(is, tenant, change), value: MARK });
+    if (is !== null) ops.push({ key: expireKey(is, tenant, change), value: PRESENT });
   }
 }
 
@@ -205,17 +205,17 @@ function after(change: ItemChange, before: Stored | undefined, now: number): Sto
 
 const isAlive = ({ expires_at }: Stored, now: number): boolean => expires_at === null || expires_at > now;
 
-export function readHead(bytes: Buffer, tenant: string, place: ItemPlace): Stored {
-  return rows.record(unseal(bytes, { tenant, thread: "" }, nameOf(place)));
+export function readItemHead(bytes: Buffer, tenant: string, place: ItemPlace): Stored {
+  return rows.record(unseal(bytes, { tenant, thread: "" }, itemLabel(place)));
 }
 
-function placeIn(at: string): ItemPlace {
+function itemPlaceOf(at: string): ItemPlace {
   const place = parseItem(at);
   if (place === undefined) throw new TypeError(`${at} is no item`);
   return place;
 }
 
-export function nameOf({ namespace, key }: ItemPlace): string {
+export function itemLabel({ namespace, key }: ItemPlace): string {
   return `item ${JSON.stringify(key)} of ${JSON.stringify(namespace)}`;
 }
 

@@ -2,7 +2,7 @@ import { withCauses } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { DatabaseFiles, FoundDamage, Table } from "./database-files.ts";
+import type { DatabaseFiles, FoundDamage, ManifestTable } from "./database-files.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
 /** Milliseconds of work in a turn, and between two turns: about 2 % of a core, 10 MB a second. */
@@ -89,7 +89,7 @@ export class TableVerifier {
     }
   }
 
-  async #check(tables: readonly Table[]): Promise<void> {
+  async #check(tables: readonly ManifestTable[]): Promise<void> {
     for (const [i, table] of tables.entries()) {
       if (this.#left !== undefined) this.#left = sumOf(tables.slice(i));
       await this.#rest(REST);
@@ -110,7 +110,7 @@ export class TableVerifier {
   }
 
   /** Tables that are not read yet. The manifest is read only when there are new files. */
-  #unchecked(): readonly Table[] {
+  #unchecked(): readonly ManifestTable[] {
     const isNew = (name: string): boolean => !this.#checked.has(name);
     return this.#files.names().some(isNew) ? this.#files.tables().filter(({ name }) => isNew(name)) : [];
   }
@@ -133,6 +133,6 @@ export class TableVerifier {
   }
 }
 
-function sumOf(tables: readonly Table[]): Verifying {
+function sumOf(tables: readonly ManifestTable[]): Verifying {
   return { tables: tables.length, bytes: tables.reduce((sum, { size = 0 }) => sum + size, 0) };
 }

@@ -3,17 +3,17 @@ import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
-import { factsOf } from "./fact-codec.ts";
+import { unpackFacts } from "./fact-codec.ts";
 import { isUnsettled } from "./thread-heads.ts";
 import { activeKey, delayedKey, eventsPrefix, headKey, segment, unsegment } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 import type { Kv } from "./kv.ts";
 import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
-import { indexOf } from "./thread-index.ts";
+import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./value-refs.ts";
 
 /** Whether the thread, or the log of one of its runs, is being deleted by the sweeper. Nobody reads it any more. */
-export type Swept = (key: ThreadKey, run: string | null) => boolean;
+export type IsSwept = (key: ThreadKey, run: string | null) => boolean;
 
 interface Chunk {
   readonly first: number;
@@ -26,7 +26,7 @@ export class ThreadCheck {
   readonly key: ThreadKey;
   readonly #kv: Kv;
   readonly #prefix: string;
-  readonly #swept: Swept;
+  readonly #swept: IsSwept;
   readonly #found: string[] = [];
   #thread: ThreadRecord | undefined;
   /** The first key. */
@@ -44,7 +44,7 @@ export class ThreadCheck {
   readonly #left: string[] = [];
   readonly #chunks = new Map<string, Chunk[]>();
 
-  constructor(kv: Kv, key: ThreadKey, prefix: string, swept: Swept) {
+  constructor(kv: Kv, key: ThreadKey, prefix: string, swept: IsSwept) {
     this.#kv = kv;
     this.#swept = swept;
     this.key = key;
@@ -97,7 +97,7 @@ export class ThreadCheck {
         this.#left.push(`${first}/${second}`);
         break;
       case "e":
-        this.#addChunk(unsegment(first), parseOrdinal(last), factsOf(value));
+        this.#addChunk(unsegment(first), parseOrdinal(last), unpackFacts(value));
         break;
       default:
         this.#found.push(`${rest} is unknown`);
@@ -163,7 +163,7 @@ export class ThreadCheck {
         if (this.#kv.getSync(delayedKey(this.key, due, run)) === undefined)
           return `run ${run} is delayed and not marked`;
       }
-      const isWhole = indexOf(this.key, thread).every((at) => this.#kv.getSync(at) !== undefined);
+      const isWhole = indexKeysOf(this.key, thread).every((at) => this.#kv.getSync(at) !== undefined);
       return isWhole ? undefined : "it is not in the index of threads";
     };
     const first = wrong();

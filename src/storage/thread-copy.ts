@@ -1,12 +1,12 @@
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { seal, unseal } from "./envelope.ts";
-import { entryKey, headKey, threadPrefix, within } from "./keys.ts";
+import { entryKey, headKey, threadPrefix, prefixRange } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 import { type JournalEntry, threadRows } from "./records.ts";
-import type { Sweeper } from "./deletion-sweeper.ts";
-import { Members } from "./metadata-keys.ts";
-import { moveIndex } from "./thread-index.ts";
+import type { DeletionSweeper } from "./deletion-sweeper.ts";
+import { MemberKeyCache } from "./metadata-keys.ts";
+import { indexOps } from "./thread-index.ts";
 
 /** The keys that a copy includes: journal entries, checkpoints, values, pending writes. */
 const ROOMS: ReadonlySet<string> = new Set(["j", "c", "b", "l", "w"]);
@@ -20,12 +20,12 @@ const BYTES = 256 * 1024;
  * deleted. The last piece removes the mark and adds the record; before that nobody sees the copy, and after a crash the sweeper deletes it.
  */
 export async function copyThread(
-  { kv, sweeper }: { readonly kv: Kv; readonly sweeper: Sweeper },
+  { kv, sweeper }: { readonly kv: Kv; readonly sweeper: DeletionSweeper },
   from: ThreadKey,
   to: ThreadKey,
   make: (thread: ThreadRecord) => ThreadRecord,
 ): Promise<ThreadRecord> {
-  if (kv.getSync(headKey(threadPrefix(to))) !== undefined || sweeper.refuses(to)) {
+  if (kv.getSync(headKey(threadPrefix(to))) !== undefined || sweeper.refusesWrites(to)) {
     throw new ServiceError("journal.conflict", `There is a thread ${to.thread} already`);
   }
   await sweeper.reserve(to);
@@ -39,7 +39,7 @@ export async function copyThread(
       { key: headKey(prefix), value: seal(threadRows.row(thread)) },
       { key: entryKey(prefix, seq), value: seal(entry) },
     ];
-    moveIndex(ops, to, undefined, thread, new Members());
+    indexOps(ops, to, undefined, thread, new MemberKeyCache());
     await sweeper.publish(to, ops);
     return thread;
   } catch (cause) {
@@ -50,22 +50,27 @@ export async function copyThread(
 }
 
 /** Copies from one snapshot of the thread, so that its record fits the copied data. */
-async function copyRooms(kv: Kv, sweeper: Sweeper, from: ThreadKey, to: ThreadKey): Promise<ThreadRecord> {
+async function copyRooms(
+  kv: Kv,
+  sweeper: DeletionSweeper,
+  from: ThreadKey,
+  to: ThreadKey,
+): Promise<ThreadRecord> {
   const [source, target] = [threadPrefix(from), threadPrefix(to)];
   let origin: ThreadRecord | undefined;
   let ops: Op[] = [];
   let bytes = 0;
-  for await (const [key, value] of kv.entries(within(source))) {
+  for await (const [key, value] of kv.entries(prefixRange(source))) {
     const rest = key.slice(source.length);
     if (key === headKey(source)) origin = threadRows.record(unseal(value, from, "its record"));
     if (!ROOMS.has(rest.split("/", 1)[0] ?? "")) continue;
     ops.push({ key: target + rest, value });
     bytes += value.length;
     if (ops.length < PIECE && bytes < BYTES) continue;
-    await sweeper.fill(to, ops);
+    await sweeper.writePiece(to, ops);
     [ops, bytes] = [[], 0];
   }
   if (origin === undefined || origin.temporary !== null) throw threadNotFound(from.thread);
-  await sweeper.fill(to, ops);
+  await sweeper.writePiece(to, ops);
   return origin;
 }

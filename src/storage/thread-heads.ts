@@ -3,13 +3,13 @@ import { hasWork, threadName, type ThreadKey, type ThreadRecord } from "../model
 import { unseal } from "./envelope.ts";
 import { headKey, threadPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { Recent } from "./record-cache.ts";
+import { RecordCache } from "./record-cache.ts";
 import { threadRows } from "./records.ts";
-import type { Refs } from "./value-refs.ts";
+import type { ChannelRefs } from "./value-refs.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 
 /** The state that a thread's next append builds on: what is stored, and what is in flight. */
-export interface Head {
+export interface ThreadHead {
   readonly key: ThreadKey;
   readonly name: string;
   /** The prefix of the thread's keys. */
@@ -23,15 +23,15 @@ export interface Head {
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
   /** The latest checkpoint of each namespace, from which the next one is derived. */
-  readonly latest: Map<string, { readonly id: string; readonly refs: Refs }>;
+  readonly latest: Map<string, { readonly id: string; readonly refs: ChannelRefs }>;
   /** The end of each span that was written, by the prefix of its keys; for other spans it is looked up. */
-  readonly tips: Map<string, number>;
+  readonly spanEnds: Map<string, number>;
   /** The stored kwargs of unfinished runs. The same object need not be written again. */
   readonly kwargs: Map<string, RunKwargs>;
   /** The id after the last event of each run, for runs that were written to. */
   readonly ends: Map<string, number>;
   /** The operations of writes in flight, oldest first; a deletion is the last. */
-  readonly flights: (readonly Op[])[];
+  readonly inFlight: (readonly Op[])[];
   /** Settles with the last write in flight. */
   tail: Promise<void> | undefined;
   released: boolean;
@@ -41,16 +41,16 @@ export interface Head {
 const TIPS = 256;
 
 /** The heads of threads that are being written to, and the cache of thread records. */
-export class Heads {
+export class ThreadHeads {
   readonly #kv: Kv;
-  readonly #heads = new ReleasingMap<string, Head>();
-  readonly #recent = new Recent();
+  readonly #heads = new ReleasingMap<string, ThreadHead>();
+  readonly #records = new RecordCache();
 
   constructor(kv: Kv) {
     this.#kv = kv;
   }
 
-  get(key: ThreadKey): Head {
+  get(key: ThreadKey): ThreadHead {
     const name = threadName(key);
     const known = this.#heads.get(name);
     if (known !== undefined) {
@@ -58,7 +58,7 @@ export class Heads {
       return known;
     }
     const thread = this.thread(key);
-    const head: Head = {
+    const head: ThreadHead = {
       key,
       name,
       prefix: threadPrefix(key),
@@ -68,10 +68,10 @@ export class Heads {
       active: thread !== undefined && isUnsettled(thread),
       thread,
       latest: new Map(),
-      tips: new Map(),
+      spanEnds: new Map(),
       kwargs: new Map(),
       ends: new Map(),
-      flights: [],
+      inFlight: [],
       tail: undefined,
       released: false,
     };
@@ -83,18 +83,18 @@ export class Heads {
   thread(key: ThreadKey): ThreadRecord | undefined {
     const name = threadName(key);
     // With an append in flight, the store may be newer than the cache, and what the cached record refers to may be gone.
-    const settled = (this.#heads.get(name)?.flights.length ?? 0) === 0;
-    const recent = settled ? this.#recent.get(name) : undefined;
+    const settled = (this.#heads.get(name)?.inFlight.length ?? 0) === 0;
+    const recent = settled ? this.#records.get(name) : undefined;
     if (recent !== undefined) return recent;
     const bytes = this.#kv.getSync(headKey(threadPrefix(key)));
     if (bytes === undefined) return undefined;
     const thread = threadRows.record(unseal(bytes, key, "its record"));
-    if (settled) this.#recent.set(name, thread, bytes.length);
+    if (settled) this.#records.set(name, thread, bytes.length);
     return thread;
   }
 
   /** The head if it is in memory. */
-  peek(key: ThreadKey): Head | undefined {
+  peek(key: ThreadKey): ThreadHead | undefined {
     return this.#heads.get(threadName(key));
   }
 
@@ -106,41 +106,41 @@ export class Heads {
   }
 
   /** Called when an append of this thread is stored. `size`: bytes of its record. */
-  landed(head: Head, thread: ThreadRecord, size: number): void {
-    this.#recent.set(head.name, thread, size);
-    head.flights.shift();
-    if (head.flights.length > 0) return;
+  appendStored(head: ThreadHead, thread: ThreadRecord, size: number): void {
+    this.#records.set(head.name, thread, size);
+    head.inFlight.shift();
+    if (head.inFlight.length > 0) return;
     head.tail = undefined;
-    if (head.tips.size > TIPS) head.tips.clear();
+    if (head.spanEnds.size > TIPS) head.spanEnds.clear();
     if (head.released) this.#drop(head);
   }
 
   /** Called when the thread's deletion is in flight. Followed by {@link forget}. */
-  leaving(head: Head, ops: readonly Op[]): void {
-    this.#recent.delete(head.name);
-    head.flights.push(ops);
+  deletionSubmitted(head: ThreadHead, ops: readonly Op[]): void {
+    this.#records.delete(head.name);
+    head.inFlight.push(ops);
   }
 
   /** Drops the head, because the thread is deleted, or changes in a way that the head does not know. */
-  forget(head: Head): void {
-    this.#recent.delete(head.name);
+  forget(head: ThreadHead): void {
+    this.#records.delete(head.name);
     if (this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 
   /** Drops all cached records, because some of them were quarantined. */
   forgetRecords(): void {
-    this.#recent.clear();
+    this.#records.clear();
   }
 
   /** Drops everything, because it is unknown what is stored. */
   clear(): void {
     this.#heads.clear();
-    this.#recent.clear();
+    this.#records.clear();
   }
 
-  #drop(head: Head): void {
+  #drop(head: ThreadHead): void {
     // Not if the head has been cleared and read anew.
-    if (head.flights.length === 0 && this.#heads.get(head.name) === head) this.#heads.delete(head.name);
+    if (head.inFlight.length === 0 && this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 }
 

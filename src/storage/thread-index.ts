@@ -4,14 +4,14 @@ import {
   createdPrefix,
   dueKey,
   indexKey,
-  memberPrefix,
-  placeKey,
+  metadataPrefix,
+  sortKey,
   restedPrefix,
   statusPrefix,
 } from "./keys.ts";
 import type { Op } from "./kv.ts";
-import { memberOf, type Members } from "./metadata-keys.ts";
-import { MARK } from "./records.ts";
+import { memberKey, type MemberKeyCache } from "./metadata-keys.ts";
+import { PRESENT } from "./records.ts";
 
 /**
  * The index of threads: keys without a value, written in the batch that changes the thread. The index follows from the thread's record
@@ -26,64 +26,64 @@ import { MARK } from "./records.ts";
  * Busy threads are found by the marks that a start reads, so that starting a run changes no index.
  */
 
-/** Members indexed for one thread. A thread with more is listed under {@link WIDE} instead, which every search by members reads too. */
+/** Members indexed for one thread. A thread with more is listed under {@link MANY_MEMBERS} instead, which every search by members reads too. */
 const MOST = 32;
-export const WIDE = "*";
+export const MANY_MEMBERS = "*";
 
 function membersOf(metadata: JsonObject): readonly string[] {
   const members: string[] = [];
   for (const name of Object.keys(metadata)) {
-    const member = memberOf(name, metadata[name]);
+    const member = memberKey(name, metadata[name]);
     if (member === undefined) continue;
     members.push(member);
-    if (members.length > MOST) return [WIDE];
+    if (members.length > MOST) return [MANY_MEMBERS];
   }
   return members;
 }
 
 /** All index keys that a thread must have. */
-export function indexOf(key: ThreadKey, thread: ThreadRecord): readonly string[] {
+export function indexKeysOf(key: ThreadKey, thread: ThreadRecord): readonly string[] {
   if (thread.temporary !== null) return [];
   const { tenant, thread: id } = key;
   const { created_at, rested_at, ttl } = thread;
   return [
     indexKey(key),
-    placeKey(createdPrefix(tenant), created_at, id),
-    placeKey(restedPrefix(tenant), rested_at, id),
-    placeKey(statusPrefix(tenant, restStatus(thread)), created_at, id),
-    ...membersOf(thread.metadata).map((member) => placeKey(memberPrefix(tenant, member), created_at, id)),
+    sortKey(createdPrefix(tenant), created_at, id),
+    sortKey(restedPrefix(tenant), rested_at, id),
+    sortKey(statusPrefix(tenant, restStatus(thread)), created_at, id),
+    ...membersOf(thread.metadata).map((member) => sortKey(metadataPrefix(tenant, member), created_at, id)),
     ...(ttl === null ? [] : [dueKey(key, ttl.due)]),
   ];
 }
 
 /** Adds the index changes of a thread's change; `before` is undefined for a new thread. */
-export function moveIndex(
+export function indexOps(
   ops: Op[],
   key: ThreadKey,
   before: ThreadRecord | undefined,
   after: ThreadRecord,
-  known: Members,
+  known: MemberKeyCache,
 ): void {
   if (after.temporary !== null) return;
   if (before === undefined) {
-    for (const at of indexOf(key, after)) ops.push({ key: at, value: MARK });
+    for (const at of indexKeysOf(key, after)) ops.push({ key: at, value: PRESENT });
     return;
   }
   const { tenant, thread: id } = key;
   const { created_at } = after;
   if (before.rested_at !== after.rested_at) {
     const prefix = restedPrefix(tenant);
-    move(ops, placeKey(prefix, before.rested_at, id), placeKey(prefix, after.rested_at, id));
+    move(ops, sortKey(prefix, before.rested_at, id), sortKey(prefix, after.rested_at, id));
   }
   const [was, is] = [restStatus(before), restStatus(after)];
   if (was !== is) {
-    const from = placeKey(statusPrefix(tenant, was), created_at, id);
-    move(ops, from, placeKey(statusPrefix(tenant, is), created_at, id));
+    const from = sortKey(statusPrefix(tenant, was), created_at, id);
+    move(ops, from, sortKey(statusPrefix(tenant, is), created_at, id));
   }
   if (before.metadata !== after.metadata) moveMembers(ops, key, before, after, known);
   if (before.ttl?.due !== after.ttl?.due) {
     if (before.ttl !== null) ops.push({ key: dueKey(key, before.ttl.due), value: null });
-    if (after.ttl !== null) ops.push({ key: dueKey(key, after.ttl.due), value: MARK });
+    if (after.ttl !== null) ops.push({ key: dueKey(key, after.ttl.due), value: PRESENT });
   }
 }
 
@@ -92,13 +92,13 @@ function moveMembers(
   key: ThreadKey,
   { metadata: old }: ThreadRecord,
   after: ThreadRecord,
-  known: Members,
+  known: MemberKeyCache,
 ): void {
   const { metadata, created_at } = after;
-  const at = (member: string) => placeKey(memberPrefix(key.tenant, member), created_at, key.thread);
+  const at = (member: string) => sortKey(metadataPrefix(key.tenant, member), created_at, key.thread);
   if (isWide(old) || isWide(metadata)) {
     for (const member of membersOf(old)) ops.push({ key: at(member), value: null });
-    for (const member of membersOf(metadata)) ops.push({ key: at(member), value: MARK });
+    for (const member of membersOf(metadata)) ops.push({ key: at(member), value: PRESENT });
     return;
   }
   const change = (from: JsonObject, to: JsonObject, value: Buffer | null) => {
@@ -110,14 +110,14 @@ function moveMembers(
     }
   };
   change(old, metadata, null);
-  change(metadata, old, MARK);
+  change(metadata, old, PRESENT);
 }
 
 function isWide(metadata: JsonObject): boolean {
   const names = Object.keys(metadata);
-  return names.length > MOST && membersOf(metadata)[0] === WIDE;
+  return names.length > MOST && membersOf(metadata)[0] === MANY_MEMBERS;
 }
 
 function move(ops: Op[], from: string, to: string): void {
-  ops.push({ key: from, value: null }, { key: to, value: MARK });
+  ops.push({ key: from, value: null }, { key: to, value: PRESENT });
 }

@@ -8,10 +8,10 @@ import {
   threadPrefix,
   unsegment,
   wholeKey,
-  within,
+  prefixRange,
 } from "./keys.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
-import type { Head } from "./thread-heads.ts";
+import type { ThreadHead } from "./thread-heads.ts";
 import type { Kv, Op } from "./kv.ts";
 import { checkpointRows, type StoredCheckpoint } from "./records.ts";
 import { unpackRefs } from "./value-refs.ts";
@@ -26,7 +26,11 @@ type Write = (ops: readonly Op[], durable: boolean) => Promise<void>;
  * every checkpoint readable at any time: first the remaining checkpoints lose their parents; then the others are deleted, newest first and
  * after their pending writes; then the values.
  */
-export async function pruneThread(kv: Kv, { key, prefix, thread, tail }: Head, write: Write): Promise<void> {
+export async function pruneThread(
+  kv: Kv,
+  { key, prefix, thread, tail }: ThreadHead,
+  write: Write,
+): Promise<void> {
   if (thread === undefined) return;
   // Writes in flight belong to what remains.
   await tail;
@@ -61,7 +65,7 @@ async function sort(kv: Kv, key: ThreadKey, root: string | null) {
   const prefix = threadPrefix(key);
   const kept = new Map<string, StoredCheckpoint>();
   const gone: string[] = [];
-  for await (const [at, bytes] of kv.entries({ ...within(`${prefix}c/`), reverse: true })) {
+  for await (const [at, bytes] of kv.entries({ ...prefixRange(`${prefix}c/`), reverse: true })) {
     const [ns = "", id = ""] = at
       .slice(prefix.length + 2)
       .split("/")
@@ -98,7 +102,7 @@ async function drop(
   isNeeded: (rest: string, key: string) => boolean,
 ): Promise<void> {
   let ops: Op[] = [];
-  for await (const [at] of kv.entries(within(under))) {
+  for await (const [at] of kv.entries(prefixRange(under))) {
     if (isNeeded(at.slice(under.length), at)) continue;
     ops.push({ key: at, value: null });
     if (ops.length < PIECE) continue;

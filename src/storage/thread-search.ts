@@ -2,7 +2,7 @@ import { placeIn } from "../model/thread-search.ts";
 import type { ThreadRecord } from "../model/thread.ts";
 import type { Share } from "../ports/time-budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { Walk, Wanted } from "./index-scans.ts";
+import type { IndexScan, ScanQuery } from "./index-scans.ts";
 
 /**
  * A page of a search.
@@ -16,14 +16,14 @@ import type { Walk, Wanted } from "./index-scans.ts";
  * thread is read, 5 to 20 us each, in pieces that yield to other work.
  */
 
-export interface Page {
+export interface PageRange {
   readonly offset: number;
   readonly limit: number;
   /** Cost that may be spent after the page to count further matches. */
   readonly ahead: number;
 }
 
-export interface Found {
+export interface ThreadMatches {
   readonly threads: readonly ThreadRecord[];
   /** Number of matches; a lower bound if not all were seen. */
   readonly total: number;
@@ -37,21 +37,21 @@ const TURN = 500;
 const FIRST_TURN = 100;
 
 /** Returns the record of a thread if it matches all conditions. */
-export type Find = (thread: string) => Eventually<ThreadRecord | undefined>;
+export type FindThread = (thread: string) => Eventually<ThreadRecord | undefined>;
 
 /** Runs all scans side by side. The first to finish gives the result. */
-export async function race(
-  walks: readonly Walk[],
-  wanted: Wanted,
-  page: Page,
-  find: Find,
+export async function raceScans(
+  scans: readonly IndexScan[],
+  wanted: ScanQuery,
+  page: PageRange,
+  find: FindThread,
   share: Share,
-): Promise<Found> {
+): Promise<ThreadMatches> {
   const counts = page.limit === 0 && page.ahead === Number.POSITIVE_INFINITY;
   // If everything has to be counted, a scan whose keys are enough is the best one.
-  const sure = counts ? walks.filter((walk) => walk.sure) : [];
-  const searches = (sure.length > 0 ? sure : walks).map((walk) =>
-    walk.ordered || counts ? seek(walk, page, find, share) : collect(walk, wanted, page, find, share),
+  const sure = counts ? scans.filter((scan) => scan.sure) : [];
+  const searches = (sure.length > 0 ? sure : scans).map((scan) =>
+    scan.ordered || counts ? seek(scan, page, find, share) : collect(scan, wanted, page, find, share),
   );
   try {
     for (;;) {
@@ -66,21 +66,26 @@ export async function race(
   }
 }
 
-type Search = AsyncGenerator<void, Found>;
+type Search = AsyncGenerator<void, ThreadMatches>;
 
 /** Follows a scan in the requested order, to the end of the page and a little further. */
-async function* seek(walk: Walk, { offset, limit, ahead }: Page, find: Find, share: Share): Search {
+async function* seek(
+  scan: IndexScan,
+  { offset, limit, ahead }: PageRange,
+  find: FindThread,
+  share: Share,
+): Search {
   const threads: ThreadRecord[] = [];
   let total = 0;
   let spent = 0;
   let turn = FIRST_TURN;
   let left = ahead;
-  for await (const { found, seen } of walk.candidates()) {
+  for await (const { found, seen } of scan.candidates()) {
     // Keys that were skipped.
     spent += seen - found.length;
     for (const { thread, doubtful } of found) {
       const isShown = total >= offset && threads.length < limit;
-      const isRead = isShown || !walk.sure || doubtful === true;
+      const isRead = isShown || !scan.sure || doubtful === true;
       const cost = isRead ? RECORD : 1;
       if (threads.length >= limit && total >= offset && (left -= cost) < 0) {
         return { threads, total, isAll: false };
@@ -115,10 +120,10 @@ interface Place {
 
 /** Follows a scan of any order. Outside the page, only ids and sort keys are in memory. */
 async function* collect(
-  walk: Walk,
-  { sort_by, reverse }: Wanted,
-  { offset, limit }: Page,
-  find: Find,
+  scan: IndexScan,
+  { sort_by, reverse }: ScanQuery,
+  { offset, limit }: PageRange,
+  find: FindThread,
   share: Share,
 ): Search {
   const most = offset + limit;
@@ -129,7 +134,7 @@ async function* collect(
   let spent = 0;
   let turn = FIRST_TURN;
   let isAll = true;
-  search: for await (const { found, seen } of walk.candidates()) {
+  search: for await (const { found, seen } of scan.candidates()) {
     // Keys that were skipped.
     spent += seen - found.length;
     for (const { thread, at } of found) {
@@ -142,10 +147,10 @@ async function* collect(
       if ((spent += RECORD) < turn && !share.isSpent()) continue;
       spent = 0;
       turn = Math.min(TURN, 2 * turn);
-      if (places.length > most && (walk.bounded === true || places.length > 2 * most + TURN)) {
+      if (places.length > most && (scan.bounded === true || places.length > 2 * most + TURN)) {
         places = places.toSorted(order).slice(0, most);
         const last = places.at(-1);
-        if (walk.bounded === true && last !== undefined && sign * compare(at, last.by as number) > 0) {
+        if (scan.bounded === true && last !== undefined && sign * compare(at, last.by as number) > 0) {
           isAll = false;
           break search;
         }

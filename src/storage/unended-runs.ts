@@ -5,10 +5,10 @@ import type { Budget } from "../ports/time-budget.ts";
 import type { RecordedEnd, UnendedRun, UnendedRuns } from "../ports/unended-runs.ts";
 import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
-import { ENDED_KEY, entryPrefix, headKey, runPrefix, threadPrefix, unsegment, within } from "./keys.ts";
+import { ENDED_KEY, entryPrefix, headKey, runPrefix, threadPrefix, unsegment, prefixRange } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { EventReader } from "./event-reader.ts";
-import { MARK, readRun, runRows, threadRows, type JournalEntry } from "./records.ts";
+import { PRESENT, readRun, runRows, threadRows, type JournalEntry } from "./records.ts";
 
 /** The first key after the server's own keys. */
 const TENANTS = '"';
@@ -45,19 +45,19 @@ export class KvUnendedRuns implements UnendedRuns {
         return;
       }
       if (share.isSpent()) await share.next();
-      at = within(threadPrefix(key)).lt;
+      at = prefixRange(threadPrefix(key)).lt;
     }
   }
 
   async noteNone(): Promise<void> {
     if (this.#hasMissedSome || this.#isHidden()) return;
-    await this.#kv.batch([{ key: ENDED_KEY, value: MARK }], { sync: true });
+    await this.#kv.batch([{ key: ENDED_KEY, value: PRESENT }], { sync: true });
   }
 
   async *#findIn(key: ThreadKey): AsyncGenerator<UnendedRun> {
     const prefix = threadPrefix(key);
     const runs = runPrefix(prefix);
-    for await (const [at, bytes] of this.#kv.entries(within(runs))) {
+    for await (const [at, bytes] of this.#kv.entries(prefixRange(runs))) {
       if (isTerminal(runRows.record(unseal(bytes, key, at)).status)) continue;
       const id = unsegment(at.slice(runs.length));
       const thread = this.#thread(key, prefix);
@@ -75,7 +75,7 @@ export class KvUnendedRuns implements UnendedRuns {
 
   async #endOf(key: ThreadKey, prefix: string, run: RunRecord): Promise<RecordedEnd | null> {
     let wasStored = false;
-    for await (const [at, bytes] of this.#kv.entries(within(entryPrefix(prefix)))) {
+    for await (const [at, bytes] of this.#kv.entries(prefixRange(entryPrefix(prefix)))) {
       const { kind, runs, forgot } = unseal(bytes, key, at) as JournalEntry;
       if (forgot?.includes(run.run_id)) return null;
       wasStored ||= ENDS.has(kind) && runs?.includes(run.run_id) === true;

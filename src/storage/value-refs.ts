@@ -1,7 +1,7 @@
 import type { ChannelRef } from "../model/checkpoint.ts";
 
 /** References to the values of a checkpoint's channels. */
-export type Refs = { readonly [channel: string]: ChannelRef };
+export type ChannelRefs = { readonly [channel: string]: ChannelRef };
 
 // The stored form: a whole value as its number, a list as its flattened spans, a small value in a box.
 
@@ -10,7 +10,7 @@ interface Box {
 }
 export type StoredRefs = { readonly [channel: string]: number | readonly number[] | Box };
 
-export function packRefs(refs: Refs): StoredRefs {
+export function packRefs(refs: ChannelRefs): StoredRefs {
   const stored: Record<string, number | readonly number[] | Box> = {};
   for (const channel of Object.keys(refs)) {
     const ref = refs[channel] as ChannelRef;
@@ -20,7 +20,7 @@ export function packRefs(refs: Refs): StoredRefs {
   return stored;
 }
 
-export function unpackRefs(stored: StoredRefs): Refs {
+export function unpackRefs(stored: StoredRefs): ChannelRefs {
   const refs: Record<string, ChannelRef> = {};
   for (const [channel, at] of Object.entries(stored)) {
     if (typeof at === "number") refs[channel] = { kind: "whole", at };

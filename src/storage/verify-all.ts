@@ -3,21 +3,25 @@ import type { Damage } from "../ports/journal.ts";
 import { ServiceError, withCauses } from "../model/errors.ts";
 import { unseal } from "./envelope.ts";
 import { checkItem } from "./store-item-check.ts";
-import { ALL, splitThread, threadPrefix, unsegment, within } from "./keys.ts";
+import { ALL_KEYS, splitThread, threadPrefix, unsegment, prefixRange } from "./keys.ts";
 import type { Kv } from "./kv.ts";
-import { ThreadCheck, type Swept } from "./thread-check.ts";
-import { strayOf } from "./index-repair.ts";
+import { ThreadCheck, type IsSwept } from "./thread-check.ts";
+import { strayThreadOf } from "./index-repair.ts";
 
 /**
  * Reads every value once, in key order, and checks each thread after its last key. Memory holds one thread's bookkeeping at a time, never
  * its data.
  */
-export async function* verify(kv: Kv, swept: Swept, only: ThreadKey | undefined): AsyncGenerator<Damage> {
+export async function* verifyAll(
+  kv: Kv,
+  swept: IsSwept,
+  only: ThreadKey | undefined,
+): AsyncGenerator<Damage> {
   let prefix = "";
   let check: ThreadCheck | undefined;
   /** Threads whose index keys were reported as wrong. */
   const told = new Set<string>();
-  const range = only === undefined ? ALL : within(threadPrefix(only));
+  const range = only === undefined ? ALL_KEYS : prefixRange(threadPrefix(only));
   for await (const [at, bytes] of kv.entries(range)) {
     if (check !== undefined && !at.startsWith(prefix)) {
       yield* check.end();
@@ -46,18 +50,18 @@ function* checkOther(kv: Kv, at: string, bytes: Buffer): Generator<Damage> {
     unseal(bytes, key, at);
     for (const what of checkItem(kv, at, bytes)) yield { key, what };
   } catch (error) {
-    yield { key, what: messageOf(error) };
+    yield { key, what: errorMessageOf(error) };
   }
 }
 
 /** Checks an index key: its thread must exist and belong there. A thread that has lost its record is reported with its other keys. */
 async function* checkListed(kv: Kv, at: string, told: Set<string>): AsyncGenerator<Damage> {
-  const key = await strayOf(kv, at);
+  const key = await strayThreadOf(kv, at);
   if (key === undefined || told.has(threadPrefix(key))) return;
   told.add(threadPrefix(key));
   yield { key, what: "it is in the index of threads, and should not be" };
 }
 
-export function messageOf(error: unknown): string {
+export function errorMessageOf(error: unknown): string {
   return error instanceof ServiceError ? withCauses(error) : String(error);
 }

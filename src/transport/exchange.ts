@@ -1,5 +1,5 @@
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
-import type { Body } from "./request-body.ts";
+import type { RequestBody } from "./request-body.ts";
 
 /** A request and its response: the common part of both transports. */
 export abstract class Exchange implements HttpRequest, Reply {
@@ -7,12 +7,12 @@ export abstract class Exchange implements HttpRequest, Reply {
   readonly path: string;
   readonly query: string;
   aborted = false;
-  protected readonly incoming: Body;
+  protected readonly incoming: RequestBody;
   readonly #head: HttpRequest;
   #answered = false;
   #onAbort: (() => void) | undefined;
 
-  constructor(head: HttpRequest, incoming: Body) {
+  constructor(head: HttpRequest, incoming: RequestBody) {
     this.method = head.method;
     this.path = head.path;
     this.query = head.query;

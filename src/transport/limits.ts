@@ -8,7 +8,7 @@ export const TOO_LONG = [1009, "A message has at most 1 MiB"] as const;
 export const SOCKET_IDLE = 60;
 
 /** Bytes that a stream accepts after it has reported backpressure. Beyond, the connection is closed. */
-export const MAX_HELD = 1024 * 1024;
+export const MAX_BUFFERED = 1024 * 1024;
 
 /** Bytes, and number of headers, of a request's head. */
 export const MAX_HEAD = 16 * 1024;

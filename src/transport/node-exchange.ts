@@ -1,17 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
-import { Body } from "./request-body.ts";
+import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "./body-memory.ts";
 import { Exchange } from "./exchange.ts";
-import { Framing, malformed, type Refusal } from "./request-framing.ts";
-import { MAX_HELD } from "./limits.ts";
+import { RequestFraming, malformed, type Refusal } from "./request-framing.ts";
+import { MAX_BUFFERED } from "./limits.ts";
 
 /** A request's head. A WebSocket handshake has nothing else. */
 export class NodeHead implements HttpRequest {
   readonly method: string;
   readonly path: string;
   readonly query: string;
-  readonly framing = new Framing();
+  readonly framing = new RequestFraming();
   readonly #raw: IncomingMessage;
 
   constructor(raw: IncomingMessage) {
@@ -55,10 +55,10 @@ export class NodeExchange extends Exchange {
     raw: IncomingMessage,
     response: ServerResponse,
     { maxBody, memory }: BodyLimits,
-    onBody: (body: Body, raw: IncomingMessage) => void,
+    onBody: (body: RequestBody, raw: IncomingMessage) => void,
   ) {
     const { framing } = head;
-    const body = new Body(maxBody, memory, framing.length, framing.hasBody);
+    const body = new RequestBody(maxBody, memory, framing.length, framing.hasBody);
     super(head, body);
     this.#response = response;
     response.on("close", () => this.#closed());
@@ -119,7 +119,7 @@ class NodeStream implements ByteStream {
     if (this.over) return false;
     if (piece.length === 0) return !this.#response.writableNeedDrain;
     const taken = this.#response.write(piece);
-    if (!taken && this.#response.writableLength > MAX_HELD + piece.length) this.close();
+    if (!taken && this.#response.writableLength > MAX_BUFFERED + piece.length) this.close();
     return taken;
   }
 

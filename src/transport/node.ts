@@ -10,7 +10,7 @@ import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody, tooLarge } from 
 import { HEAD_TIME, MAX_HEAD, MAX_HEADERS, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { NodeExchange, NodeHead } from "./node-exchange.ts";
 import { NodeSocket } from "./node-socket.ts";
-import { Uploads } from "./slow-uploads.ts";
+import { SlowUploadGuard } from "./slow-uploads.ts";
 
 /** Milliseconds in which a connection must transfer at least a byte, in either direction. Heartbeats of streams are far more frequent. */
 const SILENCE = 60_000;
@@ -40,7 +40,7 @@ export const openNode: OpenTransport = async (handlers, options) => {
     else refuseConnection(duplex, cause.code);
   });
   const limits = bodyLimits(options);
-  const uploads = new Uploads(options.scheduler);
+  const uploads = new SlowUploadGuard(options.scheduler);
   server.on("request", (raw, response) => {
     const head = new NodeHead(raw);
     const { refusal } = head;

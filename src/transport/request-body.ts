@@ -10,7 +10,7 @@ const PROVEN = 8;
 const EMPTY = new Uint8Array(0);
 
 /** Collects a request's body up to a limit. It is read once, before or after all of it has arrived. */
-export class Body {
+export class RequestBody {
   readonly #limit: number;
   readonly #memory: BodyMemory;
   #parts: Uint8Array[] = [];

@@ -4,7 +4,7 @@ import { MAX_HEAD, MAX_HEADERS } from "./limits.ts";
  * Reads the headers that determine where a request ends and which host it is for. A proxy that reads them differently could take for one
  * request what this server takes for two (request smuggling), so everything ambiguous is refused.
  */
-export class Framing {
+export class RequestFraming {
   /** The announced length; -1 where none is, as with chunked encoding. */
   length = -1;
   chunked = false;

@@ -1,9 +1,9 @@
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
-import type { Body } from "./request-body.ts";
+import type { RequestBody } from "./request-body.ts";
 import { MIN_UPLOAD } from "./limits.ts";
 
 interface Upload {
-  readonly body: Body;
+  readonly body: RequestBody;
   cut(): void;
   /** Bytes received at the last check; -1 before the first. */
   seen: number;
@@ -13,7 +13,7 @@ interface Upload {
 const EVERY = 5_000;
 
 /** Closes connections whose bodies arrive too slowly. The timer runs only while there are uploads. */
-export class Uploads {
+export class SlowUploadGuard {
   readonly #scheduler: Scheduler;
   readonly #under = new Set<Upload>();
   #cancel: Cancel | undefined;
@@ -22,7 +22,7 @@ export class Uploads {
     this.#scheduler = scheduler;
   }
 
-  add(body: Body, cut: () => void): void {
+  add(body: RequestBody, cut: () => void): void {
     this.#under.add({ body, cut, seen: -1 });
     this.#cancel ??= this.#scheduler.after(EVERY, this.#look);
   }

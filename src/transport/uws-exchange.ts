@@ -1,8 +1,8 @@
 import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
-import { Body } from "./request-body.ts";
+import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "./body-memory.ts";
 import { Exchange } from "./exchange.ts";
-import { Framing } from "./request-framing.ts";
+import { RequestFraming } from "./request-framing.ts";
 import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
 import { UwsStream } from "./uws-stream.ts";
 
@@ -11,7 +11,7 @@ export class UwsHead implements HttpRequest {
   readonly method: string;
   readonly path: string;
   readonly query: string;
-  readonly framing = new Framing();
+  readonly framing = new RequestFraming();
   /** Names and values in turns: only few headers of a request are used, so no map is built. */
   readonly #headers: string[] = [];
 
@@ -46,7 +46,7 @@ export class UwsExchange extends Exchange {
 
   constructor(head: UwsHead, raw: RawResponse, { maxBody, memory }: BodyLimits) {
     const { framing } = head;
-    const body = new Body(maxBody, memory, framing.length, framing.hasBody);
+    const body = new RequestBody(maxBody, memory, framing.length, framing.hasBody);
     super(head, body);
     this.#raw = raw;
     raw.onAborted(() => this.#abort());

@@ -1,5 +1,5 @@
 import type { ByteStream } from "../ports/transport.ts";
-import { MAX_HELD } from "./limits.ts";
+import { MAX_BUFFERED } from "./limits.ts";
 import type { RawResponse } from "./uws-raw.ts";
 
 /** Bytes that are sent first, to find out whether the client has caught up. */
@@ -120,7 +120,7 @@ export class UwsStream implements ByteStream {
     const more = bytes(piece);
     const held = this.#held === undefined ? more : Buffer.concat([this.#held, more]);
     this.#held = held;
-    if (held.length > MAX_HELD) this.close();
+    if (held.length > MAX_BUFFERED) this.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Socket } from "../ports/transport.ts";
 import type { Outcome } from "../stream/stream-pump.ts";
-import { toldOf } from "../schemas/error-responses.ts";
+import { failureDetailsOf } from "../schemas/error-responses.ts";
 
 type Closing = readonly [code: number, reason: string];
 
@@ -23,9 +23,9 @@ const REASON = 123;
 
 /** Closes a socket that cannot be served, with the code and reason of an error. */
 export function refuseSocket(socket: Socket, cause: unknown): void {
-  const { status, told } = toldOf(cause);
-  if (status >= 500) return socket.close(status === 503 ? 1013 : 1011, told.detail.slice(0, REASON));
-  socket.close(4000 + status, short(told.detail));
+  const { status, body } = failureDetailsOf(cause);
+  if (status >= 500) return socket.close(status === 503 ? 1013 : 1011, body.detail.slice(0, REASON));
+  socket.close(4000 + status, short(body.detail));
 }
 
 function short(text: string): string {

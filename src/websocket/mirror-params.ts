@@ -2,7 +2,7 @@ import { parseUuid } from "../model/ids.ts";
 import type { StreamMode } from "../model/run.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 import { Query } from "../schemas/query.ts";
-import { afterHeader, afterQuery, modesOf } from "../schemas/stream-params.ts";
+import { lastEventIdInHeader, lastEventIdInQuery, streamModesOf } from "../schemas/stream-params.ts";
 
 export interface MirrorParams {
   /** The id of the last event that the client has; undefined: not given. */
@@ -22,8 +22,8 @@ const LONGEST = 4096;
 export function mirrorParams(text: string, lastEventId: string | undefined): MirrorParams {
   if (text.length > LONGEST) throw invalidField("query", `is longer than ${LONGEST} characters`);
   const query = new Query(text);
-  const header = lastEventId === undefined ? undefined : afterHeader(lastEventId);
-  return { after: afterQuery(query) ?? header, modes: modesOf(query) };
+  const header = lastEventId === undefined ? undefined : lastEventIdInHeader(lastEventId);
+  return { after: lastEventIdInQuery(query) ?? header, modes: streamModesOf(query) };
 }
 
 /** Parses a UUID in the path. @throws ServiceError `validation.failed` */

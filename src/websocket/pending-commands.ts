@@ -1,5 +1,5 @@
 import { ServiceError } from "../model/errors.ts";
-import { objectOf, type RawBody } from "../schemas/body.ts";
+import { parseObject, type RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 
 /** Commands of one socket that may be pending, and their bytes. */
@@ -48,7 +48,7 @@ export class Commands {
     let id: CommandId | null = null;
     try {
       if (typeof message !== "string") throw invalidField("command", "must be a text message, as JSON");
-      const body = objectOf(Buffer.from(message), "command");
+      const body = parseObject(Buffer.from(message), "command");
       id = idOf(body["id"]);
       if (this.#ids.has(id)) return;
       const { length } = message;

@@ -4,7 +4,7 @@ import type { Cancel } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
 import type { Frames } from "../stream/websocket-frames.ts";
 import { type Outlet, Pump } from "../stream/stream-pump.ts";
-import { commandOf, obey, refused, succeeded } from "../schemas/protocol-commands.ts";
+import { parseCommand, executeCommand, errorAnswer, successAnswer } from "../schemas/protocol-commands.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { Feed } from "./subscriptions.ts";
 import { FLOOD, refuseSocket } from "./close-codes.ts";
@@ -50,11 +50,11 @@ export async function openProtocolSocket(deps: LiveDeps, socket: Socket, asked: 
   };
 
   async function done(body: RawBody): Promise<void> {
-    const command = commandOf(body);
+    const command = parseCommand(body);
     const { id, method, params } = command;
     logger[requestLog]("command", { thread: key.thread, type: method.slice(0, 40) });
     const answer = async (result: JsonObject) =>
-      say(succeeded(id, result, key.thread, await protocol.lastEventNumber(key)));
+      say(successAnswer(id, result, key.thread, await protocol.lastEventNumber(key)));
     switch (method) {
       case "subscription.subscribe":
         return answer({ subscription_id: feed.subscribe(params) });
@@ -64,13 +64,13 @@ export async function openProtocolSocket(deps: LiveDeps, socket: Socket, asked: 
       case "subscription.reconnect":
         return say(error(id, "not_supported", "Subscribe again, with `since`: the last event that was seen"));
       default:
-        return answer(await obey(protocol, key, command));
+        return answer(await executeCommand(protocol, key, command));
     }
   }
 
   const commands = new Commands(
     (_, body) => done(body),
-    (id, cause) => say(refused(typeof id === "number" ? id : null, cause)),
+    (id, cause) => say(errorAnswer(typeof id === "number" ? id : null, cause)),
     () => {
       cancelStart();
       cancelStart = scheduler.after(TOGETHER, () => {

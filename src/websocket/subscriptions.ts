@@ -9,7 +9,7 @@ import { matches } from "../stream/protocol/event-filter.ts";
 import { protocolOf } from "../stream/protocol/render-protocol.ts";
 import type { Segment } from "../stream/rendering.ts";
 import type { RawBody } from "../schemas/body.ts";
-import { filterOf, unsubscribe } from "../schemas/protocol-schemas.ts";
+import { subscriptionOf, unsubscribe } from "../schemas/protocol-schemas.ts";
 import { SwitchingReader } from "./switching-reader.ts";
 
 /** Subscriptions that one socket may have. */
@@ -51,7 +51,7 @@ export class Feed {
    * @throws ServiceError `validation.failed`, `server.busy`
    */
   subscribe(params: RawBody): string {
-    const { filter, since } = filterOf(params);
+    const { filter, since } = subscriptionOf(params);
     if (this.#subscriptions.size + this.#waiting.size >= MOST) {
       throw new ServiceError("server.busy", `There are ${MOST} subscriptions on this socket already`);
     }

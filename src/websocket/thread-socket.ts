@@ -4,7 +4,7 @@ import type { Socket } from "../ports/transport.ts";
 import { packMessage } from "../codec/msgpack.ts";
 import { frames } from "../stream/websocket-frames.ts";
 import { threadView } from "../stream/thread-view.ts";
-import { toldOf } from "../schemas/error-responses.ts";
+import { failureDetailsOf } from "../schemas/error-responses.ts";
 import { FLOOD } from "./close-codes.ts";
 import { commander } from "./command-handler.ts";
 import { Commands } from "./pending-commands.ts";
@@ -39,8 +39,8 @@ export async function openThreadSocket(deps: LiveDeps, socket: Socket, asked: As
   const commands = new Commands(
     async (id, body) => answer({ type: "ack", id, ...(await command(body)) }),
     (id, cause) => {
-      const { status, told } = toldOf(cause);
-      answer({ type: "error", id, status, ...told }).catch(() => undefined);
+      const { status, body } = failureDetailsOf(cause);
+      answer({ type: "error", id, status, ...body }).catch(() => undefined);
     },
   );
   // Commands that come before the thread is found wait for it.

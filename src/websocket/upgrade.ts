@@ -4,7 +4,7 @@ import type { Asked, LiveDeps } from "./deps.ts";
 import { openProtocolSocket } from "./protocol-socket.ts";
 import { openRunSocket } from "./run-socket.ts";
 import { openThreadSocket } from "./thread-socket.ts";
-import { toldOf } from "../schemas/error-responses.ts";
+import { failureDetailsOf } from "../schemas/error-responses.ts";
 
 /** Serves a socket. An error that it throws becomes the code and the reason with which the socket is closed. */
 type Open = (deps: LiveDeps, socket: Socket, asked: Asked) => Promise<void>;
@@ -55,7 +55,7 @@ export function createUpgrade(deps: LiveDeps): Handlers["upgrade"] {
           const socket = deps.sockets.counted(raw);
           open(deps, socket, asked).catch((cause: unknown) => {
             refuseSocket(socket, cause);
-            if (toldOf(cause).status < 500) return;
+            if (failureDetailsOf(cause).status < 500) return;
             logger.error("a socket could not be served", { path, error: String(cause) });
           });
         },

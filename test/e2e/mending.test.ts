@@ -5,7 +5,7 @@ import { check, repair } from "../../src/cli/maintenance.ts";
 import { graph, list } from "../../src/index.ts";
 import { isTerminal } from "../../src/model/run.ts";
 import { seal, unseal } from "../../src/storage/envelope.ts";
-import { ENDED_KEY, entryKey, headKey, runKey, threadPrefix, within } from "../../src/storage/keys.ts";
+import { ENDED_KEY, entryKey, headKey, runKey, threadPrefix, prefixRange } from "../../src/storage/keys.ts";
 import { LevelKv } from "../../src/storage/leveldb-kv.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { type JournalEntry, runRows, threadRows } from "../../src/storage/records.ts";
@@ -78,7 +78,7 @@ async function forgetEnd(data: string, { thread, run }: Made): Promise<void> {
   const kv = new LevelKv(join(data, "level"), true);
   await kv.open();
   const key = { tenant: "_", thread };
-  for await (const [at, bytes] of kv.entries(within(`${threadPrefix(key)}j/`))) {
+  for await (const [at, bytes] of kv.entries(prefixRange(`${threadPrefix(key)}j/`))) {
     const entry = unseal(bytes, key, at) as JournalEntry;
     if (entry.kind !== "settled" || !entry.runs?.includes(run)) continue;
     await kv.batch([{ key: at, value: seal({ kind: "advanced", epoch: entry.epoch }) }], { sync: true });

@@ -1,17 +1,17 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { answers } from "../../src/schemas/record-schemas.ts";
+import { responseSchemas } from "../../src/schemas/record-schemas.ts";
 import { Compile } from "../../src/schemas/typebox.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";
 
-type Name = keyof typeof answers;
+type Name = keyof typeof responseSchemas;
 
 /** What of an answer is not as it is described; records' members that are not described are as wrong. */
 function faults(name: Name, value: unknown): string[] {
-  const schema = answers[name];
+  const schema = responseSchemas[name];
   const odd = Object.keys(value as object).filter((member) => !Object.hasOwn(schema.properties, member));
   const checked = Compile(schema as never);
   return [

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { contains } from "../../src/model/json.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { compileFilter } from "../../src/service/store/item-filter.ts";
-import { objectOf } from "../../src/schemas/body.ts";
+import { parseObject } from "../../src/schemas/body.ts";
 import { itemPut } from "../../src/schemas/store-schemas.ts";
 import { cronSearch } from "../../src/schemas/cron-request.ts";
 import {
@@ -151,7 +151,7 @@ test.each<[string, (wide: object) => unknown]>([
   expect(refusal(() => parse({ a: 1 })).fields[0]?.at).toContain(`${name}.a`);
 });
 
-const body = (text: string) => objectOf(new TextEncoder().encode(text));
+const body = (text: string) => parseObject(new TextEncoder().encode(text));
 
 test("a body has a bound on what takes long to parse: lists, objects and their members", () => {
   const lists = (count: number) => `{"input":[${"[],".repeat(count)}1]}`;

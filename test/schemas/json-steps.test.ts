@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readObject, readList } from "../../src/schemas/body.ts";
+import { readObject, readObjectList } from "../../src/schemas/body.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 
@@ -8,7 +8,7 @@ const LARGE = 512 * 1024;
 
 let steps = 0;
 const pace = { isSpent: () => true, next: async () => void steps++ };
-const sender = { tenant: "t", pace: () => pace };
+const sender = { tenant: "t", workShare: () => pace };
 
 const requestOf = (body: Uint8Array): HttpRequest => ({
   method: "POST",
@@ -122,7 +122,7 @@ test("a large body with some byte changed is read, or refused, as it is at once"
 test("a list of objects that is large is read in steps", async () => {
   steps = 0;
   const text = `[{"a":[${many("1.5")}]},{"b":null}]`;
-  const list = await readList(requestOf(Buffer.from(text)), sender);
+  const list = await readObjectList(requestOf(Buffer.from(text)), sender);
   expect(steps).toBeGreaterThan(3);
   expect(list).toEqual([JSON.parse(text)[0], {}]);
 });

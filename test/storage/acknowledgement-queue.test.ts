@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { Telling } from "../../src/storage/acknowledgement-queue.ts";
+import { AcknowledgementQueue } from "../../src/storage/acknowledgement-queue.ts";
 
 /** A loop whose turns are told apart, and whose time passes only by work. */
 function aLoop() {
   let now = 0;
   const turns: number[][] = [];
   const tasks: (() => void)[] = [];
-  const telling = new Telling(
+  const telling = new AcknowledgementQueue(
     { now: () => now, mono: () => now },
     { soon: (task) => void tasks.push(task), after: () => () => undefined },
   );
@@ -14,7 +14,7 @@ function aLoop() {
   async function tell(count: number, each: number): Promise<number[]> {
     turns.length = 0;
     turns.push([]);
-    const done = telling.tell(count, (index) => {
+    const done = telling.acknowledge(count, (index) => {
       turns.at(-1)?.push(index);
       now += each;
     });
@@ -26,7 +26,7 @@ function aLoop() {
       for (const task of tasks.splice(0)) task();
       for (let i = 0; i < 5; i++) await Promise.resolve();
     }
-    telling.turned();
+    telling.measure();
     expect(turns.flat()).toEqual(Array.from({ length: count }, (_, i) => i));
     return turns.map((turn) => turn.length).filter((size) => size > 0);
   }
@@ -69,14 +69,14 @@ test("runs that end do not make those that begin forgotten", async () => {
 test("a rest of the loop is nobody's work", async () => {
   const { telling, tell, pass } = aLoop();
   await tell(10, 0.2);
-  await telling.tell(10, () => undefined);
-  telling.rested();
+  await telling.acknowledge(10, () => undefined);
+  telling.skipMeasure();
   pass(1_000);
-  telling.turned();
+  telling.measure();
   expect(await tell(70, 0.2)).toEqual([70]);
 });
 
 test("nobody is told nothing", async () => {
   const { telling } = aLoop();
-  await telling.tell(0, () => expect.unreachable());
+  await telling.acknowledge(0, () => expect.unreachable());
 });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Committer } from "../../src/storage/committer.ts";
-import { ROOM } from "../../src/storage/admission-control.ts";
+import { CAPACITY } from "../../src/storage/admission-control.ts";
 import { GatedKv } from "./gated-kv.ts";
 import { deps, turns } from "./support.ts";
 
@@ -36,7 +36,7 @@ function write(): Promise<string> {
 function come(many: number, times = 1): Promise<string[]> {
   return Promise.all(
     Array.from({ length: many }, async (_, i) => {
-      await committer.room();
+      await committer.waitForCapacity();
       inside.push(i);
       let end = "nothing";
       for (let n = 0; n < times; n++) end = await write();
@@ -49,32 +49,32 @@ const upTo = (end: number): number[] => Array.from({ length: end }, (_, i) => i)
 
 describe("newcomers", () => {
   test("are let in at once while little is under way", () => {
-    expect(committer.room()).toBeUndefined();
+    expect(committer.waitForCapacity()).toBeUndefined();
     void write();
-    expect(committer.room()).toBeUndefined();
+    expect(committer.waitForCapacity()).toBeUndefined();
     return committer.close();
   });
 
   test("wait while much is, and come in by their order as it is stored", async () => {
     kv.free = false;
-    const first = Array.from({ length: ROOM }, write);
+    const first = Array.from({ length: CAPACITY }, write);
     const all = come(100);
     await kv.arrival();
     expect(inside).toEqual([]);
     await kv.pass();
     await turns();
-    expect(inside).toEqual(upTo(ROOM));
+    expect(inside).toEqual(upTo(CAPACITY));
     kv.free = true;
     await kv.pass();
     expect(await all).toEqual(Array.from({ length: 100 }, () => "stored"));
     expect(inside).toEqual(upTo(100));
     await Promise.all(first);
-    expect(committer.room()).toBeUndefined();
+    expect(committer.waitForCapacity()).toBeUndefined();
   });
 
   test("come behind those who write again in the turn after they are told, as runs do that begin then", async () => {
     kv.free = false;
-    const first = Array.from({ length: ROOM }, async () => {
+    const first = Array.from({ length: CAPACITY }, async () => {
       await write();
       await new Promise<void>(setImmediate);
       return write();
@@ -82,7 +82,7 @@ describe("newcomers", () => {
     const all = come(100);
     await kv.pass();
     await kv.arrival();
-    expect(inside.length).toBeLessThan(ROOM / 2);
+    expect(inside.length).toBeLessThan(CAPACITY / 2);
     kv.free = true;
     await kv.pass();
     expect(new Set([...(await all), ...(await Promise.all(first))])).toEqual(new Set(["stored"]));
@@ -90,12 +90,12 @@ describe("newcomers", () => {
 
   test("are not passed by one who comes while others wait", async () => {
     kv.free = false;
-    void Array.from({ length: ROOM }, write);
+    void Array.from({ length: CAPACITY }, write);
     const early = come(60);
     await kv.arrival();
     kv.free = true;
     await kv.pass();
-    const late = committer.room()?.then(() => inside.push(-1));
+    const late = committer.waitForCapacity()?.then(() => inside.push(-1));
     await Promise.all([early, late]);
     expect(inside.indexOf(-1)).toBe(60);
   });
@@ -114,7 +114,7 @@ describe("newcomers", () => {
   });
 
   test("who write nothing leave their room to the next", async () => {
-    const first = Array.from({ length: ROOM }, write);
+    const first = Array.from({ length: CAPACITY }, write);
     const all = come(500, 0);
     await Promise.all(first);
     expect(await all).toHaveLength(500);
@@ -122,7 +122,7 @@ describe("newcomers", () => {
 
   test("are let in to be refused when a write fails", async () => {
     kv.free = false;
-    const first = Array.from({ length: ROOM }, write);
+    const first = Array.from({ length: CAPACITY }, write);
     const failing = come(10);
     kv.openError = new Error("still full");
     await kv.pass(new Error("disk full"));
@@ -133,7 +133,7 @@ describe("newcomers", () => {
   });
 
   test("are let in to be refused when it is closed", async () => {
-    const first = Array.from({ length: ROOM }, write);
+    const first = Array.from({ length: CAPACITY }, write);
     const closing = come(10);
     const over = committer.close();
     expect(new Set(await closing)).toEqual(new Set(["storage.unavailable"]));

@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { repairIndex } from "../../src/storage/index-repair.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
-import { MARK } from "../../src/storage/records.ts";
-import { indexOf } from "../../src/storage/thread-index.ts";
+import { PRESENT } from "../../src/storage/records.ts";
+import { indexKeysOf } from "../../src/storage/thread-index.ts";
 import {
   aCheckpoint,
   add,
@@ -220,10 +220,10 @@ describe("an index that has drifted from the threads' records", () => {
     }
     // As a thread leaves them that had another state.
     const other = { ...one.record, created_at: 7, rested_at: 8, rest: "error", metadata: { a: 1 } } as const;
-    const strays = indexOf(key, other).filter((at) => !whole.includes(at));
+    const strays = indexKeysOf(key, other).filter((at) => !whole.includes(at));
     expect(strays.length).toBe(4);
-    for (const at of [...strays, ...indexOf(threadKey(3), { ...other, thread_id: id(3) })]) {
-      await kv.batch([{ key: at, value: MARK }], { sync: true });
+    for (const at of [...strays, ...indexKeysOf(threadKey(3), { ...other, thread_id: id(3) })]) {
+      await kv.batch([{ key: at, value: PRESENT }], { sync: true });
       expect(await all(storage.journal.verify()), at).toMatchObject([
         { what: "it is in the index of threads, and should not be" },
       ]);

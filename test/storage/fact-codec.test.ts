@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import type { Fact } from "../../src/model/run-event.ts";
 import { seal, unseal } from "../../src/storage/envelope.ts";
-import { factsOf, sealFacts } from "../../src/storage/fact-codec.ts";
+import { unpackFacts, sealFacts } from "../../src/storage/fact-codec.ts";
 import { threadKey } from "./samples.ts";
 
 const custom = (json: string, ns = ""): Fact => ({ t: "custom", ns, json });
 const start: Fact = { t: "start", attempt: 1 };
 const token: Fact = { t: "token", m: 1, text: "a\nb" };
-const read = (bytes: Buffer) => factsOf(unseal(bytes, threadKey(1), "facts"));
+const read = (bytes: Buffer) => unpackFacts(unseal(bytes, threadKey(1), "facts"));
 
 test.each<[string, readonly Fact[]]>([
   ["none", []],

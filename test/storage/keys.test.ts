@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseMark, segment, sweepKey, unsegment, within } from "../../src/storage/keys.ts";
+import { parseMark, segment, sweepKey, unsegment, prefixRange } from "../../src/storage/keys.ts";
 import { ordinal, parseOrdinal } from "../../src/storage/sortable-numbers.ts";
 
 const hostile = [
@@ -31,7 +31,7 @@ test("no two strings are one segment, and none leaves its place", () => {
 
 test("every key under a prefix is within its range, and no other one is", () => {
   for (const one of hostile) {
-    const { gte, lt } = within(`t/${segment(one)}/`);
+    const { gte, lt } = prefixRange(`t/${segment(one)}/`);
     for (const other of hostile) {
       for (const rest of hostile) {
         const key = `t/${segment(other)}/${segment(rest)}`;

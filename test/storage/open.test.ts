@@ -14,7 +14,7 @@ import { Packr } from "msgpackr";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { unpackValue } from "../../src/codec/msgpack.ts";
 import { seal } from "../../src/storage/envelope.ts";
-import { ALL, FORMAT_KEY, indexKey } from "../../src/storage/keys.ts";
+import { ALL_KEYS, FORMAT_KEY, indexKey } from "../../src/storage/keys.ts";
 import type { Op } from "../../src/storage/kv.ts";
 import { LevelKv } from "../../src/storage/leveldb-kv.ts";
 import { MemoryKv } from "../../src/storage/memory-kv.ts";
@@ -76,7 +76,7 @@ describe("the format", () => {
     const kv = new LevelKv(join(room.path, "level"), true);
     await kv.open();
     const older: Op[] = [];
-    for await (const [key, bytes] of kv.entries(ALL)) {
+    for await (const [key, bytes] of kv.entries(ALL_KEYS)) {
       older.push({ key, value: sealOlder(key === FORMAT_KEY ? 3 : unpackValue(bytes, HEAD)) });
     }
     await kv.batch(older, { sync: true });

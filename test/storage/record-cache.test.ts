@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { newThread } from "../../src/model/thread.ts";
-import { Recent } from "../../src/storage/record-cache.ts";
+import { RecordCache } from "../../src/storage/record-cache.ts";
 
 const KIB = 1024;
 /** What one generation holds. */
@@ -8,18 +8,18 @@ const MOST = 1024 * KIB;
 
 const record = (name: string, epoch = 1) => ({ ...newThread(name, 1_000, {}), epoch });
 
-function filled(recent: Recent, count: number, size: number, prefix: string): void {
+function filled(recent: RecordCache, count: number, size: number, prefix: string): void {
   for (let i = 0; i < count; i++) recent.set(`${prefix}${i}`, record(`${prefix}${i}`), size);
 }
 
-function heldOf(recent: Recent, count: number, prefix: string): number {
+function heldOf(recent: RecordCache, count: number, prefix: string): number {
   return Array.from({ length: count }, (_, i) => recent.get(`${prefix}${i}`)).filter((it) => it !== undefined)
     .length;
 }
 
 describe("records of threads remembered", () => {
   it("gives back the one that was set last", () => {
-    const recent = new Recent();
+    const recent = new RecordCache();
     recent.set("a", record("a", 1), 100);
     recent.set("a", record("a", 2), 100);
     expect(recent.get("a")?.epoch).toBe(2);
@@ -27,7 +27,7 @@ describe("records of threads remembered", () => {
   });
 
   it("gives back the newer one where an older generation holds another", () => {
-    const recent = new Recent();
+    const recent = new RecordCache();
     recent.set("a", record("a", 1), 100);
     filled(recent, 17, 64 * KIB, "x");
     recent.set("a", record("a", 2), 100);
@@ -36,7 +36,7 @@ describe("records of threads remembered", () => {
 
   it("holds two generations of so many bytes, however many records that is", () => {
     for (const size of [KIB, 16 * KIB, 256 * KIB]) {
-      const recent = new Recent();
+      const recent = new RecordCache();
       const count = (8 * MOST) / size;
       filled(recent, count, size, "x");
       const held = heldOf(recent, count, "x") * size;
@@ -46,7 +46,7 @@ describe("records of threads remembered", () => {
   });
 
   it("counts what a record grows to", () => {
-    const recent = new Recent();
+    const recent = new RecordCache();
     filled(recent, 64, 100, "x");
     filled(recent, 64, 100 * KIB, "x");
     filled(recent, 64, 100 * KIB, "y");
@@ -54,14 +54,14 @@ describe("records of threads remembered", () => {
   });
 
   it("does not count one that is set again twice", () => {
-    const recent = new Recent();
+    const recent = new RecordCache();
     recent.set("a", record("a"), KIB);
     for (let i = 0; i < 4 * KIB; i++) recent.set("b", record("b", i), KIB);
     expect(recent.get("a")).toBeDefined();
   });
 
   it("forgets one, in both generations, and all", () => {
-    const recent = new Recent();
+    const recent = new RecordCache();
     recent.set("a", record("a"), 100);
     filled(recent, 17, 64 * KIB, "x");
     recent.set("a", record("a"), 100);
@@ -73,7 +73,7 @@ describe("records of threads remembered", () => {
   });
 
   it("does not count what it has forgotten", () => {
-    const recent = new Recent();
+    const recent = new RecordCache();
     recent.set("a", record("a"), KIB);
     for (let i = 0; i < 64; i++) {
       recent.set("b", record("b"), 100 * KIB);

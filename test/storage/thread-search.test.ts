@@ -4,8 +4,8 @@ import { fitsThread, type ThreadFilter, threadOrders } from "../../src/model/thr
 import { newThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { race } from "../../src/storage/thread-search.ts";
-import { Walks, type Wanted } from "../../src/storage/index-scans.ts";
+import { raceScans } from "../../src/storage/thread-search.ts";
+import { IndexScans, type ScanQuery } from "../../src/storage/index-scans.ts";
 import { aRun, id, threadKey, Writer } from "./samples.ts";
 import { deps } from "./support.ts";
 
@@ -55,7 +55,7 @@ test("every way to the threads that are meant finds the same page of them", asyn
   for (const filter of filters) {
     for (const sort_by of threadOrders) {
       for (const reverse of [false, true]) {
-        const wanted: Wanted = { filter, sort_by, reverse, isPartial: false };
+        const wanted: ScanQuery = { filter, sort_by, reverse, isPartial: false };
         const find = (thread: string) => {
           const record = read(thread);
           return record !== undefined && fitsThread(record, filter) ? record : undefined;
@@ -68,8 +68,8 @@ test("every way to the threads that are meant finds the same page of them", asyn
           const name = JSON.stringify({ filter, sort_by, reverse, ...page });
           const pages: (readonly string[])[] = [];
           const totals: number[] = [];
-          for (const walk of new Walks(kv, "_", read, wanted).to(wanted)) {
-            const found = await race(
+          for (const walk of new IndexScans(kv, "_", read, wanted).plan(wanted)) {
+            const found = await raceScans(
               [walk],
               wanted,
               page,
@@ -90,7 +90,7 @@ test("every way to the threads that are meant finds the same page of them", asyn
 });
 
 /** Counts what is read of a store of that many threads. */
-async function costOf(threads: number, search: Partial<Wanted>) {
+async function costOf(threads: number, search: Partial<ScanQuery>) {
   const kv = new MemoryKv();
   const { journal } = await openStorage({ kind: "kv", kv }, deps);
   const records = new Map<string, ThreadRecord>();
@@ -104,15 +104,15 @@ async function costOf(threads: number, search: Partial<Wanted>) {
     records.set(key.thread, writer.record);
   }
   await Promise.all(writes);
-  const wanted: Wanted = { filter: {}, sort_by: "created_at", reverse: true, isPartial: false, ...search };
+  const wanted: ScanQuery = { filter: {}, sort_by: "created_at", reverse: true, isPartial: false, ...search };
   let read = 0;
   const find = (thread: string) => {
     read++;
     const record = records.get(thread);
     return record !== undefined && fitsThread(record, wanted.filter) ? record : undefined;
   };
-  const walks = new Walks(kv, "_", (thread) => records.get(thread), wanted).to(wanted);
-  const { threads: found } = await race(
+  const walks = new IndexScans(kv, "_", (thread) => records.get(thread), wanted).plan(wanted);
+  const { threads: found } = await raceScans(
     walks,
     wanted,
     { offset: 0, limit: 10, ahead: 1_000 },
@@ -123,7 +123,7 @@ async function costOf(threads: number, search: Partial<Wanted>) {
   return read;
 }
 
-const flat: readonly (readonly [string, Partial<Wanted>])[] = [
+const flat: readonly (readonly [string, Partial<ScanQuery>])[] = [
   ["the newest", {}],
   ["the last changed", { sort_by: "updated_at" }],
   ["by id", { sort_by: "thread_id" }],
@@ -169,9 +169,9 @@ test("what many have, and none has both: that is told without reading them", asy
       const record = records.get(thread);
       return record !== undefined && fitsThread(record, filter) ? record : undefined;
     };
-    const wanted: Wanted = { filter, sort_by: "created_at", reverse: true, isPartial: false };
-    const walks = new Walks(kv, "_", (thread) => records.get(thread), wanted).to(wanted);
-    const found = await race(walks, wanted, page, find, new Budget(deps.clock, deps.scheduler).share());
+    const wanted: ScanQuery = { filter, sort_by: "created_at", reverse: true, isPartial: false };
+    const walks = new IndexScans(kv, "_", (thread) => records.get(thread), wanted).plan(wanted);
+    const found = await raceScans(walks, wanted, page, find, new Budget(deps.clock, deps.scheduler).share());
     expect(found).toMatchObject({ threads: [], total: 0, isAll: true });
     expect(read).toBeLessThan(500);
   }

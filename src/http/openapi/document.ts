@@ -1,16 +1,21 @@
-import { answers } from "../../schemas/record-schemas.ts";
+import { responseSchemas } from "../../schemas/record-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import type { Route } from "../router.ts";
-import { bodies } from "./request-bodies.ts";
-import { keeping } from "./resources.ts";
-import type { Answer, Description, Descriptions, Param } from "./route-description.ts";
-import { runs } from "./runs.ts";
-import { server } from "./server.ts";
-import { threads } from "./threads.ts";
+import { requestBodies } from "./request-bodies.ts";
+import { resourceRoutes } from "./resources.ts";
+import type { RouteAnswer, RouteDescription, RouteDescriptions, QueryParam } from "./route-description.ts";
+import { runDescriptions } from "./runs.ts";
+import { serverDescriptions } from "./server.ts";
+import { threadDescriptions } from "./threads.ts";
 
-export const descriptions: Descriptions = { ...threads, ...runs, ...keeping, ...server };
+export const routeDescriptions: RouteDescriptions = {
+  ...threadDescriptions,
+  ...runDescriptions,
+  ...resourceRoutes,
+  ...serverDescriptions,
+};
 
-export interface Described {
+export interface DocumentOptions {
   readonly version: string;
   /** The prefix of all paths. */
   readonly mount: string;
@@ -24,12 +29,12 @@ WebSockets: \`/threads/{thread_id}/runs/{run_id}/stream\` and \`/threads/{thread
 an event; \`/threads/{thread_id}/stream/events\` speaks protocol v2; \`/inspect\` shows actors.`;
 
 /** The OpenAPI 3.1 document, made from the routes and from the schemas that validate requests. */
-export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }: Described): object {
+export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }: DocumentOptions): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
     const operations = (paths[path] ??= {});
-    const described = descriptions[`${route.method} ${route.path}`];
+    const described = routeDescriptions[`${route.method} ${route.path}`];
     if (described !== undefined)
       operations[route.method.toLowerCase()] = operationOf(route, described, hasKeys);
   }
@@ -38,10 +43,10 @@ export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }:
     info: { title: "Heddle", version, description: ABOUT },
     servers: [{ url: mount === "" ? "/" : mount }],
     ...(hasKeys && { security: [{ apiKey: [] }, { bearer: [] }] }),
-    tags: [...new Set(Object.values(descriptions).map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(Object.values(routeDescriptions).map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: {
-      schemas: { ...bodies, ...answers },
+      schemas: { ...requestBodies, ...responseSchemas },
       ...(hasKeys && {
         securitySchemes: {
           apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
@@ -54,7 +59,7 @@ export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }:
 
 function operationOf(
   route: Route,
-  { tag, summary, more, query = [], body, many, answer, instead = {} }: Description,
+  { tag, summary, more, query = [], body, many, answer, instead = {} }: RouteDescription,
   hasKeys: boolean,
 ) {
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
@@ -87,7 +92,7 @@ function operationOf(
   };
 }
 
-const paramOf = ({ name, about, schema }: Param) => ({
+const paramOf = ({ name, about, schema }: QueryParam) => ({
   name,
   in: "query",
   ...(about !== undefined && { description: about }),
@@ -101,7 +106,7 @@ const FAILURE = {
   content: { "application/json": { schema: refTo("Error") } },
 };
 
-function answered(answer: Answer): { readonly [status: string]: unknown } {
+function answered(answer: RouteAnswer): { readonly [status: string]: unknown } {
   switch (answer.kind) {
     case "none":
       return { [answer.status]: { description: answer.status === 202 ? "It is taken" : "It is done" } };

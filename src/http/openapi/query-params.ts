@@ -1,33 +1,49 @@
-import { LIMITS, OFFSETS } from "../../schemas/request-schemas.ts";
+import { PAGE_LIMITS, PAGE_OFFSETS } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
-import type { Param } from "./route-description.ts";
+import type { QueryParam } from "./route-description.ts";
 
 /** Query parameters that several routes share. */
 
-export const flag = (name: string, about: string): Param => ({ name, about, schema: Type.Boolean() });
+export const flagParam = (name: string, about: string): QueryParam => ({
+  name,
+  about,
+  schema: Type.Boolean(),
+});
 
-export const text = (name: string, about: string): Param => ({ name, about, schema: Type.String() });
+export const textParam = (name: string, about: string): QueryParam => ({
+  name,
+  about,
+  schema: Type.String(),
+});
 
-export const list = (name: string, about: string): Param => ({
+export const listParam = (name: string, about: string): QueryParam => ({
   name,
   about: `${about}; repeated, with commas, or as a JSON array`,
   schema: Type.Array(Type.String()),
 });
 
-export const choice = (name: string, choices: readonly string[], about: string): Param => ({
+export const choiceParam = (name: string, choices: readonly string[], about: string): QueryParam => ({
   name,
   about,
   schema: Type.Enum([...choices]),
 });
 
-export const limit: Param = {
+export const limitParam: QueryParam = {
   name: "limit",
   about: "How many at most",
-  schema: Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most, default: LIMITS.initial }),
+  schema: Type.Integer({
+    minimum: PAGE_LIMITS.least,
+    maximum: PAGE_LIMITS.most,
+    default: PAGE_LIMITS.initial,
+  }),
 };
 
-export const offset: Param = {
+export const offsetParam: QueryParam = {
   name: "offset",
   about: "How many to pass over",
-  schema: Type.Integer({ minimum: OFFSETS.least, maximum: OFFSETS.most, default: OFFSETS.initial }),
+  schema: Type.Integer({
+    minimum: PAGE_OFFSETS.least,
+    maximum: PAGE_OFFSETS.most,
+    default: PAGE_OFFSETS.initial,
+  }),
 };

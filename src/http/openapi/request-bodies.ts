@@ -23,7 +23,7 @@ import { itemDelete, itemPut, itemSearch, namespaceList } from "../../schemas/st
 import { Type } from "../../schemas/typebox.ts";
 
 /** Schemas of request bodies by their names in the document: the same schemas that validate requests. */
-export const bodies = {
+export const requestBodies = {
   ThreadCreate: threadCreate.schema,
   ThreadUpdate: threadUpdate.schema,
   ThreadSearch: threadSearch.schema,

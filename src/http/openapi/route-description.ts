@@ -1,8 +1,8 @@
-import type { answers } from "../../schemas/record-schemas.ts";
+import type { responseSchemas } from "../../schemas/record-schemas.ts";
 import type { TSchema } from "../../schemas/typebox.ts";
-import type { bodies } from "./request-bodies.ts";
+import type { requestBodies } from "./request-bodies.ts";
 
-export type Tag =
+export type RouteTag =
   | "Threads"
   | "Thread state"
   | "Runs"
@@ -15,10 +15,10 @@ export type Tag =
   | "Inspection"
   | "Server";
 
-export type RecordName = keyof typeof answers;
+export type RecordName = keyof typeof responseSchemas;
 
 /** The successful response of a route. */
-export type Answer =
+export type RouteAnswer =
   | {
       readonly kind: "json";
       readonly what: string;
@@ -28,31 +28,39 @@ export type Answer =
   | { readonly kind: "stream" }
   | { readonly kind: "text"; readonly type: string };
 
-export interface Param {
+export interface QueryParam {
   readonly name: string;
   readonly about?: string;
   readonly schema: TSchema;
 }
 
 /** The documentation of a route. */
-export interface Description {
-  readonly tag: Tag;
+export interface RouteDescription {
+  readonly tag: RouteTag;
   readonly summary: string;
   readonly more?: string;
-  readonly query?: readonly Param[];
-  readonly body?: keyof typeof bodies;
+  readonly query?: readonly QueryParam[];
+  readonly body?: keyof typeof requestBodies;
   /** The body is a list of these. */
   readonly many?: true;
-  readonly answer: Answer;
+  readonly answer: RouteAnswer;
   /** Other responses, without a body: when they are given, by status. */
   readonly instead?: { readonly [status: number]: string };
 }
 
 /** By method and path, as in `GET /threads/:thread_id`. */
-export type Descriptions = { readonly [route: string]: Description };
+export type RouteDescriptions = { readonly [route: string]: RouteDescription };
 
-export const record = (name: RecordName, what = ""): Answer => ({ kind: "json", what, schema: name });
-export const records = (name: RecordName, what = ""): Answer => ({ kind: "json", what, schema: [name] });
-export const json = (schema: TSchema, what = ""): Answer => ({ kind: "json", what, schema });
-export const none = (status: 202 | 204 = 204): Answer => ({ kind: "none", status });
-export const stream: Answer = { kind: "stream" };
+export const recordAnswer = (name: RecordName, what = ""): RouteAnswer => ({
+  kind: "json",
+  what,
+  schema: name,
+});
+export const recordListAnswer = (name: RecordName, what = ""): RouteAnswer => ({
+  kind: "json",
+  what,
+  schema: [name],
+});
+export const jsonAnswer = (schema: TSchema, what = ""): RouteAnswer => ({ kind: "json", what, schema });
+export const noAnswer = (status: 202 | 204 = 204): RouteAnswer => ({ kind: "none", status });
+export const streamAnswer: RouteAnswer = { kind: "stream" };

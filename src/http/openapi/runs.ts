@@ -1,20 +1,28 @@
 import { cancelActions } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import { streamModes } from "../../model/run.ts";
-import { choice, flag, limit, list, offset, text } from "./query-params.ts";
-import { type Descriptions, json, none, type Param, record, records, stream } from "./route-description.ts";
+import { choiceParam, flagParam, limitParam, listParam, offsetParam, textParam } from "./query-params.ts";
+import {
+  type RouteDescriptions,
+  jsonAnswer,
+  noAnswer,
+  type QueryParam,
+  recordAnswer,
+  recordListAnswer,
+  streamAnswer,
+} from "./route-description.ts";
 
 const tag = "Runs";
 const alone = "Runs without a thread";
-const outcome = json(
+const outcome = jsonAnswer(
   Type.Record(Type.String(), Type.Unknown()),
   "The state at the run's end; __interrupt__ holds what it asks, __error__ why it failed",
 );
-const action = choice("action", cancelActions, "rollback: also take back what the run did");
-const wait = flag("wait", "Answer once it has ended");
-const leaves = flag("cancel_on_disconnect", "Cancel the run when this client goes away");
-const since: readonly Param[] = [
-  text(
+const action = choiceParam("action", cancelActions, "rollback: also take back what the run did");
+const wait = flagParam("wait", "Answer once it has ended");
+const leaves = flagParam("cancel_on_disconnect", "Cancel the run when this client goes away");
+const since: readonly QueryParam[] = [
+  textParam(
     "last_event_id",
     "The last event that the client has; -1: from the start. The header Last-Event-ID wins",
   ),
@@ -23,19 +31,19 @@ const since: readonly Param[] = [
     about: "Only events of these modes; repeated, with commas, or as a JSON array",
     schema: Type.Array(Type.Enum(streamModes)),
   },
-  list("namespace", "Only events of these subgraphs"),
+  listParam("namespace", "Only events of these subgraphs"),
   leaves,
 ];
 const again = "The header idempotency-key makes the same request start one run, however often it is sent.";
-const within = [list("namespace", "Only events of these subgraphs")];
+const within = [listParam("namespace", "Only events of these subgraphs")];
 
-export const runs: Descriptions = {
+export const runDescriptions: RouteDescriptions = {
   "POST /threads/:thread_id/runs": {
     tag,
     summary: "Start a run in the background",
     more: again,
     body: "RunCreate",
-    answer: record("Run"),
+    answer: recordAnswer("Run"),
   },
   "POST /threads/:thread_id/runs/wait": {
     tag,
@@ -50,21 +58,25 @@ export const runs: Descriptions = {
     more: again,
     query: within,
     body: "RunCreate",
-    answer: stream,
+    answer: streamAnswer,
   },
   "GET /threads/:thread_id/runs": {
     tag,
     summary: "List a thread's runs, the newest first",
     query: [
-      limit,
-      offset,
-      choice("status", ["pending", "running", "success", "error", "timeout", "interrupted"], "Only these"),
-      text("metadata", "A JSON object: only runs with these members"),
-      list("select", "The fields that are wanted"),
+      limitParam,
+      offsetParam,
+      choiceParam(
+        "status",
+        ["pending", "running", "success", "error", "timeout", "interrupted"],
+        "Only these",
+      ),
+      textParam("metadata", "A JSON object: only runs with these members"),
+      listParam("select", "The fields that are wanted"),
     ],
-    answer: records("SelectedRun"),
+    answer: recordListAnswer("SelectedRun"),
   },
-  "GET /threads/:thread_id/runs/:run_id": { tag, summary: "Get a run", answer: record("Run") },
+  "GET /threads/:thread_id/runs/:run_id": { tag, summary: "Get a run", answer: recordAnswer("Run") },
   "GET /threads/:thread_id/runs/:run_id/join": {
     tag,
     summary: "Wait for a run's outcome",
@@ -75,13 +87,13 @@ export const runs: Descriptions = {
     tag,
     summary: "Follow a run's events, from the start or after one that the client has",
     query: since,
-    answer: stream,
+    answer: streamAnswer,
   },
   "POST /threads/:thread_id/runs/:run_id/cancel": {
     tag,
     summary: "Cancel a run",
-    query: [action, wait, text("reason", "Kept with the run")],
-    answer: none(202),
+    query: [action, wait, textParam("reason", "Kept with the run")],
+    answer: noAnswer(202),
     instead: { 204: "With wait: it has ended" },
   },
   "POST /threads/:thread_id/runs/cancel": {
@@ -90,10 +102,10 @@ export const runs: Descriptions = {
     query: [
       action,
       wait,
-      choice("status", ["pending", "running", "all"], "Which of them"),
-      text("reason", "Kept with the runs"),
+      choiceParam("status", ["pending", "running", "all"], "Which of them"),
+      textParam("reason", "Kept with the runs"),
     ],
-    answer: none(202),
+    answer: noAnswer(202),
     instead: { 204: "With wait: it has ended" },
   },
   "POST /runs/cancel": {
@@ -101,19 +113,19 @@ export const runs: Descriptions = {
     summary: "Cancel some runs of a thread, or runs of all threads by status",
     query: [action],
     body: "RunsCancel",
-    answer: none(),
+    answer: noAnswer(),
   },
   "DELETE /threads/:thread_id/runs/:run_id": {
     tag,
     summary: "Delete a run that has ended, with the checkpoints that it made",
-    answer: none(),
+    answer: noAnswer(),
   },
   "POST /runs": {
     tag: alone,
     summary: "Start a run in the background, whose thread goes with it",
     more: again,
     body: "RunCreate",
-    answer: record("Run"),
+    answer: recordAnswer("Run"),
   },
   "POST /runs/wait": {
     tag: alone,
@@ -128,14 +140,14 @@ export const runs: Descriptions = {
     more: again,
     query: within,
     body: "RunCreate",
-    answer: stream,
+    answer: streamAnswer,
   },
   "POST /runs/batch": {
     tag: alone,
     summary: "Start several runs",
     body: "RunCreate",
     many: true,
-    answer: records("Run"),
+    answer: recordListAnswer("Run"),
   },
   "GET /runs/:run_id/join": {
     tag: alone,
@@ -147,6 +159,6 @@ export const runs: Descriptions = {
     tag: alone,
     summary: "Follow a run's events",
     query: since,
-    answer: stream,
+    answer: streamAnswer,
   },
 };

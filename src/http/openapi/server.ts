@@ -1,11 +1,11 @@
-import { LIMITS } from "../../schemas/request-schemas.ts";
+import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
-import { choice, flag, text } from "./query-params.ts";
-import { type Answer, type Descriptions, json, stream } from "./route-description.ts";
+import { choiceParam, flagParam, textParam } from "./query-params.ts";
+import { type RouteAnswer, type RouteDescriptions, jsonAnswer, streamAnswer } from "./route-description.ts";
 
 const object = Type.Record(Type.String(), Type.Unknown());
-const ok = json(Type.Object({ ok: Type.Boolean() }));
-const ready = json(
+const ok = jsonAnswer(Type.Object({ ok: Type.Boolean() }));
+const ready = jsonAnswer(
   Type.Object({
     ok: Type.Boolean(),
     damaged: Type.Optional(
@@ -14,15 +14,15 @@ const ready = json(
     verifying: Type.Optional(Type.Object({ tables: Type.Integer(), bytes: Type.Integer() })),
   }),
 );
-const html: Answer = { kind: "text", type: "text/html" };
-const file: Answer = { kind: "text", type: "text/javascript" };
+const html: RouteAnswer = { kind: "text", type: "text/html" };
+const file: RouteAnswer = { kind: "text", type: "text/javascript" };
 
 /** Routes of the server itself, its pages and the inspector. */
-export const server: Descriptions = {
+export const serverDescriptions: RouteDescriptions = {
   "GET /ok": {
     tag: "Server",
     summary: "Is it there?",
-    query: [flag("check_db", "Also whether it can take work: the same as /ready")],
+    query: [flagParam("check_db", "Also whether it can take work: the same as /ready")],
     answer: ready,
   },
   "GET /live": { tag: "Server", summary: "Is the process alive?", answer: ok },
@@ -32,20 +32,22 @@ export const server: Descriptions = {
       "Can it take work? 503 while it stops, or its storage fails. `damaged` counts what is not served since data was lost, `verifying` tables whose checksums are still to be verified behind the start",
     answer: ready,
   },
-  "GET /info": { tag: "Server", summary: "Get the version and what is served", answer: json(object) },
+  "GET /info": { tag: "Server", summary: "Get the version and what is served", answer: jsonAnswer(object) },
   "GET /metrics": {
     tag: "Server",
     summary: "Get figures, in the text format of Prometheus",
-    query: [choice("format", ["prometheus"], "The only one")],
+    query: [choiceParam("format", ["prometheus"], "The only one")],
     answer: { kind: "text", type: "text/plain" },
   },
-  "GET /openapi.json": { tag: "Server", summary: "Get this description", answer: json(object) },
+  "GET /openapi.json": { tag: "Server", summary: "Get this description", answer: jsonAnswer(object) },
   "GET /docs": { tag: "Server", summary: "Read this description", answer: html },
   "GET /docs/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
   "POST /auth/token": {
     tag: "Server",
     summary: "Get a short-lived token, for the WebSockets of a browser (?token=)",
-    answer: json(Type.Object({ token: Type.String(), expires_at: Type.String({ format: "date-time" }) })),
+    answer: jsonAnswer(
+      Type.Object({ token: Type.String(), expires_at: Type.String({ format: "date-time" }) }),
+    ),
   },
   "GET /": { tag: "Server", summary: "The dashboard, for browsers", answer: html },
   "GET /dashboard/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
@@ -61,43 +63,43 @@ export const server: Descriptions = {
   "GET /inspect/machines": {
     tag: "Inspection",
     summary: "List the statecharts that actors have",
-    answer: json(object),
+    answer: jsonAnswer(object),
   },
   "GET /inspect/machines/:machine": {
     tag: "Inspection",
     summary: "Get one of them",
-    answer: json(object),
+    answer: jsonAnswer(object),
   },
   "GET /inspect/actors": {
     tag: "Inspection",
     summary: "Get the tree of a thread's or a run's actors, or list the threads whose actors live",
     query: [
-      text("thread_id", "Which thread"),
-      text("run_id", "Which run"),
+      textParam("thread_id", "Which thread"),
+      textParam("run_id", "Which run"),
       {
         name: "limit",
         about: "How many threads at most",
-        schema: Type.Integer({ minimum: LIMITS.least, maximum: LIMITS.most, default: 100 }),
+        schema: Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most, default: 100 }),
       },
     ],
-    answer: json(Type.Object({ actors: Type.Array(object) })),
+    answer: jsonAnswer(Type.Object({ actors: Type.Array(object) })),
   },
   "POST /threads/:thread_id/commands": {
     tag: "Protocol v2",
     summary: "Give a command: run.start, input.respond, state.get, ...",
     body: "Command",
-    answer: json(object),
+    answer: jsonAnswer(object),
   },
   "POST /threads/:thread_id/stream/events": {
     tag: "Protocol v2",
     summary: "Follow a thread's events, by channel",
     body: "Subscription",
-    answer: stream,
+    answer: streamAnswer,
   },
   "POST /threads/:thread_id/stream": {
     tag: "Protocol v2",
     summary: "The same, under the name that the protocol's text has",
     body: "Subscription",
-    answer: stream,
+    answer: streamAnswer,
   },
 };

@@ -1,8 +1,8 @@
 import { parseUuid } from "../../model/ids.ts";
 import { apiAssistant, apiAssistantVersion } from "../../service/api-records.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapped, pageHeaders, pick } from "../pagination.ts";
+import { mapItems, pageHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 import { dropNulls, type RawBody } from "../../schemas/body.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
@@ -14,7 +14,7 @@ import {
   assistantUpdate,
   assistantVersions,
 } from "../../schemas/request-schemas.ts";
-import { refusePlaces } from "../../schemas/assistant-request.ts";
+import { refuseCheckpointSettings } from "../../schemas/assistant-request.ts";
 
 export function assistantRoutes({
   service: { assistants, threads },
@@ -22,10 +22,10 @@ export function assistantRoutes({
   sendJson,
 }: RouteDeps): readonly Route[] {
   /** Reads a body with an assistant's settings. */
-  async function parts(call: Call): Promise<RawBody> {
+  async function parts(call: RouteCall): Promise<RawBody> {
     const body = await call.body();
     dropNulls(body["config"]);
-    refusePlaces(body);
+    refuseCheckpointSettings(body);
     return body;
   }
 
@@ -75,7 +75,7 @@ export function assistantRoutes({
       async handle(call) {
         const { limit = 10, offset = 0, select, ...rest } = assistantSearch.parse(await call.body());
         const { assistants: found, total } = await assistants.search(call.tenant, { limit, offset, ...rest });
-        const shown = mapped(found, (assistant) => pick(apiAssistant(assistant), select));
+        const shown = mapItems(found, (assistant) => pickFields(apiAssistant(assistant), select));
         await sendList(call, shown, { headers: pageHeaders(offset + limit, total) });
       },
     },
@@ -94,7 +94,7 @@ export function assistantRoutes({
         const query = { limit, offset, ...rest };
         await sendList(
           call,
-          mapped(await assistants.versions(call.tenant, call.param(0), query), apiAssistantVersion),
+          mapItems(await assistants.versions(call.tenant, call.param(0), query), apiAssistantVersion),
         );
       },
     },

@@ -3,7 +3,7 @@ import { cronChange, cronCount, cronFields, cronSearch, newCron } from "../../sc
 import type { CronFilter } from "../../model/cron.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapped, pageHeaders, pick } from "../pagination.ts";
+import { mapItems, pageHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 const FIELDS: ReadonlySet<string> = new Set(cronFields);
@@ -34,7 +34,7 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
         const { query, select } = cronSearch(await call.body());
         const { crons: found, total } = await crons.search(call.tenant, query);
         const fields = select.filter((field) => FIELDS.has(field));
-        const shown = mapped(found, (cron) => pick(apiCron(cron), fields));
+        const shown = mapItems(found, (cron) => pickFields(apiCron(cron), fields));
         await sendList(call, shown, { headers: pageHeaders(query.offset + query.limit, total) });
       },
     },

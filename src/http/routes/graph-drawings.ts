@@ -1,12 +1,12 @@
 import type { SubgraphQuery } from "../../service/graph-drawings.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
 /** Drawings and schemas of an assistant's graph. */
 export function drawingRoutes({ service: { drawings } }: HttpDeps): readonly Route[] {
-  async function subgraphs(call: Call, ns: string | undefined): Promise<void> {
+  async function subgraphs(call: RouteCall, ns: string | undefined): Promise<void> {
     const recurse = call.query.flag("recurse") ?? false;
     const query: SubgraphQuery = ns === undefined ? { recurse } : { ns, recurse };
     call.json(await drawings.subgraphs(call.tenant, call.param(0), query));

@@ -2,7 +2,7 @@ import { invalidField } from "../../schemas/error-responses.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-export function metaRoutes({ about, ready, metrics }: HttpDeps): readonly Route[] {
+export function healthRoutes({ about, ready, metrics }: HttpDeps): readonly Route[] {
   const { version, transport } = about;
   const info = {
     version,

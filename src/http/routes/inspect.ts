@@ -3,11 +3,11 @@ import { parseUuid } from "../../model/ids.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Shown } from "../../ports/inspector.ts";
 import type { MachineInfo } from "../../service/actor-inspection.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
 import type { Route } from "../router.ts";
-import { LIMITS } from "../../schemas/request-schemas.ts";
+import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 
 /** The inspector's charts and actors. Their events are on the WebSocket `/inspect`. */
 export function inspectRoutes({ service, inspect }: HttpDeps): readonly Route[] {
@@ -39,7 +39,7 @@ export function inspectRoutes({ service, inspect }: HttpDeps): readonly Route[] 
         const thread = given ?? (run === null ? null : await inspection.threadOf(tenant, run));
         if (thread !== null)
           return call.json({ actors: treeOf(await inspection.actors({ tenant, thread }, run)) });
-        const live = inspection.liveThreads(tenant, query.integer("limit", { ...LIMITS, initial: 100 }));
+        const live = inspection.liveThreads(tenant, query.integer("limit", { ...PAGE_LIMITS, initial: 100 }));
         const actors = live.map(({ thread, value, runs }) => ({
           id: thread,
           kind: "thread",
@@ -59,7 +59,7 @@ function machineOf({ id, hash, definition }: MachineInfo): JsonObject {
   return { id, hash, definition };
 }
 
-function uuid(call: Call, name: string): string | null {
+function uuid(call: RouteCall, name: string): string | null {
   const text = call.query.text(name);
   if (text === undefined || text === "") return null;
   const id = parseUuid(text);

@@ -3,7 +3,7 @@ import type { CancelTarget } from "../../service/run-cancellation.ts";
 import { checkReason } from "../../schemas/cancel-request.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
 import { cancelActions, runsCancel } from "../../schemas/request-schemas.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
@@ -13,7 +13,7 @@ const IN_FLIGHT = ["pending", "running", "all"] as const satisfies CancelTarget[
 const LONGEST = 200;
 
 /** Routes that cancel or delete runs. */
-export function endingRoutes({ service }: HttpDeps): readonly Route[] {
+export function cancellationRoutes({ service }: HttpDeps): readonly Route[] {
   const { runs } = service;
 
   return [
@@ -74,9 +74,9 @@ export function endingRoutes({ service }: HttpDeps): readonly Route[] {
   ];
 }
 
-const actionOf = (call: Call): CancelAction => call.query.choice("action", cancelActions) ?? "interrupt";
+const actionOf = (call: RouteCall): CancelAction => call.query.choice("action", cancelActions) ?? "interrupt";
 
-function cancelOf(call: Call): {
+function cancelOf(call: RouteCall): {
   readonly action: CancelAction;
   readonly wait: boolean;
   readonly reason?: string;

@@ -2,40 +2,40 @@ import { HEARTBEAT } from "../../codec/sse.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sse, type View, viewOf } from "../../stream/rendering.ts";
 import { threadEvents } from "../../stream/thread-modes.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { pumpRendered, pumpSse, SSE_HEADERS } from "../sse.ts";
 import {
-  alonePath,
-  type Modes,
-  onDisconnect,
+  threadlessRunPath,
+  type StreamModeList,
+  handleDisconnect,
   runPath,
-  startAlone,
+  startThreadlessRun,
   startRun,
-  type Started,
+  type StartedRun,
 } from "../start-run.ts";
 import {
-  afterHeader,
-  afterQuery,
-  checkpointOf,
-  modesOf,
+  lastEventIdInHeader,
+  lastEventIdInQuery,
+  checkpointIdOf,
+  streamModesOf,
   namespacesOf,
   threadModesOf,
 } from "../../schemas/stream-params.ts";
 
 /** The part of a run's events that a client wants. */
 interface Wanted {
-  readonly modes: Modes;
+  readonly modes: StreamModeList;
   /** Undefined: all namespaces that the run streams. */
   readonly namespaces: readonly string[] | undefined;
 }
 
-export function streamRoutes(deps: HttpDeps): readonly Route[] {
+export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
   const { service, scheduler, logger, traffic } = deps;
   const views = new Views();
 
-  function answer(call: Call, started: Started, { modes, namespaces }: Wanted, after: number): void {
+  function answer(call: RouteCall, started: StartedRun, { modes, namespaces }: Wanted, after: number): void {
     const { key, run, path } = started;
     const headers = { "content-location": path, location: `${path}/stream`, ...SSE_HEADERS };
     if (call.isHead) return call.send(200, headers);
@@ -46,14 +46,14 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
     const reader = service.runs.follow(key, run, after);
     // Starts with a comment, so that the headers are sent at once.
     const stream = call.open(headers, HEARTBEAT);
-    onDisconnect(deps, call, started, pumpSse(reader, stream, { view, scheduler, logger, traffic }));
+    handleDisconnect(deps, call, started, pumpSse(reader, stream, { view, scheduler, logger, traffic }));
   }
 
-  async function join(call: Call, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
+  async function join(call: RouteCall, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
     const { query } = call;
-    const checkpoint = checkpointOf(query);
+    const checkpoint = checkpointIdOf(query);
     const namespaces = namespacesOf(query);
-    const asked = modesOf(query);
+    const asked = streamModesOf(query);
     const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
     const run = await service.runs.findForReading(key, id);
     const started = { key, run, path: pathOf(run), cancelOnDisconnect };
@@ -63,7 +63,7 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
   }
 
   /** Streams all runs of a thread, future ones too; event ids are the thread's numbers. The stream never ends by itself. */
-  async function joinThread(call: Call): Promise<void> {
+  async function joinThread(call: RouteCall): Promise<void> {
     const key = call.thread();
     const modes = threadModesOf(call.query);
     const reader = await service.runs.followThread(key, afterOf(call), modes.has("lifecycle"));
@@ -97,7 +97,7 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
       path: "/runs/stream",
       async handle(call) {
         const namespaces = namespacesOf(call.query);
-        const started = await startAlone(deps, call, true);
+        const started = await startThreadlessRun(deps, call, true);
         answer(call, started, { modes: started.run.kwargs.stream_mode, namespaces }, -1);
       },
     },
@@ -110,24 +110,24 @@ export function streamRoutes(deps: HttpDeps): readonly Route[] {
       method: "GET",
       path: "/runs/:run_id/stream",
       handle(call) {
-        const { key, id } = call.alone();
-        return join(call, key, id, alonePath);
+        const { key, id } = call.threadlessRun();
+        return join(call, key, id, threadlessRunPath);
       },
     },
   ];
 }
 
 /** The last event that the client has: from the header that clients send when they reconnect, or from the query, as for a WebSocket. */
-function afterOf({ request, query }: Call): number | undefined {
+function afterOf({ request, query }: RouteCall): number | undefined {
   const header = request.header("last-event-id");
-  return header === undefined ? afterQuery(query) : afterHeader(header);
+  return header === undefined ? lastEventIdInQuery(query) : lastEventIdInHeader(header);
 }
 
 /** A cache of views: few differ, and making one costs more than finding it. */
 class Views {
   readonly #made = new Map<string, View<Uint8Array>>();
 
-  of(modes: Modes, subgraphs: boolean): View<Uint8Array> {
+  of(modes: StreamModeList, subgraphs: boolean): View<Uint8Array> {
     const key = modes.length === 1 && !subgraphs ? (modes[0] as string) : `${modes.join()} ${subgraphs}`;
     let view = this.#made.get(key);
     if (view === undefined) {

@@ -2,27 +2,34 @@ import { isSmallJson } from "../../codec/json-pieces.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { plainError, ServiceError, withCauses } from "../../model/errors.ts";
 import type { ByteStream } from "../../ports/transport.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
-import { Keepalive } from "../json-heartbeat.ts";
+import { JsonHeartbeat } from "../json-heartbeat.ts";
 import type { Route } from "../router.ts";
-import { alonePath, onDisconnect, runPath, startAlone, startRun, type Started } from "../start-run.ts";
+import {
+  threadlessRunPath,
+  handleDisconnect,
+  runPath,
+  startThreadlessRun,
+  startRun,
+  type StartedRun,
+} from "../start-run.ts";
 
 /** Milliseconds before the headers are sent alone. That costs a second write, so most runs of a busy server should end before. */
 const HEAD = 250;
 
 const INTERNAL = new Error("Internal server error");
 
-export function waitRoutes(deps: RouteDeps): readonly Route[] {
-  const keepalive = new Keepalive(deps.scheduler);
+export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
+  const keepalive = new JsonHeartbeat(deps.scheduler);
   const { service, logger } = deps;
 
   /**
    * Responds with the run's result. The headers are sent soon, even before the run ends: a client may hold back other requests until it has
    * them. If the run has ended by then, the response is sent in one piece.
    */
-  async function answer(call: Call, starting: Promise<Started> | Started): Promise<void> {
+  async function answer(call: RouteCall, starting: Promise<StartedRun> | StartedRun): Promise<void> {
     const started = starting instanceof Promise ? await starting : starting;
     const { key, run, path } = started;
     const headers = { "content-location": path, location: `${path}/join`, ...JSON_HEADERS };
@@ -36,7 +43,7 @@ export function waitRoutes(deps: RouteDeps): readonly Route[] {
       open();
       if (stream !== undefined) keepalive.remove(stream);
     };
-    onDisconnect(deps, call, started, leave);
+    handleDisconnect(deps, call, started, leave);
     let text: string;
     try {
       const result = await service.runs.result(key, run);
@@ -55,7 +62,7 @@ export function waitRoutes(deps: RouteDeps): readonly Route[] {
     else if (!call.reply.aborted) call.send(200, headers, text);
   }
 
-  async function join(call: Call, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
+  async function join(call: RouteCall, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
     const cancelOnDisconnect = call.query.flag("cancel_on_disconnect") ?? false;
     const run = await service.runs.findForReading(key, id);
     await answer(call, { key, run, path: pathOf(run), cancelOnDisconnect });
@@ -70,7 +77,7 @@ export function waitRoutes(deps: RouteDeps): readonly Route[] {
     {
       method: "POST",
       path: "/runs/wait",
-      handle: (call) => answer(call, startAlone(deps, call, true)),
+      handle: (call) => answer(call, startThreadlessRun(deps, call, true)),
     },
     {
       method: "GET",
@@ -81,8 +88,8 @@ export function waitRoutes(deps: RouteDeps): readonly Route[] {
       method: "GET",
       path: "/runs/:run_id/join",
       handle(call) {
-        const { key, id } = call.alone();
-        return join(call, key, id, alonePath);
+        const { key, id } = call.threadlessRun();
+        return join(call, key, id, threadlessRunPath);
       },
     },
   ];

@@ -1,14 +1,14 @@
 import type { RunStatus } from "../../model/run.ts";
 import type { RunListQuery } from "../../service/runs.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
 import { checkFilter } from "../../schemas/filter.ts";
-import { mapped, pageHeaders, pick } from "../pagination.ts";
+import { mapItems, pageHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
-import { LIMITS, OFFSETS } from "../../schemas/request-schemas.ts";
-import { startAlone, type Started, startRun } from "../start-run.ts";
-import { batchOf } from "../../schemas/run-request.ts";
+import { PAGE_LIMITS, PAGE_OFFSETS } from "../../schemas/request-schemas.ts";
+import { startThreadlessRun, type StartedRun, startRun } from "../start-run.ts";
+import { batchRequest } from "../../schemas/run-request.ts";
 
 const STATUSES = [
   "pending",
@@ -38,7 +38,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
   const { runs } = deps.service;
   const { sendList, sendJson } = deps;
 
-  function created(call: Call, { key, run, path }: Started): Promise<void> | void {
+  function created(call: RouteCall, { key, run, path }: StartedRun): Promise<void> | void {
     // The status at admission: it may be running by now, but a client can ask for that.
     const shown = { ...runs.show(key, run), status: "pending" };
     const headers = { ...JSON_HEADERS, "content-location": path };
@@ -54,7 +54,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
     {
       method: "POST",
       path: "/runs",
-      handle: async (call) => created(call, await startAlone(deps, call, false)),
+      handle: async (call) => created(call, await startThreadlessRun(deps, call, false)),
     },
     {
       method: "GET",
@@ -69,13 +69,13 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         if (odd !== undefined) throw invalidField("select", `"${odd.slice(0, 100)}" is no field of a run`);
         const status = query.choice("status", STATUSES);
         const page: RunListQuery = {
-          limit: query.integer("limit", LIMITS),
-          offset: query.integer("offset", OFFSETS),
+          limit: query.integer("limit", PAGE_LIMITS),
+          offset: query.integer("offset", PAGE_OFFSETS),
           ...(status !== undefined && { status }),
           ...(metadata !== undefined && { metadata }),
         };
         const { runs: found, total } = await runs.list(key, page);
-        const shown = mapped(found, (run) => pick(runs.show(key, run), select));
+        const shown = mapItems(found, (run) => pickFields(runs.show(key, run), select));
         await sendList(call, shown, { headers: pageHeaders(page.offset + page.limit, total) });
       },
     },
@@ -93,7 +93,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
       path: "/runs/batch",
       async handle(call) {
         const { tenant } = call;
-        const started = await runs.startBatch(tenant, batchOf(await call.list()));
+        const started = await runs.startBatch(tenant, batchRequest(await call.list()));
         const shown = started.map((run) => {
           return { ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" };
         });

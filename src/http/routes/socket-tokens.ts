@@ -5,7 +5,7 @@ import type { Route } from "../router.ts";
 
 const UNSTORED = { ...JSON_HEADERS, "cache-control": "no-store" };
 
-export function authRoutes({ access }: HttpDeps): readonly Route[] {
+export function socketTokenRoutes({ access }: HttpDeps): readonly Route[] {
   return [
     {
       method: "POST",

@@ -2,13 +2,13 @@ import type { FoundItem, Item, StoreOp, StoreResult } from "../../model/store-it
 import { toIso } from "../../model/time.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
 import { itemDelete, itemPut, itemSearch, namespaceList } from "../../schemas/store-schemas.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapped } from "../pagination.ts";
+import { mapItems } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 export function storeRoutes({ service: { store }, sendList }: RouteDeps): readonly Route[] {
-  async function ask<O extends StoreOp>({ tenant }: Call, op: O): Promise<StoreResult<O>> {
+  async function ask<O extends StoreOp>({ tenant }: RouteCall, op: O): Promise<StoreResult<O>> {
     const [result] = await store.batch({ tenant }, [op] as const);
     return result as StoreResult<O>;
   }
@@ -60,7 +60,7 @@ export function storeRoutes({ service: { store }, sendList }: RouteDeps): readon
         const { filter, query, limit, offset, refresh_ttl } = rest;
         const page = { limit, offset, refresh_ttl };
         const found = await ask(call, { kind: "search", namespace_prefix, filter, query, ...page });
-        await sendList(call, mapped(found, foundOf), { open: '{"items":[', close: "]}" });
+        await sendList(call, mapItems(found, foundOf), { open: '{"items":[', close: "]}" });
       },
     },
     {

@@ -2,10 +2,10 @@ import { HEARTBEAT } from "../../codec/sse.ts";
 import { ServiceError } from "../../model/errors.ts";
 import { matches } from "../../stream/protocol/event-filter.ts";
 import { protocolSse } from "../../stream/protocol/render-protocol.ts";
-import { toldOf } from "../../schemas/error-responses.ts";
-import { commandOf, obey, refused, succeeded } from "../../schemas/protocol-commands.ts";
-import { filterOf } from "../../schemas/protocol-schemas.ts";
-import type { Call } from "../request-context.ts";
+import { failureDetailsOf } from "../../schemas/error-responses.ts";
+import { parseCommand, executeCommand, errorAnswer, successAnswer } from "../../schemas/protocol-commands.ts";
+import { subscriptionOf } from "../../schemas/protocol-schemas.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { pumpRendered, SSE_HEADERS } from "../sse.ts";
@@ -17,25 +17,25 @@ export function protocolRoutes({
   logger,
   traffic,
 }: HttpDeps): readonly Route[] {
-  async function command(call: Call): Promise<void> {
+  async function command(call: RouteCall): Promise<void> {
     const key = call.thread();
-    const asked = commandOf(await call.body());
+    const asked = parseCommand(await call.body());
     try {
       if (asked.method.startsWith("subscription.")) {
         throw new ServiceError("unsupported", "Over HTTP a stream is subscribed to by opening it");
       }
-      const result = await obey(protocol, key, asked);
-      call.json(succeeded(asked.id, result, key.thread, await protocol.lastEventNumber(key)));
+      const result = await executeCommand(protocol, key, asked);
+      call.json(successAnswer(asked.id, result, key.thread, await protocol.lastEventNumber(key)));
     } catch (cause) {
       // Temporary errors use the HTTP status, so that clients retry by themselves.
-      if (toldOf(cause).status >= 429) throw cause;
-      call.json(refused(asked.id, cause));
+      if (failureDetailsOf(cause).status >= 429) throw cause;
+      call.json(errorAnswer(asked.id, cause));
     }
   }
 
-  async function stream(call: Call): Promise<void> {
+  async function stream(call: RouteCall): Promise<void> {
     const key = call.thread();
-    const { filter, since } = filterOf(await call.body());
+    const { filter, since } = subscriptionOf(await call.body());
     const reader = await protocol.follow(key, {
       isNew: since === undefined,
       after: since === undefined ? [] : [since],

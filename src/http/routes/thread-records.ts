@@ -3,7 +3,7 @@ import type { RouteDeps } from "../deps.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 import { threadCount, threadPrune, threadUpdate } from "../../schemas/request-schemas.ts";
 import { lifetimeOf, threadsQuery } from "../../schemas/thread-request.ts";
-import { mapped, pick } from "../pagination.ts";
+import { mapItems, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 /** Routes that find, change, copy and delete threads. */
@@ -24,7 +24,7 @@ export function threadRecordRoutes({
         const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
         await sendList(
           call,
-          mapped(found, (thread) => pick(thread, fields)),
+          mapItems(found, (thread) => pickFields(thread, fields)),
           { headers: next === undefined ? headers : { ...headers, "x-pagination-next": String(next) } },
         );
       },

@@ -1,9 +1,9 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { StateSelection } from "../../service/state-snapshot.ts";
 import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
-import { LIMITS } from "../../schemas/request-schemas.ts";
+import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 import { historyRequest, selectionOf, stateRequest, updateRequest } from "../../schemas/state-request.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
@@ -62,7 +62,7 @@ export function stateRoutes({
       path: "/threads/:thread_id/history",
       async handle(call) {
         const key = call.thread();
-        const limit = call.query.integer("limit", LIMITS);
+        const limit = call.query.integer("limit", PAGE_LIMITS);
         const before = beforeOf(call);
         const ns = call.query.text("checkpoint_ns") ?? "";
         const asked = { ns, id: null, limit, ...(before !== undefined && { before }) };
@@ -81,13 +81,13 @@ export function stateRoutes({
   ];
 }
 
-function selected({ query }: Call): StateSelection {
+function selected({ query }: RouteCall): StateSelection {
   const subgraphs = query.flag("subgraphs") ?? false;
   const asked = selectionOf(query.list("select"));
   return subgraphs ? { ...asked, subgraphs } : asked;
 }
 
-function beforeOf({ query }: Call): string | undefined {
+function beforeOf({ query }: RouteCall): string | undefined {
   const text = query.text("before");
   if (text === undefined || text === "") return undefined;
   const id = parseUuid(text);

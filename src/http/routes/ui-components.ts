@@ -1,7 +1,7 @@
 import { ServiceError } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
 import { componentRequest } from "../../schemas/component-request.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
@@ -57,7 +57,7 @@ export function componentRoutes({ components, service: { assistants } }: HttpDep
 }
 
 /** The URL of `/ui` as the client sees it, with the prefix. The scheme is the page's own, except on this machine. */
-function addressOf({ request }: Call): string {
+function addressOf({ request }: RouteCall): string {
   const host = request.header("host") ?? "";
   const scheme = /^(localhost|127\.0\.0\.1)(:\d+)?$/.test(host) ? "http:" : "";
   return `${scheme}//${host}${request.path.replace(/\/ui\/[^/]*\/?$/, "/ui")}`;

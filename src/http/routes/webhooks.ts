@@ -1,9 +1,9 @@
 import type { DeliveryStatus } from "../../model/webhook-delivery.ts";
 import type { DeliveryKey } from "../../ports/outbox.ts";
-import type { Call } from "../request-context.ts";
+import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
-import { LIMITS, OFFSETS } from "../../schemas/request-schemas.ts";
+import { PAGE_LIMITS, PAGE_OFFSETS } from "../../schemas/request-schemas.ts";
 
 const STATUSES = ["pending", "dead"] as const satisfies DeliveryStatus[];
 
@@ -16,8 +16,8 @@ export function webhookRoutes({ service: { webhooks }, sendList }: RouteDeps): r
       async handle(call) {
         const { query, tenant } = call;
         const status = query.choice("status", STATUSES);
-        const limit = query.integer("limit", LIMITS);
-        const offset = query.integer("offset", OFFSETS);
+        const limit = query.integer("limit", PAGE_LIMITS);
+        const offset = query.integer("offset", PAGE_OFFSETS);
         const page = { limit, offset, ...(status !== undefined && { status }) };
         await sendList(call, await webhooks.list(tenant, page));
       },
@@ -40,4 +40,4 @@ export function webhookRoutes({ service: { webhooks }, sendList }: RouteDeps): r
   ];
 }
 
-const keyOf = (call: Call): DeliveryKey => ({ tenant: call.tenant, id: call.uuid(0, "delivery_id") });
+const keyOf = (call: RouteCall): DeliveryKey => ({ tenant: call.tenant, id: call.uuid(0, "delivery_id") });

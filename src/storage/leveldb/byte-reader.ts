@@ -2,7 +2,7 @@
 export class FormatError extends Error {}
 
 /** Reads numbers and byte strings in LevelDB's encoding, one after another. */
-export class Reader {
+export class ByteReader {
   readonly bytes: Buffer;
   at: number;
   readonly #end: number;

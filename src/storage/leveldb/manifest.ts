@@ -1,5 +1,5 @@
 import { crc32c, unmaskChecksum } from "./crc32c.ts";
-import { FormatError, Reader, userKey } from "./byte-reader.ts";
+import { FormatError, ByteReader, userKey } from "./byte-reader.ts";
 
 /** A table as listed in the manifest. */
 export interface TableEntry {
@@ -24,7 +24,7 @@ const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4];
  */
 export function readManifest(bytes: Buffer): readonly TableEntry[] {
   const tables = new Map<number, TableEntry>();
-  for (const record of recordsOf(bytes)) applyEdit(tables, new Reader(record));
+  for (const record of recordsOf(bytes)) applyEdit(tables, new ByteReader(record));
   return [...tables.values()];
 }
 
@@ -55,7 +55,7 @@ function* recordsOf(bytes: Buffer): Generator<Buffer> {
   }
 }
 
-function applyEdit(tables: Map<number, TableEntry>, edit: Reader): void {
+function applyEdit(tables: Map<number, TableEntry>, edit: ByteReader): void {
   while (!edit.isAtEnd) {
     const tag = edit.varint();
     switch (tag) {

@@ -1,11 +1,11 @@
-import { FormatError, Reader } from "./byte-reader.ts";
+import { FormatError, ByteReader } from "./byte-reader.ts";
 
 /** Bytes: more than any index block has. A larger claim is damage. */
 const MOST = 64 * 1024 * 1024;
 
 /** Undoes the Snappy compression of a block (Snappy's `format_description.txt`). */
 export function unsnappy(bytes: Buffer): Buffer {
-  const reader = new Reader(bytes);
+  const reader = new ByteReader(bytes);
   const size = reader.varint();
   if (size > MOST) throw new FormatError("a block claims to be too large");
   const made = Buffer.alloc(size);
@@ -29,7 +29,7 @@ export function unsnappy(bytes: Buffer): Buffer {
   return made;
 }
 
-function copyOf(tag: number, reader: Reader): { readonly length: number; readonly back: number } {
+function copyOf(tag: number, reader: ByteReader): { readonly length: number; readonly back: number } {
   if ((tag & 3) === 1) {
     return { length: ((tag >>> 2) & 7) + 4, back: ((tag >>> 5) << 8) | (reader.take(1)[0] as number) };
   }

@@ -1,5 +1,5 @@
-import { entriesOf, type Handle, handleOf, isWhole, MAGIC, readBlock } from "./block.ts";
-import { FormatError, Reader, userKey } from "./byte-reader.ts";
+import { entriesOf, type BlockHandle, handleOf, isWhole, MAGIC, readBlock } from "./block.ts";
+import { FormatError, ByteReader, userKey } from "./byte-reader.ts";
 import { type DataBlock, findBlocks, gapsBetween, type TableBounds } from "./salvage.ts";
 
 /** A range of keys, both ends included, of which some may be lost. */
@@ -34,18 +34,18 @@ export function* checkTable(
   bounds: TableBounds | undefined,
   size = bytes.length,
 ): Generator<TableDamage | undefined> {
-  let blocks: (readonly [last: string, handle: Handle])[];
-  let filters: readonly Handle[];
+  let blocks: (readonly [last: string, handle: BlockHandle])[];
+  let filters: readonly BlockHandle[];
   try {
     const footer = bytes.subarray(Math.max(0, bytes.length - FOOTER));
     if (footer.length < FOOTER || !footer.subarray(-8).equals(MAGIC))
       throw new FormatError("its end is no table's");
-    const reader = new Reader(footer);
+    const reader = new ByteReader(footer);
     const meta = handleOf(reader);
     const index = handleOf(reader);
     blocks = entriesOf(readBlock(bytes, index)).map(([key, value]) => [
       userKey(key),
-      handleOf(new Reader(value)),
+      handleOf(new ByteReader(value)),
     ]);
     filters = filtersOf(bytes, meta);
   } catch (error) {
@@ -100,7 +100,7 @@ function* salvage(
 }
 
 /** The first and last key; undefined when the blocks that contain them are damaged. */
-function boundsOf(bytes: Buffer, blocks: readonly (readonly [string, Handle])[]): KeyRange | undefined {
+function boundsOf(bytes: Buffer, blocks: readonly (readonly [string, BlockHandle])[]): KeyRange | undefined {
   const [first, last] = [blocks[0]?.[1], blocks.at(-1)?.[1]];
   try {
     if (first === undefined || last === undefined) return undefined;
@@ -113,9 +113,9 @@ function boundsOf(bytes: Buffer, blocks: readonly (readonly [string, Handle])[])
 }
 
 /** The filter blocks and their index. Damage of these only misleads lookups. */
-function filtersOf(bytes: Buffer, meta: Handle): readonly Handle[] {
+function filtersOf(bytes: Buffer, meta: BlockHandle): readonly BlockHandle[] {
   try {
-    return [meta, ...entriesOf(readBlock(bytes, meta)).map(([, value]) => handleOf(new Reader(value)))];
+    return [meta, ...entriesOf(readBlock(bytes, meta)).map(([, value]) => handleOf(new ByteReader(value)))];
   } catch {
     return [meta];
   }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { crc32c, findChecksum, maskChecksum, unmaskChecksum } from "../../../src/storage/leveldb/crc32c.ts";
 import { readManifest } from "../../../src/storage/leveldb/manifest.ts";
 import { readDropped } from "../../../src/storage/leveldb/log-messages.ts";
-import { FormatError, Reader } from "../../../src/storage/leveldb/byte-reader.ts";
+import { FormatError, ByteReader } from "../../../src/storage/leveldb/byte-reader.ts";
 import { unsnappy } from "../../../src/storage/leveldb/snappy.ts";
 import { damageIn, keyOf, levelDirectory, type LevelDirectory } from "./level-directory.ts";
 
@@ -85,11 +85,13 @@ describe("Snappy", () => {
 
 describe("a number", () => {
   test("is read up to 2^53, and no further than the bytes go", () => {
-    expect(new Reader(Buffer.of(0xac, 0x02)).varint()).toBe(300);
-    expect(new Reader(Buffer.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f)).varint()).toBe(2 ** 53 - 1);
-    expect(() => new Reader(Buffer.of(0xff, 0xff)).varint()).toThrow(FormatError);
-    expect(() => new Reader(Buffer.alloc(20, 0xff)).varint()).toThrow(FormatError);
-    expect(() => new Reader(Buffer.of(5, 1, 2)).text()).toThrow(FormatError);
+    expect(new ByteReader(Buffer.of(0xac, 0x02)).varint()).toBe(300);
+    expect(new ByteReader(Buffer.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f)).varint()).toBe(
+      2 ** 53 - 1,
+    );
+    expect(() => new ByteReader(Buffer.of(0xff, 0xff)).varint()).toThrow(FormatError);
+    expect(() => new ByteReader(Buffer.alloc(20, 0xff)).varint()).toThrow(FormatError);
+    expect(() => new ByteReader(Buffer.of(5, 1, 2)).text()).toThrow(FormatError);
   });
 });
 
