@@ -9,7 +9,7 @@ import { delay, undelayed } from "./thread-delays.ts";
 import { decide, type Decision } from "./multitask.ts";
 import { admitted, configured, newRun } from "./record-changes.ts";
 import { begin, type Beside, claimOf, launch } from "./run-start.ts";
-import { dismiss, drop, idsOf, markActive, superseded, withdraw } from "./run-withdrawal.ts";
+import { dismiss, drop, idsOf, markActive, superseded, withdraw, type Withdrawn } from "./run-withdrawal.ts";
 
 const CONFLICT =
   "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
@@ -116,21 +116,8 @@ export async function cancel(
 ): Promise<void> {
   const { actor } = cell;
   if (actor === undefined || !cell.alive) throw gone();
-  const waiting = cell.delayed.get(id) ?? (cell.record.queue.includes(id) ? cell.runs.get(id) : undefined);
-  if (waiting !== undefined) {
-    const out = withdraw([waiting], action, cell.deps.clock.now(), reason);
-    const stored = cell.write({ kind: "withdrawn", durable: true, ...out }, (thread) =>
-      changeThread(thread, {
-        queue: thread.queue.filter((queued) => queued !== id),
-        delayed: undelayed(thread, id),
-      }),
-    );
-    drop(cell, id);
-    actor.send({ type: "RUN.WITHDRAWN", run: id });
-    await stored;
-    dismiss(cell, out);
-    return;
-  }
+  const withdrawn = withdrawWaiting(cell, id, action, reason);
+  if (withdrawn !== null) return dismiss(cell, await withdrawn);
   if (cell.record.active !== id || !cell.runs.has(id)) return;
   const stored = cell.write(
     { kind: "cancelled", durable: true, runs: markActive(cell, action, reason) },
@@ -138,4 +125,28 @@ export async function cancel(
   );
   actor.send({ type: "RUN.CANCEL", run: id, action });
   await stored;
+}
+
+/**
+ * Ends a run that waits in the queue or for its time; null: it does not wait. Resolves when that is stored. Readers and
+ * waiting requests are not notified: that is `dismiss`.
+ */
+export function withdrawWaiting(
+  cell: Cell,
+  id: string,
+  action: CancelAction,
+  reason: string | null,
+): Promise<Withdrawn> | null {
+  const waiting = cell.delayed.get(id) ?? (cell.record.queue.includes(id) ? cell.runs.get(id) : undefined);
+  if (waiting === undefined) return null;
+  const out = withdraw([waiting], action, cell.deps.clock.now(), reason);
+  const stored = cell.write({ kind: "withdrawn", durable: true, ...out }, (thread) =>
+    changeThread(thread, {
+      queue: thread.queue.filter((queued) => queued !== id),
+      delayed: undelayed(thread, id),
+    }),
+  );
+  drop(cell, id);
+  cell.actor?.send({ type: "RUN.WITHDRAWN", run: id });
+  return stored.then(() => out);
 }

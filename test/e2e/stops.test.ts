@@ -6,7 +6,9 @@ import type { AppOptions } from "../../src/app.ts";
 import { check } from "../../src/cli/maintenance.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { served } from "../langgraph/support.ts";
+import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
+import { newThread, post } from "./support/wire.ts";
 
 /** Milliseconds that the second node takes, and what the stop promises to wait. */
 const LONG = 2_000;
@@ -150,3 +152,73 @@ test("a run that is to end with its client's connection does not go on after a s
   expect(await check(data, (line) => lines.push(line)), lines.join()).toBe(0);
   expect([...first.complaints, ...second.complaints]).toEqual([]);
 }, 60_000);
+
+/** What a client got that reads a response to its end. */
+async function read(answer: Promise<Response>): Promise<string> {
+  try {
+    const response = await answer;
+    return `${response.status} ${await response.text()}`;
+  } catch {
+    return "cut";
+  }
+}
+
+test.each(["uws", "node"] as const)(
+  "over %s: a stop that ends runs whose clients wait for them cuts the clients, whether the runs have started or not, and tells the webhooks",
+  async (transport) => {
+    const data = await directory();
+    const hook = await receiver();
+    const begun: Begun = new Map();
+    const options = { data, transport, webhooks: { allow_internal: true }, ...native(begun) } as const;
+    // One run at a time: all others are queued.
+    const concurrent = { all: 1, perTenant: Infinity, perGraph: {} };
+    const first = await serve({ ...options, limits: { concurrent } });
+    const thread = await newThread(first.url);
+    const locations: string[] = [];
+    const send = async (path: string, name: string, more: object = {}) => {
+      const body = { assistant_id: "slow", input: { name }, webhook: hook.url, metadata: { name }, ...more };
+      const response = await post(first.url + path, body);
+      locations.push(response.headers.get("content-location") ?? "");
+      return response;
+    };
+    const active = read(send("/runs/wait", "active"));
+    await expect.poll(() => begun.size).toBe(1);
+    const queued = {
+      active,
+      wait: read(send("/runs/wait", "wait")),
+      stream: read(send("/runs/stream", "stream")),
+      thread: read(send(`/threads/${thread}/runs/wait`, "thread", { on_disconnect: "cancel" })),
+      delayed: read(send("/runs/wait", "delayed", { after_seconds: 3_600 })),
+    };
+    await expect.poll(() => locations.length).toBe(5);
+    const joined = read(fetch(`${first.url}${locations.find((path) => path.startsWith("/threads/"))}/join`));
+    const all = { ...queued, joined, late: read(send("/runs/wait", "late")) };
+    // No head has gone out for it.
+    await expect.poll(() => first.system.figures.queued).toBe(4);
+    await first.close(50);
+    const got = Object.fromEntries(
+      await Promise.all(Object.entries(all).map(async ([name, end]) => [name, await end] as const)),
+    );
+    expect(got).toEqual(Object.fromEntries(Object.keys(all).map((name) => [name, "cut"])));
+
+    const second = await serve(options);
+    const names = ["active", "delayed", "late", "stream", "thread", "wait"];
+    await expect.poll(() => hook.told.length).toBeGreaterThanOrEqual(names.length);
+    const told = hook.told.map(({ json }) => [(json["metadata"] as { name: string }).name, json["status"]]);
+    expect(told.toSorted()).toEqual(names.map((name) => [name, "interrupted"]));
+    for (const path of locations) {
+      const isAlone = path.startsWith("/runs/");
+      const { status } = await fetch(`${second.url}${path}${isAlone ? "/join" : ""}`);
+      expect([path, status]).toEqual([path, isAlone ? 404 : 200]);
+    }
+    expect(await (await fetch(`${second.url}/threads/${thread}/runs`)).json()).toMatchObject([
+      { status: "interrupted" },
+    ]);
+    expect(Object.fromEntries(begun)).toEqual({ active: 1 });
+    await second.close();
+    const lines: string[] = [];
+    expect(await check(data, (line) => lines.push(line)), lines.join()).toBe(0);
+    expect([...first.complaints, ...second.complaints]).toEqual([]);
+  },
+  60_000,
+);
