@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { endOf } from "../../actors/unended-run.ts";
+import { awake } from "../platform/keep-process-alive.ts";
 import { silent } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import { noFailpoints } from "../ports/failpoints.ts";
@@ -10,9 +11,15 @@ import { systemScheduler } from "../platform/scheduler.ts";
 
 const deps = { clock: systemClock, scheduler: systemScheduler, failpoints: noFailpoints, logger: silent };
 
+// The pauses of long work do not keep the process alive by themselves: without `awake` it would end there, with exit code 0.
+
 /** Prints each damage found, one line each. Returns their number. */
 export async function check(data: string, say: (line: string) => void): Promise<number> {
   mustExist(data);
+  return awake(checkAll(data, say));
+}
+
+async function checkAll(data: string, say: (line: string) => void): Promise<number> {
   const storage = await openStorage({ kind: "level", directory: data, isVerified: true }, deps);
   let found = 0;
   try {
@@ -33,8 +40,7 @@ export async function check(data: string, say: (line: string) => void): Promise<
 
 export async function repair(data: string): Promise<void> {
   mustExist(data);
-  await repairStorage(data, deps);
-  await endRuns(data);
+  await awake(repairStorage(data, deps).then(() => endRuns(data)));
 }
 
 /** Ends runs that shutdowns of older versions left without an end. */
@@ -64,7 +70,7 @@ async function endRuns(data: string): Promise<void> {
 /** Accepts the losses that were found, and prints them. */
 export async function accept(data: string, say: (line: string) => void): Promise<void> {
   mustExist(data);
-  const accepted = await acceptDamage(data, deps);
+  const accepted = await awake(acceptDamage(data, deps));
   for (const finding of accepted) say(`accepted: ${finding.what}; ${JSON.stringify(mayHaveHeld(finding))}`);
   say(
     accepted.length === 0 ? `${data}: there is no loss to accept` : `${data} is served again as it is stored`,
@@ -73,7 +79,7 @@ export async function accept(data: string, say: (line: string) => void): Promise
 
 export async function backup(data: string, target: string): Promise<void> {
   mustExist(data);
-  await backupStorage(data, target);
+  await awake(backupStorage(data, target));
 }
 
 /** Opening the storage would create the directory. */

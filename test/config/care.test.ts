@@ -13,8 +13,9 @@ const config = () =>
   home.project("care", {
     "a.mjs": `import { graph, list } from "heddle";
       export const a = ${saying('"x".repeat(20_000)')};
+      export const large = ${saying("Array.from({ length: 60_000 }, (_, i) => ({ i }))")};
       export const leave = ${saying("process.exit(Number(process.env.LEAVE_WITH))")};`,
-    "heddle.json": { graphs: { a: "./a.mjs:a", leave: "./a.mjs:leave" } },
+    "heddle.json": { graphs: { a: "./a.mjs:a", large: "./a.mjs:large", leave: "./a.mjs:leave" } },
   });
 
 async function runs(server: Running, count: number): Promise<string[]> {
@@ -114,6 +115,21 @@ describe("heddle check and repair", () => {
     bytes.fill(0x55, middle, middle + 64);
     writeFileSync(table ?? "", bytes);
     expect(heddle(["check", "--data", data]).status).toBe(1);
+  });
+
+  test("a check that pauses between long pieces of work goes on to its end", async () => {
+    const data = home.data("large");
+    const server = await Running.start(["--config", config(), "--data", data]);
+    const client = connect(server);
+    for (let i = 0; i < 2; i++) {
+      const { thread_id } = await client.threads.create();
+      await client.runs.wait(thread_id, "large", { input: {} });
+    }
+    expect(await server.stop()).toBe(0);
+    const whole = { status: 0, stdout: `${data} is whole\n`, stderr: "" };
+    expect(heddle(["check", "--data", data])).toEqual(whole);
+    expect(heddle(["repair", "--data", data])).toMatchObject({ status: 0, stderr: "" });
+    expect(heddle(["check", "--data", data])).toEqual(whole);
   });
 
   test("a loss is accepted: what was kept back is served as it is stored, once", async () => {
