@@ -27,7 +27,7 @@ export function guardProcess(logger: Logger, running: () => App | undefined): ()
     const serving = running() !== undefined;
     logger.error(
       serving
-        ? "a graph ended the process; the next start takes up its runs"
+        ? "a graph ended the process; the next start resumes its runs"
         : "a graph file ended the process while it was loaded",
       { code, stack },
     );
@@ -48,7 +48,7 @@ function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (co
     stopping = true;
     logger.info("stopping", { signal });
     systemScheduler.after(STOP, () => {
-      logger.error("did not stop in time; the next start takes up what is left");
+      logger.error("did not stop in time; the next start resumes unfinished runs");
       exit(1);
     });
     app.close(DRAIN).then(
@@ -57,7 +57,7 @@ function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (co
         exit(0);
       },
       (cause: unknown) => {
-        logger.error("did not stop in good order", { cause });
+        logger.error("the shutdown failed", { cause });
         exit(1);
       },
     );

@@ -55,12 +55,12 @@ export function listSender({
   readonly scheduler: Scheduler;
   readonly logger: Logger;
 }): SendList {
-  const room = new ListMemory(scheduler);
+  const memory = new ListMemory(scheduler);
 
   return async (call, items, { headers = JSON_HEADERS, open = "[", close = "]", stream } = {}) => {
     const share = budget.share(call.tenant);
     const iterator = iteratorOf(items);
-    const place = room.track(call.tenant);
+    const place = memory.track(call.tenant);
     let writer = stream && new Writer(call, headers, place.onCut, stream);
     let text = open;
     let isFirst = true;
@@ -99,7 +99,7 @@ export function listSender({
     } catch (cause) {
       if (writer === undefined) throw cause;
       writer.cut();
-      logger.error("a list was broken off", {
+      logger.error("a list response was cut off by an error", {
         path: call.request.path,
         request_id: call.id,
         error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),

@@ -92,23 +92,23 @@ export class ListMemory {
 export class ListUsage {
   readonly tenant: string;
   readonly use: TenantUsage;
-  readonly #room: ListMemory;
+  readonly #memory: ListMemory;
   #bytes = 0;
   #isReading = false;
   #moved: number;
   #cut: () => void = () => undefined;
 
-  constructor(room: ListMemory, tenant: string, use: TenantUsage) {
-    this.#room = room;
+  constructor(memory: ListMemory, tenant: string, use: TenantUsage) {
+    this.#memory = memory;
     this.tenant = tenant;
     this.use = use;
-    this.#moved = room.looks;
+    this.#moved = memory.looks;
   }
 
   /** Called before an item is read. Returns a promise if the list must wait. {@link afterRead} MUST follow. */
   beforeRead(): Promise<void> | undefined {
     this.#isReading = true;
-    if (!this.#room.hasMemory(this.use)) return this.#room.wait(this.use);
+    if (!this.#memory.hasMemory(this.use)) return this.#memory.wait(this.use);
     this.use.reading++;
     return undefined;
   }
@@ -125,11 +125,11 @@ export class ListUsage {
     const more = bytes - this.#bytes;
     this.#bytes = bytes;
     this.use.bytes += more;
-    this.#room.changed(this.use, more);
+    this.#memory.changed(this.use, more);
   }
 
   readonly progress = (): void => {
-    this.#moved = this.#room.looks;
+    this.#moved = this.#memory.looks;
   };
 
   /** Sets how the list is cut off. */
@@ -138,7 +138,7 @@ export class ListUsage {
   };
 
   isStalled(looks: number): boolean {
-    return this.#bytes > 0 && this.#room.looks - this.#moved >= looks;
+    return this.#bytes > 0 && this.#memory.looks - this.#moved >= looks;
   }
 
   cut(): void {
@@ -148,6 +148,6 @@ export class ListUsage {
   close(): void {
     this.afterRead();
     this.setBytes(0);
-    this.#room.untrack(this);
+    this.#memory.untrack(this);
   }
 }

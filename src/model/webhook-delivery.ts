@@ -59,7 +59,7 @@ export function outboxItem(content: DeliveryContent, webhook: string, now: numbe
   };
 }
 
-/** The lane (queue) of a URL: its host, or "" for a path on this server. Deliveries wait only for others of their lane. */
-export function laneOf(url: string): string {
+/** The target of a URL: its host, or "" for a path on this server. Deliveries wait only for others to the same target. */
+export function webhookTargetOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : "";
 }

@@ -156,7 +156,7 @@ export interface Journal {
    * Waits for write capacity. Callers MUST wait for it before they begin something new, such as a run. Undefined while few
    * writes are in flight; else a promise that resolves in the order of the calls. It never rejects, and always resolves.
    */
-  room(): Promise<void> | undefined;
+  waitForCapacity(): Promise<void> | undefined;
   /**
    * Stores a change. MUST reject with `journal.fenced` when the thread's epoch is not the fence's, and with
    * `journal.conflict` when its seq is not; both are checked at the call, against every earlier append, stored or in flight.

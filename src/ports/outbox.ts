@@ -8,7 +8,7 @@ export interface DeliveryKey {
 }
 
 /** A delivery with its key. */
-export interface Owed extends DeliveryKey {
+export interface OutboxEntry extends DeliveryKey {
   readonly delivery: Delivery;
 }
 
@@ -24,17 +24,17 @@ export type DeliveryChange = (now: Delivery) => Delivery | null | undefined;
 
 /**
  * The outbox of webhook deliveries. The append that ends a run adds its delivery; `change` updates or deletes it. Deliveries
- * are queued by target (a lane, see {@link laneOf}), so that a target that does not answer delays no other.
+ * are queued by target (see {@link webhookTargetOf}), so that a target that does not answer delays no other.
  */
 export interface Outbox {
-  /** Registers the one listener. It is called with a lane each time a pending delivery has been stored in it. */
-  watch(listener: (lane: string) => void): void;
-  /** Lanes with pending deliveries. MUST NOT read other lanes, threads, or each delivery. */
-  lanes(): AsyncIterable<string>;
-  /** Pending deliveries of a lane: the first `limit` by due time, also those due in the future. */
-  pending(lane: string, limit: number): Promise<readonly Owed[]>;
+  /** Registers the one listener. It is called with a target each time a pending delivery has been stored in it. */
+  watch(listener: (target: string) => void): void;
+  /** Targets with pending deliveries. MUST NOT read other targets, threads, or each delivery. */
+  targets(): AsyncIterable<string>;
+  /** Pending deliveries of a target: the first `limit` by due time, also those due in the future. */
+  pending(target: string, limit: number): Promise<readonly OutboxEntry[]>;
   /** Dead deliveries: the first `limit`, by the time at which they are deleted. */
-  dead(limit: number): Promise<readonly Owed[]>;
+  dead(limit: number): Promise<readonly OutboxEntry[]>;
   find(key: DeliveryKey): Eventually<Delivery | undefined>;
   content(key: DeliveryKey): Eventually<DeliveryContent | undefined>;
   /**

@@ -152,8 +152,8 @@ export function createRuns(deps: Deps): Runs {
 
   async function start(key: ThreadKey, request: RunRequest, mark?: MakeOnceRecord): Promise<RunRecord> {
     webhooks.check(request.webhook);
-    const room = journal.room();
-    if (room !== undefined) await room;
+    const waiting = journal.waitForCapacity();
+    if (waiting !== undefined) await waiting;
     // Avoids `await` on values that are there already: it costs a turn and 200 bytes. Returning a promise without `await` costs that twice.
     const resolved = assistants.resolve(key.tenant, request.assistant_id);
     const assistant = resolved instanceof Promise ? await resolved : resolved;
@@ -181,8 +181,8 @@ export function createRuns(deps: Deps): Runs {
     temporary: Temporary,
   ): Promise<{ readonly key: ThreadKey; readonly draft: RunDraft }> {
     webhooks.check(request.webhook);
-    const room = journal.room();
-    if (room !== undefined) await room;
+    const waiting = journal.waitForCapacity();
+    if (waiting !== undefined) await waiting;
     const assistant = await assistants.resolve(tenant, request.assistant_id);
     const id = newId();
     const metadata = storableObject(request.metadata, "metadata");

@@ -12,7 +12,7 @@ import type { Runs } from "./runs.ts";
 import type { ThreadStates } from "./thread-states.ts";
 import { visibleThread, type Threads } from "./threads.ts";
 
-export interface InterruptAnswer {
+export interface ProtocolAnswer {
   readonly interrupt: string;
   readonly response: unknown;
 }
@@ -47,7 +47,7 @@ export interface ThreadProtocol {
    * @throws ServiceError `run.not_found` on a thread that never ran, `resume.invalid` when the thread does not wait, or not for these,
    *   `resume.conflict` when another run answers them; and as {@link Runs.start} does
    */
-  respond(key: ThreadKey, answers: readonly InterruptAnswer[], request: AnsweringRun): Promise<RunRecord>;
+  respond(key: ThreadKey, answers: readonly ProtocolAnswer[], request: AnsweringRun): Promise<RunRecord>;
   /** Starts a run from an earlier checkpoint, with the assistant of the last run. Throws as {@link respond} does. */
   fork(key: ThreadKey, request: AnsweringRun): Promise<RunRecord>;
   /** The state of the thread, or of a subgraph by its namespace. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */

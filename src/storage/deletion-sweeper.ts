@@ -109,7 +109,7 @@ export class DeletionSweeper {
     }
     for (const { key, run } of found) {
       this.sweep(key, run).catch((error: unknown) => {
-        this.#logger.warn("deleted data could not be swept; it is tried again later", {
+        this.#logger.warn("deleted data could not be swept; retrying later", {
           error: withCauses(error),
         });
       });

@@ -161,7 +161,7 @@ export class KvJournal implements Journal {
 
   // --- writing ---
 
-  room(): Promise<void> | undefined {
+  waitForCapacity(): Promise<void> | undefined {
     return this.#committer.waitForCapacity();
   }
 

@@ -255,9 +255,9 @@ export const sweepKey = (key: ThreadKey, run: string | null): string =>
 
 /** Pending deliveries of all tenants, by target and time: read at the start. */
 export const OUTBOX = prefixRange("!outbox/");
-export const targetPrefix = (lane: string): string => `!outbox/${segment(lane)}/`;
-export const pendingDeliveryKey = (lane: string, due: number, tenant: string, id: string): string =>
-  `${targetPrefix(lane)}${ordinal(due)}/${segment(tenant)}/${segment(id)}`;
+export const targetPrefix = (target: string): string => `!outbox/${segment(target)}/`;
+export const pendingDeliveryKey = (target: string, due: number, tenant: string, id: string): string =>
+  `${targetPrefix(target)}${ordinal(due)}/${segment(tenant)}/${segment(id)}`;
 /** Dead letters, by the time of their deletion. */
 export const DEAD_LETTERS = prefixRange("!dead/");
 export const deadLetterKey = (due: number, tenant: string, id: string): string =>
@@ -276,12 +276,12 @@ export function parseExpire(at: string): ItemPlace & { readonly tenant: string; 
 
 /** The target, tenant and id in a key of `!outbox/`; tenant and id in a key of `!dead/`. */
 export function parseDeliveryKey(key: string): {
-  readonly lane: string;
+  readonly target: string;
   readonly tenant: string;
   readonly id: string;
 } {
   const parts = key.split("/").map(unsegment);
-  return { lane: parts[1] ?? "", tenant: parts.at(-2) ?? "", id: parts.at(-1) ?? "" };
+  return { target: parts[1] ?? "", tenant: parts.at(-2) ?? "", id: parts.at(-1) ?? "" };
 }
 
 /** The thread, and the run if there is one, in a key of `!active/` or `!sweep/`. */

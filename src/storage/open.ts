@@ -131,7 +131,7 @@ async function start(
     const heads = new ThreadHeads(kv);
     const resume = (): Promise<void> =>
       sweeper.resume().catch((error: unknown) => {
-        deps.logger.warn("what is to be swept could not be read", { error: withCauses(error) });
+        deps.logger.warn("the marks of deleted data could not be read", { error: withCauses(error) });
       });
     const committer = new Committer(
       kv,

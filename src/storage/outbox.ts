@@ -1,6 +1,11 @@
-import { laneOf, type Delivery, type DeliveryContent, type OutboxItem } from "../model/webhook-delivery.ts";
+import {
+  webhookTargetOf,
+  type Delivery,
+  type DeliveryContent,
+  type OutboxItem,
+} from "../model/webhook-delivery.ts";
 import { ServiceError } from "../model/errors.ts";
-import type { DeliveryChange, DeliveryKey, DeliveryQuery, Outbox, Owed } from "../ports/outbox.ts";
+import type { DeliveryChange, DeliveryKey, DeliveryQuery, Outbox, OutboxEntry } from "../ports/outbox.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
@@ -27,30 +32,30 @@ export class KvOutbox implements Outbox {
   readonly #committer: Committer;
   /** Changes in flight, by delivery; null: the delivery is being deleted. */
   readonly #changing = new Map<string, { readonly delivery: Delivery | null }>();
-  #listener: (lane: string) => void = () => undefined;
+  #listener: (target: string) => void = () => undefined;
 
   constructor(kv: Kv, committer: Committer) {
     this.#kv = kv;
     this.#committer = committer;
   }
 
-  watch(listener: (lane: string) => void): void {
+  watch(listener: (target: string) => void): void {
     this.#listener = listener;
   }
 
   /** Called when an append with these deliveries is stored. */
   appendStored(items: readonly OutboxItem[]): void {
-    for (const { delivery } of items) this.#listener(laneOf(delivery.url));
+    for (const { delivery } of items) this.#listener(webhookTargetOf(delivery.url));
   }
 
-  async *lanes(): AsyncGenerator<string> {
+  async *targets(): AsyncGenerator<string> {
     let { gte } = OUTBOX;
     for (;;) {
       const first = await this.#first({ ...OUTBOX, gte });
       if (first === undefined) return;
-      const { lane } = parseDeliveryKey(first);
-      yield lane;
-      gte = prefixRange(targetPrefix(lane)).lt;
+      const { target } = parseDeliveryKey(first);
+      yield target;
+      gte = prefixRange(targetPrefix(target)).lt;
     }
   }
 
@@ -59,16 +64,16 @@ export class KvOutbox implements Outbox {
     return undefined;
   }
 
-  pending(lane: string, limit: number): Promise<readonly Owed[]> {
-    return this.#owed(prefixRange(targetPrefix(lane)), "pending", limit);
+  pending(target: string, limit: number): Promise<readonly OutboxEntry[]> {
+    return this.#owed(prefixRange(targetPrefix(target)), "pending", limit);
   }
 
-  dead(limit: number): Promise<readonly Owed[]> {
+  dead(limit: number): Promise<readonly OutboxEntry[]> {
     return this.#owed(DEAD_LETTERS, "dead", limit);
   }
 
-  async #owed(range: Range, status: Delivery["status"], limit: number): Promise<readonly Owed[]> {
-    const found: Owed[] = [];
+  async #owed(range: Range, status: Delivery["status"], limit: number): Promise<readonly OutboxEntry[]> {
+    const found: OutboxEntry[] = [];
     if (limit < 1) return found;
     for await (const [at] of this.#kv.entries({ ...range, limit })) {
       const key = parseDeliveryKey(at);
@@ -155,7 +160,7 @@ export class KvOutbox implements Outbox {
     } finally {
       if (this.#changing.get(name) === mine) this.#changing.delete(name);
     }
-    if (after?.status === "pending") this.#listener(laneOf(after.url));
+    if (after?.status === "pending") this.#listener(webhookTargetOf(after.url));
     return after ?? undefined;
   }
 
@@ -188,7 +193,7 @@ function unmark(key: DeliveryKey, delivery: Delivery): Op[] {
 
 function markKey({ tenant, id }: DeliveryKey, { status, due, url }: Delivery): string {
   return status === "pending"
-    ? pendingDeliveryKey(laneOf(url), due, tenant, id)
+    ? pendingDeliveryKey(webhookTargetOf(url), due, tenant, id)
     : deadLetterKey(due, tenant, id);
 }
 

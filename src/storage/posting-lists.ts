@@ -9,7 +9,7 @@ import type { Kv } from "./kv.ts";
 export type PostingList = readonly [own: string, wide?: string];
 
 /**
- * Thread ids of one condition ids in memory at most, to exclude threads by their ids. If a condition has more, many threads match it, and
+ * Thread ids of one condition in memory at most, to exclude threads by their ids. If a condition has more, many threads match it, and
  * matches are found soon anyway.
  */
 const MAX_IDS = 4_096;

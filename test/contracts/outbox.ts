@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Delivery, outboxItem, type OutboxItem } from "../../src/model/webhook-delivery.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import type { Owed } from "../../src/ports/outbox.ts";
+import type { OutboxEntry } from "../../src/ports/outbox.ts";
 import { all, aRun, id, kwargs, threadKey, Writer } from "../storage/samples.ts";
 import type { Harness, Supports } from "./harness.ts";
 
@@ -32,7 +32,7 @@ export function outboxContract(name: string, open: () => Promise<Harness>, suppo
       return one;
     }
     const at = (n: number, tenant = "_") => ({ tenant, id: id(n) });
-    const ids = (owed: readonly Owed[]) => owed.map((one) => one.id);
+    const ids = (owed: readonly OutboxEntry[]) => owed.map((one) => one.id);
     const change = (n: number, more: Partial<Delivery> | null) =>
       harness.outbox.change(at(n), (now) => more && { ...now, ...more }, { durable: true });
 
@@ -42,7 +42,7 @@ export function outboxContract(name: string, open: () => Promise<Harness>, suppo
       const { delivery, content } = item(ended(one, 1), A);
       expect(await outbox.find(at(1))).toEqual(delivery);
       expect(await outbox.content(at(1))).toEqual(content);
-      expect(await all(outbox.lanes())).toEqual(["a.test"]);
+      expect(await all(outbox.targets())).toEqual(["a.test"]);
       expect(await outbox.pending("a.test", 10)).toEqual([{ ...at(1), delivery }]);
       expect(await all(harness.journal.verify())).toEqual([]);
     });
@@ -54,7 +54,7 @@ export function outboxContract(name: string, open: () => Promise<Harness>, suppo
       const refused = stale.append({ outbox: [item(ended(one, 1), A)] });
       await expect(refused).rejects.toMatchObject({ code: "journal.conflict" });
       expect(await harness.outbox.find(at(1))).toBeUndefined();
-      expect(await all(harness.outbox.lanes())).toEqual([]);
+      expect(await all(harness.outbox.targets())).toEqual([]);
     });
 
     test("the listener is told of the lane once it can be read", async () => {
@@ -83,7 +83,7 @@ export function outboxContract(name: string, open: () => Promise<Harness>, suppo
       await owing(3, A, 2_000, "other/tenant");
       await owing(4, "/own", 2_000);
       const { outbox } = harness;
-      expect((await all(outbox.lanes())).toSorted()).toEqual(["", "a.test", "b.test:8080"]);
+      expect((await all(outbox.targets())).toSorted()).toEqual(["", "a.test", "b.test:8080"]);
       expect(await outbox.pending("a.test", 10)).toMatchObject([at(3, "other/tenant"), at(1)]);
       expect(ids(await outbox.pending("a.test", 1))).toEqual([id(3)]);
       expect(ids(await outbox.pending("b.test:8080", 10))).toEqual([id(2)]);
@@ -106,7 +106,7 @@ export function outboxContract(name: string, open: () => Promise<Harness>, suppo
       await change(2, null);
       expect(await outbox.find(at(1))).toBeUndefined();
       expect(await outbox.content(at(1))).toBeUndefined();
-      expect([await all(outbox.lanes()), await outbox.dead(10)]).toEqual([[], []]);
+      expect([await all(outbox.targets()), await outbox.dead(10)]).toEqual([[], []]);
       expect(await all(harness.journal.verify())).toEqual([]);
     });
 
@@ -154,7 +154,7 @@ export function outboxContract(name: string, open: () => Promise<Harness>, suppo
       await owing(2, B);
       await change(1, { due: 7_000, attempts: 2 });
       await harness.reopen();
-      expect((await all(harness.outbox.lanes())).toSorted()).toEqual(["a.test", "b.test:8080"]);
+      expect((await all(harness.outbox.targets())).toSorted()).toEqual(["a.test", "b.test:8080"]);
       expect(await harness.outbox.find(at(1))).toMatchObject({ due: 7_000, attempts: 2 });
       expect((await harness.outbox.content(at(2)))?.run.run_id).toBe(id(2));
     });

@@ -52,7 +52,7 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
       text = JSON.stringify(result);
     } catch (cause) {
       if (stream === undefined) throw cause;
-      logger.error("a run's outcome could not be told", { run: run.run_id, error: withCauses(cause) });
+      logger.error("a run's result could not be read", { run: run.run_id, error: withCauses(cause) });
       // Foreign errors may contain file names of this machine, so they are replaced.
       text = JSON.stringify({ __error__: plainError(cause instanceof ServiceError ? cause : INTERNAL) });
     } finally {

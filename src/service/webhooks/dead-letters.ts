@@ -53,8 +53,8 @@ export class DeadLetterPurger {
         const now = clock.now();
         const found = await outbox.dead(PAGE);
         const over = found.filter(({ delivery }) => delivery.due <= now);
-        for (const owed of over) {
-          await outbox.change(owed, (d) => (d.status === "dead" && d.due <= now ? null : undefined), {
+        for (const entry of over) {
+          await outbox.change(entry, (d) => (d.status === "dead" && d.due <= now ? null : undefined), {
             durable: false,
           });
         }

@@ -1,4 +1,4 @@
-import type { Owed } from "../../ports/outbox.ts";
+import type { OutboxEntry } from "../../ports/outbox.ts";
 import type { Cancel } from "../../ports/scheduler.ts";
 
 /** Concurrent attempts at one target, and at one that did not answer the last attempt. */
@@ -9,7 +9,7 @@ const MAX_ATTEMPTS_FAILING = 1;
 export class TargetQueue {
   readonly name: string;
   /** Due deliveries, oldest first. */
-  readonly due: Owed[] = [];
+  readonly due: OutboxEntry[] = [];
   /** Names (owner and id) of the deliveries that are being attempted. */
   readonly trying = new Set<string>();
   /** The target did not answer the last attempt. Its attempts must not use up the slots of others. */
@@ -44,4 +44,4 @@ export class TargetQueue {
   }
 }
 
-export const deliveryName = ({ tenant, id }: Owed): string => `${tenant}\n${id}`;
+export const deliveryName = ({ tenant, id }: OutboxEntry): string => `${tenant}\n${id}`;

@@ -3,7 +3,7 @@ import type { DeliveryContent } from "../../model/webhook-delivery.ts";
 import type { WebhookPolicy } from "../../model/webhook-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HttpClient } from "../../ports/http-client.ts";
-import type { Owed } from "../../ports/outbox.ts";
+import type { OutboxEntry } from "../../ports/outbox.ts";
 import type { Headers } from "../../ports/transport.ts";
 import { isAddress, mayReach } from "./addresses.ts";
 import { retryAfter, attemptVerdict } from "./backoff.ts";
@@ -40,7 +40,7 @@ const MOST = 300;
  */
 export async function sendWebhook(
   { client, clock, policy, version }: SenderDeps,
-  { id, delivery }: Owed,
+  { id, delivery }: OutboxEntry,
   content: DeliveryContent,
   self: URL,
   signal: AbortSignal,

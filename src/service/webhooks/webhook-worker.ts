@@ -1,7 +1,7 @@
 import type { Delivery, DeliveryContent } from "../../model/webhook-delivery.ts";
 import { ServiceError } from "../../model/errors.ts";
 import type { Logger } from "../../ports/logger.ts";
-import type { Outbox, Owed } from "../../ports/outbox.ts";
+import type { Outbox, OutboxEntry } from "../../ports/outbox.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
 import { SteadyTime } from "../../ports/steady-time.ts";
@@ -54,7 +54,7 @@ export class WebhookWorker {
     outbox.watch((name) => this.#enqueue(this.#queueOf(name)));
     this.#deadLetters.start();
     try {
-      for await (const name of outbox.lanes()) this.#enqueue(this.#queueOf(name));
+      for await (const name of outbox.targets()) this.#enqueue(this.#queueOf(name));
     } catch (error) {
       logger.warn("the outbox could not be read; retrying", { error: String(error) });
       if (!this.#stopping) scheduler.after(PAUSE, () => void this.start(self));
@@ -131,10 +131,10 @@ export class WebhookWorker {
     let wait: number | undefined;
     try {
       const found = await this.#deps.outbox.pending(queue.name, PAGE + queue.trying.size);
-      for (const owed of found) {
-        if (queue.trying.has(deliveryName(owed))) continue;
-        const rest = this.#waitFor(owed.delivery);
-        if (rest <= 0) queue.due.push(owed);
+      for (const entry of found) {
+        if (queue.trying.has(deliveryName(entry))) continue;
+        const rest = this.#waitFor(entry.delivery);
+        if (rest <= 0) queue.due.push(entry);
         else wait = Math.min(wait ?? Number.POSITIVE_INFINITY, rest);
       }
     } catch (error) {
@@ -161,7 +161,7 @@ export class WebhookWorker {
     queue.sleep(this.#deps.scheduler.after(ms, () => this.#enqueue(queue)));
   }
 
-  async #try(queue: TargetQueue, seen: Owed): Promise<void> {
+  async #try(queue: TargetQueue, seen: OutboxEntry): Promise<void> {
     const { policy, scheduler, logger } = this.#deps;
     const name = deliveryName(seen);
     const controller = new AbortController();
@@ -186,26 +186,26 @@ export class WebhookWorker {
     this.#fill();
   }
 
-  async #deliver(queue: TargetQueue, seen: Owed, signal: AbortSignal): Promise<void> {
+  async #deliver(queue: TargetQueue, seen: OutboxEntry, signal: AbortSignal): Promise<void> {
     const { outbox } = this.#deps;
     // The delivery may have been attempted, postponed or deleted since it was read.
     const delivery = await outbox.find(seen);
     if (delivery?.status !== "pending" || this.#waitFor(delivery) > 0) return;
     const content = await this.#contentOf(seen);
-    const owed = { ...seen, delivery };
+    const entry = { ...seen, delivery };
     const outcome: AttemptOutcome =
       content === undefined || this.#self === undefined
         ? { kind: "never", status: null, error: "What it tells is missing or damaged", asked: 0 }
-        : await sendWebhook(this.#deps, owed, content, this.#self, signal);
+        : await sendWebhook(this.#deps, entry, content, this.#self, signal);
     // The shutdown aborted the attempt: that is no failure of the receiver.
     if (signal.reason === STOP && outcome.kind === "again") return;
     queue.failing = outcome.kind === "again" && outcome.status === null;
     await outbox.change(seen, (now) => this.#after(now, delivery, outcome, queue), { durable: false });
   }
 
-  async #contentOf(owed: Owed): Promise<DeliveryContent | undefined> {
+  async #contentOf(entry: OutboxEntry): Promise<DeliveryContent | undefined> {
     try {
-      return await this.#deps.outbox.content(owed);
+      return await this.#deps.outbox.content(entry);
     } catch (cause) {
       if (cause instanceof ServiceError && cause.code === "journal.damaged") return undefined;
       throw cause;
