@@ -6,7 +6,7 @@ import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/node-host.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
-import { subgraphAt } from "../graph/definition.ts";
+import { subgraphDefinitionAt } from "../graph/definition.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { ResultCache } from "./result-cache.ts";
 import { createNodeContext } from "./node-context.ts";
@@ -74,7 +74,7 @@ async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<Tas
       throw new TypeError(`This attempt of node "${call.node}" is over: its ctx does nothing any more`);
   };
   try {
-    const node = subgraphAt(registry.at(call.graph, call.edition), call.ns).nodes.get(call.node);
+    const node = subgraphDefinitionAt(registry.at(call.graph, call.edition), call.ns).nodes.get(call.node);
     if (node === undefined) {
       throw new ServiceError("graph.not_found", `Graph "${call.graph}" has no node "${call.node}"`);
     }

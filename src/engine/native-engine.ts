@@ -1,6 +1,6 @@
 import type { Engine } from "../ports/engine.ts";
 import { drawStatechart } from "../graph/outline.ts";
-import { subgraphAt } from "../graph/definition.ts";
+import { subgraphDefinitionAt } from "../graph/definition.ts";
 import { drawDefinition } from "../graph/graph-drawing.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { definitionSchemas, subgraphsByPath } from "../graph/graph-schemas.ts";
@@ -8,7 +8,7 @@ import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { NativeExecution } from "./native-execution.ts";
 import { SuperstepState } from "./superstep-state.ts";
 import { validateRun } from "./run-validation.ts";
-import { updateState } from "./state-update.ts";
+import { computeUpdatedState } from "./state-update.ts";
 
 /** Heddle's own engine: runs graphs made by `graph()` in supersteps. It is pure; executions share no state. */
 export function nativeEngine(registry: GraphRegistry): Engine {
@@ -24,7 +24,8 @@ export function nativeEngine(registry: GraphRegistry): Engine {
       const { definition, edition } = registry.current(run.graph_id);
       return new NativeExecution(new SuperstepState(definition, run, position, source), edition);
     },
-    update: (asked, position, source) => updateState(registry.get(asked.graph), asked, position, source),
+    update: (asked, position, source) =>
+      computeUpdatedState(registry.get(asked.graph), asked, position, source),
     output: (graph) => (registry.has(graph) ? registry.get(graph).output : null),
     refuses: (run, interrupts, blank = false) =>
       registry.has(run.graph_id) ? validateRun(registry.get(run.graph_id), run, interrupts, blank) : null,
@@ -44,7 +45,7 @@ const lastOf = (path: string) => path.slice(path.lastIndexOf("|") + 1);
 
 function isSubgraph(registry: GraphRegistry, graph: string, ns: string, node: string): boolean {
   try {
-    return (subgraphAt(registry.get(graph), ns).nodes.get(node)?.graph ?? null) !== null;
+    return (subgraphDefinitionAt(registry.get(graph), ns).nodes.get(node)?.graph ?? null) !== null;
   } catch {
     // The graph no longer has a subgraph at this namespace.
     return false;

@@ -7,7 +7,7 @@ import {
   readSubgraphAnswers,
   packSubgraphAnswers,
   taskNamespace,
-  type InterruptAnswer,
+  type StoredAnswer,
   type SubgraphAnswers,
 } from "../graph/interrupts.ts";
 import type { SuperstepState } from "./superstep-state.ts";
@@ -29,9 +29,9 @@ export function addAnswers(
     const answered = interrupts.filter(({ id }) => Object.hasOwn(answers, id));
     if (answered.length === 0) continue;
     let resumes = [...writes.resumes];
-    const inward: Record<string, InterruptAnswer> = {};
+    const inward: Record<string, StoredAnswer> = {};
     for (const { id, ns } of answered) {
-      const given = answers[id] as InterruptAnswer;
+      const given = answers[id] as StoredAnswer;
       if (ns.length > superstep.graphPosition.path.length + 1) inward[id] = given;
       else put(resumes, interruptIndex(superstep, task, id), given);
     }
@@ -46,7 +46,7 @@ export function addAnswers(
   return { stored, rerun };
 }
 
-function put(resumes: unknown[], index: number, given: InterruptAnswer): void {
+function put(resumes: unknown[], index: number, given: StoredAnswer): void {
   while (resumes.length < index) resumes.push(null);
   resumes[index] = given;
 }

@@ -9,7 +9,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Position, Source } from "../ports/engine.ts";
 import type { StateUpdate, StateWrite, Updated } from "../ports/state-update.ts";
 import { START } from "../graph/definition-checks.ts";
-import { subgraphAt, type Definition } from "../graph/definition.ts";
+import { subgraphDefinitionAt, type Definition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
 import {
   applyUpdates,
@@ -74,13 +74,13 @@ interface PreparedUpdate extends StateUpdate, UpdateTarget {
  * select the tasks to run next.
  * @throws ServiceError `graph.not_found`, `validation.failed`, `state.*`, with the names of the fields
  */
-export function updateState(
+export function computeUpdatedState(
   root: Definition,
   update: StateUpdate,
   position: Position,
   source: Source,
 ): Updated {
-  const definition = subgraphAt(root, update.ns);
+  const definition = subgraphDefinitionAt(root, update.ns);
   const { ns, metadata, writes } = update;
   const [first] = writes;
   if (first === undefined) throw new TypeError("An update has at least one write");

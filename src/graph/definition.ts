@@ -221,7 +221,7 @@ export function subgraphOf(node: NodeRule | undefined): Definition | null {
  * The subgraph at a namespace (`node:task|node:task`) of a graph.
  * @throws ServiceError `graph.not_found`
  */
-export function subgraphAt(root: Definition, ns: string): Definition {
+export function subgraphDefinitionAt(root: Definition, ns: string): Definition {
   let graph = root;
   for (const node of ns === "" ? [] : ns.split("|").map((part) => part.split(":", 1)[0] ?? "")) {
     const inner = subgraphOf(graph.nodes.get(node));

@@ -4,7 +4,7 @@ import { isObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
 
 /** An answer to an interrupt, with the run that gave it. */
-export interface InterruptAnswer {
+export interface StoredAnswer {
   readonly value: unknown;
   readonly run: string;
 }
@@ -46,12 +46,12 @@ export function toInterrupt(taskNamespace: string, index: number, value: unknown
 }
 
 /** Reads an answer from its stored form; null if there is none. */
-export function readAnswer(stored: unknown): InterruptAnswer | null {
-  return isObject(stored) && Object.hasOwn(stored, "value") ? (stored as unknown as InterruptAnswer) : null;
+export function readAnswer(stored: unknown): StoredAnswer | null {
+  return isObject(stored) && Object.hasOwn(stored, "value") ? (stored as unknown as StoredAnswer) : null;
 }
 
 /** Answers to interrupts of a subgraph, by interrupt id: stored with the task that the subgraph runs in. */
-export type SubgraphAnswers = { readonly [id: string]: InterruptAnswer };
+export type SubgraphAnswers = { readonly [id: string]: StoredAnswer };
 
 /** Reads the answers for a subgraph from the answers of its task, which asks nothing itself. */
 export function readSubgraphAnswers(resumes: readonly unknown[]): SubgraphAnswers {
