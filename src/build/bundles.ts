@@ -57,7 +57,7 @@ export async function bundleServer(entries: readonly string[], options: BuildOpt
   });
 }
 
-/** Bundles the dashboard, the API reference and the inspector's page. */
+/** Bundles the dashboard, the documentation and the inspector's page. */
 export async function bundlePages(outdir: string): Promise<void> {
   const source = (name: string) => ({ in: `src/dashboard/${name}`, out: name.replace(/\.[^.]*$/, "") });
   await build({
@@ -70,6 +70,6 @@ export async function bundlePages(outdir: string): Promise<void> {
     outdir,
     minify: true,
     target: "es2022",
-    loader: { ".html": "copy", ".txt": "copy" },
+    loader: { ".html": "copy", ".txt": "copy", ".md": "text" },
   });
 }

@@ -1,4 +1,7 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import axe from "axe-core";
+import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
 import { browser, isMissing } from "./chromium.ts";
@@ -9,13 +12,20 @@ const SERIOUS = `axe.run().then(({ violations }) => violations
   .filter(({ impact }) => impact === "serious" || impact === "critical")
   .map(({ id, nodes }) => id + ": " + nodes[0].html))`;
 
-describe.skipIf(isMissing)("the page of the API in a real browser", { timeout: 60_000 }, () => {
+const SEARCH = '[aria-label="Search the guide and the API"]';
+
+/** Goes to a fragment as a link does. */
+const go = (page: Page, fragment: string) => page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
+
+const focused = (page: Page) => page.evaluate("document.activeElement.id || document.activeElement.tagName");
+
+describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_000 }, () => {
   beforeAll(buildPages, 60_000);
 
   test("an operation is found, read with its fields, and named by its link; below a prefix, without a key", async () => {
     const { url } = await serve({ mount: "/api", keys: ["sesame"] });
     const { page, wrong } = await opened(await browser(), `${url}/api/docs`);
-    await page.fill('[aria-label="Find an operation"]', "post runs stream");
+    await page.fill(SEARCH, "post runs stream");
     await expect.poll(() => page.locator(".operation").count()).toBe(2);
     const operation = page.locator(".operation:has(code:text-is('/threads/{thread_id}/runs/stream'))");
     await operation.locator("summary").first().click();
@@ -32,14 +42,114 @@ describe.skipIf(isMissing)("the page of the API in a real browser", { timeout: 6
     await page.reload();
     await page.waitForSelector("#getMetrics[open]");
     expect(wrong).toEqual([]);
-    await page.getByRole("link", { name: "Dashboard" }).click();
+    await page.getByRole("link", { name: "Dashboard", exact: true }).click();
     await page.fill("#secret", "sesame");
     await page.keyboard.press("Enter");
-    await page.getByRole("link", { name: "API" }).click();
+    await page.getByRole("link", { name: "Docs" }).click();
+    await page.getByRole("link", { name: "API reference" }).click();
     await page.waitForSelector(".operation");
   });
 
-  test("axe-core finds no serious fault, light and dark; on a phone nothing sticks out", async () => {
+  test("every page of the guide is listed and shown, and every link in them arrives", async () => {
+    const { url } = await serve({ mount: "/api", keys: ["sesame"] });
+    const { page, wrong } = await opened(await browser(), `${url}/api/docs`);
+    await page.waitForSelector("#runs, nav a[href='#runs']");
+    const list = page.getByRole("navigation", { name: "Guide" }).getByRole("link");
+    const listed = await list.evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));
+    const files = readdirSync(join(import.meta.dirname, "../../src/guide"));
+    expect(listed.toSorted()).toEqual(
+      ["#guide/overview", ...files.map((name) => `#guide/${name.replace(/\.md$/, "")}`)].toSorted(),
+    );
+    const links = new Set<string>();
+    for (const href of listed) {
+      await go(page, href);
+      await page.waitForSelector(`h1[id="${href.slice(1)}"]`);
+      expect(await page.title()).toBe(
+        `${await page.locator("nav a[aria-current=page]").innerText()} · Heddle`,
+      );
+      const ids = await page.$$eval("[id]", (elements) => elements.map(({ id }) => id));
+      expect(ids.filter((id, i) => ids.indexOf(id) !== i)).toEqual([]);
+      for (const link of await page.$$eval("article a", (all) => all.map((one) => one.getAttribute("href"))))
+        links.add(link ?? "");
+    }
+    // A page, a section of another page, an operation of the API.
+    for (const one of ["#guide/limits", "#guide/overview/an-existing-langgraphjs-project", "#postRunsCancel"])
+      expect([...links]).toContain(one);
+    for (const link of [...links].filter((link) => !/^https?:/.test(link))) {
+      await go(page, link);
+      await page.waitForSelector(`main [id="${link.slice(1)}"]`, { timeout: 5_000 });
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("a search finds sections of the guide and operations; its results lead there", async () => {
+    const { url } = await serve();
+    const { page, wrong } = await opened(await browser(), `${url}/docs#guide/operations/stopping`);
+    await page.waitForSelector("nav a[href='#runs']");
+    // A deep link is scrolled to, below the head of the page.
+    const top = "document.getElementById('guide/operations/stopping').getBoundingClientRect().top";
+    expect(await page.evaluate(top)).toBeGreaterThan(40);
+    expect(await page.evaluate(top)).toBeLessThan(120);
+    await page.fill(SEARCH, "GARBAGE collection");
+    await expect
+      .poll(() => page.locator(".found a").allInnerTexts())
+      .toEqual(["Operations › As a systemd unit"]);
+    expect((await page.locator(".found mark").allInnerTexts()).join(" ")).toBe("garbage collection");
+    // By title before by text.
+    await page.fill(SEARCH, "webhooks");
+    await expect
+      .poll(() => page.locator(".found a").first().innerText())
+      .toBe("Runs, crons and webhooks › Webhooks");
+    await page.locator('.operation code:text-is("/webhooks/deliveries")').waitFor();
+    await page.locator(".found a").first().click();
+    await page.waitForSelector('h2[id="guide/runs/webhooks"]');
+    expect(await page.inputValue(SEARCH)).toBe("");
+    expect(await page.evaluate("location.hash")).toBe("#guide/runs/webhooks");
+    expect(await focused(page)).toBe("guide/runs/webhooks");
+    await page.fill(SEARCH, "no such words <b>");
+    await page.getByText("Nothing has all of these words.").waitFor();
+    // Emptied by hand, the field keeps the focus.
+    await page.fill(SEARCH, "");
+    await page.waitForSelector('h2[id="guide/runs/webhooks"]');
+    expect(await focused(page)).toBe("INPUT");
+    expect(wrong).toEqual([]);
+  });
+
+  test("the keyboard reaches pages; going back leads to the page before; unknown pages say so", async () => {
+    const { url } = await serve();
+    const { page, wrong } = await opened(await browser(), `${url}/docs`);
+    await page.waitForSelector("nav a[href='#runs']");
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to content");
+    const graphs = page.getByRole("navigation", { name: "Guide" }).getByRole("link", { name: "Graphs" });
+    for (let i = 0; i < 20; i++) {
+      if (await graphs.evaluate("(link) => link === document.activeElement")) break;
+      await page.keyboard.press("Tab");
+    }
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('h1[id="guide/graphs"]');
+    expect(await focused(page)).toBe("guide/graphs");
+    await go(page, "postThreads");
+    await page.waitForSelector("#postThreads[open]");
+    expect(await focused(page)).toBe("SUMMARY");
+    await page.goBack();
+    await page.waitForSelector('h1[id="guide/graphs"]');
+    await go(page, "guide/../%");
+    await page.getByText("There is no such page").waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("the guide is there where the API cannot be described", async () => {
+    const { url } = await serve();
+    const context = await browser();
+    await context.route("**/openapi.json", (route) => route.fulfill({ status: 500, body: "{}" }));
+    const { page } = await opened(context, `${url}/docs#guide/access`);
+    await page.waitForSelector('h1[id="guide/access"]');
+    await page.getByRole("link", { name: "API reference" }).click();
+    expect(await page.getByRole("alert").innerText()).toContain("openapi.json: 500");
+  });
+
+  test("axe-core finds no serious fault, light and dark", async () => {
     const { url } = await serve();
     const { page, wrong } = await opened(await browser(), `${url}/docs#postThreadsThreadIdRuns`);
     await page.waitForSelector(".operation[open] pre");
@@ -47,12 +157,47 @@ describe.skipIf(isMissing)("the page of the API in a real browser", { timeout: 6
     const pages: unknown[] = [];
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
+      await go(page, "postThreadsThreadIdRuns");
+      await page.waitForSelector(".operation[open] pre");
+      expect(await page.evaluate(SERIOUS)).toEqual([]);
+      await page.fill(SEARCH, "cancel");
+      await page.waitForSelector(".found mark");
+      expect(await page.evaluate(SERIOUS)).toEqual([]);
+      await go(page, "guide/operations");
+      await page.waitForSelector("article table");
       expect(await page.evaluate(SERIOUS)).toEqual([]);
       pages.push(await page.evaluate("getComputedStyle(document.body).backgroundColor"));
     }
     expect(pages).toEqual(["rgb(245, 245, 242)", "rgb(18, 20, 23)"]);
+    // The choice of colours made in the dashboard holds here, too.
+    await page.evaluate("localStorage.setItem('heddle.theme', 'light')");
+    await page.reload();
+    await page.waitForSelector("article");
+    expect(await page.evaluate("getComputedStyle(document.body).backgroundColor")).toBe(pages[0]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("on a phone nothing sticks out, and the list of pages is behind a button", async () => {
+    const { url } = await serve();
+    const { page, wrong } = await opened(await browser(), `${url}/docs`);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
+    await page.waitForSelector("nav a[href='#runs']", { state: "attached" });
+    const pagesOfGuide = await page.$$eval("#contents a", (all) =>
+      all.map((one) => one.getAttribute("href")),
+    );
+    for (const href of [...pagesOfGuide, "#postThreadsThreadIdRuns"]) {
+      await go(page, href ?? "");
+      await page.waitForSelector(`main [id="${href?.slice(1)}"]`);
+      expect(await page.evaluate("document.documentElement.scrollWidth"), href ?? "").toBeLessThanOrEqual(
+        360,
+      );
+    }
+    const contents = page.getByRole("navigation", { name: "Guide" });
+    expect(await contents.isVisible()).toBe(false);
+    await page.getByRole("button", { name: "Contents" }).click();
+    await contents.getByRole("link", { name: "Limits" }).click();
+    await page.waitForSelector('h1[id="guide/limits"]');
+    await expect.poll(() => contents.isVisible()).toBe(false);
     expect(wrong).toEqual([]);
   });
 });

@@ -11,7 +11,8 @@ let isBuilt = false;
 
 /** Makes the pages as `npm run build` does, unless they stand there already, newer than their source. */
 export function buildPages(): void {
-  isBuilt ||= timeOf(join(place, "dashboard.js")) > newest(["src"]);
+  isBuilt ||=
+    timeOf(join(place, "dashboard.js")) > Math.max(newest(["src"]), timeOf(join(root, "README.md")));
   if (isBuilt) return;
   mkdirSync(place, { recursive: true });
   const made = mkdtempSync(join(root, "dist/pages-"));

@@ -11,7 +11,7 @@ import { KeyDialog } from "./key.tsx";
 import { isId, route, to } from "./route.ts";
 import { Boundary } from "../parts/boundary.tsx";
 import { isLocked, notice } from "./session.ts";
-import { nextTheme, theme } from "./theme.ts";
+import { ThemeButton } from "./theme-button.tsx";
 
 const NAV = [
   ["threads", "Threads"],
@@ -49,22 +49,14 @@ export function Shell() {
         </nav>
         <span class="space" />
         <nav class="others" aria-label="Other pages">
-          <a href="docs" title="The API, to read">
-            API
+          <a href="docs" title="The guide, and the reference of the API">
+            Docs
           </a>
           <a href="inspector" title="The statecharts of live actors">
             Inspector
           </a>
         </nav>
-        <button
-          type="button"
-          class="quiet theme"
-          aria-label={`Colours: ${theme.value}. Change`}
-          title={`Colours: ${theme.value}`}
-          onClick={nextTheme}
-        >
-          {{ system: "◐", light: "☀", dark: "☾" }[theme.value]}
-        </button>
+        <ThemeButton />
       </header>
       <div
         key={entered.value}

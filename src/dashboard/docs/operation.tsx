@@ -2,12 +2,20 @@ import type { Content, OpenApi, Parameter, Placed } from "./openapi.ts";
 import { curlOf, limitsOf, typeOf } from "./openapi.ts";
 import { SchemaView } from "./schema.tsx";
 
+interface OperationViewProps {
+  readonly api: OpenApi;
+  readonly placed: Placed;
+  readonly isOpen: boolean;
+  /** Called when its link is followed. */
+  readonly onFollow?: () => void;
+}
+
 /** One operation: its line, and all about it once that is opened. */
-export function OperationView({ api, placed }: { readonly api: OpenApi; readonly placed: Placed }) {
+export function OperationView({ api, placed, isOpen, onFollow }: OperationViewProps) {
   const { method, path, operation } = placed;
   const { operationId, summary, description, parameters, requestBody, responses } = operation;
   return (
-    <details class="card operation" id={operationId} open={location.hash === `#${operationId}`}>
+    <details class="card operation" id={operationId} open={isOpen}>
       <summary>
         <span class={`method ${method.toLowerCase()}`}>{method}</span>
         <code>{path}</code>
@@ -29,7 +37,9 @@ export function OperationView({ api, placed }: { readonly api: OpenApi; readonly
         <h4>By hand</h4>
         <pre tabIndex={0}>{curlOf(api, placed, location.origin)}</pre>
         <p>
-          <a href={`#${operationId}`}>Link to this</a>
+          <a href={`#${operationId}`} onClick={onFollow}>
+            Link to this
+          </a>
         </p>
       </div>
     </details>

@@ -1,71 +1,191 @@
-import { useState } from "preact/hooks";
-import { type OpenApi, operationsOf, type Placed } from "./openapi.ts";
-import { OperationView } from "./operation.tsx";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ThemeButton } from "../app/theme-button.tsx";
+import { Failure } from "../parts/empty.tsx";
+import { fragmentOf, guide, overview } from "./guide.ts";
+import { GuidePageView } from "./guide-page.tsx";
+import { operationsOf, type OpenApi } from "./openapi.ts";
+import { fragmentOfTag, Reference } from "./reference.tsx";
+import { SearchResults, wordsOf } from "./search.tsx";
 
-const idOf = (tag: string): string => tag.toLowerCase().replaceAll(/\W+/g, "-");
-
-/** The API to read, made of what the server says of it. */
-export function Docs({ api }: { readonly api: OpenApi }) {
+/** The guide and the API reference. */
+export function Docs() {
+  const fragment = useFragment();
+  const { api, failure } = useApi();
   const [wanted, setWanted] = useState("");
-  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = ({ method, path, operation }: Placed) => {
-    const text = `${method} ${path} ${operation.summary}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  };
-  const shown = operationsOf(api).filter(fits);
-  const groups = api.tags
-    .map(({ name }) => ({ name, operations: shown.filter(({ operation }) => operation.tags.includes(name)) }))
-    .filter(({ operations }) => operations.length > 0);
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const words = wordsOf(wanted);
+  const isSearch = words.length > 0;
+  const page = pageOf(fragment);
+  const operations = api === undefined ? [] : operationsOf(api);
+  useEffect(() => {
+    setMenuOpen(false);
+    setWanted("");
+  }, [fragment]);
+  useEffect(() => {
+    const title = page === undefined ? "API reference" : guide.find(({ name }) => name === page)?.title;
+    document.title = `${title ?? "Guide"} · Heddle`;
+  }, [page]);
+  useArrival(fragment, api !== undefined, isSearch);
+  const leaveSearch = () => setWanted("");
   return (
     <>
+      <a class="skip" href="#main" onClick={skip}>
+        Skip to content
+      </a>
       <header class="bar docs-head">
-        <h1>
-          {api.info.title} <span class="dim">{api.info.version}</span>
-        </h1>
+        <a class="brand" href={`#${fragmentOf(overview)}`} onClick={leaveSearch}>
+          Heddle <span class="dim">{api?.info.version}</span>
+        </a>
+        <button
+          type="button"
+          class="menu"
+          aria-expanded={isMenuOpen}
+          aria-controls="contents"
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
+          Contents
+        </button>
         <input
           type="search"
-          aria-label="Find an operation"
-          placeholder="Find: run stream, POST /threads…"
+          aria-label="Search the guide and the API"
+          placeholder="Search: webhooks, POST /threads…"
           value={wanted}
           onInput={(event) => setWanted(event.currentTarget.value)}
         />
-        <a href="openapi.json">openapi.json</a>
         <a href="./">Dashboard</a>
+        <ThemeButton />
       </header>
       <div class="docs">
-        <nav aria-label="Groups">
-          {groups.map(({ name, operations }) => (
-            <a key={name} href={`#${idOf(name)}`}>
-              {name} <span class="dim">{operations.length}</span>
+        <div id="contents" class={isMenuOpen ? "open" : ""}>
+          <nav aria-labelledby="guide-pages">
+            <p id="guide-pages" class="dim">
+              Guide
+            </p>
+            {guide.map((one) => (
+              <a
+                key={one.name}
+                href={`#${fragmentOf(one)}`}
+                aria-current={!isSearch && one.name === page ? "page" : undefined}
+                onClick={leaveSearch}
+              >
+                {one.title}
+              </a>
+            ))}
+          </nav>
+          <nav aria-labelledby="api-groups">
+            <p id="api-groups" class="dim">
+              API
+            </p>
+            <a
+              href="#api"
+              aria-current={!isSearch && page === undefined ? "page" : undefined}
+              onClick={leaveSearch}
+            >
+              API reference
             </a>
-          ))}
-        </nav>
-        <main>
-          {words.length === 0 && <About text={api.info.description} />}
-          {groups.map(({ name, operations }) => (
-            <section key={name} aria-labelledby={idOf(name)}>
-              <h2 id={idOf(name)}>{name}</h2>
-              {operations.map((placed) => (
-                <OperationView key={placed.operation.operationId} api={api} placed={placed} />
-              ))}
-            </section>
-          ))}
-          {groups.length === 0 && <p class="empty">No operation has all of these words.</p>}
+            {(api?.tags ?? []).map(({ name }) => (
+              <a key={name} href={`#${fragmentOfTag(name)}`} onClick={leaveSearch}>
+                {name}{" "}
+                <span class="dim">
+                  {operations.filter(({ operation }) => operation.tags.includes(name)).length}
+                </span>
+              </a>
+            ))}
+          </nav>
+        </div>
+        <main id="main" tabIndex={-1}>
+          {failure !== undefined && (page === undefined || isSearch) && (
+            <Failure text={`The description of the API could not be read. ${failure}`} />
+          )}
+          {isSearch ? (
+            <SearchResults api={api} words={words} onFollow={leaveSearch} />
+          ) : page !== undefined ? (
+            <GuidePageView name={page} api={api} />
+          ) : (
+            api !== undefined && <Reference api={api} shown={fragment} />
+          )}
         </main>
       </div>
     </>
   );
 }
 
-/** Paragraphs, with names of things between back quotes. */
-function About({ text }: { readonly text: string }) {
-  return (
-    <>
-      {text.split("\n\n").map((paragraph) => (
-        <p key={paragraph}>
-          {paragraph.split("`").map((part, i) => (i % 2 === 0 ? part : <code key={part}>{part}</code>))}
-        </p>
-      ))}
-    </>
-  );
+/** The name of the guide's page that a fragment shows; undefined: the API reference, or a place in it. */
+function pageOf(fragment: string): string | undefined {
+  if (fragment === "") return overview.name;
+  const [place, name = ""] = fragment.split("/");
+  return place === "guide" ? name : undefined;
+}
+
+const fragmentNow = (): string => {
+  const fragment = location.hash.slice(1);
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return fragment;
+  }
+};
+
+function useFragment(): string {
+  const [fragment, setFragment] = useState(fragmentNow);
+  useEffect(() => {
+    const read = () => setFragment(fragmentNow());
+    addEventListener("hashchange", read);
+    return () => removeEventListener("hashchange", read);
+  }, []);
+  return fragment;
+}
+
+/** The description of the API. The guide can be read without it. */
+function useApi(): { readonly api?: OpenApi; readonly failure?: string } {
+  const [read, setRead] = useState<{ readonly api?: OpenApi; readonly failure?: string }>({});
+  useEffect(() => {
+    const load = async () => {
+      const response = await fetch("openapi.json");
+      if (!response.ok) throw new Error(`openapi.json: ${response.status}`);
+      setRead({ api: (await response.json()) as OpenApi });
+    };
+    load().catch((cause: unknown) => setRead({ failure: String(cause) }));
+  }, []);
+  return read;
+}
+
+/**
+ * Scrolls to what the fragment names once it is shown. Moves the focus there, too, unless the page was just opened: the keyboard
+ * and screen readers go on from there.
+ */
+function useArrival(fragment: string, isApiRead: boolean, isSearch: boolean): void {
+  const arrived = useRef("");
+  const isFirst = useRef(true);
+  useLayoutEffect(() => {
+    // A search hides the page; leaving it by a link brings the page back.
+    if (isSearch) {
+      if (arrived.current !== "") scrollTo(0, 0);
+      arrived.current = "";
+      return;
+    }
+    if (arrived.current === `#${fragment}`) return;
+    const target = fragment === "" ? null : document.getElementById(fragment);
+    if (target === null && pageOf(fragment) === undefined && !isApiRead) return;
+    arrived.current = `#${fragment}`;
+    const isSection = target !== null && target.tagName !== "H1";
+    if (isSection) target.scrollIntoView();
+    else if (!isFirst.current) scrollTo(0, 0);
+    // Who has emptied the search field by hand goes on typing there.
+    if (!isFirst.current && !(document.activeElement instanceof HTMLInputElement))
+      focus(target ?? document.querySelector("#main"));
+    isFirst.current = false;
+  });
+}
+
+function focus(target: Element | null): void {
+  const focused = target?.querySelector(":scope > summary") ?? target;
+  if (!(focused instanceof HTMLElement)) return;
+  if (focused.tabIndex < 0) focused.tabIndex = -1;
+  focused.focus({ preventScroll: true });
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>("#main")?.focus();
 }

@@ -1,9 +1,12 @@
 import { Marked, type MarkedToken, type Token, type Tokens } from "marked";
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useMemo } from "preact/hooks";
 import { Boundary } from "./boundary.tsx";
 
+/** Messages: each line break counts. */
 const marked = new Marked({ gfm: true, breaks: true });
+/** Documents: lines are wrapped in the source. */
+const wrapped = new Marked({ gfm: true, breaks: false });
 
 /** Characters that are read as Markdown at most: what is longer would hold up the page, and is shown as it stands. */
 const MOST = 60_000;
@@ -25,9 +28,76 @@ export function Markdown({ text, class: name = "" }: MarkdownProps) {
   if (tokens === null) return plain;
   return (
     <Boundary name="This message" fallback={plain}>
-      <div class={`text markdown ${name}`}>{all(tokens)}</div>
+      <div class={`text markdown ${name}`}>{all(tokens, MESSAGE)}</div>
     </Boundary>
   );
+}
+
+/** How headings, links, images and code spans are shown. */
+export interface Rendering {
+  heading(heading: Tokens.Heading, shown: ComponentChildren): ComponentChildren;
+  link(href: string, shown: ComponentChildren): ComponentChildren;
+  image(image: Tokens.Image): ComponentChildren;
+  code(text: string): ComponentChildren;
+}
+
+const MESSAGE: Rendering = {
+  // The page has headings of its own.
+  heading: ({ depth }, shown) => (
+    <p class={`heading h${depth}`}>
+      <strong>{shown}</strong>
+    </p>
+  ),
+  link: (href, shown) => <WebLink href={href} shown={shown} />,
+  image: ({ href, text }) => <WebLink href={href} shown={`[image${text === "" ? "" : `: ${text}`}]`} />,
+  code: (text) => <code>{text}</code>,
+};
+
+/** Reads a document of our own, such as a page of the guide. */
+export const readDocument = (text: string): readonly Token[] => wrapped.lexer(text);
+
+/** A document of our own. HTML in it is shown as text, too. */
+export function MarkdownDocument({
+  tokens,
+  rendering,
+}: {
+  readonly tokens: readonly Token[];
+  readonly rendering: Rendering;
+}) {
+  return <div class="text markdown">{all(tokens, rendering)}</div>;
+}
+
+/** The words of a document, for search: without marks, and with a space between cells and items. */
+export function plainText(tokens: readonly Token[]): string {
+  const parts = tokens.map((given) => {
+    const token = given as MarkedToken;
+    switch (token.type) {
+      case "table":
+        return [token.header, ...token.rows]
+          .flat()
+          .map(({ tokens }) => `${plainText(tokens)} `)
+          .join("");
+      case "list":
+        return token.items.map(({ tokens }) => `${plainText(tokens)} `).join("");
+      case "image":
+        return "";
+      case "code":
+        return `${token.text} `;
+      case "codespan":
+        return token.text;
+      case "paragraph":
+      case "heading":
+        return `${plainText(token.tokens ?? [])} `;
+      case "br":
+      case "space":
+        return " ";
+      default:
+        return "tokens" in token && token.tokens !== undefined
+          ? plainText(token.tokens)
+          : ((token as { text?: string }).text ?? "");
+    }
+  });
+  return parts.join("").replaceAll(/\s+/g, " ").trimStart();
 }
 
 /** Marks of a paragraph: the time to pair them grows with their square, 24 s for the 20,000 of `*_b ` 20,000 times. */
@@ -62,9 +132,12 @@ function depthOf(tokens: readonly Token[], depth: number): number {
   return most;
 }
 
-const all = (tokens: readonly Token[] | undefined): ComponentChildren => tokens?.map(one);
+const all = (tokens: readonly Token[] | undefined, rendering: Rendering): ComponentChildren =>
+  tokens?.map((token, i) => one(token, i, rendering));
 
-function one(given: Token, i: number): ComponentChildren {
+function one(given: Token, i: number, rendering: Rendering): ComponentChildren {
+  const inner = (tokens: readonly Token[] | undefined) => all(tokens, rendering);
+  const keyed = (shown: ComponentChildren) => <Fragment key={i}>{shown}</Fragment>;
   const token = given as MarkedToken;
   switch (token.type) {
     case "space":
@@ -81,54 +154,47 @@ function one(given: Token, i: number): ComponentChildren {
         </pre>
       );
     case "codespan":
-      return <code key={i}>{token.text}</code>;
+      return keyed(rendering.code(token.text));
     case "heading":
-      // The page has headings of its own.
-      return (
-        <p key={i} class={`heading h${token.depth}`}>
-          <strong>{all(token.tokens)}</strong>
-        </p>
-      );
+      return keyed(rendering.heading(token, inner(token.tokens)));
     case "paragraph":
-      return <p key={i}>{all(token.tokens)}</p>;
+      return <p key={i}>{inner(token.tokens)}</p>;
     case "blockquote":
-      return <blockquote key={i}>{all(token.tokens)}</blockquote>;
+      return <blockquote key={i}>{inner(token.tokens)}</blockquote>;
     case "strong":
-      return <strong key={i}>{all(token.tokens)}</strong>;
+      return <strong key={i}>{inner(token.tokens)}</strong>;
     case "em":
-      return <em key={i}>{all(token.tokens)}</em>;
+      return <em key={i}>{inner(token.tokens)}</em>;
     case "del":
-      return <del key={i}>{all(token.tokens)}</del>;
+      return <del key={i}>{inner(token.tokens)}</del>;
     case "list":
-      return <List key={i} list={token} />;
+      return <List key={i} list={token} rendering={rendering} />;
     case "table":
-      return <Table key={i} table={token} />;
+      return <Table key={i} table={token} rendering={rendering} />;
     case "link":
-      return <Link key={i} href={token.href} shown={all(token.tokens)} />;
+      return keyed(rendering.link(token.href, inner(token.tokens)));
     case "image":
-      return (
-        <Link key={i} href={token.href} shown={`[image${token.text === "" ? "" : `: ${token.text}`}]`} />
-      );
+      return keyed(rendering.image(token));
     case "escape":
       return token.text;
     case "text":
-      return "tokens" in token && token.tokens !== undefined ? all(token.tokens) : token.text;
+      return "tokens" in token && token.tokens !== undefined ? inner(token.tokens) : token.text;
     default:
       return given.raw;
   }
 }
 
-function List({ list }: { readonly list: Tokens.List }) {
+function List({ list, rendering }: { readonly list: Tokens.List; readonly rendering: Rendering }) {
   const items = list.items.map((item, i) => (
     <li key={i}>
       {item.task && <span aria-label={item.checked ? "done" : "to do"}>{item.checked ? "☑ " : "☐ "}</span>}
-      {all(item.tokens)}
+      {all(item.tokens, rendering)}
     </li>
   ));
   return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;
 }
 
-function Table({ table }: { readonly table: Tokens.Table }) {
+function Table({ table, rendering }: { readonly table: Tokens.Table; readonly rendering: Rendering }) {
   return (
     <div class="wide" tabIndex={0} role="group" aria-label="Table">
       <table>
@@ -136,7 +202,7 @@ function Table({ table }: { readonly table: Tokens.Table }) {
           <tr>
             {table.header.map(({ tokens, align }, i) => (
               <th key={i} style={{ textAlign: align ?? "left" }}>
-                {all(tokens)}
+                {all(tokens, rendering)}
               </th>
             ))}
           </tr>
@@ -146,7 +212,7 @@ function Table({ table }: { readonly table: Tokens.Table }) {
             <tr key={i}>
               {cells.map(({ tokens, align }, j) => (
                 <td key={j} style={{ textAlign: align ?? "left" }}>
-                  {all(tokens)}
+                  {all(tokens, rendering)}
                 </td>
               ))}
             </tr>
@@ -157,7 +223,7 @@ function Table({ table }: { readonly table: Tokens.Table }) {
   );
 }
 
-function Link({ href, shown }: { readonly href: string; readonly shown: ComponentChildren }) {
+export function WebLink({ href, shown }: { readonly href: string; readonly shown: ComponentChildren }) {
   if (!/^(https?:\/\/|mailto:)/i.test(href)) return <span title={href}>{shown}</span>;
   return (
     <a href={href} title={href} target="_blank" rel="noopener noreferrer nofollow">

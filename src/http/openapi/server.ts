@@ -40,7 +40,7 @@ export const serverDescriptions: RouteDescriptions = {
     answer: { kind: "text", type: "text/plain" },
   },
   "GET /openapi.json": { tag: "Server", summary: "Get this description", answer: jsonAnswer(object) },
-  "GET /docs": { tag: "Server", summary: "Read this description", answer: html },
+  "GET /docs": { tag: "Server", summary: "Read the guide and this description", answer: html },
   "GET /docs/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
   "POST /auth/token": {
     tag: "Server",

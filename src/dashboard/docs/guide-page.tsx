@@ -1,0 +1,82 @@
+import { MarkdownDocument, plainText, type Rendering, WebLink } from "../parts/markdown.tsx";
+import { fragmentOf, fragmentOfLink, guide, type GuidePage, overview } from "./guide.ts";
+import { operationsOf, type OpenApi } from "./openapi.ts";
+
+interface GuidePageViewProps {
+  readonly name: string;
+  /** Undefined as long as it is not read. */
+  readonly api: OpenApi | undefined;
+}
+
+/** One page of the guide. */
+export function GuidePageView({ name, api }: GuidePageViewProps) {
+  const at = guide.findIndex((page) => page.name === name);
+  const page = guide[at];
+  if (page === undefined)
+    return (
+      <>
+        <h1>There is no such page</h1>
+        <p>
+          <a href={`#${fragmentOf(overview)}`}>To the overview</a>
+        </p>
+      </>
+    );
+  const [before, after] = [guide[at - 1], guide[at + 1]];
+  return (
+    <article>
+      <MarkdownDocument tokens={page.tokens} rendering={renderingOf(page, api)} />
+      <footer class="bar turn">
+        {before !== undefined && <a href={`#${fragmentOf(before)}`}>← {before.title}</a>}
+        <span class="space" />
+        {after !== undefined && <a href={`#${fragmentOf(after)}`}>{after.title} →</a>}
+      </footer>
+    </article>
+  );
+}
+
+function renderingOf(page: GuidePage, api: OpenApi | undefined): Rendering {
+  const operations = new Map(
+    api === undefined
+      ? []
+      : operationsOf(api).map(({ method, path, operation }) => [`${method} ${path}`, operation.operationId]),
+  );
+  return {
+    heading: ({ depth, tokens }, shown) => {
+      const id = depth === 1 ? fragmentOf(page) : fragmentOf(page, plainText(tokens).trim());
+      const Heading = `h${Math.min(depth, 4)}` as "h1" | "h2" | "h3" | "h4";
+      return (
+        <Heading id={id}>
+          {shown}
+          {depth > 1 && (
+            <a class="anchor" href={`#${id}`} aria-label="Link to this section">
+              #
+            </a>
+          )}
+        </Heading>
+      );
+    },
+    link: (href, shown) => {
+      if (/^[a-z]+:/i.test(href)) return <WebLink href={href} shown={shown} />;
+      const fragment = fragmentOfLink(href, page);
+      // Files of the repository that are not part of the guide are not served.
+      return fragment === undefined ? (
+        <span title={href}>{shown}</span>
+      ) : (
+        <a href={`#${fragment}`}>{shown}</a>
+      );
+    },
+    // The pages' pictures are not served.
+    image: () => null,
+    code: (text) => {
+      const [, method = "GET", path = ""] = /^(?:([A-Z]+) )?(\/[^?\s]*)/.exec(text) ?? [];
+      const operation = operations.get(`${method} ${path}`);
+      return operation === undefined ? (
+        <code>{text}</code>
+      ) : (
+        <a href={`#${operation}`}>
+          <code>{text}</code>
+        </a>
+      );
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import readme from "../../../README.md";
+import access from "../../guide/access.md";
+import clients from "../../guide/clients.md";
+import clocks from "../../guide/clocks.md";
+import configuration from "../../guide/configuration.md";
+import differences from "../../guide/differences.md";
+import graphs from "../../guide/graphs.md";
+import inspector from "../../guide/inspector.md";
+import interrupts from "../../guide/interrupts.md";
+import langgraph from "../../guide/langgraph.md";
+import limits from "../../guide/limits.md";
+import messages from "../../guide/messages.md";
+import operations from "../../guide/operations.md";
+import runs from "../../guide/runs.md";
+import { plainText, readDocument } from "../parts/markdown.tsx";
+
+export interface GuidePage {
+  /** Its name in addresses: `operations` in `docs#guide/operations`. */
+  readonly name: string;
+  readonly title: string;
+  /** Its file, from the root of the repository: relative links start there. */
+  readonly file: string;
+  readonly tokens: ReturnType<typeof readDocument>;
+}
+
+/** A heading with the text up to the next heading. */
+export interface Section {
+  readonly page: GuidePage;
+  /** The fragment that leads to it. */
+  readonly id: string;
+  readonly title: string;
+  readonly text: string;
+}
+
+const files: { readonly [name: string]: string } = {
+  graphs,
+  interrupts,
+  messages,
+  langgraph,
+  runs,
+  clients,
+  inspector,
+  operations,
+  configuration,
+  access,
+  limits,
+  clocks,
+  differences,
+};
+
+/** The page that is shown first. */
+export const overview: GuidePage = {
+  name: "overview",
+  title: "Overview",
+  file: "README.md",
+  tokens: readDocument(readme),
+};
+
+/** The pages of the guide, in the order in which they are listed. */
+export const guide: readonly GuidePage[] = [
+  overview,
+  ...Object.entries(files).map(([name, text]) => ({
+    name,
+    title: /^# (.+)$/m.exec(text)?.[1] ?? name,
+    file: `src/guide/${name}.md`,
+    tokens: readDocument(text),
+  })),
+];
+
+export const fragmentOf = ({ name }: GuidePage, heading?: string): string =>
+  heading === undefined ? `guide/${name}` : `guide/${name}/${slug(heading)}`;
+
+/** The anchor of a heading, as GitHub makes it: links in the files name these. */
+function slug(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+/** The fragment of this page to which a relative link of the guide leads; undefined: to none of the guide's pages. */
+export function fragmentOfLink(href: string, from: GuidePage): string | undefined {
+  const { pathname, hash } = new URL(href, `file:///${from.file}`);
+  const page = guide.find(({ file }) => pathname === `/${file}`);
+  if (page === undefined) return undefined;
+  return `${fragmentOf(page)}${hash === "" ? "" : `/${hash.slice(1)}`}`;
+}
+
+let sections: readonly Section[] | undefined;
+
+/** All sections of all pages; read when they are first searched. */
+export function allSections(): readonly Section[] {
+  sections ??= guide.flatMap(sectionsOf);
+  return sections;
+}
+
+export function sectionsOf(page: GuidePage): readonly Section[] {
+  const found: { title: string; id: string; tokens: GuidePage["tokens"][number][] }[] = [];
+  for (const token of page.tokens) {
+    if (token.type === "heading") {
+      const title = plainText("tokens" in token ? (token.tokens ?? []) : []).trim();
+      // The first heading is the page's own.
+      const id = found.length === 0 ? fragmentOf(page) : fragmentOf(page, title);
+      found.push({ title: found.length === 0 ? page.title : title, id, tokens: [] });
+    } else found.at(-1)?.tokens.push(token);
+  }
+  return found.map(({ title, id, tokens }) => ({ page, id, title, text: plainText(tokens) }));
+}

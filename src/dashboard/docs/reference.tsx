@@ -1,0 +1,46 @@
+import { operationsOf, type OpenApi } from "./openapi.ts";
+import { OperationView } from "./operation.tsx";
+
+export const fragmentOfTag = (tag: string): string => tag.toLowerCase().replaceAll(/\W+/g, "-");
+
+/** The API, made of what the server says of it. `shown` is the fragment of the address. */
+export function Reference({ api, shown }: { readonly api: OpenApi; readonly shown: string }) {
+  const operations = operationsOf(api);
+  return (
+    <>
+      <h1 id="api">API reference</h1>
+      <About text={api.info.description} />
+      <p>
+        <a href="openapi.json">openapi.json</a>
+      </p>
+      {api.tags.map(({ name }) => (
+        <section key={name} aria-labelledby={fragmentOfTag(name)}>
+          <h2 id={fragmentOfTag(name)}>{name}</h2>
+          {operations
+            .filter(({ operation }) => operation.tags.includes(name))
+            .map((placed) => (
+              <OperationView
+                key={placed.operation.operationId}
+                api={api}
+                placed={placed}
+                isOpen={placed.operation.operationId === shown}
+              />
+            ))}
+        </section>
+      ))}
+    </>
+  );
+}
+
+/** Paragraphs, with names of things between back quotes. */
+function About({ text }: { readonly text: string }) {
+  return (
+    <>
+      {text.split("\n\n").map((paragraph) => (
+        <p key={paragraph}>
+          {paragraph.split("`").map((part, i) => (i % 2 === 0 ? part : <code key={part}>{part}</code>))}
+        </p>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,123 @@
+import { allSections, type Section } from "./guide.ts";
+import { operationsOf, type OpenApi, type Placed } from "./openapi.ts";
+import { OperationView } from "./operation.tsx";
+
+/** Sections that are shown at most. */
+const MOST_SECTIONS = 30;
+/** Characters of a section's text that are shown before the first word that was found, and in all. */
+const BEFORE = 50;
+const EXCERPT = 200;
+
+export const wordsOf = (wanted: string): readonly string[] =>
+  wanted.toLowerCase().split(/\s+/).filter(Boolean);
+
+const hasAll = (text: string, words: readonly string[]): boolean =>
+  words.every((word) => text.includes(word));
+
+/** Sections of the guide that have all words: those with the words in their heading first. */
+function sectionsWith(words: readonly string[]): readonly Section[] {
+  return allSections()
+    .map((section) => {
+      const title = section.title.toLowerCase();
+      const titles = `${section.page.title.toLowerCase()} ${title}`;
+      const fits = [
+        hasAll(`${titles} ${section.text.toLowerCase()}`, words),
+        hasAll(titles, words),
+        hasAll(title, words),
+        title === words.join(" "),
+      ];
+      return { section, rank: fits.lastIndexOf(true) + 1 };
+    })
+    .filter(({ rank }) => rank > 0)
+    .toSorted((a, b) => b.rank - a.rank)
+    .map(({ section }) => section);
+}
+
+/** Operations that have all words in their method, path, name, summary or description; those with them in the path first. */
+function operationsWith(api: OpenApi | undefined, words: readonly string[]): readonly Placed[] {
+  if (api === undefined) return [];
+  return operationsOf(api)
+    .map((placed) => {
+      const { method, path, operation } = placed;
+      const { operationId, summary, description = "" } = operation;
+      const line = `${method} ${path}`.toLowerCase();
+      const text = `${line} ${operationId} ${summary} ${description}`.toLowerCase();
+      return { placed, rank: hasAll(line, words) ? 2 : hasAll(text, words) ? 1 : 0 };
+    })
+    .filter(({ rank }) => rank > 0)
+    .toSorted((a, b) => b.rank - a.rank)
+    .map(({ placed }) => placed);
+}
+
+interface SearchResultsProps {
+  readonly api: OpenApi | undefined;
+  readonly words: readonly string[];
+  /** Called when a result is followed. */
+  readonly onFollow: () => void;
+}
+
+/** What the guide and the API reference have for some words. */
+export function SearchResults({ api, words, onFollow }: SearchResultsProps) {
+  const sections = sectionsWith(words);
+  const operations = operationsWith(api, words);
+  return (
+    <>
+      <h1>Search</h1>
+      <p role="status" class="dim">
+        {sections.length + operations.length === 0
+          ? "Nothing has all of these words."
+          : `In the guide: ${sections.length}. In the API: ${operations.length}.`}
+      </p>
+      {sections.length > 0 && (
+        <section aria-labelledby="found-guide">
+          <h2 id="found-guide">Guide</h2>
+          <ul class="found">
+            {sections.slice(0, MOST_SECTIONS).map((section) => (
+              <li key={section.id}>
+                <a href={`#${section.id}`} onClick={onFollow}>
+                  {section.title === section.page.title
+                    ? section.title
+                    : `${section.page.title} › ${section.title}`}
+                </a>
+                <Excerpt text={section.text} words={words} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {api !== undefined && operations.length > 0 && (
+        <section aria-labelledby="found-api">
+          <h2 id="found-api">API</h2>
+          {operations.map((placed) => (
+            <OperationView
+              key={placed.operation.operationId}
+              api={api}
+              placed={placed}
+              isOpen={false}
+              onFollow={onFollow}
+            />
+          ))}
+        </section>
+      )}
+    </>
+  );
+}
+
+/** The text around the first word that was found, with the words marked. */
+function Excerpt({ text, words }: { readonly text: string; readonly words: readonly string[] }) {
+  const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((at) => at >= 0);
+  const first = places.length === 0 ? 0 : Math.min(...places);
+  const from = first <= BEFORE ? 0 : text.indexOf(" ", first - BEFORE) + 1;
+  const to = from + EXCERPT >= text.length ? text.length : text.lastIndexOf(" ", from + EXCERPT);
+  const shown = text.slice(from, to);
+  const pattern = words.map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)).join("|");
+  return (
+    <p class="dim">
+      {from > 0 && "… "}
+      {shown
+        .split(new RegExp(`(${pattern})`, "i"))
+        .map((part, i) => (i % 2 === 1 ? <mark key={i}>{part}</mark> : part))}
+      {to < text.length && " …"}
+    </p>
+  );
+}
