@@ -21,7 +21,7 @@ export function Docs() {
     setMenuOpen(false);
     setWanted("");
   }, [fragment]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const title = page === undefined ? "API reference" : guide.find(({ name }) => name === page)?.title;
     document.title = `${title ?? "Guide"} · Heddle`;
   }, [page]);
