@@ -87,6 +87,12 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
     `import { graph } from "../graph/graph-builder.ts";`,
     "src/demo/x.ts must not import src/graph/graph-builder.ts",
   ],
+  ["src/dashboard/docs/guide.ts", `import runs from "../../guide/runs.md";`, undefined],
+  [
+    "src/dashboard/docs/x.ts",
+    `import runs from "../../guide/runs.md";`,
+    "src/dashboard/docs/x.ts must not import src/guide/runs.md",
+  ],
   ["src/model/x.ts", `import { x } from "../../test/x.ts";`, "src/model/x.ts must not import test/x.ts"],
   ["src/utils/x.ts", ``, "src/utils/x.ts is in no folder of the map"],
   ["src/http/x.ts", `import type { Service } from "../service/service.ts";`, undefined],

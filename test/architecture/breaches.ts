@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import {
   ADAPTERS,
   BROWSER_CODE,
+  GUIDE_PAGES,
   allowedImports,
   USER_CODE,
   packageOwners,
@@ -35,6 +36,7 @@ function forbiddenImports({ path, imports }: Source): string[] {
   return imports
     .filter((name) => name.startsWith("."))
     .map((name) => posix.join(posix.dirname(path), name))
+    .filter((target) => path !== GUIDE_PAGES || !target.endsWith(".md"))
     .filter((target) => {
       const to = folderOf(target);
       return to !== folder && (to === undefined || !allowedImports[folder]?.includes(to));

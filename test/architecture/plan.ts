@@ -21,6 +21,9 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = Objec
 /** Code for browsers: apart from the server, and without its ports. */
 export const BROWSER_CODE = "src/dashboard";
 
+/** The only file that may import Markdown: its bundle holds the text of the guide. */
+export const GUIDE_PAGES = "src/dashboard/docs/guide.ts";
+
 /** User code, in which time passes as it likes. */
 export const USER_CODE = "src/demo";
 
