@@ -2,16 +2,16 @@ import type { RunRecord } from "../src/model/run.ts";
 import type { ThreadKey, ThreadStart } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
 import type { RunDraft } from "./thread-system.ts";
-import { admit, cancel } from "./thread/admission.ts";
-import type { Cell } from "./thread/live-thread.ts";
+import { admitRun, cancelThreadRun } from "./thread/admission.ts";
+import type { LiveThread } from "./thread/live-thread.ts";
 
 interface Batch {
   /** Wraps the error with which the entry of this index was refused. */
   refused(index: number, cause: unknown): unknown;
   /** @throws ServiceError `server.draining` */
   refuseWhenDraining(): void;
-  wake(key: ThreadKey, start: ThreadStart | undefined): Eventually<Cell>;
-  letGo(cell: Cell): void;
+  wake(key: ThreadKey, start: ThreadStart | undefined): Eventually<LiveThread>;
+  letGo(liveThread: LiveThread): void;
 }
 
 /**
@@ -23,18 +23,18 @@ export async function admitAll(
   { refused, refuseWhenDraining, wake, letGo }: Batch,
 ): Promise<readonly RunRecord[]> {
   refuseWhenDraining();
-  const cells: Cell[] = [];
+  const liveThreads: LiveThread[] = [];
   // oxlint-disable-next-line no-await-in-loop -- there is nothing to read of a thread that is new
-  for (const { key, draft } of runs) cells.push(await wake(key, draft.create));
+  for (const { key, draft } of runs) liveThreads.push(await wake(key, draft.create));
   refuseWhenDraining();
   const admitted: Promise<RunRecord>[] = [];
   for (const [i, { draft }] of runs.entries()) {
-    const cell = cells[i] as Cell;
+    const liveThread = liveThreads[i] as LiveThread;
     try {
-      admitted.push(admit(cell, draft));
+      admitted.push(admitRun(liveThread, draft));
     } catch (cause) {
-      const back = takeBack(cells.slice(0, i), runs);
-      for (const unused of cells.slice(i)) letGo(unused);
+      const back = takeBack(liveThreads.slice(0, i), runs);
+      for (const unused of liveThreads.slice(i)) letGo(unused);
       await Promise.allSettled([...admitted, ...back]);
       throw refused(i, cause);
     }
@@ -43,13 +43,15 @@ export async function admitAll(
   const failed = results.findIndex(({ status }) => status === "rejected");
   if (failed < 0) return Promise.all(admitted);
   // The storage failed in between.
-  await Promise.allSettled(takeBack(cells, runs));
+  await Promise.allSettled(takeBack(liveThreads, runs));
   throw refused(failed, (results[failed] as PromiseRejectedResult).reason);
 }
 
 function takeBack(
-  cells: readonly Cell[],
+  liveThreads: readonly LiveThread[],
   runs: readonly { readonly draft: RunDraft }[],
 ): readonly Promise<void>[] {
-  return cells.map((cell, i) => cancel(cell, runs[i]?.draft.run_id ?? "", "rollback", null));
+  return liveThreads.map((liveThread, i) =>
+    cancelThreadRun(liveThread, runs[i]?.draft.run_id ?? "", "rollback", null),
+  );
 }

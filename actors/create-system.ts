@@ -2,7 +2,7 @@ import type { SystemDeps, ThreadSystem } from "./thread-system.ts";
 import { Registry } from "./registry.ts";
 
 export type { SystemLimits, ThreadSystem } from "./thread-system.ts";
-export { defaultLimits } from "./thread-system.ts";
+export { defaultSystemLimits as defaultLimits } from "./thread-system.ts";
 
 /** Creates the actor system of one server. Two of them may live in one process. */
 export function createSystem(deps: SystemDeps): ThreadSystem {

@@ -22,18 +22,18 @@ const PAUSE = 1_000;
  * Starts delayed runs when they are due. The storage lists them, however many there are; this class keeps one timer,
  * for the earliest. It measures time by the monotonic clock, so changes of the wall clock do not matter.
  */
-export class Delays {
+export class DelayedRuns {
   readonly #deps: Deps;
   /** Starts or queues the run of a thread that is due. */
-  readonly #ripen: (key: ThreadKey, run: string) => Promise<void>;
+  readonly #startRun: (key: ThreadKey, run: string) => Promise<void>;
   readonly #time: SteadyTime;
   /**
    * Runs that cannot be started, such as those of a damaged thread. They are skipped, so that they do not hold up
    * others.
    */
-  readonly #lost = new Set<string>();
+  readonly #failed = new Set<string>();
   /** Runs that were started by the last look. */
-  #told = new Set<string>();
+  #started = new Set<string>();
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
@@ -43,7 +43,7 @@ export class Delays {
 
   constructor(deps: Deps, ripen: (key: ThreadKey, run: string) => Promise<void>) {
     this.#deps = deps;
-    this.#ripen = ripen;
+    this.#startRun = ripen;
     this.#time = new SteadyTime(deps.clock);
   }
 
@@ -52,11 +52,11 @@ export class Delays {
   }
 
   /** Tells that a run is, or will be, due at this time (milliseconds). */
-  expect(due: number): void {
+  schedule(due: number): void {
     if (this.#stopped || due >= this.#at) return;
     this.#timer?.();
     this.#at = due;
-    this.#timer = this.#deps.scheduler.after(Math.max(0, due - this.now), () => void this.look());
+    this.#timer = this.#deps.scheduler.after(Math.max(0, due - this.now), () => void this.startDueRuns());
   }
 
   stop(): void {
@@ -66,7 +66,7 @@ export class Delays {
   }
 
   /** Starts all runs that are due, and sets the timer for the next one. */
-  async look(): Promise<void> {
+  async startDueRuns(): Promise<void> {
     this.#timer?.();
     this.#timer = null;
     this.#at = Number.POSITIVE_INFINITY;
@@ -75,42 +75,42 @@ export class Delays {
     this.#looking = true;
     this.#again = false;
     try {
-      await this.#seeTo();
+      await this.#startPage();
     } catch (cause) {
       this.#deps.logger.warn("delayed runs could not be read; retrying", { error: String(cause) });
-      this.expect(this.now + PAUSE);
+      this.schedule(this.now + PAUSE);
     } finally {
       this.#looking = false;
-      if (this.#again) this.expect(this.now);
+      if (this.#again) this.schedule(this.now);
     }
   }
 
-  async #seeTo(): Promise<void> {
-    const found = await this.#deps.journal.delayed(PAGE + this.#lost.size);
+  async #startPage(): Promise<void> {
+    const found = await this.#deps.journal.delayed(PAGE + this.#failed.size);
     // Read once: between two reads of the clock a run may become due, and would then be neither due nor the next.
     const { now } = this;
-    const due = found.filter(({ run, due: at }) => at <= now && !this.#lost.has(run));
-    const told = this.#told;
-    this.#told = new Set();
+    const due = found.filter(({ run, due: at }) => at <= now && !this.#failed.has(run));
+    const told = this.#started;
+    this.#started = new Set();
     // A run that was started and is still listed exists only in the list.
     const tell = ({ key, run }: Due) =>
-      told.has(run) ? this.#lose(key, run, "its thread does not list it") : this.#tell(key, run);
+      told.has(run) ? this.#fail(key, run, "its thread does not list it") : this.#start(key, run);
     await Promise.all(due.map(tell));
     const next = found.find(({ due: at }) => at > now);
-    if (due.length > 0) this.expect(this.now);
-    else if (next !== undefined) this.expect(next.due);
+    if (due.length > 0) this.schedule(this.now);
+    else if (next !== undefined) this.schedule(next.due);
   }
 
-  async #tell(key: ThreadKey, run: string): Promise<void> {
+  async #start(key: ThreadKey, run: string): Promise<void> {
     if (this.#stopped) return;
     try {
-      await this.#ripen(key, run);
-      this.#told.add(run);
+      await this.#startRun(key, run);
+      this.#started.add(run);
     } catch (cause) {
       const { logger } = this.#deps;
       const code = cause instanceof ServiceError ? cause.code : "";
       if (code === "thread.not_found" || code === "journal.damaged") {
-        return this.#lose(key, run, String(cause));
+        return this.#fail(key, run, String(cause));
       }
       logger.warn("a delayed run could not be started; retrying", {
         thread: key.thread,
@@ -122,8 +122,8 @@ export class Delays {
     }
   }
 
-  #lose(key: ThreadKey, run: string, error: string): void {
-    this.#lost.add(run);
+  #fail(key: ThreadKey, run: string, error: string): void {
+    this.#failed.add(run);
     this.#deps.logger.error("a delayed run cannot be started", { thread: key.thread, run, error });
   }
 }

@@ -3,18 +3,18 @@ import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 import type { SystemLimits } from "./thread-system.ts";
 
 /** The entry of an idle thread in the linked list; the thread itself holds it. */
-export interface Place<C> {
-  readonly cell: C;
+export interface IdleEntry<C> {
+  readonly liveThread: C;
   readonly since: number;
-  before: Place<C> | null;
-  after: Place<C> | null;
+  before: IdleEntry<C> | null;
+  after: IdleEntry<C> | null;
 }
 
 /** What the list needs to know of a thread in memory. */
-interface Resting<C> {
+interface MaybeIdle<C> {
   readonly alive: boolean;
   readonly runs: { readonly size: number };
-  atRest: Place<C> | null;
+  idleEntry: IdleEntry<C> | null;
 }
 
 /**
@@ -22,18 +22,23 @@ interface Resting<C> {
  * a timer for each would cost more than the thread. They form a linked list: a `Map` of thousands that loses its
  * first entry with every run has to be searched for the next one through the gaps left behind.
  */
-export class Idle<C extends Resting<C>> {
-  #oldest: Place<C> | null = null;
-  #youngest: Place<C> | null = null;
+export class IdleThreads<C extends MaybeIdle<C>> {
+  #oldest: IdleEntry<C> | null = null;
+  #youngest: IdleEntry<C> | null = null;
   #size = 0;
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #limits: SystemLimits;
-  readonly #passivate: (cell: C) => boolean;
+  readonly #passivate: (liveThread: C) => boolean;
   #timer: Cancel | null = null;
   #passivated = 0;
 
-  constructor(clock: Clock, scheduler: Scheduler, limits: SystemLimits, passivate: (cell: C) => boolean) {
+  constructor(
+    clock: Clock,
+    scheduler: Scheduler,
+    limits: SystemLimits,
+    passivate: (liveThread: C) => boolean,
+  ) {
     this.#clock = clock;
     this.#scheduler = scheduler;
     this.#limits = limits;
@@ -50,25 +55,25 @@ export class Idle<C extends Resting<C>> {
   }
 
   /** Updates the list for a thread that may have become idle or busy. */
-  note(cell: C): void {
-    this.drop(cell);
-    if (!cell.alive || cell.runs.size > 0) return;
-    this.#add(cell);
-    const oldest = this.#oldest?.cell;
+  update(liveThread: C): void {
+    this.remove(liveThread);
+    if (!liveThread.alive || liveThread.runs.size > 0) return;
+    this.#add(liveThread);
+    const oldest = this.#oldest?.liveThread;
     // Never the thread that was just added: it may be about to get a request.
-    if (this.#size > this.#limits.maxIdle && oldest !== cell) this.#letGo(oldest);
+    if (this.#size > this.#limits.maxIdle && oldest !== liveThread) this.#removeFromMemory(oldest);
     this.#timer ??= this.#scheduler.after(this.#limits.idle, () => this.#sweep());
   }
 
-  drop(cell: C): void {
-    const place = cell.atRest;
+  remove(liveThread: C): void {
+    const place = liveThread.idleEntry;
     if (place === null) return;
     const { before, after } = place;
     if (before === null) this.#oldest = after;
     else before.after = after;
     if (after === null) this.#youngest = before;
     else after.before = before;
-    cell.atRest = null;
+    liveThread.idleEntry = null;
     // Links are cleared: a link from an entry in the old generation would keep all later entries alive.
     place.before = null;
     place.after = null;
@@ -80,19 +85,19 @@ export class Idle<C extends Resting<C>> {
     this.#timer = null;
   }
 
-  #add(cell: C): void {
+  #add(liveThread: C): void {
     const before = this.#youngest;
-    const place: Place<C> = { cell, since: this.#clock.mono(), before, after: null };
+    const place: IdleEntry<C> = { liveThread, since: this.#clock.mono(), before, after: null };
     if (before === null) this.#oldest = place;
     else before.after = place;
     this.#youngest = place;
-    cell.atRest = place;
+    liveThread.idleEntry = place;
     this.#size++;
   }
 
-  #letGo(cell: C | undefined): void {
-    if (cell === undefined || !this.#passivate(cell)) return;
-    this.drop(cell);
+  #removeFromMemory(liveThread: C | undefined): void {
+    if (liveThread === undefined || !this.#passivate(liveThread)) return;
+    this.remove(liveThread);
     this.#passivated++;
   }
 
@@ -100,7 +105,7 @@ export class Idle<C extends Resting<C>> {
     this.#timer = null;
     const now = this.#clock.mono();
     for (let place = this.#oldest; place !== null; place = this.#oldest) {
-      const { cell, since } = place;
+      const { liveThread, since } = place;
       const rested = now - since;
       if (rested < this.#limits.idle) {
         // Whole milliseconds: a fraction can be lost in the sum, and time would stand still.
@@ -108,9 +113,9 @@ export class Idle<C extends Resting<C>> {
         this.#timer = this.#scheduler.after(left, () => this.#sweep());
         return;
       }
-      this.#letGo(cell);
+      this.#removeFromMemory(liveThread);
       // It had a write in flight: it is put at the end of the list, and looked at again.
-      if (cell.atRest === place) this.note(cell);
+      if (liveThread.idleEntry === place) this.update(liveThread);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { withdrawWaiting } from "./thread/admission.ts";
-import type { Cell } from "./thread/live-thread.ts";
+import type { LiveThread } from "./thread/live-thread.ts";
 
 /**
  * Parks the runs in progress for the next start of the server. The records note it, so that the attempt does not
@@ -7,21 +7,21 @@ import type { Cell } from "./thread/live-thread.ts";
  * `cutOff` end: their clients asked for an end with their connections, which the shutdown closes. Nobody is notified
  * of these ends: a client must not take an end that the shutdown made for the result of its run.
  */
-export async function leave(cells: readonly Cell[], cutOff: ReadonlySet<string>): Promise<void> {
-  const live = cells.filter(({ alive }) => alive);
-  const waiting = live.flatMap((cell) => {
-    const ids = cutOff.size === 0 ? [] : [...cell.record.queue, ...cell.delayed.keys()];
-    return ids.filter((id) => cutOff.has(id)).map((id) => withdrawWaiting(cell, id, "interrupt", null));
+export async function parkRuns(
+  liveThreads: readonly LiveThread[],
+  cutOff: ReadonlySet<string>,
+): Promise<void> {
+  const live = liveThreads.filter(({ alive }) => alive);
+  const waiting = live.flatMap((liveThread) => {
+    const ids = cutOff.size === 0 ? [] : [...liveThread.record.queue, ...liveThread.delayed.keys()];
+    return ids.filter((id) => cutOff.has(id)).map((id) => withdrawWaiting(liveThread, id, "interrupt", null));
   });
-  await Promise.allSettled([
-    ...waiting,
-    ...live.map(({ attempt }) => attempt?.leave(cutOff.has(attempt.id))),
-  ]);
-  await Promise.allSettled(live.map((cell) => cell.tail));
-  for (const cell of live) {
-    cell.alive = false;
-    cell.attempt?.revoke();
-    cell.attempt?.sink.abandon();
-    cell.actor?.stop();
+  await Promise.allSettled([...waiting, ...live.map(({ attempt }) => attempt?.park(cutOff.has(attempt.id)))]);
+  await Promise.allSettled(live.map((liveThread) => liveThread.lastWrite));
+  for (const liveThread of live) {
+    liveThread.alive = false;
+    liveThread.attempt?.revoke();
+    liveThread.attempt?.sink.abandon();
+    liveThread.actor?.stop();
   }
 }

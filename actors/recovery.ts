@@ -1,11 +1,11 @@
 import type { ThreadKey, ThreadRecord } from "../src/model/thread.ts";
 import type { SystemDeps } from "./thread-system.ts";
-import { isLeftOver, type Temporaries } from "./temporary-threads.ts";
+import { isLeftoverTemporary, type TemporaryThreads } from "./temporary-threads.ts";
 
 /** Loads every thread that has runs to continue, and deletes leftover temporary threads. */
-export async function recover(
+export async function recoverThreads(
   { journal, failpoints, logger }: SystemDeps,
-  temporaries: Temporaries,
+  temporaries: TemporaryThreads,
   wake: (key: ThreadKey) => unknown,
 ): Promise<void> {
   await failpoints.hit("recovery.before");
@@ -15,7 +15,7 @@ export async function recover(
     await failpoints.hit("recovery.thread");
     try {
       const record = await journal.thread(key);
-      if (record !== undefined && isLeftOver(record)) cleared.push(clear(key, record));
+      if (record !== undefined && isLeftoverTemporary(record)) cleared.push(clear(key, record));
       else await wake(key);
       found++;
     } catch (cause) {
@@ -27,7 +27,7 @@ export async function recover(
   if (found > 0) logger.info("took up unsettled threads", { threads: found });
 
   function clear(key: ThreadKey, record: ThreadRecord): Promise<void> {
-    return temporaries.clear(key, record).catch((cause: unknown) => lost(key, cause));
+    return temporaries.deleteLeftover(key, record).catch((cause: unknown) => lost(key, cause));
   }
 
   /** One damaged thread must not keep the server from loading the others. */

@@ -1,21 +1,21 @@
-import type { Idle } from "./idle-threads.ts";
-import type { Figures, Tally } from "./run-counters.ts";
-import type { Cell } from "./thread/live-thread.ts";
+import type { IdleThreads } from "./idle-threads.ts";
+import type { ActorMetrics, RunCounters } from "./run-counters.ts";
+import type { LiveThread } from "./thread/live-thread.ts";
 
 /** The current metrics of a registry. */
-export function figuresOf(
-  { woken, withdrawn, graphs }: Tally,
-  cells: ReadonlyMap<string, Cell>,
-  { size: idle, passivated }: Pick<Idle<Cell>, "size" | "passivated">,
-  now: Pick<Figures, "waking" | "queued" | "waiting">,
-): Figures {
+export function registryMetrics(
+  { woken, withdrawn, graphs }: RunCounters,
+  liveThreads: ReadonlyMap<string, LiveThread>,
+  { size: idle, passivated }: Pick<IdleThreads<LiveThread>, "size" | "passivated">,
+  now: Pick<ActorMetrics, "waking" | "queued" | "waiting">,
+): ActorMetrics {
   return {
     ...now,
-    busy: cells.size - idle,
+    busy: liveThreads.size - idle,
     idle,
     get running() {
       let count = 0;
-      for (const { attempt } of cells.values()) if (attempt !== null) count++;
+      for (const { attempt } of liveThreads.values()) if (attempt !== null) count++;
       return count;
     },
     woken,

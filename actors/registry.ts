@@ -9,33 +9,33 @@ import {
 } from "../src/model/thread.ts";
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
-import { admit, cancel } from "./thread/admission.ts";
+import { admitRun, cancelThreadRun } from "./thread/admission.ts";
 import { admitAll } from "./batch-admission.ts";
-import { ripen } from "./thread/thread-delays.ts";
-import { forget } from "./thread/run-rollback.ts";
-import { Cell, type CellOwner } from "./thread/live-thread.ts";
+import { startDelayedRun } from "./thread/thread-delays.ts";
+import { deleteEndedRun } from "./thread/run-rollback.ts";
+import { LiveThread, type LiveThreadOwner } from "./thread/live-thread.ts";
 import { threadActor } from "./thread/thread-actor.ts";
 import { update } from "./thread/state-update.ts";
-import { charts, type Charts } from "./statecharts.ts";
-import { create } from "./thread-creation.ts";
-import { Delays } from "./delayed-runs.ts";
-import { figuresOf } from "./registry-metrics.ts";
-import { Gate } from "./concurrency-limiter.ts";
-import { Idle } from "./idle-threads.ts";
-import { Inspection } from "./inspection/inspection.ts";
-import { Live } from "./inspection/live-threads.ts";
-import { Keeping } from "./thread-administration.ts";
-import { leave } from "./park-runs.ts";
-import { loadRuns, retake } from "./wake-thread.ts";
-import { isShared, Making } from "./thread-locks.ts";
+import { createStatecharts, type Statecharts } from "./statecharts.ts";
+import { createThreadRecord } from "./thread-creation.ts";
+import { DelayedRuns } from "./delayed-runs.ts";
+import { registryMetrics } from "./registry-metrics.ts";
+import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
+import { IdleThreads } from "./idle-threads.ts";
+import { InspectorRegistry } from "./inspection/inspection.ts";
+import { LiveThreads } from "./inspection/live-threads.ts";
+import { ThreadAdministration } from "./thread-administration.ts";
+import { parkRuns } from "./park-runs.ts";
+import { loadUnendedRuns, reloadThread } from "./wake-thread.ts";
+import { isIdShared, ThreadLocks } from "./thread-locks.ts";
 import { QueuedRuns } from "./queued-runs.ts";
 import { endUnendedRun } from "./unended-run.ts";
-import { recover } from "./recovery.ts";
-import { type Figures, Tally } from "./run-counters.ts";
-import { Temporaries } from "./temporary-threads.ts";
+import { recoverThreads } from "./recovery.ts";
+import { type ActorMetrics, RunCounters } from "./run-counters.ts";
+import { TemporaryThreads } from "./temporary-threads.ts";
 import { StartQueue } from "./start-queue.ts";
-import { timersOf } from "./xstate-clock.ts";
-import { Waiters } from "./run-end-callbacks.ts";
+import { xstateClock } from "./xstate-clock.ts";
+import { RunEndCallbacks } from "./run-end-callbacks.ts";
 import type {
   RunDraft,
   RunEnd,
@@ -47,76 +47,78 @@ import type {
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /** The threads in memory, by name. A thread is absent, loading (requests wait for it) or live. */
-export class Registry implements ThreadSystem, CellOwner {
+export class Registry implements ThreadSystem, LiveThreadOwner {
   draining = false;
-  readonly gate: Gate;
+  readonly limiter: ConcurrencyLimiter;
   readonly starts: StartQueue;
-  readonly delays: Delays;
+  readonly delayedRuns: DelayedRuns;
   readonly #deps: SystemDeps;
-  readonly #cells = new ReleasingMap<string, Cell>();
-  readonly live = new Live(this.#cells);
-  readonly tally = new Tally();
-  readonly threads: Keeping;
-  readonly #waking = new Map<string, Promise<Cell>>();
-  readonly #making = new Making();
-  readonly #waiters = new Waiters();
-  readonly #temporaries: Temporaries;
-  readonly #idle: Idle<Cell>;
-  readonly #charts: Charts;
-  readonly #inspection = new Inspection();
-  readonly #timers = timersOf(() => this.#deps.scheduler);
+  readonly #threads = new ReleasingMap<string, LiveThread>();
+  readonly live = new LiveThreads(this.#threads);
+  readonly counters = new RunCounters();
+  readonly threads: ThreadAdministration;
+  readonly #waking = new Map<string, Promise<LiveThread>>();
+  readonly #locks = new ThreadLocks();
+  readonly #endCallbacks = new RunEndCallbacks();
+  readonly #temporaryThreads: TemporaryThreads;
+  readonly #idleThreads: IdleThreads<LiveThread>;
+  readonly #statecharts: Statecharts;
+  readonly #inspection = new InspectorRegistry();
+  readonly #timers = xstateClock(() => this.#deps.scheduler);
   /** Runs that have not started. */
-  readonly #line: QueuedRuns;
+  readonly #queuedRuns: QueuedRuns;
   /** Threads whose runs have paused for the shutdown. */
-  readonly #halted = new Set<Cell>();
+  readonly #halted = new Set<LiveThread>();
   /** Unended runs whose client asked for an end with its connection. */
   readonly #cancelledOnDisconnect = new Set<string>();
   /** True when the shutdown has parked the runs in progress. */
-  #hasLeft = false;
+  #hasParked = false;
   #drained: (() => void) | null = null;
 
   constructor(deps: SystemDeps) {
     this.#deps = deps;
-    this.threads = new Keeping(deps, {
-      alone: (key, work) => this.#making.alone(threadName(key), work),
+    this.threads = new ThreadAdministration(deps, {
+      withLock: (key, work) => this.#locks.withLock(threadName(key), work),
       refuseWhenDraining: () => this.#refuseWhenDraining(),
       wake: (key) => this.#wake(key),
-      letGo: (cell) => this.#letGo(cell),
+      letGo: (liveThread) => this.#removeFromMemory(liveThread),
       settled: (key, run) => this.settled(key, run),
     });
-    this.#line = new QueuedRuns(deps.limits);
-    this.gate = new Gate(deps.limits.concurrent);
+    this.#queuedRuns = new QueuedRuns(deps.limits);
+    this.limiter = new ConcurrencyLimiter(deps.limits.concurrent);
     this.starts = new StartQueue(deps.clock, deps.scheduler);
-    this.delays = new Delays(deps, async (key, run) => ripen(await this.#wake(key), run));
-    this.#charts = charts((name) => this.#cells.get(name), {
+    this.delayedRuns = new DelayedRuns(deps, async (key, run) => startDelayedRun(await this.#wake(key), run));
+    this.#statecharts = createStatecharts((name) => this.#threads.get(name), {
       grace: (callback) => void deps.scheduler.after(deps.limits.grace, callback),
     });
-    this.#temporaries = new Temporaries(deps, (cell) => this.#letGo(cell));
-    this.#idle = new Idle(deps.clock, deps.scheduler, deps.limits, (cell) => this.passivate(cell));
+    this.#temporaryThreads = new TemporaryThreads(deps, (liveThread) => this.#removeFromMemory(liveThread));
+    this.#idleThreads = new IdleThreads(deps.clock, deps.scheduler, deps.limits, (liveThread) =>
+      this.passivate(liveThread),
+    );
   }
 
   get counts() {
-    return { live: this.#cells.size, busy: this.#cells.size - this.#idle.size };
+    return { live: this.#threads.size, busy: this.#threads.size - this.#idleThreads.size };
   }
 
-  get figures(): Figures {
-    const now = { waking: this.#waking.size, queued: this.#line.size, waiting: this.gate.waiting };
-    return figuresOf(this.tally, this.#cells, this.#idle, now);
+  get figures(): ActorMetrics {
+    const now = { waking: this.#waking.size, queued: this.#queuedRuns.size, waiting: this.limiter.waiting };
+    return registryMetrics(this.counters, this.#threads, this.#idleThreads, now);
   }
 
   // --- the API of the actor system ---
 
   async create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord> {
-    return this.#making.alone(threadName(key), async () => {
+    return this.#locks.withLock(threadName(key), async () => {
       this.#refuseWhenDraining();
-      return create(this.#deps, key, draft);
+      return createThreadRecord(this.#deps, key, draft);
     });
   }
 
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
     const admitted = () => this.#admit(key, draft);
     const name = threadName(key);
-    if (isShared(draft.create) || this.#making.isUnderWay(name)) return this.#making.alone(name, admitted);
+    if (isIdShared(draft.create) || this.#locks.isLocked(name)) return this.#locks.withLock(name, admitted);
     return admitted();
   }
 
@@ -125,28 +127,28 @@ export class Registry implements ThreadSystem, CellOwner {
       refused,
       refuseWhenDraining: () => this.#refuseWhenDraining(),
       wake: (key, start) => this.#wake(key, start),
-      letGo: (cell) => this.#letGo(cell),
+      letGo: (liveThread) => this.#removeFromMemory(liveThread),
     });
   }
 
   async #admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
     this.#refuseWhenDraining();
     const found = this.#wake(key, draft.create);
-    const cell = found instanceof Promise ? await found : found;
-    const isNew = cell.record.seq === 0;
-    if (cell.record.temporary !== null && !isNew) throw threadNotFound(key.thread);
+    const liveThread = found instanceof Promise ? await found : found;
+    const isNew = liveThread.record.seq === 0;
+    if (liveThread.record.temporary !== null && !isNew) throw threadNotFound(key.thread);
     try {
-      return await admit(cell, draft);
+      return await admitRun(liveThread, draft);
     } catch (cause) {
       // The thread would have been created with this run: without it there is none.
-      if (isNew && cell.record.seq === 0) this.#letGo(cell);
+      if (isNew && liveThread.record.seq === 0) this.#removeFromMemory(liveThread);
       throw cause;
     }
   }
 
   async update(key: ThreadKey, draft: UpdateDraft) {
     this.#refuseWhenDraining();
-    return this.#onCell(key, (cell) => update(cell, draft));
+    return this.#onLiveThread(key, (liveThread) => update(liveThread, draft));
   }
 
   async settled(key: ThreadKey, run: string): Promise<RunRecord | undefined> {
@@ -154,52 +156,53 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   ended(key: ThreadKey, run: string): Promise<RunEnd> {
-    const cell = this.#cells.get(threadName(key));
-    if (cell?.runs.has(run) || cell?.delayed.has(run)) return this.#waiters.wait(run);
+    const liveThread = this.#threads.get(threadName(key));
+    if (liveThread?.runs.has(run) || liveThread?.delayed.has(run)) return this.#endCallbacks.waitForEnd(run);
     return Promise.resolve(
       andThen(this.#deps.journal.run(key, run), (record) => {
         if (record === undefined || isTerminal(record.status)) return { run: record };
-        return this.#waiters.wait(run);
+        return this.#endCallbacks.waitForEnd(run);
       }),
     );
   }
 
   async cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void> {
     // The shutdown has stored the cancellation.
-    if (this.#hasLeft && this.#cancelledOnDisconnect.has(run)) return;
-    this.#refuseOnceLeft();
+    if (this.#hasParked && this.#cancelledOnDisconnect.has(run)) return;
+    this.#refuseOnceParked();
     const record = await this.#deps.journal.run(key, run);
-    const live = this.#cells.get(threadName(key));
+    const live = this.#threads.get(threadName(key));
     if (record === undefined && live?.runs.has(run) !== true && live?.delayed.has(run) !== true) {
       throw new ServiceError("run.not_found", "Run not found");
     }
     if (record !== undefined && isTerminal(record.status)) return;
-    await this.#onCell(key, (cell) => cancel(cell, run, action, reason ?? null));
+    await this.#onLiveThread(key, (liveThread) => cancelThreadRun(liveThread, run, action, reason ?? null));
   }
 
   cancelOnDisconnect(key: ThreadKey, run: string): void {
-    const cell = this.#cells.get(threadName(key));
-    if (cell?.runs.has(run) === true || cell?.delayed.has(run) === true) this.#cancelledOnDisconnect.add(run);
+    const liveThread = this.#threads.get(threadName(key));
+    if (liveThread?.runs.has(run) === true || liveThread?.delayed.has(run) === true)
+      this.#cancelledOnDisconnect.add(run);
   }
 
   async forget(key: ThreadKey, run: string): Promise<void> {
     const record = await this.#deps.journal.run(key, run);
     if (record === undefined) throw new ServiceError("run.not_found", "Run not found");
-    await this.#onCell(key, (cell) => forget(cell, record));
+    await this.#onLiveThread(key, (liveThread) => deleteEndedRun(liveThread, record));
   }
 
   isRunning(key: ThreadKey, run: string): boolean {
-    const cell = this.#cells.get(threadName(key));
-    return cell?.attempt?.id === run && cell.attempt.actor !== undefined;
+    const liveThread = this.#threads.get(threadName(key));
+    return liveThread?.attempt?.id === run && liveThread.attempt.actor !== undefined;
   }
 
   positionOf(key: ThreadKey, run: string): number | undefined {
-    return this.gate.positionIn(this.#cells.get(threadName(key))?.record.queue ?? [], run);
+    return this.limiter.positionIn(this.#threads.get(threadName(key))?.record.queue ?? [], run);
   }
 
   async recover(): Promise<void> {
-    await recover(this.#deps, this.#temporaries, (key) => this.#wake(key));
-    await this.delays.look();
+    await recoverThreads(this.#deps, this.#temporaryThreads, (key) => this.#wake(key));
+    await this.delayedRuns.startDueRuns();
   }
 
   async endUnendedRun(found: Parameters<ThreadSystem["endUnendedRun"]>[0]) {
@@ -207,13 +210,13 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   inspect(scope: InspectScope, inspector: Inspector): () => void {
-    return this.#inspection.add(scope, inspector, this.#cells.values());
+    return this.#inspection.add(scope, inspector, this.#threads.values());
   }
 
   async drain(ms: number): Promise<void> {
     this.draining = true;
-    this.gate.close();
-    this.delays.stop();
+    this.limiter.close();
+    this.delayedRuns.stop();
     await new Promise<void>((resolve) => {
       const cancel = this.#deps.scheduler.after(ms, resolve);
       this.#drained = () => {
@@ -222,9 +225,9 @@ export class Registry implements ThreadSystem, CellOwner {
       };
       this.#checkDrained();
     });
-    this.#hasLeft = true;
-    await leave([...this.#cells.values()], this.#cancelledOnDisconnect);
-    this.#idle.stop();
+    this.#hasParked = true;
+    await parkRuns([...this.#threads.values()], this.#cancelledOnDisconnect);
+    this.#idleThreads.stop();
   }
 
   #refuseWhenDraining(): void {
@@ -232,67 +235,68 @@ export class Registry implements ThreadSystem, CellOwner {
   }
 
   /** The storage is about to close: no thread is loaded any more. */
-  #refuseOnceLeft(): void {
-    if (this.#hasLeft) this.#refuseWhenDraining();
+  #refuseOnceParked(): void {
+    if (this.#hasParked) this.#refuseWhenDraining();
   }
 
   #checkDrained(): void {
     // Threads that wait for a slot get none any more.
-    const isOver = () => this.counts.busy <= this.#halted.size + this.gate.waiting;
+    const isOver = () => this.counts.busy <= this.#halted.size + this.limiter.waiting;
     if (!this.draining || !isOver()) return;
     // A paused run may have been cancelled since: its end has to be stored.
-    for (const cell of this.#halted) if (cell.attempt?.isHalted !== true) this.#halted.delete(cell);
+    for (const liveThread of this.#halted)
+      if (liveThread.attempt?.isHalted !== true) this.#halted.delete(liveThread);
     if (isOver()) this.#drained?.();
   }
 
   // --- notifications from live threads ---
 
-  queued({ tenant }: ThreadKey, run: string, isTaken = false): void {
-    if (!isTaken) this.#line.checkRoom(tenant);
-    this.#line.add(run, tenant);
+  runQueued({ tenant }: ThreadKey, run: string, isTaken = false): void {
+    if (!isTaken) this.#queuedRuns.checkRoom(tenant);
+    this.#queuedRuns.add(run, tenant);
   }
 
-  begun(run: string): void {
-    this.#line.delete(run);
+  runStarted(run: string): void {
+    this.#queuedRuns.delete(run);
   }
 
-  concluded(cell: Cell, run: string, end: RunEnd, isRead = false): void {
-    this.#line.delete(run);
-    this.gate.leave(run);
-    if (!this.#hasLeft) this.#cancelledOnDisconnect.delete(run);
-    this.rested(cell);
-    this.#temporaries.concluded(cell, end, isRead);
-    this.#waiters.tell(run, end);
-    this.#halted.delete(cell);
+  runEnded(liveThread: LiveThread, run: string, end: RunEnd, isRead = false): void {
+    this.#queuedRuns.delete(run);
+    this.limiter.release(run);
+    if (!this.#hasParked) this.#cancelledOnDisconnect.delete(run);
+    this.activityChanged(liveThread);
+    this.#temporaryThreads.runEnded(liveThread, end, isRead);
+    this.#endCallbacks.notify(run, end);
+    this.#halted.delete(liveThread);
     this.#checkDrained();
   }
 
-  rested(cell: Cell): void {
-    this.#idle.note(cell);
+  activityChanged(liveThread: LiveThread): void {
+    this.#idleThreads.update(liveThread);
   }
 
-  halted(cell: Cell): void {
-    this.#halted.add(cell);
+  runHalted(liveThread: LiveThread): void {
+    this.#halted.add(liveThread);
     this.#checkDrained();
   }
 
-  broken(cell: Cell, cause: unknown): void {
-    this.#letGo(cell);
-    for (const run of cell.runs.keys()) {
-      this.#line.delete(run);
-      this.gate.leave(run);
+  broken(liveThread: LiveThread, cause: unknown): void {
+    this.#removeFromMemory(liveThread);
+    for (const run of liveThread.runs.keys()) {
+      this.#queuedRuns.delete(run);
+      this.limiter.release(run);
     }
     this.#deps.logger.error("a thread's actor was given up", {
-      thread: cell.key.thread,
+      thread: liveThread.key.thread,
       cause: cause instanceof Error ? cause.message : String(cause),
     });
-    cell.actor?.send({ type: "GIVE.UP" });
-    cell.actor?.stop();
-    this.#halted.delete(cell);
+    liveThread.actor?.send({ type: "GIVE.UP" });
+    liveThread.actor?.stop();
+    this.#halted.delete(liveThread);
     this.#checkDrained();
-    if (!this.draining && cell.runs.size > 0) {
-      const isMoot = () => this.draining || this.#cells.has(threadName(cell.key));
-      retake(this.#deps.scheduler, () => this.#wake(cell.key), isMoot);
+    if (!this.draining && liveThread.runs.size > 0) {
+      const isMoot = () => this.draining || this.#threads.has(threadName(liveThread.key));
+      reloadThread(this.#deps.scheduler, () => this.#wake(liveThread.key), isMoot);
     }
   }
 
@@ -303,18 +307,18 @@ export class Registry implements ThreadSystem, CellOwner {
    * pruned, the work starts again on the one that is loaded next.
    * @throws ServiceError `thread.not_found`
    */
-  async #onCell<T>(key: ThreadKey, work: (cell: Cell) => Promise<T>): Promise<T> {
+  async #onLiveThread<T>(key: ThreadKey, work: (liveThread: LiveThread) => Promise<T>): Promise<T> {
     const name = threadName(key);
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one cell after the other
-      const cell = await (this.#making.isUnderWay(name)
-        ? this.#making.alone(name, async () => this.#wake(key))
+      // oxlint-disable-next-line no-await-in-loop -- one live thread after the other
+      const liveThread = await (this.#locks.isLocked(name)
+        ? this.#locks.withLock(name, async () => this.#wake(key))
         : this.#wake(key));
       try {
         // oxlint-disable-next-line no-await-in-loop
-        return await work(cell);
+        return await work(liveThread);
       } catch (cause) {
-        if (cell.alive || cell.isBroken) throw cause;
+        if (liveThread.alive || liveThread.isBroken) throw cause;
         this.#refuseWhenDraining();
       }
     }
@@ -324,54 +328,54 @@ export class Registry implements ThreadSystem, CellOwner {
    * Loads a thread. `start`: creates it where it does not exist. @throws ServiceError `thread.not_found` without
    * `start`
    */
-  #wake(key: ThreadKey, start?: ThreadStart): Eventually<Cell> {
-    this.#refuseOnceLeft();
+  #wake(key: ThreadKey, start?: ThreadStart): Eventually<LiveThread> {
+    this.#refuseOnceParked();
     const name = threadName(key);
-    const live = this.#cells.get(name) ?? this.#waking.get(name);
+    const live = this.#threads.get(name) ?? this.#waking.get(name);
     if (live !== undefined) return live;
-    const cell = andThen(this.#deps.journal.thread(key), (stored) => {
+    const liveThread = andThen(this.#deps.journal.thread(key), (stored) => {
       if (stored === undefined && start === undefined) throw threadNotFound(key.thread);
       const record = stored ?? newThread(key.thread, this.#deps.clock.now(), start);
-      const made = new Cell(key, record, this.#deps, this);
+      const made = new LiveThread(key, record, this.#deps, this);
       return andThen(
-        loadRuns(made, (run) => this.#line.add(run, key.tenant)),
+        loadUnendedRuns(made, (run) => this.#queuedRuns.add(run, key.tenant)),
         () => this.#live(made),
       );
     });
-    if (cell instanceof Promise) {
-      this.#waking.set(name, cell);
+    if (liveThread instanceof Promise) {
+      this.#waking.set(name, liveThread);
       const forget = () => this.#waking.delete(name);
-      cell.then(forget, forget);
+      liveThread.then(forget, forget);
     }
-    return cell;
+    return liveThread;
   }
 
-  #live(cell: Cell): Cell {
-    this.#refuseOnceLeft();
-    const name = threadName(cell.key);
-    const actor = threadActor(this.#charts.thread, cell, name, this.#timers);
-    actor.subscribe({ error: (cause) => cell.giveUp(cause) });
-    cell.actor = actor;
-    this.#cells.set(name, cell);
-    this.tally.woken++;
-    this.#inspection.met(cell, actor);
+  #live(liveThread: LiveThread): LiveThread {
+    this.#refuseOnceParked();
+    const name = threadName(liveThread.key);
+    const actor = threadActor(this.#statecharts.thread, liveThread, name, this.#timers);
+    actor.subscribe({ error: (cause) => liveThread.giveUp(cause) });
+    liveThread.actor = actor;
+    this.#threads.set(name, liveThread);
+    this.counters.woken++;
+    this.#inspection.actorCreated(liveThread, actor);
     actor.start();
-    this.rested(cell);
-    return cell;
+    this.activityChanged(liveThread);
+    return liveThread;
   }
 
-  passivate(cell: Cell): boolean {
-    if (cell.inFlight > 0 || cell.runs.size > 0) return false;
-    this.#letGo(cell);
+  passivate(liveThread: LiveThread): boolean {
+    if (liveThread.inFlight > 0 || liveThread.runs.size > 0) return false;
+    this.#removeFromMemory(liveThread);
     return true;
   }
 
-  #letGo(cell: Cell): void {
-    const name = threadName(cell.key);
-    if (this.#cells.get(name) === cell) this.#cells.delete(name);
-    this.#idle.drop(cell);
-    if (cell.alive) cell.actor?.stop();
-    cell.alive = false;
-    this.#deps.journal.release(cell.key);
+  #removeFromMemory(liveThread: LiveThread): void {
+    const name = threadName(liveThread.key);
+    if (this.#threads.get(name) === liveThread) this.#threads.delete(name);
+    this.#idleThreads.remove(liveThread);
+    if (liveThread.alive) liveThread.actor?.stop();
+    liveThread.alive = false;
+    this.#deps.journal.release(liveThread.key);
   }
 }

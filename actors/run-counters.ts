@@ -1,10 +1,10 @@
 import type { TerminalStatus } from "../src/model/run.ts";
 
 /** Counts of the runs of one graph since the server started, by outcome. */
-export type GraphTally = Record<"started" | "rolled_back" | TerminalStatus, number>;
+export type GraphRunCounts = Record<"started" | "rolled_back" | TerminalStatus, number>;
 
 /** Metrics of the actor system: its current state, and counts since the start. */
-export interface Figures {
+export interface ActorMetrics {
   /** Thread actors by state: `busy` have a run that has not ended, `idle` have none, `waking` are being loaded. */
   readonly busy: number;
   readonly idle: number;
@@ -20,7 +20,7 @@ export interface Figures {
   /** Runs that ended before they started. */
   readonly withdrawn: number;
   /** Counts by graph name. */
-  readonly graphs: ReadonlyMap<string, Readonly<GraphTally>>;
+  readonly graphs: ReadonlyMap<string, Readonly<GraphRunCounts>>;
 }
 
 /** Graphs: this many are counted by name, all others under one name. A metrics system keeps a series for each name. */
@@ -28,19 +28,19 @@ const MOST = 100;
 const OTHERS = "(others)";
 
 /** Counters of runs and threads. They are plain numbers, so counting costs a run nothing. */
-export class Tally {
+export class RunCounters {
   woken = 0;
   withdrawn = 0;
-  readonly graphs = new Map<string, GraphTally>();
+  readonly graphs = new Map<string, GraphRunCounts>();
 
-  of(graph: string): GraphTally {
+  forGraph(graph: string): GraphRunCounts {
     return this.graphs.get(graph) ?? this.#add(graph);
   }
 
-  #add(graph: string): GraphTally {
-    if (this.graphs.size >= MOST && graph !== OTHERS) return this.of(OTHERS);
-    const tally = { started: 0, success: 0, error: 0, timeout: 0, interrupted: 0, rolled_back: 0 };
-    this.graphs.set(graph, tally);
-    return tally;
+  #add(graph: string): GraphRunCounts {
+    if (this.graphs.size >= MOST && graph !== OTHERS) return this.forGraph(OTHERS);
+    const counts = { started: 0, success: 0, error: 0, timeout: 0, interrupted: 0, rolled_back: 0 };
+    this.graphs.set(graph, counts);
+    return counts;
   }
 }

@@ -4,10 +4,10 @@ import { ReleasingMap } from "../src/model/releasing-map.ts";
 type Waiter = (end: RunEnd) => void;
 
 /** Callbacks to run when a run ends. */
-export class Waiters {
+export class RunEndCallbacks {
   readonly #byRun = new ReleasingMap<string, Waiter[]>();
 
-  wait(run: string): Promise<RunEnd> {
+  waitForEnd(run: string): Promise<RunEnd> {
     return new Promise((resolve) => {
       const waiters = this.#byRun.get(run);
       if (waiters === undefined) this.#byRun.set(run, [resolve]);
@@ -15,7 +15,7 @@ export class Waiters {
     });
   }
 
-  tell(run: string, end: RunEnd): void {
+  notify(run: string, end: RunEnd): void {
     const waiters = this.#byRun.get(run);
     if (waiters === undefined) return;
     this.#byRun.delete(run);

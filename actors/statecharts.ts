@@ -2,16 +2,19 @@ import type { AnyActorLogic } from "./xstate.ts";
 import type { RunInput } from "./messages.ts";
 import { runMachine, type RunDelays } from "./run/run-machine.ts";
 import { taskMachine } from "./task.ts";
-import type { OngoingGraph } from "./run/attempt-handle.ts";
-import type { Cell } from "./thread/live-thread.ts";
+import type { GraphHandle } from "./run/attempt-handle.ts";
+import type { LiveThread } from "./thread/live-thread.ts";
 import { threadMachine } from "./thread/thread-machine.ts";
-import { askToStart, start } from "./thread/run-start.ts";
+import { requestSlot, start } from "./thread/run-start.ts";
 
 /** The three statecharts of one server, with effects that act on its live threads. */
-export function charts(cellNamed: (name: string) => Cell | undefined, delays: RunDelays) {
+export function createStatecharts(
+  liveThreadNamed: (name: string) => LiveThread | undefined,
+  delays: RunDelays,
+) {
   // An actor may receive one more message after its thread was removed from memory: then there is nothing to do.
-  const graphOf = ({ thread, run, within }: RunInput): OngoingGraph | undefined => {
-    const attempt = cellNamed(thread)?.attempt;
+  const graphOf = ({ thread, run, within }: RunInput): GraphHandle | undefined => {
+    const attempt = liveThreadNamed(thread)?.attempt;
     return attempt?.id === run ? attempt.graph(within) : undefined;
   };
   // A task's node may be a graph, which the run's chart executes: each chart needs the other.
@@ -32,14 +35,14 @@ export function charts(cellNamed: (name: string) => Cell | undefined, delays: Ru
   const thread = threadMachine(
     {
       ask: (name, id) => {
-        const cell = cellNamed(name);
-        if (cell !== undefined) askToStart(cell, id);
+        const liveThread = liveThreadNamed(name);
+        if (liveThread !== undefined) requestSlot(liveThread, id);
       },
       start: (name, id) => {
-        const cell = cellNamed(name);
-        if (cell === undefined) return;
+        const liveThread = liveThreadNamed(name);
+        if (liveThread === undefined) return;
         // Nothing to do where the admission has stored the start in its own append.
-        if (cell.attempt?.id !== id) start(cell, id);
+        if (liveThread.attempt?.id !== id) start(liveThread, id);
       },
     },
     run,
@@ -47,4 +50,4 @@ export function charts(cellNamed: (name: string) => Cell | undefined, delays: Ru
   return { thread, run, task };
 }
 
-export type Charts = ReturnType<typeof charts>;
+export type Statecharts = ReturnType<typeof createStatecharts>;

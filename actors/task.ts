@@ -69,13 +69,13 @@ export interface TaskEffects {
 }
 
 /** Events that a task's actor receives, from others and from XState. */
-type Heard =
+type TaskActorEvent =
   | TaskEvent
   | { readonly type: "xstate.stop" }
   | { readonly type: `xstate.done.actor.${string}`; readonly output: unknown };
 
-export type TaskMachine = ActorLogic<TaskSnapshot, Heard, TaskInput>;
-type Scope = ActorScope<TaskSnapshot, Heard>;
+export type TaskMachine = ActorLogic<TaskSnapshot, TaskActorEvent, TaskInput>;
+type Scope = ActorScope<TaskSnapshot, TaskActorEvent>;
 
 /**
  * The task's statechart as hand-written actor logic, which reads the chart as a table. Every node that is executed

@@ -4,8 +4,8 @@ import type { Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { RunEnd, SystemLimits } from "./thread-system.ts";
-import type { Cell } from "./thread/live-thread.ts";
-import { ended, owedBy } from "./thread/record-changes.ts";
+import type { LiveThread } from "./thread/live-thread.ts";
+import { endedRun, webhookDeliveries } from "./thread/record-changes.ts";
 
 interface Deps {
   readonly journal: Journal;
@@ -16,31 +16,31 @@ interface Deps {
 }
 
 /** True for a temporary thread of an earlier process that only has to be deleted. */
-export function isLeftOver(thread: ThreadRecord): boolean {
+export function isLeftoverTemporary(thread: ThreadRecord): boolean {
   const { temporary } = thread;
   const isOver = !hasWork(thread) && thread.delayed === null;
   return temporary !== null && (temporary === "bound" || isOver);
 }
 
 /** Deletes threads that were created for a single run when that run has ended. */
-export class Temporaries {
+export class TemporaryThreads {
   readonly #deps: Deps;
-  readonly #letGo: (cell: Cell) => void;
+  readonly #letGo: (liveThread: LiveThread) => void;
 
-  constructor(deps: Deps, letGo: (cell: Cell) => void) {
+  constructor(deps: Deps, letGo: (liveThread: LiveThread) => void) {
     this.#deps = deps;
     this.#letGo = letGo;
   }
 
   /** Handles the end of a run: if the thread was created for it, deletes the thread, at once or later. */
-  concluded(cell: Cell, { run }: RunEnd, isRead: boolean): void {
-    const { temporary } = cell.record;
-    if (temporary === null || cell.runs.size > 0) return;
+  runEnded(liveThread: LiveThread, { run }: RunEnd, isRead: boolean): void {
+    const { temporary } = liveThread.record;
+    if (temporary === null || liveThread.runs.size > 0) return;
     // A client does not come back for a run that was stopped.
     const isAwaited = temporary === "free" && run !== undefined && run.cancel === null;
     const remove = () => {
-      this.#letGo(cell);
-      void this.remove(cell.key, cell.record);
+      this.#letGo(liveThread);
+      void this.remove(liveThread.key, liveThread.record);
     };
     if (isRead || isAwaited) this.#deps.scheduler.after(this.#deps.limits.linger, remove);
     else remove();
@@ -50,7 +50,7 @@ export class Temporaries {
    * Deletes a temporary thread of an earlier process. If that process cut off the client of its run, the run ends as
    * interrupted, and its webhook is told so.
    */
-  async clear(key: ThreadKey, thread: ThreadRecord): Promise<void> {
+  async deleteLeftover(key: ThreadKey, thread: ThreadRecord): Promise<void> {
     const { journal, clock } = this.#deps;
     const id = thread.active ?? thread.queue[0] ?? thread.delayed?.[0]?.run;
     const run = id === undefined ? undefined : await journal.run(key, id);
@@ -58,7 +58,7 @@ export class Temporaries {
     const { epoch, seq } = thread;
     const stopped = { ...thread, active: null, queue: [], delayed: null, seq: seq + 1 };
     const next_event = await journal.nextEvent(key, run.run_id);
-    const runs = [{ ...ended(run, "interrupted", clock.now()), next_event }];
+    const runs = [{ ...endedRun(run, "interrupted", clock.now()), next_event }];
     await journal.append({
       key,
       fence: { epoch, seq },
@@ -66,7 +66,7 @@ export class Temporaries {
       durable: true,
       thread: stopped,
       runs,
-      ...owedBy(runs),
+      ...webhookDeliveries(runs),
     });
     return this.remove(key, stopped);
   }

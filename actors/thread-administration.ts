@@ -1,44 +1,44 @@
 import { threadNotFound } from "../src/model/errors.ts";
 import { newThread, ttlFrom, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import type { SystemDeps, ThreadChange, ThreadKeeping } from "./thread-system.ts";
-import { cancel } from "./thread/admission.ts";
-import type { Cell } from "./thread/live-thread.ts";
+import type { SystemDeps, ThreadChange, ThreadOperations } from "./thread-system.ts";
+import { cancelThreadRun } from "./thread/admission.ts";
+import type { LiveThread } from "./thread/live-thread.ts";
 
 /** What the administration needs of the registry. */
-export interface Keeper {
+export interface ThreadAdministrationOwner {
   /** Runs the work when no other request holds the thread's lock; until it is done, no run is admitted. */
-  alone<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
+  withLock<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
   /** @throws ServiceError `server.draining` */
   refuseWhenDraining(): void;
   /** @throws ServiceError `thread.not_found` */
-  wake(key: ThreadKey): Eventually<Cell>;
-  letGo(cell: Cell): void;
+  wake(key: ThreadKey): Eventually<LiveThread>;
+  letGo(liveThread: LiveThread): void;
   settled(key: ThreadKey, run: string): Promise<unknown>;
 }
 
 type Deps = Pick<SystemDeps, "journal" | "clock" | "sinks">;
 
 /** Administration of threads: changes, copies, deletion, pruning and expiry. */
-export class Keeping implements ThreadKeeping {
+export class ThreadAdministration implements ThreadOperations {
   readonly #deps: Deps;
-  readonly #keeper: Keeper;
+  readonly #keeper: ThreadAdministrationOwner;
 
-  constructor(deps: Deps, keeper: Keeper) {
+  constructor(deps: Deps, keeper: ThreadAdministrationOwner) {
     this.#deps = deps;
     this.#keeper = keeper;
   }
 
   update(key: ThreadKey, { metadata, ttl }: ThreadChange): Promise<ThreadRecord> {
     return this.#alone(key, async () => {
-      const cell = await this.#cell(key);
+      const liveThread = await this.#liveThread(key);
       const now = this.#deps.clock.now();
-      await cell.write({ kind: "updated", durable: true }, (thread) => ({
+      await liveThread.write({ kind: "updated", durable: true }, (thread) => ({
         ...thread,
         ...(metadata && { metadata: { ...thread.metadata, ...metadata } }),
         ...(ttl !== undefined && { ttl: ttl && ttlFrom(ttl, now) }),
       }));
-      return cell.record;
+      return liveThread.record;
     });
   }
 
@@ -59,75 +59,75 @@ export class Keeping implements ThreadKeeping {
 
   expire(key: ThreadKey): Promise<void> {
     return this.#alone(key, async () => {
-      const cell = await this.#cell(key);
-      const { ttl, rested_at } = cell.record;
+      const liveThread = await this.#liveThread(key);
+      const { ttl, rested_at } = liveThread.record;
       const now = this.#deps.clock.now();
       if (ttl === null || ttl.due > now) return;
       // The thread is in use, or was used since: its lifetime starts again from then.
-      const { due } = ttlFrom(ttl, isInUse(cell) ? now : rested_at);
-      if (due > now) return postpone(cell, due);
+      const { due } = ttlFrom(ttl, isInUse(liveThread) ? now : rested_at);
+      if (due > now) return postpone(liveThread, due);
       if (ttl.strategy === "delete") return this.#remove(key);
       await this.#prune(key);
-      await postpone(await this.#cell(key), ttlFrom(ttl, now).due);
+      await postpone(await this.#liveThread(key), ttlFrom(ttl, now).due);
     });
   }
 
   #alone<T>(key: ThreadKey, work: () => Promise<T>): Promise<T> {
-    return this.#keeper.alone(key, async () => {
+    return this.#keeper.withLock(key, async () => {
       this.#keeper.refuseWhenDraining();
       return work();
     });
   }
 
   /** The live thread. @throws ServiceError `thread.not_found`, also for a temporary thread */
-  async #cell(key: ThreadKey): Promise<Cell> {
-    const cell = await this.#keeper.wake(key);
-    if (cell.record.temporary !== null) throw threadNotFound(key.thread);
-    return cell;
+  async #liveThread(key: ThreadKey): Promise<LiveThread> {
+    const liveThread = await this.#keeper.wake(key);
+    if (liveThread.record.temporary !== null) throw threadNotFound(key.thread);
+    return liveThread;
   }
 
   async #remove(key: ThreadKey): Promise<void> {
     for (;;) {
-      const cell = await this.#cell(key);
-      if (!isInUse(cell)) {
-        const { epoch, seq } = cell.record;
-        this.#keeper.letGo(cell);
+      const liveThread = await this.#liveThread(key);
+      if (!isInUse(liveThread)) {
+        const { epoch, seq } = liveThread.record;
+        this.#keeper.letGo(liveThread);
         await this.#deps.journal.remove(key, { epoch, seq });
         this.#deps.sinks.removed(key);
         return;
       }
       // The last run first: no run may begin because the one before it has ended.
-      const runs = [...cell.delayed.keys(), ...[...cell.runs.keys()].toReversed()];
+      const runs = [...liveThread.delayed.keys(), ...[...liveThread.runs.keys()].toReversed()];
       try {
-        for (const run of runs) await cancel(cell, run, "interrupt", null);
+        for (const run of runs) await cancelThreadRun(liveThread, run, "interrupt", null);
       } catch (cause) {
         // A thread that has become idle by itself may be removed from memory when too many are idle.
-        if (cell.alive || cell.isBroken) throw cause;
+        if (liveThread.alive || liveThread.isBroken) throw cause;
       }
       for (const run of runs) await this.#keeper.settled(key, run);
     }
   }
 
   async #prune(key: ThreadKey): Promise<boolean> {
-    const cell = await this.#cell(key);
-    if (isInUse(cell)) return false;
-    const { epoch, seq } = cell.record;
+    const liveThread = await this.#liveThread(key);
+    if (isInUse(liveThread)) return false;
+    const { epoch, seq } = liveThread.record;
     // The live thread caches its latest checkpoint, which is about to change.
-    this.#keeper.letGo(cell);
+    this.#keeper.letGo(liveThread);
     await this.#deps.journal.prune(key, { epoch, seq });
     return true;
   }
 }
 
 /** True when a run is in progress or waits, also for a later time. Such a run may resume from any checkpoint. */
-function isInUse({ runs, delayed }: Cell): boolean {
+function isInUse({ runs, delayed }: LiveThread): boolean {
   return runs.size > 0 || delayed.size > 0;
 }
 
 /** Stores when to look at the thread again. Clients do not see this as a change of the thread. */
-function postpone(cell: Cell, due: number): Promise<void> {
+function postpone(liveThread: LiveThread, due: number): Promise<void> {
   const later = (thread: ThreadRecord) => ({ ...thread, ttl: thread.ttl && { ...thread.ttl, due } });
-  return cell.write({ kind: "kept", durable: true }, later, true);
+  return liveThread.write({ kind: "kept", durable: true }, later, true);
 }
 
 /**

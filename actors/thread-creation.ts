@@ -2,10 +2,10 @@ import { ServiceError } from "../src/model/errors.ts";
 import { changeThread, newThread, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
 import type { SystemDeps, ThreadDraft } from "./thread-system.ts";
 import { CheckpointIds } from "./thread/checkpoint-ids.ts";
-import { madeWith } from "./thread/state-update.ts";
+import { createWithState } from "./thread/state-update.ts";
 
 /** Creates a thread. The caller MUST hold the thread's lock. The thread needs no actor before its first run. */
-export async function create(
+export async function createThreadRecord(
   deps: Pick<SystemDeps, "journal" | "clock" | "engine" | "random">,
   key: ThreadKey,
   draft: ThreadDraft,
@@ -26,7 +26,7 @@ export async function create(
     checkpointId: (step: number, made?: string) =>
       made === undefined ? ids.next(step) : ids.above(made, step),
   };
-  const { thread, checkpoints } = await madeWith(deps, source, made, draft.supersteps);
+  const { thread, checkpoints } = await createWithState(deps, source, made, draft.supersteps);
   await journal.append({ key, fence, thread, kind: "created", durable: true, checkpoints });
   return thread;
 }

@@ -5,35 +5,35 @@ import { ReleasingMap } from "../src/model/releasing-map.ts";
  * Locks by thread name: one request at a time creates, changes or deletes a thread, and no run is admitted to it
  * meanwhile.
  */
-export class Making {
-  readonly #under = new ReleasingMap<string, Promise<unknown>>();
+export class ThreadLocks {
+  readonly #locks = new ReleasingMap<string, Promise<unknown>>();
 
-  isUnderWay(name: string): boolean {
-    return this.#under.size > 0 && this.#under.has(name);
+  isLocked(name: string): boolean {
+    return this.#locks.size > 0 && this.#locks.has(name);
   }
 
   /**
    * Runs the work while holding the thread's lock. Its result is stored, or it has failed, before the next request
    * gets the lock.
    */
-  async alone<T>(name: string, work: () => Promise<T>): Promise<T> {
-    for (let other = this.#under.get(name); other !== undefined; other = this.#under.get(name)) await other;
+  async withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
+    for (let other = this.#locks.get(name); other !== undefined; other = this.#locks.get(name)) await other;
     const made = work();
     // Waiting requests only need to know that it is over.
     const over = made.then(
       () => undefined,
       () => undefined,
     );
-    this.#under.set(name, over);
+    this.#locks.set(name, over);
     try {
       return await made;
     } finally {
-      this.#under.delete(name);
+      this.#locks.delete(name);
     }
   }
 }
 
 /** True when other requests may create the same thread. Nobody else knows the id of a temporary thread. */
-export function isShared(start: ThreadStart | undefined): boolean {
+export function isIdShared(start: ThreadStart | undefined): boolean {
   return start !== undefined && (start.temporary ?? null) === null;
 }

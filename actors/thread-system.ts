@@ -1,4 +1,4 @@
-import { noLimits, type GateLimits } from "./concurrency-limiter.ts";
+import { noConcurrencyLimits, type ConcurrencyLimits } from "./concurrency-limiter.ts";
 import type { CheckpointHead } from "../src/model/checkpoint.ts";
 import type {
   CancelAction,
@@ -15,7 +15,7 @@ import type { Engine } from "../src/ports/engine.ts";
 import type { StateWrite } from "../src/ports/state-update.ts";
 import type { Failpoints } from "../src/ports/failpoints.ts";
 import type { Host } from "../src/ports/node-host.ts";
-import type { Inspector, InspectScope, LiveThreads } from "../src/ports/inspector.ts";
+import type { Inspector, InspectScope, LiveThreadList } from "../src/ports/inspector.ts";
 import type { Journal, Once } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Random } from "../src/ports/random.ts";
@@ -23,7 +23,7 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Sinks } from "../src/ports/sink.ts";
 import type { Store } from "../src/ports/store.ts";
 import type { UnendedRun } from "../src/ports/unended-runs.ts";
-import type { Figures } from "./run-counters.ts";
+import type { ActorMetrics } from "./run-counters.ts";
 
 /** A run that a client requests. */
 export interface RunDraft {
@@ -86,7 +86,7 @@ export interface RunEnd {
  * admission of a run to the thread waits. Temporary threads count as unknown. All methods throw ServiceError
  * `thread.not_found`, `server.draining`, `storage.unavailable`.
  */
-export interface ThreadKeeping {
+export interface ThreadOperations {
   /** Changes a thread, busy or idle. Resolves with the thread when the change is stored. */
   update(key: ThreadKey, change: ThreadChange): Promise<ThreadRecord>;
   /** Creates a thread `to` with the state and the history of `from`, without its runs. Resolves when it is stored. */
@@ -120,7 +120,7 @@ export interface ThreadSystem {
    */
   create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord>;
   /** Administration of threads. */
-  readonly threads: ThreadKeeping;
+  readonly threads: ThreadOperations;
   /**
    * Admits a run by the multitask rules, atomically for its thread. Resolves when the run is stored, and with it its
    * thread if that is created. A temporary thread takes only its own run: for another one it counts as unknown.
@@ -179,7 +179,7 @@ export interface ThreadSystem {
    */
   inspect(scope: InspectScope, inspector: Inspector): () => void;
   /** The threads in memory. */
-  readonly live: LiveThreads;
+  readonly live: LiveThreadList;
   /** Continues every run that a shutdown or a crash has left. Called once, before the server accepts requests. */
   recover(): Promise<void>;
   /** Ends a run whose record has no end although no thread lists it. Resolves with its outcome when that is stored. */
@@ -188,7 +188,7 @@ export interface ThreadSystem {
   drain(ms: number): Promise<void>;
   readonly counts: { readonly live: number; readonly busy: number };
   /** All metrics, for periodic readers. */
-  readonly figures: Figures;
+  readonly figures: ActorMetrics;
 }
 
 export interface SystemDeps {
@@ -225,20 +225,20 @@ export interface SystemLimits {
   /** Milliseconds that an attempt of a run may take, where the run sets no limit itself; Infinity: no limit. */
   readonly timeout: number;
   /** Runs that may be in progress at once. */
-  readonly concurrent: GateLimits;
+  readonly concurrent: ConcurrencyLimits;
   /** Runs that may wait: of all threads, and of one tenant. */
   readonly maxQueued: number;
   readonly maxQueuedPerTenant: number;
 }
 
-export const defaultLimits: SystemLimits = {
+export const defaultSystemLimits: SystemLimits = {
   idle: 30_000,
   maxIdle: 128,
   linger: 60_000,
   grace: 500,
   attempts: 3,
   timeout: Infinity,
-  concurrent: noLimits,
+  concurrent: noConcurrencyLimits,
   maxQueued: 100_000,
   maxQueuedPerTenant: Infinity,
 };

@@ -2,14 +2,14 @@ import { ServiceError } from "../src/model/errors.ts";
 import type { RunRecord } from "../src/model/run.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
-import type { Cell } from "./thread/live-thread.ts";
+import type { LiveThread } from "./thread/live-thread.ts";
 
 /**
  * Reads the unended runs of a thread that is loaded; synchronously where the storage answers synchronously. Calls
  * `queued` for each run that waits behind others.
  */
-export function loadRuns(cell: Cell, queued: (run: string) => void): Eventually<void> {
-  const { active, queue, delayed } = cell.record;
+export function loadUnendedRuns(liveThread: LiveThread, queued: (run: string) => void): Eventually<void> {
+  const { active, queue, delayed } = liveThread.record;
   // Most threads have none.
   if (active === null && queue.length === 0 && delayed === null) return undefined;
   const waiting = new Set(delayed?.map(({ run }) => run));
@@ -18,7 +18,7 @@ export function loadRuns(cell: Cell, queued: (run: string) => void): Eventually<
   function load(runs: readonly string[], from: number): Eventually<void> {
     for (let i = from; i < runs.length; i++) {
       const id = runs[i] as string;
-      const run = cell.deps.journal.run(cell.key, id);
+      const run = liveThread.deps.journal.run(liveThread.key, id);
       if (run instanceof Promise) {
         return run.then((record) => {
           put(id, record);
@@ -32,10 +32,10 @@ export function loadRuns(cell: Cell, queued: (run: string) => void): Eventually<
 
   function put(id: string, run: RunRecord | undefined): void {
     if (run === undefined) {
-      throw new ServiceError("journal.damaged", `Run ${id} of thread ${cell.key.thread} is missing`);
+      throw new ServiceError("journal.damaged", `Run ${id} of thread ${liveThread.key.thread} is missing`);
     }
-    if (waiting.has(id)) return void cell.delayed.set(id, run);
-    cell.runs.set(id, run);
+    if (waiting.has(id)) return void liveThread.delayed.set(id, run);
+    liveThread.runs.set(id, run);
     if (id !== active) queued(id);
   }
 }
@@ -44,14 +44,14 @@ export function loadRuns(cell: Cell, queued: (run: string) => void): Eventually<
 const RETAKE = 1_000;
 
 /** Loads a thread again after its storage has failed; repeats until it succeeds. */
-export function retake(scheduler: Scheduler, wake: () => unknown, isMoot: () => boolean): void {
+export function reloadThread(scheduler: Scheduler, wake: () => unknown, isMoot: () => boolean): void {
   scheduler.after(RETAKE, () => {
     if (isMoot()) return;
     Promise.resolve()
       .then(wake)
       .catch((cause: unknown) => {
         if (cause instanceof ServiceError && cause.code === "thread.not_found") return;
-        retake(scheduler, wake, isMoot);
+        reloadThread(scheduler, wake, isMoot);
       });
   });
 }

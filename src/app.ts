@@ -1,4 +1,4 @@
-import { defaultLimits, type SystemLimits } from "../actors/thread-system.ts";
+import { defaultSystemLimits, type SystemLimits } from "../actors/thread-system.ts";
 import { createSystem } from "../actors/create-system.ts";
 import { createMetrics } from "./app/metrics.ts";
 import type { App, AppOptions } from "./app/options.ts";
@@ -281,7 +281,7 @@ function accessOptions(options: AppOptions, config: Config | undefined): AccessO
 
 /** Where there are several tenants, none may fill the queue by itself, unless it is allowed to. */
 function limitsOf(given: Partial<SystemLimits>, hasTenants: boolean): SystemLimits {
-  const limits = { ...defaultLimits, ...given };
+  const limits = { ...defaultSystemLimits, ...given };
   if (!hasTenants || given.maxQueuedPerTenant !== undefined) return limits;
   return { ...limits, maxQueuedPerTenant: Math.ceil(limits.maxQueued / 2) };
 }

@@ -4,10 +4,10 @@ import { taskChart } from "../task.ts";
 import { runChart } from "../run/run-chart.ts";
 import type { TaskMachine } from "../task.ts";
 import type { RunMachine } from "../run/run-machine.ts";
-import { drawnThread } from "../thread/xstate-chart.ts";
+import { xstateThreadChart } from "../thread/xstate-chart.ts";
 
 /** The definitions of the three statecharts, as XState reads them, for drawings. Nothing of them runs. */
-export function machines(): { readonly [machine: string]: JsonObject } {
+export function chartDefinitions(): { readonly [machine: string]: JsonObject } {
   const nothing = (): void => undefined;
   const none = fromCallback(nothing) as AnyActorLogic;
   const run = runChart(
@@ -15,7 +15,7 @@ export function machines(): { readonly [machine: string]: JsonObject } {
     none as TaskMachine,
     0,
   );
-  const thread = drawnThread({ ask: nothing, start: nothing }, none as RunMachine);
+  const thread = xstateThreadChart({ ask: nothing, start: nothing }, none as RunMachine);
   return { thread: plain(thread.config), run: plain(run.config), task: plain(taskChart) };
 }
 

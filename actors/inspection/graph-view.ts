@@ -13,7 +13,7 @@ type Way = readonly string[];
 const left = { success: "done", interrupted: "stopped", error: "error", timeout: "error" } as const;
 
 /** Shows the graph of one run as an actor of its own, whose state is the set of running nodes. */
-export class GraphView {
+export class ShownGraph {
   readonly actor: ShownActor;
   readonly #chart: Statechart;
   readonly #inspector: Inspector;

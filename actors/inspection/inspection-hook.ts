@@ -3,12 +3,12 @@ import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/definition-checks.ts";
 import type { Inspector, InspectScope, ShownActor, ShownEvent } from "../../src/ports/inspector.ts";
 import type { RunOutput, TaskInput, TaskOutput } from "../messages.ts";
-import type { Cell } from "../thread/live-thread.ts";
-import { GraphView } from "./graph-view.ts";
-import { eventOf, stateOf } from "./shown-values.ts";
+import type { LiveThread } from "../thread/live-thread.ts";
+import { ShownGraph } from "./graph-view.ts";
+import { shownEvent, shownState } from "./shown-values.ts";
 
 /** What the inspector has been shown of an actor. */
-interface Told {
+interface ShownSoFar {
   readonly shown: ShownActor;
   /** The last snapshot shown. Snapshots are immutable, so comparing references is enough. */
   snapshot: unknown;
@@ -20,18 +20,18 @@ interface Told {
  * would come after everything that it caused. To keep the order, each report of an actor is preceded by the current
  * snapshots of the actor and of its parents.
  */
-export class Hook {
-  readonly #cell: Cell;
+export class InspectionHook {
+  readonly #liveThread: LiveThread;
   readonly #scope: InspectScope;
   readonly #inspector: Inspector;
-  readonly #told = new WeakMap<AnyActorRef, Told>();
+  readonly #told = new WeakMap<AnyActorRef, ShownSoFar>();
   /** Graph views of runs that have not ended, by run id. */
-  readonly #graphs = new Map<string, GraphView>();
+  readonly #graphs = new Map<string, ShownGraph>();
   readonly #root: AnyActorRef;
   readonly #end: () => void;
 
-  constructor(cell: Cell, root: AnyActorRef, scope: InspectScope, inspector: Inspector) {
-    this.#cell = cell;
+  constructor(liveThread: LiveThread, root: AnyActorRef, scope: InspectScope, inspector: Inspector) {
+    this.#liveThread = liveThread;
     this.#root = root;
     this.#scope = scope;
     this.#inspector = inspector;
@@ -62,7 +62,7 @@ export class Hook {
         const source = (event.sourceRef as AnyActorRef | undefined) ?? sayer(event.event, actor);
         if (source !== undefined) this.#catchUp(source);
         const told = this.#catchUp(actor);
-        told.last = eventOf(event.event);
+        told.last = shownEvent(event.event);
         this.#inspector.event(
           told.shown,
           told.last,
@@ -81,14 +81,14 @@ export class Hook {
       work();
     } catch (cause) {
       this.stop();
-      this.#cell.deps.logger.error("the inspection of a thread failed and was stopped", {
-        thread: this.#cell.key.thread,
+      this.#liveThread.deps.logger.error("the inspection of a thread failed and was stopped", {
+        thread: this.#liveThread.key.thread,
         cause: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
       });
     }
   }
 
-  #catchUp(actor: AnyActorRef): Told {
+  #catchUp(actor: AnyActorRef): ShownSoFar {
     const parent = parentOf(actor);
     const above = parent === undefined ? undefined : this.#catchUp(parent);
     const snapshot: unknown = actor.getSnapshot();
@@ -97,23 +97,23 @@ export class Hook {
     // A thread that is removed from memory keeps its status: only its children have ended.
     if (told.snapshot === snapshot || (above === undefined && isStopped(actor))) return told;
     told.snapshot = snapshot;
-    this.#inspector.snapshot(told.shown, stateOf(actor, this.#cell.key.thread), told.last);
+    this.#inspector.snapshot(told.shown, shownState(actor, this.#liveThread.key.thread), told.last);
     this.#noteEnd(actor, told.shown);
     return told;
   }
 
-  #meet(actor: AnyActorRef, parent: ShownActor | undefined): Told {
+  #meet(actor: AnyActorRef, parent: ShownActor | undefined): ShownSoFar {
     const shown = parent === undefined ? this.#thread() : this.#below(actor, parent);
-    const told: Told = { shown, snapshot: actor.getSnapshot(), last: { type: "xstate.init" } };
+    const told: ShownSoFar = { shown, snapshot: actor.getSnapshot(), last: { type: "xstate.init" } };
     this.#told.set(actor, told);
-    this.#inspector.actor(shown, stateOf(actor, this.#cell.key.thread));
+    this.#inspector.actor(shown, shownState(actor, this.#liveThread.key.thread));
     if (shown.kind === "run" && parent?.kind === "thread") this.#openGraph(actor, shown);
     if (shown.kind === "task") this.#graphs.get(shown.run ?? "")?.began(shown.id, this.#wayTo(actor));
     return told;
   }
 
   #thread(): ShownActor {
-    const { thread } = this.#cell.key;
+    const { thread } = this.#liveThread.key;
     return { id: thread, kind: "thread", name: "thread", parent: null, thread, run: null, machine: "thread" };
   }
 
@@ -132,8 +132,8 @@ export class Hook {
   }
 
   #openGraph(actor: AnyActorRef, { id: run, thread }: ShownActor): void {
-    const { engine } = this.#cell.deps;
-    const graph = this.#cell.runs.get(run)?.graph_id;
+    const { engine } = this.#liveThread.deps;
+    const graph = this.#liveThread.runs.get(run)?.graph_id;
     const chart = graph === undefined ? undefined : engine.chart?.(graph);
     if (graph === undefined || chart === undefined) return;
     const shown: ShownActor = {
@@ -145,8 +145,8 @@ export class Hook {
       run,
       machine: `graph:${graph}`,
     };
-    const values = () => (this.#scope.values ? (this.#cell.values ?? {}) : undefined);
-    const view = new GraphView(shown, chart, this.#inspector, values);
+    const values = () => (this.#scope.values ? (this.#liveThread.values ?? {}) : undefined);
+    const view = new ShownGraph(shown, chart, this.#inspector, values);
     for (const [task, way] of this.#runningBelow(actor)) view.began(task, way);
     view.announce();
     this.#graphs.set(run, view);

@@ -1,18 +1,19 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import type { Inspector, InspectScope } from "../../src/ports/inspector.ts";
-import type { Cell } from "../thread/live-thread.ts";
-import { Hook } from "./inspection-hook.ts";
+import type { LiveThread } from "../thread/live-thread.ts";
+import { InspectionHook } from "./inspection-hook.ts";
 
 /** The inspectors and the threads that they inspect. Without an inspector no actor has a hook, and none is created. */
-export class Inspection {
+export class InspectorRegistry {
   readonly #watches = new Set<Watch>();
 
   /** Shows the live actors, and from now on what happens to them, until the returned function is called. */
-  add(scope: InspectScope, inspector: Inspector, cells: Iterable<Cell>): () => void {
+  add(scope: InspectScope, inspector: Inspector, liveThreads: Iterable<LiveThread>): () => void {
     const watch = new Watch(scope, inspector);
     this.#watches.add(watch);
-    for (const cell of cells) if (cell.actor !== undefined) watch.met(cell, cell.actor)?.show();
+    for (const liveThread of liveThreads)
+      if (liveThread.actor !== undefined) watch.met(liveThread, liveThread.actor)?.show();
     return () => {
       this.#watches.delete(watch);
       watch.stop();
@@ -20,24 +21,24 @@ export class Inspection {
   }
 
   /** Called when a thread's actor was created and is about to start. */
-  met(cell: Cell, actor: AnyActorRef): void {
-    for (const watch of this.#watches) watch.met(cell, actor);
+  actorCreated(liveThread: LiveThread, actor: AnyActorRef): void {
+    for (const watch of this.#watches) watch.met(liveThread, actor);
   }
 }
 
 class Watch {
   readonly #scope: InspectScope;
   readonly #inspector: Inspector;
-  readonly #hooks = new Set<Hook>();
+  readonly #hooks = new Set<InspectionHook>();
 
   constructor(scope: InspectScope, inspector: Inspector) {
     this.#scope = scope;
     this.#inspector = inspector;
   }
 
-  met(cell: Cell, actor: AnyActorRef): Hook | undefined {
-    if (!isIn(this.#scope, cell.key)) return undefined;
-    const hook = new Hook(cell, actor, this.#scope, this.#inspector);
+  met(liveThread: LiveThread, actor: AnyActorRef): InspectionHook | undefined {
+    if (!isInScope(this.#scope, liveThread.key)) return undefined;
+    const hook = new InspectionHook(liveThread, actor, this.#scope, this.#inspector);
     this.#hooks.add(hook);
     // The actor system ends with the thread: a thread that was removed from memory must not be kept alive.
     const gone = () => this.#hooks.delete(hook);
@@ -51,6 +52,6 @@ class Watch {
   }
 }
 
-export function isIn(scope: InspectScope, { tenant, thread }: ThreadKey): boolean {
+export function isInScope(scope: InspectScope, { tenant, thread }: ThreadKey): boolean {
   return scope.tenant === tenant && (scope.thread === null || scope.thread === thread);
 }

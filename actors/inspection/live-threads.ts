@@ -1,18 +1,18 @@
-import type { LiveThread, LiveThreads, ShownValue } from "../../src/ports/inspector.ts";
-import type { Cell } from "../thread/live-thread.ts";
+import type { LiveThreadSummary, LiveThreadList, ShownValue } from "../../src/ports/inspector.ts";
+import type { LiveThread } from "../thread/live-thread.ts";
 
 /** The list of threads in memory, for the dashboard and the API. */
-export class Live implements LiveThreads {
-  readonly #cells: ReadonlyMap<string, Cell>;
+export class LiveThreads implements LiveThreadList {
+  readonly #threads: ReadonlyMap<string, LiveThread>;
 
-  constructor(cells: ReadonlyMap<string, Cell>) {
-    this.#cells = cells;
+  constructor(liveThreads: ReadonlyMap<string, LiveThread>) {
+    this.#threads = liveThreads;
   }
 
   /** Busy threads first; of each kind the one loaded last comes first. */
-  list(tenant: string, limit: number): readonly LiveThread[] {
-    const [busy, rest]: readonly [LiveThread[], LiveThread[]] = [[], []];
-    for (const { key, runs, actor } of this.#cells.values()) {
+  list(tenant: string, limit: number): readonly LiveThreadSummary[] {
+    const [busy, rest]: readonly [LiveThreadSummary[], LiveThreadSummary[]] = [[], []];
+    for (const { key, runs, actor } of this.#threads.values()) {
       if (key.tenant !== tenant || actor === undefined) continue;
       const { value } = actor.getSnapshot() as { readonly value: ShownValue };
       (runs.size > 0 ? busy : rest).push({ thread: key.thread, value, runs: runs.size });
@@ -21,7 +21,7 @@ export class Live implements LiveThreads {
   }
 
   threadOf(tenant: string, run: string): string | undefined {
-    for (const { key, runs } of this.#cells.values()) {
+    for (const { key, runs } of this.#threads.values()) {
       if (key.tenant === tenant && runs.has(run)) return key.thread;
     }
     return undefined;

@@ -18,7 +18,7 @@ interface Seen {
 }
 
 /** The part of an actor's snapshot that is shown: status, value and the small context of our own charts. */
-export function stateOf(actor: AnyActorRef, thread: string): ShownState {
+export function shownState(actor: AnyActorRef, thread: string): ShownState {
   const {
     status,
     value = status,
@@ -66,7 +66,7 @@ function named(item: unknown): JsonObject {
 }
 
 /** The part of an event that is shown: its plain members. */
-export function eventOf(event: { readonly type: string }): ShownEvent {
+export function shownEvent(event: { readonly type: string }): ShownEvent {
   const { type } = event;
   // The input of the init event is in the actor's context too.
   if (type === "xstate.init") return { type };

@@ -1,71 +1,72 @@
 import type { Fact } from "../../src/model/run-event.ts";
 import type { CheckpointHead, Checkpoint } from "../../src/model/checkpoint.ts";
 import type { Position } from "../../src/ports/engine.ts";
-import type { News, Stage } from "../../src/ports/engine-host.ts";
+import type { EngineReport, EngineHost } from "../../src/ports/engine-host.ts";
 import { andThen } from "../../src/ports/eventually.ts";
 import type { HistoryQuery } from "../../src/ports/journal.ts";
-import type { Cell } from "../thread/live-thread.ts";
-import type { Level } from "./graph-execution.ts";
-import type { Staged } from "./pending-commit.ts";
+import type { LiveThread } from "../thread/live-thread.ts";
+import type { GraphExecution } from "./graph-execution.ts";
+import type { PendingCommit } from "./pending-commit.ts";
 
 /** The parts of an attempt that its engine host uses. */
-interface StagedAttempt {
-  readonly cell: Cell;
+interface HostedAttempt {
+  readonly liveThread: LiveThread;
   readonly alive: boolean;
-  found(position: Position): void;
+  noteStartPosition(position: Position): void;
   emit(fact: Fact): number;
   flushSoon(): void;
 }
 
 /** The engine host of one attempt: a graph that drives itself reads checkpoints from it, and hands it what to store. */
-export class AttemptStage implements Stage {
-  readonly #attempt: StagedAttempt;
-  readonly #root: Level;
-  readonly #staged: Staged;
+export class AttemptEngineHost implements EngineHost {
+  readonly #attempt: HostedAttempt;
+  readonly #root: GraphExecution;
+  readonly #staged: PendingCommit;
 
-  constructor(attempt: StagedAttempt, root: Level, staged: Staged) {
+  constructor(attempt: HostedAttempt, root: GraphExecution, staged: PendingCommit) {
     this.#attempt = attempt;
     this.#root = root;
     this.#staged = staged;
   }
 
   async read(ns: string, id: string | null): Promise<Position | null> {
-    const { cell } = this.#attempt;
-    const { journal } = cell.deps;
+    const { liveThread } = this.#attempt;
+    const { journal } = liveThread.deps;
     if (id === null) {
-      if (ns === "") return cell.record.checkpoint === null ? null : this.read(ns, cell.record.checkpoint);
-      const [latest] = await journal.history(cell.key, { ns, limit: 1 });
+      if (ns === "")
+        return liveThread.record.checkpoint === null ? null : this.read(ns, liveThread.record.checkpoint);
+      const [latest] = await journal.history(liveThread.key, { ns, limit: 1 });
       return latest === undefined ? null : this.#position(ns, latest);
     }
-    const checkpoint = await journal.checkpoint(cell.key, ns, id);
+    const checkpoint = await journal.checkpoint(liveThread.key, ns, id);
     return checkpoint === undefined ? null : this.#position(ns, checkpoint);
   }
 
   async history(query: HistoryQuery): Promise<readonly Position[]> {
-    const { cell } = this.#attempt;
-    const found = await cell.deps.journal.history(cell.key, query);
+    const { liveThread } = this.#attempt;
+    const found = await liveThread.deps.journal.history(liveThread.key, query);
     return Promise.all(found.map((checkpoint) => this.#position(query.ns, checkpoint)));
   }
 
   async #position(ns: string, checkpoint: Checkpoint): Promise<Position> {
-    const { cell } = this.#attempt;
-    const { journal } = cell.deps;
+    const { liveThread } = this.#attempt;
+    const { journal } = liveThread.deps;
     const head: CheckpointHead = checkpoint;
-    cell.saw(head.id);
-    const position = await andThen(journal.values(cell.key, checkpoint), (values) =>
-      andThen(journal.writes(cell.key, ns, head.id), (writes) => ({ head, values, writes })),
+    liveThread.noteCheckpointId(head.id);
+    const position = await andThen(journal.values(liveThread.key, checkpoint), (values) =>
+      andThen(journal.writes(liveThread.key, ns, head.id), (writes) => ({ head, values, writes })),
     );
-    this.#attempt.found(position);
+    this.#attempt.noteStartPosition(position);
     return position;
   }
 
-  tell({ checkpoints, writes, emissions, tasks, ending }: News): void {
+  report({ checkpoints, writes, emissions, tasks, ending }: EngineReport): void {
     if (!this.#attempt.alive) return;
-    for (const made of checkpoints) this.#staged.take(made.ns, [made], true);
-    for (const left of writes) this.#staged.put(left);
+    for (const made of checkpoints) this.#staged.addCheckpoints(made.ns, [made], true);
+    for (const left of writes) this.#staged.addWrites(left);
     this.#staged.emissions.push(...emissions);
     if (ending === undefined && (checkpoints.length > 0 || emissions.length > 0)) this.#attempt.flushSoon();
-    if (tasks.length > 0) this.#root.join(tasks);
+    if (tasks.length > 0) this.#root.addTasks(tasks);
   }
 
   emit(fact: Fact): number {
@@ -73,6 +74,6 @@ export class AttemptStage implements Stage {
   }
 
   soon(task: () => void): void {
-    this.#attempt.cell.deps.scheduler.soon(task);
+    this.#attempt.liveThread.deps.scheduler.soon(task);
   }
 }

@@ -4,7 +4,7 @@ import type { Stop, RunRecord } from "../../src/model/run.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 
 /** The attempt in progress of a live thread, as the statecharts and the registry see it. */
-export interface Ongoing {
+export interface AttemptHandle {
   readonly id: string;
   readonly run: RunRecord;
   readonly sink: Sink;
@@ -13,20 +13,20 @@ export interface Ongoing {
   /** The root graph's state; empty until it is loaded. */
   readonly values: JsonObject;
   /** The root graph (`within` is null), or the subgraph that runs as the node of the task `within`. */
-  graph(within: string | null): OngoingGraph | undefined;
+  graph(within: string | null): GraphHandle | undefined;
   /** True when the server is stopping, its graphs are paused, and no node is running. */
   readonly isHalted: boolean;
   /**
    * Parks the run: the next start of the server takes it up. Where `isCutOff`, the next start ends it instead,
    * because its client asked for an end with the connection. Resolves when the change is stored.
    */
-  leave(isCutOff: boolean): Promise<void>;
+  park(isCutOff: boolean): Promise<void>;
   /** Ends the attempt: from now on it writes nothing to the log or the storage. */
   revoke(): void;
 }
 
 /** One graph of an attempt, as the run statechart sees it. */
-export interface OngoingGraph {
+export interface GraphHandle {
   load(self: AnyActorRef, stopped: boolean): void;
   next(): void;
   execute(task: string, self: AnyActorRef): void;

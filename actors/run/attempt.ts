@@ -9,18 +9,18 @@ import { changeThread } from "../../src/model/thread.ts";
 import type { Emission, NodeCall, Plan, Position, Step } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
-import { gone, type Cell } from "../thread/live-thread.ts";
-import { MARK, progressed } from "../thread/record-changes.ts";
-import { leftAt, overwritten } from "./rollback-base.ts";
-import { close, type Ending } from "./run-end.ts";
-import { positionFor } from "./start-position.ts";
-import { InnerOrigin } from "./subgraph-origin.ts";
-import { Level, type LevelOwner, type Origin } from "./graph-execution.ts";
-import { limitTime } from "./time-limit.ts";
-import type { Ongoing, OngoingGraph } from "./attempt-handle.ts";
-import { AttemptStage } from "./attempt-engine-host.ts";
-import { Staged } from "./pending-commit.ts";
-import type { Ended } from "./task-runner.ts";
+import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
+import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
+import { writesAt, replacedWrites } from "./rollback-base.ts";
+import { endRun, type EndingAttempt } from "./run-end.ts";
+import { startPosition } from "./start-position.ts";
+import { SubgraphOrigin } from "./subgraph-origin.ts";
+import { GraphExecution, type GraphExecutionOwner, type GraphOrigin } from "./graph-execution.ts";
+import { startTimeLimit } from "./time-limit.ts";
+import type { AttemptHandle, GraphHandle } from "./attempt-handle.ts";
+import { AttemptEngineHost } from "./attempt-engine-host.ts";
+import { PendingCommit } from "./pending-commit.ts";
+import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
  * Event ids: the mark is raised when fewer than this many ids are left below it, so that the raise is stored in time.
@@ -32,22 +32,22 @@ const HEADROOM = 1_024;
  * into as few appends as the durability mode allows. After `revoke` it writes and publishes nothing, so a node that
  * is still running cannot change anything.
  */
-export class Attempt implements Ongoing, Ending, LevelOwner {
-  readonly cell: Cell;
+export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwner {
+  readonly liveThread: LiveThread;
   readonly id: string;
   readonly epoch: number;
   readonly sink: Sink;
-  readonly levels = new Few<string, Level>();
-  readonly #root: Level;
+  readonly subgraphs = new Few<string, GraphExecution>();
+  readonly #root: GraphExecution;
   /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
   readonly #atExit: boolean;
-  readonly #staged: Staged;
+  readonly #pending: PendingCommit;
   #flushing = false;
   /**
    * Writes, by checkpoint id, that tasks had stored at checkpoints of earlier runs that this run continues from. An
    * entry is removed when it is noted in the run's record.
    */
-  #before: Map<string, readonly TaskWrites[]> | null = null;
+  #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
   flushed: Promise<void> = Promise.resolve();
   #alive = true;
   /** The run has ended, and its end is being stored. */
@@ -55,45 +55,50 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   /** Cancels the timer of the run's time limit. */
   #timer: Cancel | null = null;
 
-  constructor(cell: Cell, run: RunRecord, sink: Sink, epoch: number) {
-    this.cell = cell;
+  constructor(liveThread: LiveThread, run: RunRecord, sink: Sink, epoch: number) {
+    this.liveThread = liveThread;
     this.id = run.run_id;
     this.epoch = epoch;
     this.sink = sink;
     this.#atExit = run.kwargs.durability === "exit";
-    this.#staged = new Staged(this.#atExit);
-    this.#root = new Level(this, this.#origin());
+    this.#pending = new PendingCommit(this.#atExit);
+    this.#root = new GraphExecution(this, this.#origin());
   }
 
-  #origin(): Origin {
-    const { cell } = this;
-    const { engine } = cell.deps;
+  #origin(): GraphOrigin {
+    const { liveThread } = this;
+    const { engine } = liveThread.deps;
     return {
       ns: "",
       position: () => {
-        this.#timer = limitTime(this.run, cell.deps, () => {
+        this.#timer = startTimeLimit(this.run, liveThread.deps, () => {
           this.actor?.send({ type: "CANCEL", action: "timeout" });
         });
-        return positionFor(cell, this.run);
+        return startPosition(liveThread, this.run);
       },
       open: (position) =>
-        engine.open(this.run, position, cell.source(), new AttemptStage(this, this.#root, this.#staged)),
+        engine.open(
+          this.run,
+          position,
+          liveThread.source(),
+          new AttemptEngineHost(this, this.#root, this.#pending),
+        ),
       close: (_, stop) => this.#close(stop),
     };
   }
 
   get run(): RunRecord {
-    const run = this.cell.runs.get(this.id);
+    const run = this.liveThread.runs.get(this.id);
     if (run === undefined) throw new TypeError(`Run ${this.id} has no record`);
     return run;
   }
 
   get alive(): boolean {
-    return this.#alive && this.cell.alive && this.epoch === this.cell.record.epoch;
+    return this.#alive && this.liveThread.alive && this.epoch === this.liveThread.record.epoch;
   }
 
-  graph(within: string | null): OngoingGraph | undefined {
-    return within === null ? this.#root : this.levels.get(within);
+  graph(within: string | null): GraphHandle | undefined {
+    return within === null ? this.#root : this.subgraphs.get(within);
   }
 
   // --- the root graph, for `run-end.ts` ---
@@ -101,18 +106,18 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   get actor(): AnyActorRef | undefined {
     return this.#root.actor;
   }
-  get loaded(): boolean {
-    return this.#root.loaded;
+  get isLoaded(): boolean {
+    return this.#root.isLoaded;
   }
-  get elsewhere(): boolean {
-    const { entered, head } = this.#root;
-    return !entered && (head?.id ?? null) !== this.cell.record.checkpoint;
+  get neverReachedStart(): boolean {
+    const { hasEntered: entered, head } = this.#root;
+    return !entered && (head?.id ?? null) !== this.liveThread.record.checkpoint;
   }
   get failure(): PlainError | null {
     return this.#root.failure;
   }
-  get broke(): boolean {
-    return this.#root.broke;
+  get hasFailedTask(): boolean {
+    return this.#root.hasFailedTask;
   }
   get isRefused(): boolean {
     return this.#root.isRefused;
@@ -139,8 +144,8 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   }
 
   /** The run applies its input, or resumes, and then fails with this error before any node runs. */
-  giveUp(error: PlainError): void {
-    this.#root.giveUp(error);
+  failAfterFirstStep(error: PlainError): void {
+    this.#root.failAfterFirstStep(error);
   }
 
   #close(stop: Stop | null): void {
@@ -153,52 +158,57 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
       .then(() => {
         if (this.alive) this.#closed(stop);
       })
-      .catch((thrown: unknown) => this.cell.giveUp(thrown));
+      .catch((thrown: unknown) => this.liveThread.giveUp(thrown));
   }
 
   #closed(stop: Stop | null): void {
     // It was parked for the next start meanwhile.
     if (!this.alive) return;
-    const cut = stop === "interrupt" ? this.#root.cut() : null;
-    if (cut !== null) this.#root.take(cut);
+    const cut = stop === "interrupt" ? this.#root.partialStep() : null;
+    if (cut !== null) this.#root.applyStep(cut);
     this.#root.tasks.revoke();
-    if (stop === "rollback") this.#staged.clear();
-    close(this, stop);
+    if (stop === "rollback") this.#pending.clear();
+    endRun(this, stop);
     // Writes of nodes that are still running come too late for the run's last append.
     this.#alive = false;
   }
 
   // --- writes of its graphs ---
 
-  found({ head, writes }: Position): void {
+  noteStartPosition({ head, writes }: Position): void {
     const { run } = this;
     if (head === null || head.run_id === run.run_id) return;
     // An earlier attempt has noted these writes, before it changed anything there.
     if (run.base_writes?.some(({ checkpoint }) => checkpoint === head.id)) return;
-    (this.#before ??= new Map()).set(head.id, leftAt(head, writes));
+    (this.#writesBefore ??= new Map()).set(head.id, writesAt(head, writes));
   }
 
-  enter(above: Level, call: NodeCall, before: Position | undefined, ended: Ended): Level {
-    const inner = new Level(this, new InnerOrigin(above, call, before, ended));
-    this.levels.set(call.task, inner);
+  startSubgraph(
+    above: GraphExecution,
+    call: NodeCall,
+    before: Position | undefined,
+    ended: OnSubgraphEnd,
+  ): GraphExecution {
+    const inner = new GraphExecution(this, new SubgraphOrigin(above, call, before, ended));
+    this.subgraphs.set(call.task, inner);
     return inner;
   }
 
-  take({ origin }: Level, { checkpoints, writes, emissions, plan }: Step): void {
+  addStep({ origin }: GraphExecution, { checkpoints, writes, emissions, plan }: Step): void {
     // A step cut short by a stop keeps its tasks, and what their subgraphs did, for the run that continues it.
     const closed = plan.kind !== "done" || checkpoints.at(-1)?.next.length === 0;
-    this.#staged.take(origin.ns, checkpoints, closed);
-    for (const left of writes) this.#staged.put(left);
-    this.#staged.emissions.push(...emissions);
+    this.#pending.addCheckpoints(origin.ns, checkpoints, closed);
+    for (const left of writes) this.#pending.addWrites(left);
+    this.#pending.emissions.push(...emissions);
   }
 
   stage(writes: TaskWrites | undefined, emissions: readonly Emission[]): void {
-    if (writes !== undefined) this.#staged.put(writes);
-    this.#staged.emissions.push(...emissions);
+    if (writes !== undefined) this.#pending.addWrites(writes);
+    this.#pending.emissions.push(...emissions);
   }
 
-  drop(ns: string): void {
-    this.#staged.drop(ns);
+  dropPending(ns: string): void {
+    this.#pending.drop(ns);
   }
 
   // --- graceful shutdown ---
@@ -209,24 +219,24 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
    */
   get isHalted(): boolean {
     if (!this.alive || this.#closing || !this.#root.isHalted) return false;
-    for (const level of this.levels.values()) if (!level.isHalted) return false;
+    for (const subgraph of this.subgraphs.values()) if (!subgraph.isHalted) return false;
     return true;
   }
 
   checkHalted(): void {
-    if (this.isHalted) this.cell.owner.halted(this.cell);
+    if (this.isHalted) this.liveThread.owner.runHalted(this.liveThread);
   }
 
-  leave(isCutOff: boolean): Promise<void> {
+  park(isCutOff: boolean): Promise<void> {
     // The end of the run is being stored: nothing may be written about the run after it.
-    if (this.cell.record.active !== this.id) return Promise.resolve();
+    if (this.liveThread.record.active !== this.id) return Promise.resolve();
     this.flushNow();
     const left = changeRun(this.run, {
       parked: this.run.parked + 1,
       cancel: this.run.cancel ?? (isCutOff ? "interrupt" : null),
     });
-    this.cell.runs.set(this.id, left);
-    const stored = this.cell.write({ kind: "left", durable: true, runs: [left] }, (thread) => thread);
+    this.liveThread.runs.set(this.id, left);
+    const stored = this.liveThread.write({ kind: "left", durable: true, runs: [left] }, (thread) => thread);
     this.revoke();
     return stored;
   }
@@ -237,29 +247,29 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    this.cell.deps.scheduler.soon(() => {
+    this.liveThread.deps.scheduler.soon(() => {
       this.#flushing = false;
       this.flushNow();
     });
   }
 
   flushNow(): void {
-    if (!this.alive || this.#staged.empty) return;
+    if (!this.alive || this.#pending.isEmpty) return;
     this.flush("advanced", false).catch(() => undefined);
   }
 
   flush(kind: string, durable: boolean): Promise<void> {
-    if (!this.alive) return Promise.reject(gone());
+    if (!this.alive) return Promise.reject(threadUnavailable());
     const { checkpoints, writes, events } = this.#collect(this.#atExit);
     if (this.#atExit && events === undefined) return Promise.resolve();
     const head = checkpoints.findLast(({ ns }) => ns === "");
     const runs = this.#note(writes, durable && checkpoints.length > 0);
     const change = { kind, durable, checkpoints, writes, runs, events };
-    const stored = this.cell
+    const stored = this.liveThread
       .write(change, (thread) =>
         head === undefined
           ? thread
-          : changeThread(thread, { checkpoint: head.id, state_updated_at: this.cell.deps.clock.now() }),
+          : changeThread(thread, { checkpoint: head.id, state_updated_at: this.liveThread.deps.clock.now() }),
       )
       .then(() => {
         if (events !== undefined) this.sink.stored(events);
@@ -270,21 +280,21 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
 
   #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
-    let noted = progress ? progressed(run) : run;
-    const base = overwritten(this.#before, writes);
+    let noted = progress ? afterProgress(run) : run;
+    const base = replacedWrites(this.#writesBefore, writes);
     if (base.length > 0) noted = changeRun(noted, { base_writes: [...(run.base_writes ?? []), ...base] });
     if (noted === run) return [];
-    this.cell.runs.set(this.id, noted);
+    this.liveThread.runs.set(this.id, noted);
     return [noted];
   }
 
   /** Takes all pending writes for the run's last append, and the log's next chunk with their facts. */
-  collect() {
+  takePending() {
     return this.#collect(false);
   }
 
   #collect(eventsAlone: boolean) {
-    const { checkpoints, writes, emissions } = this.#staged.hand(eventsAlone);
+    const { checkpoints, writes, emissions } = this.#pending.takeAll(eventsAlone);
     for (const { fact, values, head } of emissions) this.sink.emit(fact, values, head);
     return { checkpoints, writes, events: this.sink.take() };
   }
@@ -292,9 +302,9 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
   /** Emits a fact from a node. Pending emissions go first, so that the log keeps the order of events. */
   emit(fact: Fact): number {
     if (!this.alive) return -1;
-    if (this.#staged.emissions.length > 0) this.flushNow();
+    if (this.#pending.emissions.length > 0) this.flushNow();
     const id = this.sink.emit(fact);
-    if (id >= 0) this.#keepMark(id + width(fact));
+    if (id >= 0) this.#raiseMark(id + width(fact));
     return id;
   }
 
@@ -302,12 +312,12 @@ export class Attempt implements Ongoing, Ending, LevelOwner {
    * Raises the event mark. It is stored before any event id reaches it: after a power cut, the next attempt numbers
    * its events from the mark.
    */
-  #keepMark(next: number): void {
+  #raiseMark(next: number): void {
     const run = this.run;
     if (next + HEADROOM < run.event_mark) return;
-    const raised = changeRun(run, { event_mark: next + MARK });
-    this.cell.runs.set(this.id, raised);
-    this.cell
+    const raised = changeRun(run, { event_mark: next + EVENT_MARK_STEP });
+    this.liveThread.runs.set(this.id, raised);
+    this.liveThread
       .write({ kind: "marked", durable: true, runs: [raised] }, (thread) => thread)
       .catch(() => undefined);
   }

@@ -16,25 +16,30 @@ import type {
 } from "../../src/ports/engine.ts";
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
-import type { Cell } from "../thread/live-thread.ts";
-import { cutStep } from "./partial-step.ts";
-import { Tasks, type Ended, type TaskOwner } from "./task-runner.ts";
+import type { LiveThread } from "../thread/live-thread.ts";
+import { partialStep } from "./partial-step.ts";
+import { TaskRunner, type OnSubgraphEnd, type TaskOwner } from "./task-runner.ts";
 
 /** The attempt that a graph execution belongs to: it stores what the graphs produce. */
-export interface LevelOwner {
-  readonly cell: Cell;
+export interface GraphExecutionOwner {
+  readonly liveThread: LiveThread;
   readonly run: RunRecord;
   readonly alive: boolean;
   /** Subgraphs in progress, by the id of the task whose node they are. */
-  readonly levels: Few<string, Level>;
+  readonly subgraphs: Few<string, GraphExecution>;
   /** Remembers the writes of the checkpoint that a graph starts from, in case this run changes them. */
-  found(position: Position): void;
+  noteStartPosition(position: Position): void;
   /** Starts a subgraph as the node of a task, for one try of that task. */
-  enter(above: Level, call: NodeCall, before: Position | undefined, ended: Ended): Level;
-  take(level: Level, step: Step): void;
+  startSubgraph(
+    above: GraphExecution,
+    call: NodeCall,
+    before: Position | undefined,
+    ended: OnSubgraphEnd,
+  ): GraphExecution;
+  addStep(graph: GraphExecution, step: Step): void;
   stage(writes: TaskWrites | undefined, emissions: readonly Emission[]): void;
   /** Drops pending writes of a namespace and of those below it. */
-  drop(ns: string): void;
+  dropPending(ns: string): void;
   emit(fact: Fact): number;
   flush(kind: string, durable: boolean): Promise<void>;
   flushSoon(): void;
@@ -43,34 +48,34 @@ export interface LevelOwner {
 }
 
 /** How a graph execution starts and ends: differs between the root graph and a subgraph. */
-export interface Origin {
+export interface GraphOrigin {
   readonly ns: string;
   position(): Eventually<Position>;
   open(position: Position): Execution;
-  close(level: Level, stop: Stop | null): void;
+  close(graph: GraphExecution, stop: Stop | null): void;
 }
 
 /**
  * The execution of one graph of an attempt: the root graph, or a subgraph that is a task's node. It steps the engine
  * as the run statechart asks, and hands the attempt what has to be stored.
  */
-export class Level implements TaskOwner {
-  readonly attempt: LevelOwner;
-  readonly cell: Cell;
-  readonly origin: Origin;
-  readonly tasks: Tasks;
+export class GraphExecution implements TaskOwner {
+  readonly attempt: GraphExecutionOwner;
+  readonly liveThread: LiveThread;
+  readonly origin: GraphOrigin;
+  readonly tasks: TaskRunner;
   actor: AnyActorRef | undefined;
   /** True once it has applied its input, or has resumed from where it started. */
-  entered = false;
+  hasEntered = false;
   /** The error it failed with. */
   failure: PlainError | null = null;
   /** True when a task failed for another reason than a refused answer. */
-  broke = false;
+  hasFailedTask = false;
   /** True when the answer of the run was refused before anything was done. */
   isRefused = false;
   plan: Plan | null = null;
   /** The error to fail with after the first step. */
-  #givenUp: PlainError | null = null;
+  #failAfter: PlainError | null = null;
   head: CheckpointHead | null = null;
   values: JsonObject = {};
   /** The state stored at the head. Changes by a failed or paused step that made no checkpoint are not in it. */
@@ -79,30 +84,30 @@ export class Level implements TaskOwner {
   writes = new Few<string, TaskWrites>();
   #execution: Execution | undefined;
   /** The id of the checkpoint it started from. */
-  #first: string | null = null;
-  #begun = false;
+  #startId: string | null = null;
+  #hasBegun = false;
   #commits = 0;
   /** True when the server is stopping: planned tasks do not start. */
-  #isHeld = false;
-  #over = false;
+  #isPaused = false;
+  #isOver = false;
 
-  constructor(attempt: LevelOwner, origin: Origin) {
+  constructor(attempt: GraphExecutionOwner, origin: GraphOrigin) {
     this.attempt = attempt;
-    this.cell = attempt.cell;
+    this.liveThread = attempt.liveThread;
     this.origin = origin;
-    this.tasks = new Tasks(this);
+    this.tasks = new TaskRunner(this);
   }
 
   get alive(): boolean {
-    return !this.#over && this.attempt.alive;
+    return !this.#isOver && this.attempt.alive;
   }
 
   /** True when it is paused, or waits only for subgraphs. */
   get isHalted(): boolean {
-    return this.tasks.bodies === 0 && (this.#isHeld || this.tasks.isWithin);
+    return this.tasks.bodyCount === 0 && (this.#isPaused || this.tasks.hasSubgraph);
   }
 
-  get loaded(): boolean {
+  get isLoaded(): boolean {
     return this.#execution !== undefined;
   }
 
@@ -112,8 +117,8 @@ export class Level implements TaskOwner {
   }
 
   /** True when this attempt made the checkpoint at its head. */
-  get moved(): boolean {
-    return this.head !== null && this.head.id !== this.#first;
+  get hasNewHead(): boolean {
+    return this.head !== null && this.head.id !== this.#startId;
   }
 
   get position(): Position {
@@ -127,10 +132,10 @@ export class Level implements TaskOwner {
       () =>
         andThen(this.origin.position(), (position) => {
           this.head = position.head;
-          this.#first = position.head?.id ?? null;
+          this.#startId = position.head?.id ?? null;
           this.values = this.stored = position.values;
           this.writes = fewBy(position.writes, ({ task }) => task);
-          this.attempt.found(position);
+          this.attempt.noteStartPosition(position);
           this.#execution = this.origin.open(position);
         }),
       // A run that is stopped before it starts applies no input.
@@ -144,8 +149,8 @@ export class Level implements TaskOwner {
   }
 
   /** The step that keeps the partial output of a stopped run; null when nothing is kept. */
-  cut(): Step | null {
-    return cutStep(this, this.#execution, this.streamed());
+  partialStep(): Step | null {
+    return partialStep(this, this.#execution, this.streamed());
   }
 
   execute(task: string, self: AnyActorRef): void {
@@ -159,12 +164,12 @@ export class Level implements TaskOwner {
   /** Records a failure. The first one becomes the graph's error. */
   fail(error: PlainError, refused = false): void {
     this.failure ??= error;
-    if (!refused) this.broke = true;
+    if (!refused) this.hasFailedTask = true;
   }
 
   /** Fails after the first step: the input is stored, so that a later run can resume, and no node runs. */
-  giveUp(error: PlainError): void {
-    this.#givenUp = error;
+  failAfterFirstStep(error: PlainError): void {
+    this.#failAfter = error;
   }
 
   close(stop: Stop | null): void {
@@ -173,29 +178,32 @@ export class Level implements TaskOwner {
 
   /** Ends the execution: from now on it writes nothing to the log or the storage. */
   revoke(): void {
-    this.#over = true;
+    this.#isOver = true;
     this.tasks.revoke();
     this.#execution?.abandon?.();
   }
 
-  enter(call: NodeCall, before: Position | undefined, ended: Ended): Level {
-    return this.attempt.enter(this, call, before, ended);
+  startSubgraph(call: NodeCall, before: Position | undefined, ended: OnSubgraphEnd): GraphExecution {
+    return this.attempt.startSubgraph(this, call, before, ended);
   }
 
   /** Computes the next step. The result of the last one is stored meanwhile. */
   next(): void {
     if (this.failure !== null) return this.#failed();
     this.#guarded(
-      () => andThen(this.#begun ? this.execution.apply() : this.execution.begin(), (step) => this.take(step)),
+      () =>
+        andThen(this.#hasBegun ? this.execution.apply() : this.execution.begin(), (step) =>
+          this.applyStep(step),
+        ),
       () => {
-        if (this.failure !== null || this.#givenUp !== null) this.#failed();
+        if (this.failure !== null || this.#failAfter !== null) this.#failed();
         else if (this.plan !== null) this.#planned(this.plan);
       },
     );
   }
 
   #failed(): void {
-    const error = this.#givenUp ?? this.failure;
+    const error = this.#failAfter ?? this.failure;
     if (error === null) throw new TypeError(`Run ${this.attempt.run.run_id} has not failed`);
     this.failure = error;
     this.#planned({ kind: "failed", error });
@@ -204,7 +212,7 @@ export class Level implements TaskOwner {
   #guarded(work: () => void | Promise<void>, then: () => void): void {
     const fail = (thrown: unknown) => {
       this.failure = plainError(thrown);
-      this.isRefused = !this.entered && isRefusal(thrown);
+      this.isRefused = !this.hasEntered && isRefusal(thrown);
       if (this.alive) then();
     };
     let pending: void | Promise<void>;
@@ -217,7 +225,7 @@ export class Level implements TaskOwner {
     else then();
   }
 
-  take(step: Step): void {
+  applyStep(step: Step): void {
     const head = step.checkpoints.at(-1);
     if (head !== undefined) {
       this.head = head;
@@ -228,13 +236,13 @@ export class Level implements TaskOwner {
     this.values = step.values;
     this.plan = step.plan;
     if (step.plan.kind === "failed") this.failure = step.plan.error;
-    else this.entered = true;
-    this.attempt.take(this, step);
+    else this.hasEntered = true;
+    this.attempt.addStep(this, step);
   }
 
   #planned(plan: Plan): void {
-    const first = !this.#begun;
-    this.#begun = true;
+    const first = !this.#hasBegun;
+    this.#hasBegun = true;
     if (plan.kind !== "tasks") {
       this.actor?.send({ type: "PLANNED", tasks: [], hold: false });
       return;
@@ -244,17 +252,17 @@ export class Level implements TaskOwner {
     // once, its last append includes the step.
     if (durability === "exit" || (first && durability !== "sync")) this.attempt.flushSoon();
     else this.#commit();
-    if (this.cell.owner.draining) return this.#hold();
-    this.actor?.send({ type: "PLANNED", tasks: plan.tasks, hold: this.#commits > this.#ahead });
+    if (this.liveThread.owner.draining) return this.#pause();
+    this.actor?.send({ type: "PLANNED", tasks: plan.tasks, hold: this.#commits > this.#maxCommitsInFlight });
   }
 
-  #hold(): void {
-    this.#isHeld = true;
+  #pause(): void {
+    this.#isPaused = true;
     this.attempt.checkHalted();
   }
 
   /** The number of commits that may be in flight while the next step runs. */
-  get #ahead(): number {
+  get #maxCommitsInFlight(): number {
     return this.attempt.run.kwargs.durability === "sync" ? 0 : 1;
   }
 
@@ -268,7 +276,7 @@ export class Level implements TaskOwner {
       () => {
         this.#commits--;
         // It may have ended meanwhile.
-        if (this.alive && this.#commits <= this.#ahead) this.actor?.send({ type: "COMMITTED" });
+        if (this.alive && this.#commits <= this.#maxCommitsInFlight) this.actor?.send({ type: "COMMITTED" });
       },
       // The live thread was given up; recovery takes the run up again.
       () => undefined,
@@ -276,10 +284,10 @@ export class Level implements TaskOwner {
   }
 
   /** Adds tasks while others run, for a graph that drives itself. */
-  join(tasks: readonly JoiningTask[]): void {
-    const hold = this.cell.owner.draining;
+  addTasks(tasks: readonly JoiningTask[]): void {
+    const hold = this.liveThread.owner.draining;
     this.tasks.join(tasks, hold);
-    if (hold) return this.#hold();
+    if (hold) return this.#pause();
     const own = tasks.filter(({ within }) => within === null);
     if (own.length > 0) this.actor?.send({ type: "JOINED", tasks: own });
   }
@@ -288,12 +296,12 @@ export class Level implements TaskOwner {
   end(stop: Stop | null): Eventually<void> {
     if (this.#execution?.end === undefined) return undefined;
     return andThen(this.#execution.end(stop !== null), (step) => {
-      if (step !== null && this.attempt.alive) this.take(step);
+      if (step !== null && this.attempt.alive) this.applyStep(step);
     });
   }
 
   /** Adds the writes of a task, and its emissions. */
-  stage(writes: TaskWrites, emissions: readonly Emission[]): void {
+  addTaskWrites(writes: TaskWrites, emissions: readonly Emission[]): void {
     this.writes.set(writes.task, writes);
     this.attempt.stage(writes, emissions);
   }
@@ -310,8 +318,8 @@ export class Level implements TaskOwner {
     this.attempt.flushSoon();
   }
 
-  settled(): void {
-    if (this.cell.owner.draining) this.attempt.checkHalted();
+  taskSettled(): void {
+    if (this.liveThread.owner.draining) this.attempt.checkHalted();
   }
 }
 

@@ -1,14 +1,14 @@
 import type { NodeIo } from "../../src/ports/node-host.ts";
-import { type Live, signalOf } from "./running-tasks.ts";
+import { type RunningTask, signalOf } from "./running-tasks.ts";
 
 /** The functions that a node's body can call on its attempt. */
 export class TaskIo implements NodeIo {
   readonly emit: NodeIo["emit"];
   readonly record: NodeIo["record"];
   readonly store: NodeIo["store"];
-  readonly #live: Live;
+  readonly #live: RunningTask;
 
-  constructor(live: Live, emit: NodeIo["emit"], record: NodeIo["record"], store: NodeIo["store"]) {
+  constructor(live: RunningTask, emit: NodeIo["emit"], record: NodeIo["record"], store: NodeIo["store"]) {
     this.#live = live;
     this.emit = emit;
     this.record = record;

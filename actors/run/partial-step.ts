@@ -1,13 +1,13 @@
 import { plainError } from "../../src/model/errors.ts";
 import type { Execution, Step, StreamedFact } from "../../src/ports/engine.ts";
-import type { Ending } from "./run-end.ts";
+import type { EndingAttempt } from "./run-end.ts";
 
 /**
  * Makes the step that keeps the partial messages of a stopped run, where the graph supports that. The writes of its
  * tasks move to the new checkpoint, so that a later run can resume from there.
  */
-export function cutStep(
-  { writes, cell }: Pick<Ending, "writes" | "cell">,
+export function partialStep(
+  { writes, liveThread }: Pick<EndingAttempt, "writes" | "liveThread">,
   execution: Execution | undefined,
   streamed: ReadonlyMap<string, readonly StreamedFact[]>,
 ): Step | null {
@@ -19,7 +19,7 @@ export function cutStep(
   } catch (thrown) {
     // The run must end even so.
     const { message: error } = plainError(thrown);
-    cell.deps.logger.warn("the partial output of a stopped run could not be stored", { error });
+    liveThread.deps.logger.warn("the partial output of a stopped run could not be stored", { error });
     return null;
   }
 }

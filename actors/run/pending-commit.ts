@@ -4,7 +4,7 @@ import type { Emission } from "../../src/ports/engine.ts";
 import { combineChanges } from "../../src/graph/superstep.ts";
 
 /** Checkpoints, writes and emissions of an attempt that wait for the next append. */
-export class Staged {
+export class PendingCommit {
   emissions: Emission[] = [];
   /** True to store only the latest checkpoint of each graph, with the changes of all that led to it. */
   readonly #merge: boolean;
@@ -20,12 +20,12 @@ export class Staged {
     this.#merge = merge;
   }
 
-  get empty(): boolean {
+  get isEmpty(): boolean {
     const held = this.#merge || (this.#checkpoints.length === 0 && this.#writes.size === 0);
     return held && this.emissions.length === 0;
   }
 
-  put(writes: TaskWrites): void {
+  addWrites(writes: TaskWrites): void {
     if (this.#joined?.has(writes.checkpoint)) return;
     this.#writes.set(`${writes.checkpoint} ${writes.task}`, writes);
   }
@@ -34,7 +34,7 @@ export class Staged {
    * Adds the checkpoints of a step. They replace the pending task writes of the step before; where `closed`, also
    * those of its subgraphs.
    */
-  take(ns: string, checkpoints: readonly NewCheckpoint[], closed: boolean): void {
+  addCheckpoints(ns: string, checkpoints: readonly NewCheckpoint[], closed: boolean): void {
     if (checkpoints.length === 0) return;
     if (!closed) this.#forget((other) => other === ns);
     else if (ns === "") this.#writes.clear();
@@ -72,7 +72,7 @@ export class Staged {
   }
 
   /** Takes everything pending; or only the events, which then carry the states that they show. */
-  hand(eventsAlone: boolean) {
+  takeAll(eventsAlone: boolean) {
     const emissions = this.#merge ? this.emissions.map(inline) : this.emissions;
     this.emissions = [];
     if (eventsAlone) return { checkpoints: [], writes: [], emissions };

@@ -2,13 +2,13 @@ import { blank, type CheckpointHead, type TaskWrites } from "../../src/model/che
 import type { RunRecord } from "../../src/model/run.ts";
 import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import { andThen } from "../../src/ports/eventually.ts";
-import type { Cell } from "../thread/live-thread.ts";
+import type { LiveThread } from "../thread/live-thread.ts";
 
 /**
  * The writes at a checkpoint, with an empty entry for each task that has none: everything that a run can change
  * there.
  */
-export function leftAt(head: CheckpointHead, writes: readonly TaskWrites[]): readonly TaskWrites[] {
+export function writesAt(head: CheckpointHead, writes: readonly TaskWrites[]): readonly TaskWrites[] {
   const left = new Set(writes.map(({ task }) => task));
   const { ns, id: checkpoint } = head;
   const others = head.next.filter(({ id }) => !left.has(id));
@@ -16,7 +16,7 @@ export function leftAt(head: CheckpointHead, writes: readonly TaskWrites[]): rea
 }
 
 /** Interrupts that wait for an answer, by task id. */
-export function pending(
+export function pendingInterrupts(
   writes: Iterable<{ readonly task: string; readonly interrupts: readonly Interrupt[] }>,
 ): Interrupts {
   const waiting: Record<string, readonly Interrupt[]> = {};
@@ -25,7 +25,7 @@ export function pending(
 }
 
 /** The earlier writes that these replace, which a rollback restores. Each checkpoint is noted once. */
-export function overwritten(
+export function replacedWrites(
   before: Map<string, readonly TaskWrites[]> | null,
   writes: readonly TaskWrites[],
 ): readonly TaskWrites[] {
@@ -43,8 +43,8 @@ export function overwritten(
  * The writes to restore when a run is taken back, in subgraphs too: those that it noted, and empty entries for tasks
  * that have written since.
  */
-export async function leftBefore(
-  cell: Cell,
+export async function writesBeforeRun(
+  liveThread: LiveThread,
   { base_writes }: Pick<RunRecord, "base_writes">,
 ): Promise<readonly TaskWrites[]> {
   const noted = base_writes ?? [];
@@ -52,7 +52,7 @@ export async function leftBefore(
   const put = [...noted];
   for (const { ns, checkpoint } of places.values()) {
     const known = new Set(noted.flatMap((one) => (one.checkpoint === checkpoint ? one.task : [])));
-    const now = await andThen(cell.deps.journal.writes(cell.key, ns, checkpoint), (left) => left);
+    const now = await andThen(liveThread.deps.journal.writes(liveThread.key, ns, checkpoint), (left) => left);
     put.push(...now.filter(({ task }) => !known.has(task)).map(blank));
   }
   return put;

@@ -3,7 +3,7 @@ import type { Stop, TerminalStatus } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
 import type { TaskMachine } from "../task.ts";
-import { stronger } from "../thread/multitask.ts";
+import { strongerStop } from "../thread/multitask.ts";
 
 export interface RunContext {
   readonly thread: string;
@@ -88,7 +88,7 @@ export function runChart(effects: RunEffects, task: TaskMachine, grace: number) 
       close: ({ context }) => effects.close(context, context.stop),
       sayClosing: sendParent({ type: "RUN.CLOSING" }),
       remember: assign(({ context, event }) =>
-        event.type === "CANCEL" ? { stop: stronger(context.stop, event.action) } : {},
+        event.type === "CANCEL" ? { stop: strongerStop(context.stop, event.action) } : {},
       ),
       takePlan: assign(({ event }) => (event.type === "PLANNED" ? { planned: event.tasks } : {})),
       addPlan: assign(({ context, event }) =>

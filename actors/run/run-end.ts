@@ -10,25 +10,25 @@ import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import type { Stop, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import { changeThread, type RestState } from "../../src/model/thread.ts";
 import type { RunEnd } from "../thread-system.ts";
-import type { Cell } from "../thread/live-thread.ts";
-import { ended } from "../thread/record-changes.ts";
-import { leftBefore, pending } from "./rollback-base.ts";
+import type { LiveThread } from "../thread/live-thread.ts";
+import { endedRun } from "../thread/record-changes.ts";
+import { writesBeforeRun, pendingInterrupts } from "./rollback-base.ts";
 import { timeLimit } from "./time-limit.ts";
 
 /** What the end of a run reads from its attempt. */
-export interface Ending {
+export interface EndingAttempt {
   readonly id: string;
-  readonly cell: Cell;
+  readonly liveThread: LiveThread;
   readonly sink: Sink;
   readonly run: RunRecord;
   readonly actor: AnyActorRef | undefined;
   /** True when it has read the thread's state. False when it failed, or was stopped, before that. */
-  readonly loaded: boolean;
+  readonly isLoaded: boolean;
   /** True when it should have started from an older checkpoint and never did. The thread then stays where it is. */
-  readonly elsewhere: boolean;
+  readonly neverReachedStart: boolean;
   readonly failure: PlainError | null;
   /** True when a task failed for another reason than a refused answer. */
-  readonly broke: boolean;
+  readonly hasFailedTask: boolean;
   /** True when the answer of the run was refused before anything was done. */
   readonly isRefused: boolean;
   readonly plan: Plan | null;
@@ -39,7 +39,7 @@ export interface Ending {
   readonly writes: ReadonlyMap<string, TaskWrites>;
   /** Resolves when none of its writes is in flight. */
   readonly flushed: Promise<void>;
-  collect(): {
+  takePending(): {
     readonly checkpoints: readonly NewCheckpoint[];
     readonly writes: readonly TaskWrites[];
     readonly events: EventChunk | undefined;
@@ -57,7 +57,7 @@ interface Verdict {
   readonly resting?: PlainError | null;
 }
 
-function verdictOf(attempt: Ending, stop: Stop | null): Verdict {
+function verdictOf(attempt: EndingAttempt, stop: Stop | null): Verdict {
   if (stop === "timeout") {
     return { status: "timeout", rest: "error", error: timeoutOf(attempt), interrupts: waitingAt(attempt) };
   }
@@ -72,10 +72,10 @@ function verdictOf(attempt: Ending, stop: Stop | null): Verdict {
     // happened, the thread stays interrupted.
     const interrupts = waitingAt(attempt);
     if (attempt.isRefused) {
-      const { rest, error } = attempt.cell.record;
+      const { rest, error } = attempt.liveThread.record;
       return { status: "error", rest, error: attempt.failure, interrupts, resting: error };
     }
-    const waits = !attempt.broke && Object.keys(interrupts).length > 0;
+    const waits = !attempt.hasFailedTask && Object.keys(interrupts).length > 0;
     return { status: "error", rest: waits ? "interrupted" : "error", error: attempt.failure, interrupts };
   }
   if (attempt.plan?.kind === "paused") {
@@ -84,12 +84,17 @@ function verdictOf(attempt: Ending, stop: Stop | null): Verdict {
   return { status: "success", rest: "success", error: null, interrupts: {} };
 }
 
-function waitingAt({ loaded, elsewhere, writes, cell }: Ending): Interrupts {
-  return loaded && !elsewhere ? pending(writes.values()) : cell.record.interrupts;
+function waitingAt({
+  isLoaded: loaded,
+  neverReachedStart: elsewhere,
+  writes,
+  liveThread,
+}: EndingAttempt): Interrupts {
+  return loaded && !elsewhere ? pendingInterrupts(writes.values()) : liveThread.record.interrupts;
 }
 
-function timeoutOf({ run, cell }: Ending): PlainError {
-  const limit = timeLimit(run, cell.deps.limits);
+function timeoutOf({ run, liveThread }: EndingAttempt): PlainError {
+  const limit = timeLimit(run, liveThread.deps.limits);
   return { error: "RunTimeoutError", message: `Run ${run.run_id} took longer than ${limit / 1_000} s` };
 }
 
@@ -98,39 +103,39 @@ function timeoutOf({ run, cell }: Ending): PlainError {
  * is stored, the statechart moves on, then readers end, then waiting requests resolve. In this order, whoever learns
  * of the end finds the thread idle.
  */
-export function close(attempt: Ending, stop: Stop | null): void {
-  if (stop === "rollback") takeBack(attempt);
+export function endRun(attempt: EndingAttempt, stop: Stop | null): void {
+  if (stop === "rollback") rollBack(attempt);
   else settle(attempt, stop);
 }
 
-function settle(attempt: Ending, stop: Stop | null): void {
+function settle(attempt: EndingAttempt, stop: Stop | null): void {
   const verdict = verdictOf(attempt, stop);
-  if (attempt.loaded || attempt.run.kwargs.webhook === null)
+  if (attempt.isLoaded || attempt.run.kwargs.webhook === null)
     return conclude(attempt, verdict, attempt.values);
   // The attempt has not read the state, which its webhook needs.
-  void stateAt(attempt.cell).then((values) => conclude(attempt, verdict, values));
+  void stateAt(attempt.liveThread).then((values) => conclude(attempt, verdict, values));
 }
 
 /** The thread's state; null where it cannot be read, which must not keep a run from ending. */
-async function stateAt(cell: Cell): Promise<JsonObject | null> {
+async function stateAt(liveThread: LiveThread): Promise<JsonObject | null> {
   try {
-    return (await cell.position()).values;
+    return (await liveThread.position()).values;
   } catch {
     return null;
   }
 }
 
 /** Writes the end of a run. `values`: the state for the webhook, if the run has one. */
-function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null): void {
-  const { cell, id, sink, elsewhere } = attempt;
-  const now = cell.deps.clock.now();
+function conclude(attempt: EndingAttempt, verdict: Verdict, values: JsonObject | null): void {
+  const { liveThread, id, sink, neverReachedStart: elsewhere } = attempt;
+  const now = liveThread.deps.clock.now();
   if (verdict.error !== null) attempt.stage(undefined, [{ fact: { t: "error", error: verdict.error } }]);
-  const { checkpoints, writes, events } = attempt.collect();
-  const run = ended(attempt.run, verdict.status, now, verdict.error, sink.next);
+  const { checkpoints, writes, events } = attempt.takePending();
+  const run = endedRun(attempt.run, verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
   const owed =
     webhook === null ? undefined : outboxItem({ run, values, waiting: waitingOf(verdict) }, webhook, now);
-  cell
+  liveThread
     .write(
       {
         kind: "settled",
@@ -154,14 +159,16 @@ function conclude(attempt: Ending, verdict: Verdict, values: JsonObject | null):
     )
     .then(
       () => {
-        if (attempt.loaded && !elsewhere) {
-          cell.keep(asStored(attempt.head, checkpoints), attempt.stored, [...attempt.writes.values()]);
+        if (attempt.isLoaded && !elsewhere) {
+          liveThread.cachePosition(asStored(attempt.head, checkpoints), attempt.stored, [
+            ...attempt.writes.values(),
+          ]);
         }
         finish(attempt, verdict);
         if (events !== undefined) sink.stored(events);
         sink.close();
-        cell.owner.tally.of(run.graph_id)[verdict.status]++;
-        cell.owner.concluded(cell, id, endOf(attempt, verdict, run), sink.isRead);
+        liveThread.owner.counters.forGraph(run.graph_id)[verdict.status]++;
+        liveThread.owner.runEnded(liveThread, id, endOf(attempt, verdict, run), sink.isRead);
       },
       // The live thread was given up; recovery takes the run up again.
       () => undefined,
@@ -176,17 +183,17 @@ function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoi
 }
 
 /** Rolls the run back: deletes it with all that it did, and returns the thread to where it stood before. */
-function takeBack(attempt: Ending): void {
-  const { cell, id, sink } = attempt;
+function rollBack(attempt: EndingAttempt): void {
+  const { liveThread, id, sink } = attempt;
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
   // Its last events go to current readers; they are not stored any more.
   const unstored = sink.take();
   const store = async (writes: readonly TaskWrites[]) => {
-    const now = cell.deps.clock.now();
+    const now = liveThread.deps.clock.now();
     // The thread's status before the run, with its interrupts or its error, is still in the record: only the end of a
     // run replaces it.
-    const { rest } = cell.record;
-    await cell.write({ kind: "rolled back", durable: true, forget: [id], writes }, (thread) => ({
+    const { rest } = liveThread.record;
+    await liveThread.write({ kind: "rolled back", durable: true, forget: [id], writes }, (thread) => ({
       ...thread,
       active: null,
       checkpoint: base_checkpoint,
@@ -194,22 +201,22 @@ function takeBack(attempt: Ending): void {
       next_event: seq_base + sink.next,
       state_updated_at: now,
     }));
-    cell.forget();
+    liveThread.forget();
     finish(attempt, { status: "interrupted", rest });
     if (unstored !== undefined) sink.stored(unstored);
     sink.close();
-    cell.owner.tally.of(graph_id).rolled_back++;
-    cell.owner.concluded(cell, id, { run: undefined }, sink.isRead);
+    liveThread.owner.counters.forGraph(graph_id).rolled_back++;
+    liveThread.owner.runEnded(liveThread, id, { run: undefined }, sink.isRead);
   };
   attempt.flushed
-    .then(() => leftBefore(cell, attempt.run))
+    .then(() => writesBeforeRun(liveThread, attempt.run))
     .then(store)
-    .catch((thrown: unknown) => cell.giveUp(thrown));
+    .catch((thrown: unknown) => liveThread.giveUp(thrown));
 }
 
 /** The result for requests that wait for the run's end, with the final state, so that they need not read it. */
-function endOf(attempt: Ending, verdict: Verdict, run: RunRecord): RunEnd {
-  if (!attempt.loaded) return { run };
+function endOf(attempt: EndingAttempt, verdict: Verdict, run: RunRecord): RunEnd {
+  if (!attempt.isLoaded) return { run };
   return { run, left: { values: attempt.values, waiting: waitingOf(verdict) } };
 }
 
@@ -217,10 +224,10 @@ function waitingOf({ rest, interrupts }: Verdict): readonly Interrupt[] | null {
   return rest === "interrupted" ? Object.values(interrupts).flat() : null;
 }
 
-function finish(attempt: Ending, { status, rest }: Pick<Verdict, "status" | "rest">): void {
-  const { cell } = attempt;
-  cell.runs.delete(attempt.id);
-  cell.attempt = null;
+function finish(attempt: EndingAttempt, { status, rest }: Pick<Verdict, "status" | "rest">): void {
+  const { liveThread } = attempt;
+  liveThread.runs.delete(attempt.id);
+  liveThread.attempt = null;
   attempt.revoke();
   attempt.actor?.send({ type: "ENDED", status, rest });
 }

@@ -2,7 +2,7 @@ import { NO_CHILDREN, type Children } from "../child-actors.ts";
 import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "../xstate.ts";
 import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
 import type { TaskMachine } from "../task.ts";
-import { stronger } from "../thread/multitask.ts";
+import { strongerStop } from "../thread/multitask.ts";
 import type { RunContext as Charted, RunEffects } from "./run-chart.ts";
 
 type Working = "loading" | "planning" | "committing" | "executing" | "draining" | "closing";
@@ -18,14 +18,14 @@ export type RunSnapshot = Snapshot<RunOutput> & {
 };
 
 /** Events that the run's actor receives from others, from its tasks and from XState. */
-type Heard =
+type RunActorEvent =
   | RunEvent
   | { readonly type: "GRACE" }
   | { readonly type: "xstate.stop" }
   | { readonly type: `xstate.done.actor.${string}`; readonly output: TaskOutput };
 
-export type RunMachine = ActorLogic<RunSnapshot, Heard, RunInput>;
-type Scope = ActorScope<RunSnapshot, Heard>;
+export type RunMachine = ActorLogic<RunSnapshot, RunActorEvent, RunInput>;
+type Scope = ActorScope<RunSnapshot, RunActorEvent>;
 
 /**
  * Timers of the run statechart. `grace` calls back once, after the grace period; the chart checks whether that still
@@ -109,7 +109,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
     return enter(waitingFor(snapshot, NO_CHILDREN), "closing", scope);
   }
 
-  function working(snapshot: RunSnapshot, running: Working, event: Heard, scope: Scope): RunSnapshot {
+  function working(snapshot: RunSnapshot, running: Working, event: RunActorEvent, scope: Scope): RunSnapshot {
     const { context } = snapshot;
     switch (event.type) {
       case "PLANNED":
@@ -125,7 +125,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
         return enter(snapshot, context.stop === null ? "executing" : "closing", scope);
       case "CANCEL": {
         if (running === "closing") return snapshot;
-        const stop = stronger(context.stop, event.action);
+        const stop = strongerStop(context.stop, event.action);
         return running === "executing"
           ? enter(snapshot, "draining", scope, { stop })
           : stay(snapshot, { stop });
@@ -175,7 +175,7 @@ export function runMachine(effects: RunEffects, task: TaskMachine, delays: RunDe
       if (typeof value === "object") return working(snapshot, value.running, event, scope);
       if (event.type === "BEGIN") return enter(snapshot, "loading", scope);
       if (event.type !== "CANCEL") return snapshot;
-      return stay(snapshot, { stop: stronger(snapshot.context.stop, event.action) });
+      return stay(snapshot, { stop: strongerStop(snapshot.context.stop, event.action) });
     },
     getPersistedSnapshot: (snapshot) => ({ ...snapshot, children: {} }),
   };

@@ -8,14 +8,14 @@ import type { TaskEvent } from "../messages.ts";
 import type { TaskSnapshot } from "../task.ts";
 
 /** A subgraph that runs as a task's node. */
-export interface InnerLevel {
+export interface SubgraphHandle {
   readonly position: Position;
   streamed(): ReadonlyMap<string, readonly StreamedFact[]>;
   revoke(): void;
 }
 
 /** A task in progress: its node body, or its subgraph. */
-export interface Live {
+export interface RunningTask {
   readonly call: NodeCall;
   /** Created on the first read of the signal: most nodes never read it. */
   controller: AbortController | null;
@@ -27,21 +27,21 @@ export interface Live {
   /** Messages that it has streamed; null where a stopped run does not keep them. */
   readonly streamed: StreamedFact[] | null;
   /** The subgraph that runs in place of a body. */
-  inner: InnerLevel | null;
+  inner: SubgraphHandle | null;
   /** True when it ended because an answer was refused. */
   refused: boolean;
 }
 
 /** The messages that a task has streamed, or the tasks of its subgraph. */
-export function streamedBy({ streamed, inner }: Live): readonly StreamedFact[] | null {
+export function streamedMessages({ streamed, inner }: RunningTask): readonly StreamedFact[] | null {
   return inner === null || streamed === null ? streamed : [...inner.streamed().values()].flat();
 }
 
-export function ofMessage({ t }: Fact): boolean {
+export function isMessageFact({ t }: Fact): boolean {
   return t === "token" || t === "piece" || t === "message";
 }
 
-export function signalOf(live: Live): AbortSignal {
+export function signalOf(live: RunningTask): AbortSignal {
   if (live.controller === null) {
     live.controller = new AbortController();
     if (live.stopped !== null) live.controller.abort(live.stopped);
@@ -49,7 +49,7 @@ export function signalOf(live: Live): AbortSignal {
   return live.controller.signal;
 }
 
-export function stop(live: Live, reason: DOMException): void {
+export function abortTask(live: RunningTask, reason: DOMException): void {
   live.stopped ??= reason;
   live.controller?.abort(live.stopped);
 }
@@ -58,7 +58,7 @@ export function stop(live: Live, reason: DOMException): void {
  * Sends a task's actor the outcome of its body. A body that ignored its abort signal may outlive the actor: the actor
  * stops after the grace period, or, for a graph that runs in another task's body, with that task.
  */
-export function tell(self: AnyActorRef, event: TaskEvent): void {
+export function sendOutcome(self: AnyActorRef, event: TaskEvent): void {
   if ((self.getSnapshot() as TaskSnapshot).status === "active") self.send(event);
 }
 

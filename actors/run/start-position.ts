@@ -3,28 +3,28 @@ import type { RunRecord } from "../../src/model/run.ts";
 import { startOf, type Within } from "../../src/model/run-start.ts";
 import type { Position } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
-import type { Cell } from "../thread/live-thread.ts";
+import type { LiveThread } from "../thread/live-thread.ts";
 
 /**
  * The position an attempt starts from: the thread's latest checkpoint, or the one that the run names, as long as the
  * run has made none of its own.
  * @throws ServiceError `checkpoint.not_found` when the named checkpoint was deleted after the run was admitted
  */
-export function positionFor(cell: Cell, { run_id, kwargs }: RunRecord): Eventually<Position> {
-  const latest = cell.position();
+export function startPosition(liveThread: LiveThread, { run_id, kwargs }: RunRecord): Eventually<Position> {
+  const latest = liveThread.position();
   const named = startOf(kwargs.config.configurable);
   if (named === null) return latest;
   return andThen(latest, (position) => {
     const { head } = position;
     if (head?.run_id === run_id || head?.id === named) return position;
-    return stillAt(cell, { ns: "", id: named });
+    return positionAtCheckpoint(liveThread, { ns: "", id: named });
   });
 }
 
-/** The state at a checkpoint that an admitted run starts from. Throws as {@link positionFor} does. */
-export function stillAt(cell: Cell, { ns, id }: Within): Eventually<Position> {
-  cell.saw(id);
-  return andThen(cell.at(id, ns), (found) => {
+/** The state at a checkpoint that an admitted run starts from. Throws as {@link startPosition} does. */
+export function positionAtCheckpoint(liveThread: LiveThread, { ns, id }: Within): Eventually<Position> {
+  liveThread.noteCheckpointId(id);
+  return andThen(liveThread.positionAt(id, ns), (found) => {
     if (found !== undefined) return found;
     throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} no longer exists`);
   });

@@ -1,23 +1,23 @@
 import type { Stop } from "../../src/model/run.ts";
 import type { Execution, Inner, NodeCall, Position, TaskOutcome } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
-import { stillAt } from "./start-position.ts";
-import type { Level, Origin } from "./graph-execution.ts";
-import type { Ended } from "./task-runner.ts";
+import { positionAtCheckpoint } from "./start-position.ts";
+import type { GraphExecution, GraphOrigin } from "./graph-execution.ts";
+import type { OnSubgraphEnd } from "./task-runner.ts";
 
 const NOWHERE: Position = { head: null, values: {}, writes: [] };
 
 /** The origin of a subgraph that is a task's node, for one try of the task: its end becomes the task's outcome. */
-export class InnerOrigin implements Origin {
+export class SubgraphOrigin implements GraphOrigin {
   readonly ns: string;
-  readonly #above: Level;
+  readonly #above: GraphExecution;
   readonly #call: NodeCall;
   /** The position that the previous try reached. */
   readonly #before: Position | undefined;
-  readonly #ended: Ended;
+  readonly #ended: OnSubgraphEnd;
   readonly #inner: Inner;
 
-  constructor(above: Level, call: NodeCall, before: Position | undefined, ended: Ended) {
+  constructor(above: GraphExecution, call: NodeCall, before: Position | undefined, ended: OnSubgraphEnd) {
     this.#above = above;
     this.#call = call;
     this.#before = before;
@@ -28,17 +28,17 @@ export class InnerOrigin implements Origin {
 
   position(): Eventually<Position> {
     if (this.#before !== undefined) return this.#before;
-    const { cell } = this.#above;
+    const { liveThread } = this.#above;
     const { from } = this.#inner;
-    const start = () => (from === null ? NOWHERE : stillAt(cell, from));
+    const start = () => (from === null ? NOWHERE : positionAtCheckpoint(liveThread, from));
     // This attempt planned the task, so it is new: nothing can be stored for it.
-    if (this.#above.moved) return start();
-    const { journal } = cell.deps;
-    return journal.history(cell.key, { ns: this.ns, limit: 1 }).then(([head]): Eventually<Position> => {
+    if (this.#above.hasNewHead) return start();
+    const { journal } = liveThread.deps;
+    return journal.history(liveThread.key, { ns: this.ns, limit: 1 }).then(([head]): Eventually<Position> => {
       if (head === undefined) return start();
-      cell.saw(head.id);
-      return andThen(journal.values(cell.key, head), (values) =>
-        andThen(journal.writes(cell.key, this.ns, head.id), (writes) => ({ head, values, writes })),
+      liveThread.noteCheckpointId(head.id);
+      return andThen(journal.values(liveThread.key, head), (values) =>
+        andThen(journal.writes(liveThread.key, this.ns, head.id), (writes) => ({ head, values, writes })),
       );
     });
   }
@@ -47,25 +47,25 @@ export class InnerOrigin implements Origin {
     return this.#inner.open(position);
   }
 
-  close(level: Level, stop: Stop | null): void {
-    const { attempt, failure, plan, actor } = level;
-    level.revoke();
-    attempt.levels.delete(this.#call.task);
+  close(graph: GraphExecution, stop: Stop | null): void {
+    const { attempt, failure, plan, actor } = graph;
+    graph.revoke();
+    attempt.subgraphs.delete(this.#call.task);
     const well = stop === null && failure === null && plan?.kind !== "paused";
     // It has ended, and the step of the graph above stores the result. With durability `exit`, its own checkpoints
     // are not needed.
-    if (well && attempt.run.kwargs.durability === "exit") attempt.drop(this.ns);
-    const outcome = this.#outcome(level, stop);
+    if (well && attempt.run.kwargs.durability === "exit") attempt.dropPending(this.ns);
+    const outcome = this.#outcome(graph, stop);
     actor?.send({ type: "ENDED", ...endOf(outcome) });
     this.#ended(outcome, stop !== null);
   }
 
-  #outcome(level: Level, stop: Stop | null): TaskOutcome {
-    const { failure } = level;
+  #outcome(graph: GraphExecution, stop: Stop | null): TaskOutcome {
+    const { failure } = graph;
     if (stop !== null)
       return { kind: "failed", error: { error: "AbortError", message: "The run was stopped" } };
-    if (failure !== null && !level.loaded) return { kind: "failed", error: failure };
-    return level.execution.outcome(failure);
+    if (failure !== null && !graph.isLoaded) return { kind: "failed", error: failure };
+    return graph.execution.outcome(failure);
   }
 }
 

@@ -14,67 +14,75 @@ import type {
   TaskOutcome,
 } from "../../src/ports/engine.ts";
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
-import type { Cell } from "../thread/live-thread.ts";
-import { type InnerLevel, type Live, ofMessage, stop, streamedBy, tell, withSteps } from "./running-tasks.ts";
-import { retryAfter } from "./retry-delay.ts";
+import type { LiveThread } from "../thread/live-thread.ts";
+import {
+  type SubgraphHandle,
+  type RunningTask,
+  isMessageFact,
+  abortTask,
+  streamedMessages,
+  sendOutcome,
+  withSteps,
+} from "./running-tasks.ts";
+import { retryDelay } from "./retry-delay.ts";
 import { TaskIo } from "./node-io.ts";
 
 /** Called when a subgraph that is a task's node ends. `stopped`: it was told to stop. */
-export type Ended = (outcome: TaskOutcome, stopped: boolean) => void;
+export type OnSubgraphEnd = (outcome: TaskOutcome, stopped: boolean) => void;
 
 /** The graph execution that the tasks belong to. */
 export interface TaskOwner {
-  readonly cell: Cell;
+  readonly liveThread: LiveThread;
   readonly execution: Execution;
   readonly alive: boolean;
   readonly head: CheckpointHead | null;
   readonly writes: ReadonlyMap<string, TaskWrites>;
   emit(fact: Fact): number;
-  stage(writes: TaskWrites, emissions: readonly Emission[]): void;
+  addTaskWrites(writes: TaskWrites, emissions: readonly Emission[]): void;
   flush(kind: string, durable: boolean): Promise<void>;
   flushSoon(): void;
   /** Records the failure of a task. `refused`: only because an answer was refused. */
   fail(error: PlainError, refused?: boolean): void;
-  enter(call: NodeCall, before: Position | undefined, ended: Ended): InnerLevel;
+  startSubgraph(call: NodeCall, before: Position | undefined, ended: OnSubgraphEnd): SubgraphHandle;
   /** Called when the end of a body is settled. */
-  settled(): void;
+  taskSettled(): void;
 }
 
 const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;
 
 /** Runs the tasks of one graph execution: starts their bodies, handles their outcomes, and aborts them. */
-export class Tasks {
-  readonly #attempt: TaskOwner;
-  readonly #live = new Few<string, Live>();
+export class TaskRunner {
+  readonly #owner: TaskOwner;
+  readonly #running = new Few<string, RunningTask>();
   /** Tasks of graphs that run inside another task's body: the id of that task, by the id of the inner one. */
-  #within: Map<string, string> | undefined;
+  #parents: Map<string, string> | undefined;
   /** Ids of tasks whose bodies have ended but whose outcome the engine has not settled yet. */
   #unsettled: Set<string> | undefined;
   /** The number of tasks that wait for another try. */
   #retrying = 0;
   /** Messages that stopped tasks had streamed, by task id. */
-  #cut: Map<string, readonly StreamedFact[]> | undefined;
+  #stopped: Map<string, readonly StreamedFact[]> | undefined;
   /** Positions that the subgraphs of failed tasks reached, by task id: another try resumes from there. */
-  #left: Map<string, Position> | undefined;
+  #reached: Map<string, Position> | undefined;
 
   constructor(attempt: TaskOwner) {
-    this.#attempt = attempt;
+    this.#owner = attempt;
   }
 
   execute(task: string, self: AnyActorRef): void {
-    const { execution, cell } = this.#attempt;
+    const { execution, liveThread } = this.#owner;
     let call: NodeCall;
     try {
       call = execution.call(task);
     } catch (thrown) {
-      this.#attempt.fail(plainError(thrown));
+      this.#owner.fail(plainError(thrown));
       return self.send({ type: "FAILED" });
     }
     // Steps that an earlier try has journaled are not run again.
-    const known = this.#attempt.writes.get(task)?.steps;
+    const known = this.#owner.writes.get(task)?.steps;
     const steps = known === undefined ? call.steps : { ...call.steps, ...known };
     const streamed: StreamedFact[] | null = call.keepsPartial === true ? [] : null;
-    const live: Live = {
+    const live: RunningTask = {
       call,
       controller: null,
       stopped: null,
@@ -85,7 +93,7 @@ export class Tasks {
       inner: null,
       refused: false,
     };
-    this.#live.set(task, live);
+    this.#running.set(task, live);
     const io = new TaskIo(
       live,
       (fact) => this.#emit(live, fact),
@@ -93,29 +101,29 @@ export class Tasks {
       (ops) => this.#store(live, ops),
     );
     if (call.timeout !== null) {
-      live.timer = cell.deps.scheduler.after(call.timeout, () => this.#timedOut(live));
+      live.timer = liveThread.deps.scheduler.after(call.timeout, () => this.#timedOut(live));
     }
-    if (call.subgraph) return this.#enter(live);
-    cell.deps.host.run(steps === call.steps ? call : { ...call, steps }, io).then(
+    if (call.subgraph) return this.#startSubgraph(live);
+    liveThread.deps.host.run(steps === call.steps ? call : { ...call, steps }, io).then(
       (outcome) => this.#ended(live, outcome),
       // The host promises never to reject; if it does even so, the run must still end.
       (thrown: unknown) => this.#ended(live, { kind: "failed", error: plainError(thrown) }),
     );
   }
 
-  #emit(live: Live, fact: Fact): number {
-    if (this.#live.get(live.call.task) !== live) return -1;
-    const id = this.#attempt.emit(fact);
-    if (live.streamed !== null && ofMessage(fact)) live.streamed.push({ id, fact });
+  #emit(live: RunningTask, fact: Fact): number {
+    if (this.#running.get(live.call.task) !== live) return -1;
+    const id = this.#owner.emit(fact);
+    if (live.streamed !== null && isMessageFact(fact)) live.streamed.push({ id, fact });
     return id;
   }
 
   /** Starts a subgraph: the task's actor spawns the subgraph's actor as its child. */
-  #enter(live: Live): void {
+  #startSubgraph(live: RunningTask): void {
     const { call, self } = live;
     try {
-      live.inner = this.#attempt.enter(call, this.#left?.get(call.task), (outcome, stopped) => {
-        if (stopped) stop(live, new DOMException("The run was stopped", "AbortError"));
+      live.inner = this.#owner.startSubgraph(call, this.#reached?.get(call.task), (outcome, stopped) => {
+        if (stopped) abortTask(live, new DOMException("The run was stopped", "AbortError"));
         this.#ended(live, outcome);
       });
     } catch (thrown) {
@@ -125,16 +133,16 @@ export class Tasks {
   }
 
   /** The number of bodies that run or wait for another try. A body that waits for tasks within it is not counted. */
-  get bodies(): number {
-    const waiting = new Set(this.#within?.values());
+  get bodyCount(): number {
+    const waiting = new Set(this.#parents?.values());
     let count = (this.#unsettled?.size ?? 0) + this.#retrying;
-    for (const [task, { inner }] of this.#live) if (inner === null && !waiting.has(task)) count++;
+    for (const [task, { inner }] of this.#running) if (inner === null && !waiting.has(task)) count++;
     return count;
   }
 
   /** True when a subgraph runs as the node of one of the tasks. */
-  get isWithin(): boolean {
-    for (const { inner } of this.#live.values()) if (inner !== null) return true;
+  get hasSubgraph(): boolean {
+    for (const { inner } of this.#running.values()) if (inner !== null) return true;
     return false;
   }
 
@@ -145,39 +153,39 @@ export class Tasks {
   join(tasks: readonly JoiningTask[], hold: boolean): void {
     for (const task of tasks) {
       if (task.within === null) continue;
-      (this.#within ??= new Map()).set(task.id, task.within);
-      if (!hold) this.#live.get(task.within)?.self.send({ type: "JOINED", tasks: [task] });
+      (this.#parents ??= new Map()).set(task.id, task.within);
+      if (!hold) this.#running.get(task.within)?.self.send({ type: "JOINED", tasks: [task] });
     }
   }
 
   /** Fails the task without waiting for its body: whatever that does from now on has no effect. */
-  #timedOut(live: Live): void {
+  #timedOut(live: RunningTask): void {
     const { node, timeout } = live.call;
     const message = `Node "${node}" took longer than ${timeout} ms`;
     this.#ended(live, { kind: "failed", error: { error: "NodeTimeoutError", message } });
-    stop(live, new DOMException(message, "TimeoutError"));
+    abortTask(live, new DOMException(message, "TimeoutError"));
   }
 
-  #ended(live: Live, outcome: TaskOutcome): void {
+  #ended(live: RunningTask, outcome: TaskOutcome): void {
     const { call, self } = live;
-    if (this.#live.get(call.task) !== live) return;
-    this.#live.delete(call.task);
-    this.#within?.delete(call.task);
+    if (this.#running.get(call.task) !== live) return;
+    this.#running.delete(call.task);
+    this.#parents?.delete(call.task);
     live.timer?.();
-    if (live.inner !== null) this.#leave(live.inner, call.task, outcome);
-    const attempt = this.#attempt;
+    if (live.inner !== null) this.#endSubgraph(live.inner, call.task, outcome);
+    const attempt = this.#owner;
     if (!attempt.alive) return;
     // It was asked to stop and threw: it has stopped. Its error does not become the run's.
     if (outcome.kind === "failed" && live.stopped !== null) {
-      const streamed = streamedBy(live);
-      if (streamed !== null) (this.#cut ??= new Map()).set(call.task, streamed);
-      return tell(self, { type: "FAILED" });
+      const streamed = streamedMessages(live);
+      if (streamed !== null) (this.#stopped ??= new Map()).set(call.task, streamed);
+      return sendOutcome(self, { type: "FAILED" });
     }
-    const delay = retryAfter(call, outcome, attempt.cell.deps.random.float());
+    const delay = retryDelay(call, outcome, attempt.liveThread.deps.random.float());
     if (delay !== null) {
       this.#retrying++;
       self.send({ type: "RETRY" });
-      attempt.cell.deps.scheduler.after(delay, () => {
+      attempt.liveThread.deps.scheduler.after(delay, () => {
         this.#retrying--;
         self.send({ type: "TRY" });
       });
@@ -187,7 +195,7 @@ export class Tasks {
     const broken = (thrown: unknown): void => {
       if (!attempt.alive) return;
       attempt.fail(plainError(thrown));
-      tell(self, { type: "FAILED" });
+      sendOutcome(self, { type: "FAILED" });
     };
     try {
       const settled = attempt.execution.settle(call.task, outcome);
@@ -202,19 +210,19 @@ export class Tasks {
    * Settles a task of a graph that drives itself: the engine decides its outcome later. Until then the task counts as
    * running, though its body does not.
    */
-  #settleLater(live: Live, settled: Promise<Settled>, broken: (thrown: unknown) => void): void {
+  #settleLater(live: RunningTask, settled: Promise<Settled>, broken: (thrown: unknown) => void): void {
     const unsettled = (this.#unsettled ??= new Set());
     unsettled.add(live.call.task);
     settled
       .finally(() => unsettled.delete(live.call.task))
       .then((known) => {
-        if (this.#attempt.alive) this.#settle(live, known, true);
+        if (this.#owner.alive) this.#settle(live, known, true);
       })
       .catch(broken);
   }
 
-  #settle(live: Live, { writes, kind, emissions, error }: Settled, later: boolean): void {
-    const attempt = this.#attempt;
+  #settle(live: RunningTask, { writes, kind, emissions, error }: Settled, later: boolean): void {
+    const attempt = this.#owner;
     const { self, steps } = live;
     if (kind === "again") {
       self.send({ type: "RETRY" });
@@ -223,27 +231,27 @@ export class Tasks {
     }
     // Steps that a body has journaled are newer than what its engine knows; an engine that drives itself knows them
     // all.
-    attempt.stage(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
+    attempt.addTaskWrites(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
     if (kind === "failed")
       attempt.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
     // Siblings may still run: the result of this task is kept even if they, or the server, fail. After the last task
     // the append of the step includes its result: in this turn, or (for a graph that drives itself) as soon as the
     // engine has planned the next step.
-    if (!later || this.#live.size > 0) attempt.flushSoon();
-    tell(self, { type: answers[kind] });
-    attempt.settled();
+    if (!later || this.#running.size > 0) attempt.flushSoon();
+    sendOutcome(self, { type: answers[kind] });
+    attempt.taskSettled();
   }
 
-  #leave(inner: InnerLevel, task: string, outcome: TaskOutcome): void {
-    if (outcome.kind === "failed") (this.#left ??= new Map()).set(task, inner.position);
+  #endSubgraph(inner: SubgraphHandle, task: string, outcome: TaskOutcome): void {
+    if (outcome.kind === "failed") (this.#reached ??= new Map()).set(task, inner.position);
     inner.revoke();
   }
 
   /** Stores a `ctx.step` record with the task's other writes. */
-  #record(live: Live, step: string, value: unknown): Promise<void> {
-    const attempt = this.#attempt;
+  #record(live: RunningTask, step: string, value: unknown): Promise<void> {
+    const attempt = this.#owner;
     const { call } = live;
-    if (this.#live.get(call.task) !== live || attempt.head === null) return Promise.resolve();
+    if (this.#running.get(call.task) !== live || attempt.head === null) return Promise.resolve();
     live.steps = { ...live.steps, [step]: value };
     const before = attempt.writes.get(call.task);
     const writes: TaskWrites = {
@@ -256,7 +264,7 @@ export class Tasks {
       error: null,
       steps: live.steps,
     };
-    attempt.stage(writes, []);
+    attempt.addTaskWrites(writes, []);
     return attempt.flush("noted", false);
   }
 
@@ -264,21 +272,24 @@ export class Tasks {
    * Runs operations on the store. They carry the attempt's epoch, and are refused when the body has timed out or the
    * attempt is over.
    */
-  async #store<const Ops extends readonly StoreOp[]>(live: Live, ops: Ops): Promise<StoreResults<Ops>> {
-    const { cell } = this.#attempt;
+  async #store<const Ops extends readonly StoreOp[]>(
+    live: RunningTask,
+    ops: Ops,
+  ): Promise<StoreResults<Ops>> {
+    const { liveThread } = this.#owner;
     const check = (): void => {
-      if (this.#attempt.alive && this.#live.get(live.call.task) === live) return;
+      if (this.#owner.alive && this.#running.get(live.call.task) === live) return;
       const message = `This attempt of node "${live.call.node}" is over: it can no longer use the store`;
       throw new ServiceError("journal.fenced", message);
     };
     check();
-    const fence = { thread: cell.key, epoch: cell.record.epoch };
-    return cell.deps.store.batch({ tenant: cell.key.tenant, fence, check }, ops);
+    const fence = { thread: liveThread.key, epoch: liveThread.record.epoch };
+    return liveThread.deps.store.batch({ tenant: liveThread.key.tenant, fence, check }, ops);
   }
 
   /** Aborts the signal of every body. */
   abort(reason: string): void {
-    for (const live of this.#live.values()) stop(live, new DOMException(reason, "AbortError"));
+    for (const live of this.#running.values()) abortTask(live, new DOMException(reason, "AbortError"));
   }
 
   /**
@@ -286,9 +297,9 @@ export class Tasks {
    * signal.
    */
   streamed(): ReadonlyMap<string, readonly StreamedFact[]> {
-    const all = new Map(this.#cut);
-    for (const [task, live] of this.#live) {
-      const streamed = streamedBy(live);
+    const all = new Map(this.#stopped);
+    for (const [task, live] of this.#running) {
+      const streamed = streamedMessages(live);
       if (streamed !== null) all.set(task, streamed);
     }
     return all;
@@ -296,10 +307,10 @@ export class Tasks {
 
   revoke(): void {
     this.abort("The attempt is over");
-    for (const { timer, inner } of this.#live.values()) {
+    for (const { timer, inner } of this.#running.values()) {
       timer?.();
       inner?.revoke();
     }
-    this.#live.clear();
+    this.#running.clear();
   }
 }

@@ -12,7 +12,7 @@ export function timeLimit({ kwargs }: RunRecord, { timeout }: SystemDeps["limits
  * gets the whole time: what an earlier process used is known from the wall clock alone, and a clock that runs ahead
  * would end the run at once.
  */
-export function limitTime(
+export function startTimeLimit(
   run: RunRecord,
   { scheduler, limits }: Pick<SystemDeps, "scheduler" | "limits">,
   over: () => void,

@@ -8,58 +8,58 @@ import { changeThread, hasWork, type ThreadKey, type ThreadRecord } from "../../
 import type { Position, Source } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
-import type { Ongoing } from "../run/attempt-handle.ts";
-import type { Delays } from "../delayed-runs.ts";
-import type { Gate } from "../concurrency-limiter.ts";
-import type { Place } from "../idle-threads.ts";
+import type { AttemptHandle } from "../run/attempt-handle.ts";
+import type { DelayedRuns } from "../delayed-runs.ts";
+import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
+import type { IdleEntry } from "../idle-threads.ts";
 import type { RunEnd, SystemDeps } from "../thread-system.ts";
 import type { StartQueue } from "../start-queue.ts";
-import type { Tally } from "../run-counters.ts";
+import type { RunCounters } from "../run-counters.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
-import { findInconsistency, REFUSED } from "./consistency.ts";
+import { findInconsistency, REFUSED_WRITE_MESSAGE } from "./consistency.ts";
 
 /** The changes of one append, without the thread's record. */
-export type Change = Omit<Append, "key" | "fence" | "thread">;
+export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
 
 /** What a live thread needs of the registry. */
-export interface CellOwner {
+export interface LiveThreadOwner {
   /** True when the server is stopping: no run goes beyond its current superstep. */
   readonly draining: boolean;
   /** Decides which run may start. */
-  readonly gate: Gate;
+  readonly limiter: ConcurrencyLimiter;
   /** Runs that are about to begin. */
   readonly starts: StartQueue;
   /** Counters of run outcomes. */
-  readonly tally: Tally;
+  readonly counters: RunCounters;
   /** Starts delayed runs when they are due. */
-  readonly delays: Delays;
+  readonly delayedRuns: DelayedRuns;
   /**
    * Counts a run that waits to start. @throws ServiceError `server.busy` when too many wait, unless `isTaken`: it was
    * accepted earlier
    */
-  queued(key: ThreadKey, run: string, isTaken?: boolean): void;
+  runQueued(key: ThreadKey, run: string, isTaken?: boolean): void;
   /** The run waits no longer: an attempt of it starts. */
-  begun(run: string): void;
+  runStarted(run: string): void;
   /** The run in progress has paused for the shutdown: no node of it runs, and none will start. */
-  halted(cell: Cell): void;
+  runHalted(liveThread: LiveThread): void;
   /** A run has ended, and its end is stored. `isRead`: somebody still reads its stream. */
-  concluded(cell: Cell, run: string, end: RunEnd, isRead?: boolean): void;
+  runEnded(liveThread: LiveThread, run: string, end: RunEnd, isRead?: boolean): void;
   /** The thread may have become idle or busy. */
-  rested(cell: Cell): void;
+  activityChanged(liveThread: LiveThread): void;
   /** Removes the thread from memory, unless a run or a write in flight needs it there. */
-  passivate(cell: Cell): void;
+  passivate(liveThread: LiveThread): void;
   /** A write or an actor failed: this object is dead, and the thread has to be loaded again from its records. */
-  broken(cell: Cell, cause: unknown): void;
+  broken(liveThread: LiveThread, cause: unknown): void;
 }
 
 /**
  * One thread in memory: its record, its runs that have not ended, the state of its latest checkpoint, and its actor.
  * The only writer of its thread.
  */
-export class Cell {
+export class LiveThread {
   readonly key: ThreadKey;
   readonly deps: SystemDeps;
-  readonly owner: CellOwner;
+  readonly owner: LiveThreadOwner;
   /** The record as it is when every write in flight is stored. */
   record: ThreadRecord;
   /** The runs that have not ended, without the delayed ones. */
@@ -67,7 +67,7 @@ export class Cell {
   /** The delayed runs, which wait for their time. They do not make the thread busy. */
   readonly delayed = new Few<string, RunRecord>();
   actor: AnyActorRef | undefined;
-  attempt: Ongoing | null = null;
+  attempt: AttemptHandle | null = null;
   alive = true;
   /**
    * True when a write or its actor failed. One that is neither alive nor broken was removed from memory: its thread
@@ -77,13 +77,13 @@ export class Cell {
   /** The number of writes in flight: the actor must not be removed from memory before they end. */
   inFlight = 0;
   /** Settles when the last write in flight does. */
-  tail: Promise<void> | undefined;
+  lastWrite: Promise<void> | undefined;
   /** Its entry in the list of idle threads; null while it is busy. */
-  atRest: Place<Cell> | null = null;
-  #hot: Position | null = null;
+  idleEntry: IdleEntry<LiveThread> | null = null;
+  #cachedPosition: Position | null = null;
   readonly #ids: CheckpointIds;
 
-  constructor(key: ThreadKey, record: ThreadRecord, deps: SystemDeps, owner: CellOwner) {
+  constructor(key: ThreadKey, record: ThreadRecord, deps: SystemDeps, owner: LiveThreadOwner) {
     this.key = key;
     this.record = record;
     this.deps = deps;
@@ -96,8 +96,8 @@ export class Cell {
    * Appends to the thread's journal. Resolves when stored. A failure breaks the live thread, and rejects. `unseen`:
    * `updated_at` stays as it is.
    */
-  write(change: Change, update: (thread: ThreadRecord) => ThreadRecord, unseen = false): Promise<void> {
-    if (!this.alive) return Promise.reject(gone());
+  write(change: AppendChange, update: (thread: ThreadRecord) => ThreadRecord, unseen = false): Promise<void> {
+    if (!this.alive) return Promise.reject(threadUnavailable());
     const before = this.record;
     const updated_at = unseen ? before.updated_at : this.deps.clock.now();
     const updated = update(before);
@@ -108,7 +108,17 @@ export class Cell {
     this.record = thread;
     this.inFlight++;
     const fence = { epoch: before.epoch, seq: before.seq };
-    const { kind, durable, runs, checkpoints, writes, events, forget, once, outbox } = change;
+    const {
+      kind,
+      durable,
+      runs,
+      checkpoints,
+      writes,
+      events,
+      forget: dropCachedPosition,
+      once,
+      outbox,
+    } = change;
     const append = {
       key: this.key,
       fence,
@@ -119,13 +129,13 @@ export class Cell {
       checkpoints,
       writes,
       events,
-      forget,
+      forget: dropCachedPosition,
       once,
       outbox,
     };
     const stored = this.deps.journal.append(append).then(
       () => {
-        if (--this.inFlight === 0) this.tail = undefined;
+        if (--this.inFlight === 0) this.lastWrite = undefined;
       },
       (cause: unknown) => {
         this.inFlight--;
@@ -133,7 +143,7 @@ export class Cell {
         throw cause;
       },
     );
-    this.tail = stored;
+    this.lastWrite = stored;
     return stored;
   }
 
@@ -142,7 +152,7 @@ export class Cell {
    * them.
    */
   #refuse(kind: string, why: string): Promise<never> {
-    this.deps.logger.error(REFUSED, { thread: this.key.thread, kind, why });
+    this.deps.logger.error(REFUSED_WRITE_MESSAGE, { thread: this.key.thread, kind, why });
     const cause = new ServiceError("journal.conflict", `Thread ${this.key.thread}: ${why}`);
     this.giveUp(cause);
     return Promise.reject(cause);
@@ -158,16 +168,16 @@ export class Cell {
   }
 
   /** Notes a checkpoint id: a checkpoint of a subgraph, or of another branch, may be newer than the latest one. */
-  saw(checkpoint: string): void {
+  noteCheckpointId(checkpoint: string): void {
     this.#ids.saw(checkpoint);
   }
 
   /** The position that the next run starts from: cached after the last run, or read. */
   position(): Eventually<Position> {
-    if (this.#hot !== null) return this.#hot;
+    if (this.#cachedPosition !== null) return this.#cachedPosition;
     const id = this.record.checkpoint;
     if (id === null) return { head: null, values: {}, writes: [] };
-    return andThen(this.at(id), (position) => {
+    return andThen(this.positionAt(id), (position) => {
       if (position !== undefined) return position;
       // The run that made it was deleted while it was being read.
       if (this.record.checkpoint !== id) return this.position();
@@ -176,7 +186,7 @@ export class Cell {
   }
 
   /** The state at one of its checkpoints; undefined where there is no such checkpoint. */
-  at(id: string, ns = ""): Eventually<Position | undefined> {
+  positionAt(id: string, ns = ""): Eventually<Position | undefined> {
     const { journal } = this.deps;
     const read = (): Eventually<Position | undefined> =>
       andThen(journal.checkpoint(this.key, ns, id), (head) => {
@@ -186,31 +196,31 @@ export class Cell {
         );
       });
     // The journal shows only what is stored, and the checkpoint may still be in flight.
-    return this.tail === undefined ? read() : this.tail.then(read);
+    return this.lastWrite === undefined ? read() : this.lastWrite.then(read);
   }
 
   /** The state if it is in memory; else null. */
   get values(): JsonObject | null {
-    return this.attempt?.values ?? this.#hot?.values ?? null;
+    return this.attempt?.values ?? this.#cachedPosition?.values ?? null;
   }
 
   /** Caches the state of the latest checkpoint, so that the next run need not read it. */
-  keep(head: CheckpointHead | null, values: JsonObject, writes: readonly TaskWrites[]): void {
-    this.#hot = { head, values, writes };
+  cachePosition(head: CheckpointHead | null, values: JsonObject, writes: readonly TaskWrites[]): void {
+    this.#cachedPosition = { head, values, writes };
   }
 
   /** Updates the cached task writes of the latest checkpoint. */
-  left(writes: readonly TaskWrites[]): void {
-    if (this.#hot === null) return;
-    const { id } = this.#hot.head ?? {};
-    const now = new Map(this.#hot.writes.map((one) => [one.task, one]));
+  updateCachedWrites(writes: readonly TaskWrites[]): void {
+    if (this.#cachedPosition === null) return;
+    const { id } = this.#cachedPosition.head ?? {};
+    const now = new Map(this.#cachedPosition.writes.map((one) => [one.task, one]));
     for (const one of writes) if (one.ns === "" && one.checkpoint === id) now.set(one.task, one);
-    this.#hot = { ...this.#hot, writes: [...now.values()] };
+    this.#cachedPosition = { ...this.#cachedPosition, writes: [...now.values()] };
   }
 
   /** Drops the cached state: it was changed by other means than a run, or rolled back. */
   forget(): void {
-    this.#hot = null;
+    this.#cachedPosition = null;
   }
 
   /**
@@ -227,6 +237,6 @@ export class Cell {
   }
 }
 
-export function gone(): ServiceError {
+export function threadUnavailable(): ServiceError {
   return new ServiceError("storage.unavailable", "The thread's storage failed; try again");
 }

@@ -1,7 +1,7 @@
 import type { CancelAction, MultitaskStrategy, Stop } from "../../src/model/run.ts";
 
 /** The situation of a thread when a run is requested. */
-export type Situation =
+export type ThreadSituation =
   /** Nothing runs or waits. */
   | "resting"
   /** A run is in progress, or about to be, and can still be stopped. */
@@ -9,7 +9,7 @@ export type Situation =
   /** The run in progress has ended by itself; its end is being stored. */
   | "settling";
 
-export type Decision =
+export type MultitaskDecision =
   /** The run starts now. */
   | { readonly kind: "start" }
   /** The run is refused; the one in progress goes on. */
@@ -26,7 +26,11 @@ export type Decision =
  * The multitask rules: whether a new run starts, waits, takes over or is refused. `isLeft`: the run in progress has
  * been told to stop and no other waits, so a new run only has to wait until its nodes have ended.
  */
-export function decide(strategy: MultitaskStrategy, situation: Situation, isLeft = false): Decision {
+export function decideMultitask(
+  strategy: MultitaskStrategy,
+  situation: ThreadSituation,
+  isLeft = false,
+): MultitaskDecision {
   if (situation === "resting") return { kind: "start" };
   switch (strategy) {
     case "reject":
@@ -40,6 +44,6 @@ export function decide(strategy: MultitaskStrategy, situation: Situation, isLeft
 }
 
 /** The stronger of two reasons to stop a run: the first one, except that a rollback wins, since it undoes more. */
-export function stronger<S extends Stop>(one: S | null, other: S): S {
+export function strongerStop<S extends Stop>(one: S | null, other: S): S {
   return one === null || other === "rollback" ? other : one;
 }

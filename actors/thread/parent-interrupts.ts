@@ -2,7 +2,7 @@ import type { TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { Position } from "../../src/ports/engine.ts";
-import type { Cell } from "./live-thread.ts";
+import type { LiveThread } from "./live-thread.ts";
 
 const FIELD = "checkpoint.checkpoint_ns";
 
@@ -12,13 +12,16 @@ const FIELD = "checkpoint.checkpoint_ns";
  * @throws ServiceError `validation.failed` when the subgraph is not in progress at the thread's latest checkpoint: no
  *   run would continue from its state
  */
-export async function withoutQuestions(cell: Cell, ns: string): Promise<readonly TaskWrites[]> {
+export async function writesWithoutInterrupts(
+  liveThread: LiveThread,
+  ns: string,
+): Promise<readonly TaskWrites[]> {
   const changed: TaskWrites[] = [];
   const segments = ns.split("|");
   for (const [depth, segment] of segments.entries()) {
     const above = segments.slice(0, depth).join("|");
     // oxlint-disable-next-line no-await-in-loop -- from the root down, and graphs are not nested deep
-    const { head, writes } = await latestAt(cell, above);
+    const { head, writes } = await latestAt(liveThread, above);
     const task = segment.slice(segment.indexOf(":") + 1);
     const left = writes.find((one) => one.task === task);
     if (!head?.next.some(({ id }) => id === task) || left?.result !== undefined) {
@@ -37,19 +40,19 @@ export async function withoutQuestions(cell: Cell, ns: string): Promise<readonly
 const isWithin = (ns: readonly string[], segments: readonly string[]) =>
   segments.every((segment, i) => ns[i] === segment);
 
-async function latestAt(cell: Cell, ns: string): Promise<Pick<Position, "head" | "writes">> {
-  if (ns === "") return cell.position();
-  const { journal } = cell.deps;
-  await cell.tail;
-  const [head] = await journal.history(cell.key, { ns, limit: 1 });
+async function latestAt(liveThread: LiveThread, ns: string): Promise<Pick<Position, "head" | "writes">> {
+  if (ns === "") return liveThread.position();
+  const { journal } = liveThread.deps;
+  await liveThread.lastWrite;
+  const [head] = await journal.history(liveThread.key, { ns, limit: 1 });
   return {
     head: head ?? null,
-    writes: head === undefined ? [] : await journal.writes(cell.key, ns, head.id),
+    writes: head === undefined ? [] : await journal.writes(liveThread.key, ns, head.id),
   };
 }
 
 /** The interrupts of the root graph after these writes have replaced the earlier ones. */
-export function questionsAfter(before: Interrupts, changed: readonly TaskWrites[]): Interrupts {
+export function interruptsAfter(before: Interrupts, changed: readonly TaskWrites[]): Interrupts {
   const after: Record<string, Interrupts[string]> = { ...before };
   for (const { ns, task, interrupts } of changed) {
     if (ns !== "") continue;

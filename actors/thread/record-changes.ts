@@ -4,10 +4,10 @@ import type { PlainError } from "../../src/model/errors.ts";
 import { EMPTY, isObject, type JsonObject } from "../../src/model/json.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import type { RunDraft } from "../thread-system.ts";
-import type { Decision } from "./multitask.ts";
+import type { MultitaskDecision } from "./multitask.ts";
 
 /** Event ids: an attempt may use this many before its mark has to be raised in a synced append. */
-export const MARK = 65_536;
+export const EVENT_MARK_STEP = 65_536;
 
 /** The record of a new run. `due`: milliseconds at which it may start, for a delayed run. */
 export function newRun(
@@ -50,10 +50,10 @@ export function newRun(
  * The thread's record after a run is admitted: the decision gives the run's place in the queue. `waits`: no slot is
  * free for it.
  */
-export function admitted(
+export function afterAdmission(
   thread: ThreadRecord,
   run: RunRecord,
-  decision: Decision,
+  decision: MultitaskDecision,
   waits: boolean,
 ): ThreadRecord {
   const queue =
@@ -71,7 +71,7 @@ export function admitted(
 }
 
 /** The thread's config after a run has brought its own. Both merge member by member, and so does `configurable`. */
-export function configured(thread: ThreadRecord, config: JsonObject | undefined): ThreadRecord {
+export function withRunConfig(thread: ThreadRecord, config: JsonObject | undefined): ThreadRecord {
   if (config === undefined) return thread;
   const before = thread.config["configurable"];
   const { configurable } = config;
@@ -80,7 +80,7 @@ export function configured(thread: ThreadRecord, config: JsonObject | undefined)
 }
 
 /** The records of the thread and the run when an attempt starts. `first` is the id of the attempt's first event. */
-export function started(
+export function afterStart(
   thread: ThreadRecord,
   run: RunRecord,
   first: number,
@@ -100,7 +100,7 @@ export function started(
       started_at: run.started_at ?? now,
       seq_base: again ? run.seq_base : thread.next_event,
       base_checkpoint: again ? run.base_checkpoint : thread.checkpoint,
-      event_mark: first + MARK,
+      event_mark: first + EVENT_MARK_STEP,
       boot,
     }),
   };
@@ -110,12 +110,12 @@ export function started(
  * The run after a step is stored: earlier failed attempts are forgiven, since only attempts in a row without progress
  * count.
  */
-export function progressed(run: RunRecord): RunRecord {
+export function afterProgress(run: RunRecord): RunRecord {
   return run.attempt - run.parked > 1 ? changeRun(run, { parked: run.attempt - 1 }) : run;
 }
 
 /** The record of a run that has ended. `next_event`: the number of its events. */
-export function ended(
+export function endedRun(
   run: RunRecord,
   status: TerminalStatus,
   now: number,
@@ -129,7 +129,7 @@ export function ended(
  * The webhook deliveries of runs that end without having started. A run that is rolled back has none: nothing of it
  * remains.
  */
-export function owedBy(runs: readonly RunRecord[]): { readonly outbox?: readonly OutboxItem[] } {
+export function webhookDeliveries(runs: readonly RunRecord[]): { readonly outbox?: readonly OutboxItem[] } {
   if (runs.every((run) => run.kwargs.webhook === null)) return {};
   const outbox = runs.flatMap((run) => {
     const { webhook } = run.kwargs;

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { answersById, isResume } from "../../src/graph/interrupts.ts";
-import type { Cell } from "./live-thread.ts";
+import type { LiveThread } from "./live-thread.ts";
 
 /**
  * Refuses a run that answers an interrupt which another run, in progress or waiting, answers already. `ahead`: the
@@ -9,7 +9,11 @@ import type { Cell } from "./live-thread.ts";
  * an interrupt id is then judged at its turn.
  * @throws ServiceError `resume.conflict`, `resume.invalid`
  */
-export function refuseConflictingResume({ record }: Cell, run: RunRecord, ahead: readonly RunRecord[]): void {
+export function refuseConflictingResume(
+  { record }: LiveThread,
+  run: RunRecord,
+  ahead: readonly RunRecord[],
+): void {
   const { command } = run.kwargs;
   if (command === null || !isResume(command) || startsElsewhere(run)) return;
   const asked = new Set(Object.values(record.interrupts).flatMap((list) => list.map(({ id }) => id)));

@@ -2,15 +2,15 @@ import type { TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import { leftBefore, pending } from "../run/rollback-base.ts";
-import { gone, type Cell } from "./live-thread.ts";
+import { writesBeforeRun, pendingInterrupts } from "../run/rollback-base.ts";
+import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
 /** Checkpoints: how many are read at a time. */
 const PAGE = 64;
 
 /** The thread's status and checkpoint without the run. */
-interface Standing {
+interface StatusWithoutRun {
   readonly checkpoint: string | null;
   readonly rest: "interrupted" | "idle";
   readonly interrupts: Interrupts;
@@ -19,62 +19,62 @@ interface Standing {
 }
 
 /** Deletes a run that has ended, with its checkpoints. */
-export async function forget(cell: Cell, run: RunRecord): Promise<void> {
+export async function deleteEndedRun(liveThread: LiveThread, run: RunRecord): Promise<void> {
   const { run_id: id } = run;
   for (;;) {
-    const { actor } = cell;
-    if (actor === undefined || !cell.alive) throw gone();
-    if (cell.runs.has(id) || cell.delayed.has(id)) {
+    const { actor } = liveThread;
+    if (actor === undefined || !liveThread.alive) throw threadUnavailable();
+    if (liveThread.runs.has(id) || liveThread.delayed.has(id)) {
       throw new ServiceError("run.conflict", "The run has not ended: cancel it first");
     }
     // A run in progress builds on checkpoints that may be this run's.
     if (situationOf(actor.getSnapshot().value) !== "resting") {
       throw new ServiceError("thread.busy", "Thread is busy: its runs can be deleted when it is idle");
     }
-    const { seq } = cell.record;
-    let standing: Standing | undefined;
+    const { seq } = liveThread.record;
+    let standing: StatusWithoutRun | undefined;
     try {
-      standing = await standingWithout(cell, run);
+      standing = await statusWithout(liveThread, run);
     } catch (cause) {
-      if (cell.alive && cell.record.seq !== seq) continue;
+      if (liveThread.alive && liveThread.record.seq !== seq) continue;
       throw cause;
     }
     // The thread was changed meanwhile: start again.
-    if (!cell.alive || cell.record.seq !== seq) continue;
+    if (!liveThread.alive || liveThread.record.seq !== seq) continue;
     const { writes = [], ...stands } = standing ?? {};
-    const now = cell.deps.clock.now();
-    const stored = cell.write({ kind: "forgotten", durable: true, forget: [id], writes }, (thread) => ({
+    const now = liveThread.deps.clock.now();
+    const stored = liveThread.write({ kind: "forgotten", durable: true, forget: [id], writes }, (thread) => ({
       ...thread,
       ...stands,
       ...(standing && { state_updated_at: now, error: null }),
     }));
-    cell.forget();
+    liveThread.forget();
     if (standing !== undefined) actor.send({ type: "STATE.UPDATED", rest: standing.rest });
-    cell.owner.rested(cell);
+    liveThread.owner.activityChanged(liveThread);
     return stored;
   }
 }
 
 /** The status without the run; undefined: unchanged. */
-async function standingWithout(cell: Cell, run: RunRecord): Promise<Standing | undefined> {
-  const { journal } = cell.deps;
-  const { checkpoint } = cell.record;
+async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<StatusWithoutRun | undefined> {
+  const { journal } = liveThread.deps;
+  const { checkpoint } = liveThread.record;
   if (checkpoint === null) return undefined;
   // The journal shows only what is stored, and the latest checkpoint may still be in flight.
-  await cell.tail;
-  const latest = await journal.checkpoint(cell.key, "", checkpoint);
+  await liveThread.lastWrite;
+  const latest = await journal.checkpoint(liveThread.key, "", checkpoint);
   if (latest?.run_id !== run.run_id) return undefined;
   for (let before = checkpoint; ;) {
-    const page = await journal.history(cell.key, { ns: "", limit: PAGE, before });
+    const page = await journal.history(liveThread.key, { ns: "", limit: PAGE, before });
     const found = page.find(({ run_id }) => run_id !== run.run_id);
     if (found !== undefined) {
-      const put = await leftBefore(cell, run);
+      const put = await writesBeforeRun(liveThread, run);
       const left = new Map<string, TaskWrites>();
-      for (const writes of await journal.writes(cell.key, "", found.id)) left.set(writes.task, writes);
+      for (const writes of await journal.writes(liveThread.key, "", found.id)) left.set(writes.task, writes);
       for (const writes of put)
         if (writes.ns === "" && writes.checkpoint === found.id) left.set(writes.task, writes);
       const rest = found.next.length > 0 ? "interrupted" : "idle";
-      return { checkpoint: found.id, rest, interrupts: pending(left.values()), writes: put };
+      return { checkpoint: found.id, rest, interrupts: pendingInterrupts(left.values()), writes: put };
     }
     const oldest = page.at(-1);
     if (oldest === undefined) return { checkpoint: null, rest: "idle", interrupts: {}, writes: [] };

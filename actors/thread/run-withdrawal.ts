@@ -1,66 +1,75 @@
 import type { OutboxItem } from "../../src/model/webhook-delivery.ts";
 import type { CancelAction, MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
-import type { Cell } from "./live-thread.ts";
-import { stronger } from "./multitask.ts";
-import { ended, owedBy } from "./record-changes.ts";
+import type { LiveThread } from "./live-thread.ts";
+import { strongerStop } from "./multitask.ts";
+import { endedRun, webhookDeliveries } from "./record-changes.ts";
 
 /** The part of an append that ends runs which have not started: they are stored as ended, or deleted. */
-export interface Withdrawn {
+export interface WithdrawnRuns {
   readonly runs: readonly RunRecord[];
   readonly forget: readonly string[];
   readonly outbox?: readonly OutboxItem[];
 }
 
 /** Ends runs that have not started. `reason`: the caller's words. */
-export function withdraw(
+export function withdrawRuns(
   runs: readonly RunRecord[],
   action: CancelAction,
   now: number,
   reason: string | null = null,
-): Withdrawn {
+): WithdrawnRuns {
   if (action === "rollback") return { runs: [], forget: runs.map(({ run_id }) => run_id) };
-  const out = runs.map((run) => ({ ...ended(run, "interrupted", now), cancel_reason: reason }));
-  return { runs: out, forget: [], ...owedBy(out) };
+  const out = runs.map((run) => ({ ...endedRun(run, "interrupted", now), cancel_reason: reason }));
+  return { runs: out, forget: [], ...webhookDeliveries(out) };
 }
 
 /** Ends the waiting runs that a new run of this strategy supersedes; null: there are none. */
-export function superseded(cell: Cell, strategy: MultitaskStrategy, now: number): Withdrawn | null {
+export function withdrawSuperseded(
+  liveThread: LiveThread,
+  strategy: MultitaskStrategy,
+  now: number,
+): WithdrawnRuns | null {
   if (strategy !== "interrupt" && strategy !== "rollback") return null;
-  if (cell.record.queue.length === 0 && cell.delayed.size === 0) return null;
-  const queued = cell.record.queue.flatMap((id) => cell.runs.get(id) ?? []);
-  return withdraw([...queued, ...cell.delayed.values()], strategy, now);
+  if (liveThread.record.queue.length === 0 && liveThread.delayed.size === 0) return null;
+  const queued = liveThread.record.queue.flatMap((id) => liveThread.runs.get(id) ?? []);
+  return withdrawRuns([...queued, ...liveThread.delayed.values()], strategy, now);
 }
 
-export const idsOf = ({ runs, forget }: Withdrawn): readonly string[] => [
+export const withdrawnIds = ({ runs, forget }: WithdrawnRuns): readonly string[] => [
   ...runs.map(({ run_id }) => run_id),
   ...forget,
 ];
 
 /** Removes a waiting run from memory and from the concurrency limiter. */
-export function drop(cell: Cell, id: string): void {
-  cell.runs.delete(id);
-  cell.delayed.delete(id);
-  cell.owner.gate.leave(id);
+export function removeWaitingRun(liveThread: LiveThread, id: string): void {
+  liveThread.runs.delete(id);
+  liveThread.delayed.delete(id);
+  liveThread.owner.limiter.release(id);
 }
 
 /** Notifies readers and waiting requests that these runs have ended, when that is stored. */
-export function dismiss(cell: Cell, out: Withdrawn): void {
-  for (const id of idsOf(out)) {
-    cell.owner.tally.withdrawn++;
-    cell.deps.sinks.dismiss(cell.key, id);
-    cell.owner.concluded(cell, id, { run: out.runs.find(({ run_id }) => run_id === id) });
+export function notifyWithdrawn(liveThread: LiveThread, out: WithdrawnRuns): void {
+  for (const id of withdrawnIds(out)) {
+    liveThread.owner.counters.withdrawn++;
+    liveThread.deps.sinks.dismiss(liveThread.key, id);
+    liveThread.owner.runEnded(liveThread, id, { run: out.runs.find(({ run_id }) => run_id === id) });
   }
 }
 
 /** Marks the active run as cancelled in its record, so that the request survives a crash. */
-export function markActive(cell: Cell, action: CancelAction, reason: string | null = null): RunRecord[] {
-  const active = cell.record.active === null ? undefined : cell.runs.get(cell.record.active);
+export function markActiveCancelled(
+  liveThread: LiveThread,
+  action: CancelAction,
+  reason: string | null = null,
+): RunRecord[] {
+  const active =
+    liveThread.record.active === null ? undefined : liveThread.runs.get(liveThread.record.active);
   if (active === undefined) return [];
   const marked = {
     ...active,
-    cancel: stronger(active.cancel, action),
+    cancel: strongerStop(active.cancel, action),
     cancel_reason: active.cancel_reason ?? reason,
   };
-  cell.runs.set(active.run_id, marked);
+  liveThread.runs.set(active.run_id, marked);
   return [marked];
 }

@@ -4,8 +4,8 @@ import type { ThreadRecord } from "../../src/model/thread.ts";
 import type { Engine, Position, Source } from "../../src/ports/engine.ts";
 import type { StateUpdate } from "../../src/ports/state-update.ts";
 import type { SystemDeps, UpdateDraft } from "../thread-system.ts";
-import { questionsAfter, withoutQuestions } from "./parent-interrupts.ts";
-import { gone, type Cell } from "./live-thread.ts";
+import { interruptsAfter, writesWithoutInterrupts } from "./parent-interrupts.ts";
+import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
 /** The result of supersteps. */
@@ -33,16 +33,20 @@ function updateOf({ thread_id, metadata }: ThreadRecord, ns: string): Omit<State
 async function compute(
   engine: Engine,
   source: Source,
-  update: Omit<StateUpdate, "writes">,
+  updateThreadState: Omit<StateUpdate, "writes">,
   supersteps: UpdateDraft["supersteps"],
   from: Position,
 ): Promise<Updated> {
   const checkpoints: NewCheckpoint[] = [];
   let position = from;
   for (const [index, writes] of supersteps.entries()) {
-    const latest = update.latest || index > 0;
+    const latest = updateThreadState.latest || index > 0;
     // oxlint-disable-next-line no-await-in-loop -- each starts from the one before
-    const { checkpoint, values } = await engine.update({ ...update, latest, writes }, position, source);
+    const { checkpoint, values } = await engine.update(
+      { ...updateThreadState, latest, writes },
+      position,
+      source,
+    );
     checkpoints.push(checkpoint);
     position = { head: checkpoint, values, writes: [] };
   }
@@ -58,7 +62,7 @@ function rested(thread: ThreadRecord, { next, id, created_at }: CheckpointHead) 
 }
 
 /** The record and checkpoints of a thread that is created with a state. */
-export async function madeWith(
+export async function createWithState(
   { engine }: Pick<SystemDeps, "engine">,
   source: Source,
   thread: ThreadRecord,
@@ -74,34 +78,34 @@ export async function madeWith(
  * Changes the state of an idle thread. The new state is computed first. Then, in one turn, it is sent to the thread's
  * actor and written, if nothing else was stored meanwhile; else it is computed again.
  */
-export async function update(cell: Cell, draft: UpdateDraft): Promise<CheckpointHead> {
-  if (cell.record.temporary !== null) throw threadNotFound(cell.key.thread);
+export async function update(liveThread: LiveThread, draft: UpdateDraft): Promise<CheckpointHead> {
+  if (liveThread.record.temporary !== null) throw threadNotFound(liveThread.key.thread);
   for (;;) {
-    const { seq } = cell.record;
-    mustRest(cell);
-    const of = { ...updateOf(cell.record, draft.ns), latest: draft.from === null };
+    const { seq } = liveThread.record;
+    assertIdle(liveThread);
+    const of = { ...updateOf(liveThread.record, draft.ns), latest: draft.from === null };
     let from: Position;
     let above: readonly TaskWrites[];
     let updated: Updated;
     try {
       // oxlint-disable no-await-in-loop -- a thread that has moved on is looked at anew
-      from = await positionOf(cell, draft);
-      above = draft.ns === "" ? [] : await withoutQuestions(cell, draft.ns);
-      updated = await compute(cell.deps.engine, cell.source(), of, draft.supersteps, from);
+      from = await positionOf(liveThread, draft);
+      above = draft.ns === "" ? [] : await writesWithoutInterrupts(liveThread, draft.ns);
+      updated = await compute(liveThread.deps.engine, liveThread.source(), of, draft.supersteps, from);
       // oxlint-enable no-await-in-loop
     } catch (cause) {
       // The data that was read may have been deleted meanwhile.
-      if (cell.alive && cell.record.seq !== seq) continue;
+      if (liveThread.alive && liveThread.record.seq !== seq) continue;
       throw cause;
     }
-    mustRest(cell);
-    if (cell.record.seq !== seq) continue;
-    return draft.ns === "" ? store(cell, updated) : storeWithin(cell, updated, above);
+    assertIdle(liveThread);
+    if (liveThread.record.seq !== seq) continue;
+    return draft.ns === "" ? store(liveThread, updated) : storeWithin(liveThread, updated, above);
   }
 }
 
-function mustRest({ actor, alive }: Cell): void {
-  if (actor === undefined || !alive) throw gone();
+function assertIdle({ actor, alive }: LiveThread): void {
+  if (actor === undefined || !alive) throw threadUnavailable();
   if (situationOf(actor.getSnapshot().value) !== "resting") {
     throw new ServiceError(
       "thread.busy",
@@ -110,45 +114,52 @@ function mustRest({ actor, alive }: Cell): void {
   }
 }
 
-async function positionOf(cell: Cell, { from, ns }: UpdateDraft): Promise<Position> {
-  if (ns === "" && (from === null || from === cell.record.checkpoint)) return cell.position();
-  await cell.tail;
-  const latest = ns === "" ? undefined : (await cell.deps.journal.history(cell.key, { ns, limit: 1 }))[0]?.id;
-  if (latest !== undefined) cell.saw(latest);
+async function positionOf(liveThread: LiveThread, { from, ns }: UpdateDraft): Promise<Position> {
+  if (ns === "" && (from === null || from === liveThread.record.checkpoint)) return liveThread.position();
+  await liveThread.lastWrite;
+  const latest =
+    ns === "" ? undefined : (await liveThread.deps.journal.history(liveThread.key, { ns, limit: 1 }))[0]?.id;
+  if (latest !== undefined) liveThread.noteCheckpointId(latest);
   const id = from ?? latest;
-  const position = id === undefined ? undefined : await cell.at(id, ns);
+  const position = id === undefined ? undefined : await liveThread.positionAt(id, ns);
   if (id === undefined || position === undefined) {
     const what = id === undefined ? "No state" : `Checkpoint ${id} not found`;
     throw new ServiceError("checkpoint.not_found", ns === "" ? what : `${what} in namespace "${ns}"`);
   }
-  cell.saw(id);
+  liveThread.noteCheckpointId(id);
   return position;
 }
 
-async function store(cell: Cell, { checkpoints, position, head }: Updated): Promise<CheckpointHead> {
+async function store(
+  liveThread: LiveThread,
+  { checkpoints, position, head }: Updated,
+): Promise<CheckpointHead> {
   const change = { kind: "updated", durable: true, checkpoints };
-  const stored = cell.write(change, (thread) => rested(thread, head));
+  const stored = liveThread.write(change, (thread) => rested(thread, head));
   // Cached at once: a run that is admitted before the update is stored starts from it, and is stored after it.
-  cell.keep(position.head, position.values, position.writes);
-  cell.actor?.send({ type: "STATE.UPDATED", rest: head.next.length > 0 ? "interrupted" : "idle" });
-  cell.owner.rested(cell);
+  liveThread.cachePosition(position.head, position.values, position.writes);
+  liveThread.actor?.send({ type: "STATE.UPDATED", rest: head.next.length > 0 ? "interrupted" : "idle" });
+  liveThread.owner.activityChanged(liveThread);
   await stored;
   return head;
 }
 
 /** Stores an update of a subgraph's state: the thread's status stays, and its next run finds the subgraph there. */
 async function storeWithin(
-  cell: Cell,
+  liveThread: LiveThread,
   { checkpoints, head }: Updated,
   above: readonly TaskWrites[],
 ): Promise<CheckpointHead> {
-  const stored = cell.write({ kind: "updated", durable: true, checkpoints, writes: above }, (thread) => ({
-    ...thread,
-    interrupts: questionsAfter(thread.interrupts, above),
-    state_updated_at: head.created_at,
-  }));
-  cell.left(above);
-  cell.owner.rested(cell);
+  const stored = liveThread.write(
+    { kind: "updated", durable: true, checkpoints, writes: above },
+    (thread) => ({
+      ...thread,
+      interrupts: interruptsAfter(thread.interrupts, above),
+      state_updated_at: head.created_at,
+    }),
+  );
+  liveThread.updateCachedWrites(above);
+  liveThread.owner.activityChanged(liveThread);
   await stored;
   return head;
 }

@@ -1,19 +1,19 @@
-import type { timersOf } from "../xstate-clock.ts";
+import type { xstateClock } from "../xstate-clock.ts";
 import { createActor } from "../xstate.ts";
-import type { Cell } from "./live-thread.ts";
+import type { LiveThread } from "./live-thread.ts";
 import type { ThreadMachine } from "./thread-machine.ts";
 
 /** Creates the actor of a thread: the root of its own XState system, not started yet. */
 export function threadActor(
   chart: ThreadMachine,
-  { record, runs }: Cell,
+  { record, runs }: LiveThread,
   name: string,
-  clock: ReturnType<typeof timersOf>,
+  clock: ReturnType<typeof xstateClock>,
 ) {
   const input = { thread: name, active: record.active, queue: record.queue, rest: record.rest };
   // The actor of an idle thread starts in its final state, without transitions.
   return createActor(
     chart,
-    runs.size === 0 ? { input, clock, snapshot: chart.resting(input) } : { input, clock },
+    runs.size === 0 ? { input, clock, snapshot: chart.idleSnapshot(input) } : { input, clock },
   );
 }

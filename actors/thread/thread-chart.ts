@@ -1,7 +1,7 @@
 import type { CancelAction } from "../../src/model/run.ts";
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunEvent, RunOutput, ThreadEvent } from "../messages.ts";
-import { decide, stronger, type Situation } from "./multitask.ts";
+import { decideMultitask, strongerStop, type ThreadSituation } from "./multitask.ts";
 
 /**
  * Context of the thread's statechart: small, plain data that the inspector shows. State, sockets and abort
@@ -35,64 +35,66 @@ export interface ThreadEffects {
 type RunEnded = { readonly type: "xstate.done.actor.run"; readonly output: RunOutput };
 
 /** Events that the thread's actor receives: messages, and XState's events about the run's actor and itself. */
-export type Heard =
+export type ThreadActorEvent =
   | ThreadEvent
   | RunEnded
   | { readonly type: "xstate.error.actor.run"; readonly error: unknown }
   | { readonly type: "xstate.stop" };
 
 /** Parameter of guards and assigns: the rest state. */
-export interface Resting {
+export interface RestParams {
   readonly rest: RestState;
 }
 
 /** Guards of transitions, by name. */
-export const guards = {
+export const threadGuards = {
   hasActive: (context: ThreadContext) => context.active !== null,
   hasNext: (context: ThreadContext) => context.queue.length > 0,
   isStopping: (context: ThreadContext) => context.stop !== null,
-  isActive: (context: ThreadContext, event: Heard) =>
+  isActive: (context: ThreadContext, event: ThreadActorEvent) =>
     (event.type === "RUN.CANCEL" || event.type === "RUN.READY") && event.run === context.active,
-  makesWay: (context: ThreadContext, event: Heard) =>
+  makesWay: (context: ThreadContext, event: ThreadActorEvent) =>
     event.type === "RUN.WITHDRAWN" && event.run === context.active && context.queue.length > 0,
-  leavesIn: (context: ThreadContext, event: Heard, { rest }: Resting) =>
+  leavesIn: (context: ThreadContext, event: ThreadActorEvent, { rest }: RestParams) =>
     event.type === "RUN.WITHDRAWN" && event.run === context.active && context.rest === rest,
   // The chart asks the multitask rules themselves, so that the chart and the decision cannot differ.
-  startsNow: (_: ThreadContext, event: Heard) =>
-    event.type === "RUN.ADMITTED" && event.starts && decide(event.strategy, "resting").kind === "start",
-  starts: (_: ThreadContext, event: Heard) =>
-    event.type === "RUN.ADMITTED" && decide(event.strategy, "resting").kind === "start",
-  queues: (_: ThreadContext, event: Heard) =>
-    event.type === "RUN.ADMITTED" && decide(event.strategy, "working").kind === "queue",
-  supersedes: (_: ThreadContext, event: Heard) =>
-    event.type === "RUN.ADMITTED" && decide(event.strategy, "working").kind === "supersede",
-  endedIn: (_: ThreadContext, event: Heard, { rest }: Resting) =>
+  startsNow: (_: ThreadContext, event: ThreadActorEvent) =>
+    event.type === "RUN.ADMITTED" &&
+    event.starts &&
+    decideMultitask(event.strategy, "resting").kind === "start",
+  starts: (_: ThreadContext, event: ThreadActorEvent) =>
+    event.type === "RUN.ADMITTED" && decideMultitask(event.strategy, "resting").kind === "start",
+  queues: (_: ThreadContext, event: ThreadActorEvent) =>
+    event.type === "RUN.ADMITTED" && decideMultitask(event.strategy, "working").kind === "queue",
+  supersedes: (_: ThreadContext, event: ThreadActorEvent) =>
+    event.type === "RUN.ADMITTED" && decideMultitask(event.strategy, "working").kind === "supersede",
+  endedIn: (_: ThreadContext, event: ThreadActorEvent, { rest }: RestParams) =>
     event.type === "xstate.done.actor.run" && event.output.rest === rest,
-  updatedTo: (_: ThreadContext, event: Heard, { rest }: Resting) =>
+  updatedTo: (_: ThreadContext, event: ThreadActorEvent, { rest }: RestParams) =>
     event.type === "STATE.UPDATED" && event.rest === rest,
-  restsIn: (context: ThreadContext, _: Heard, { rest }: Resting) => context.rest === rest,
+  restsIn: (context: ThreadContext, _: ThreadActorEvent, { rest }: RestParams) => context.rest === rest,
 };
 
 /** Context changes of transitions, by name. */
-export const assigns = {
-  enqueue: (context: ThreadContext, event: Heard): Partial<ThreadContext> =>
+export const threadAssigns = {
+  enqueue: (context: ThreadContext, event: ThreadActorEvent): Partial<ThreadContext> =>
     event.type === "RUN.ADMITTED" ? { queue: [...context.queue, event.run] } : {},
-  takeOver: (_: ThreadContext, event: Heard): Partial<ThreadContext> =>
+  takeOver: (_: ThreadContext, event: ThreadActorEvent): Partial<ThreadContext> =>
     event.type === "RUN.ADMITTED" ? { queue: [event.run] } : {},
-  stopForNewRun: (context: ThreadContext, event: Heard): Partial<ThreadContext> =>
+  stopForNewRun: (context: ThreadContext, event: ThreadActorEvent): Partial<ThreadContext> =>
     event.type === "RUN.ADMITTED" && event.strategy === "rollback"
       ? { stop: "rollback" }
-      : { stop: stronger(context.stop, "interrupt") },
-  stopAsAsked: (context: ThreadContext, event: Heard): Partial<ThreadContext> =>
-    event.type === "RUN.CANCEL" ? { stop: stronger(context.stop, event.action) } : {},
-  withdraw: (context: ThreadContext, event: Heard): Partial<ThreadContext> =>
+      : { stop: strongerStop(context.stop, "interrupt") },
+  stopAsAsked: (context: ThreadContext, event: ThreadActorEvent): Partial<ThreadContext> =>
+    event.type === "RUN.CANCEL" ? { stop: strongerStop(context.stop, event.action) } : {},
+  withdraw: (context: ThreadContext, event: ThreadActorEvent): Partial<ThreadContext> =>
     event.type === "RUN.WITHDRAWN" ? { queue: context.queue.filter((id) => id !== event.run) } : {},
   takeNext: (context: ThreadContext): Partial<ThreadContext> => ({
     active: context.queue[0] ?? null,
     queue: context.queue.slice(1),
     stop: null,
   }),
-  comeToRest: (_: ThreadContext, __: Heard, { rest }: Resting): Partial<ThreadContext> => ({
+  comeToRest: (_: ThreadContext, __: ThreadActorEvent, { rest }: RestParams): Partial<ThreadContext> => ({
     active: null,
     stop: null,
     rest,
@@ -100,7 +102,7 @@ export const assigns = {
 };
 
 /** Messages of transitions to the run's actor, by name. */
-export const tells = {
+export const runMessages = {
   stopRun: (context: ThreadContext): RunEvent => ({ type: "CANCEL", action: context.stop ?? "interrupt" }),
   beginRun: (): RunEvent => ({ type: "BEGIN" }),
 };
@@ -146,7 +148,7 @@ const cancelling = { guard: "isActive", actions: ["stopAsAsked", "stopRun"] } as
 
 /**
  * The thread's statechart: idle in the state that its last run left, or busy in `pending`. It is plain data with two
- * readers: XState (`drawnThread`: the inspector, the tests that walk it) and the actor itself (`thread-machine.ts`).
+ * readers: XState (`xstateThreadChart`: the inspector, the tests that walk it) and the actor itself (`thread-machine.ts`).
  */
 export const threadChart = {
   id: "thread",
@@ -240,7 +242,7 @@ export const threadChart = {
 } as const;
 
 /** The situation for a new run, read from the chart's state. */
-export function situationOf(value: unknown): Situation {
+export function situationOf(value: unknown): ThreadSituation {
   if (typeof value !== "object") return "resting";
   return (value as { pending?: string }).pending === "settling" ? "settling" : "working";
 }

@@ -2,12 +2,18 @@ import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import type { RunDraft } from "../thread-system.ts";
-import { gone, type Cell } from "./live-thread.ts";
+import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
-import type { Decision } from "./multitask.ts";
-import { admitted, configured } from "./record-changes.ts";
-import { begin, claimOf, launch } from "./run-start.ts";
-import { dismiss, drop, idsOf, markActive, type Withdrawn } from "./run-withdrawal.ts";
+import type { MultitaskDecision } from "./multitask.ts";
+import { afterAdmission, withRunConfig } from "./record-changes.ts";
+import { beginAttempt, slotRequestOf, storeStart } from "./run-start.ts";
+import {
+  notifyWithdrawn,
+  removeWaitingRun,
+  withdrawnIds,
+  markActiveCancelled,
+  type WithdrawnRuns,
+} from "./run-withdrawal.ts";
 
 /** Runs: how many delayed runs a thread may have. Its record names them all. */
 const MOST = 1_000;
@@ -19,7 +25,7 @@ const MOST = 1_000;
 const FEW_TO_READ = 16;
 
 /** The thread's delayed runs without one of them. */
-export function undelayed(thread: ThreadRecord, id: string): ThreadRecord["delayed"] {
+export function withoutDelayed(thread: ThreadRecord, id: string): ThreadRecord["delayed"] {
   const rest = thread.delayed?.filter(({ run }) => run !== id) ?? [];
   return rest.length === 0 ? null : rest;
 }
@@ -28,22 +34,23 @@ export function undelayed(thread: ThreadRecord, id: string): ThreadRecord["delay
  * Stores a run that starts later. Its multitask strategy applies now: the runs that it supersedes end at once. After
  * that the thread is as free as before.
  */
-export async function delay(
-  cell: Cell,
+export async function storeDelayedRun(
+  liveThread: LiveThread,
   draft: RunDraft,
   run: RunRecord,
-  decision: Decision,
-  out: Withdrawn | null,
+  decision: MultitaskDecision,
+  out: WithdrawnRuns | null,
 ): Promise<RunRecord> {
-  const { actor } = cell;
+  const { actor } = liveThread;
   const { run_id: id } = run;
   const due = run.due ?? 0;
-  if (cell.delayed.size >= MOST) {
+  if (liveThread.delayed.size >= MOST) {
     throw new ServiceError("server.busy", `${MOST} delayed runs of this thread are waiting already`);
   }
-  const stopped = decision.kind === "supersede" && decision.active ? markActive(cell, decision.action) : [];
-  const waiting = cell.record.queue;
-  cell.delayed.set(id, run);
+  const stopped =
+    decision.kind === "supersede" && decision.active ? markActiveCancelled(liveThread, decision.action) : [];
+  const waiting = liveThread.record.queue;
+  liveThread.delayed.set(id, run);
   const change = {
     kind: "admitted",
     durable: true,
@@ -51,13 +58,13 @@ export async function delay(
     runs: [run, ...stopped, ...(out?.runs ?? [])],
     ...(draft.once && { once: draft.once }),
   };
-  const stored = cell.write(change, (thread) => ({
-    ...configured(admitted(thread, run, { kind: "start" }, false), draft.config),
+  const stored = liveThread.write(change, (thread) => ({
+    ...withRunConfig(afterAdmission(thread, run, { kind: "start" }, false), draft.config),
     queue: out === null ? thread.queue : [],
     delayed: [...((out === null ? thread.delayed : null) ?? []), { run: id, due }],
   }));
   if (out !== null) {
-    for (const gone of idsOf(out)) drop(cell, gone);
+    for (const gone of withdrawnIds(out)) removeWaitingRun(liveThread, gone);
     // From the last run on: none of them may become the next.
     for (const run of waiting.toReversed()) actor?.send({ type: "RUN.WITHDRAWN", run });
   }
@@ -65,41 +72,44 @@ export async function delay(
     for (const { run_id } of stopped)
       actor?.send({ type: "RUN.CANCEL", run: run_id, action: decision.action });
   }
-  cell.owner.rested(cell);
+  liveThread.owner.activityChanged(liveThread);
   await stored;
   // Only now that it is stored: due runs are looked up in the storage.
-  cell.owner.delays.expect(due);
-  if (out !== null) dismiss(cell, out);
+  liveThread.owner.delayedRuns.schedule(due);
+  if (out !== null) notifyWithdrawn(liveThread, out);
   // The input is read again when the run is due: ten inputs of 4 MB held 170 MB of heap until the idle time was over.
-  if (cell.delayed.size <= FEW_TO_READ) cell.owner.passivate(cell);
+  if (liveThread.delayed.size <= FEW_TO_READ) liveThread.owner.passivate(liveThread);
   return run;
 }
 
 /** Handles a delayed run that is due: it starts, or waits behind all others. */
-export async function ripen(cell: Cell, id: string): Promise<void> {
-  const { actor } = cell;
-  if (actor === undefined || !cell.alive) throw gone();
-  const run = cell.delayed.get(id);
+export async function startDelayedRun(liveThread: LiveThread, id: string): Promise<void> {
+  const { actor } = liveThread;
+  if (actor === undefined || !liveThread.alive) throw threadUnavailable();
+  const run = liveThread.delayed.get(id);
   // It was cancelled meanwhile. Until that is stored, the run is found due again and again.
-  if (run === undefined) return cell.tail;
+  if (run === undefined) return liveThread.lastWrite;
   const told = { type: "RUN.ADMITTED", run: id, strategy: "enqueue" } as const;
-  const delayed = undelayed(cell.record, id);
-  if (situationOf(actor.getSnapshot().value) === "resting" && cell.owner.gate.enter(claimOf(cell, run))) {
-    const start = launch(cell, { ...cell.record, delayed }, run, "ripened", null);
-    cell.delayed.delete(id);
+  const delayed = withoutDelayed(liveThread.record, id);
+  if (
+    situationOf(actor.getSnapshot().value) === "resting" &&
+    liveThread.owner.limiter.tryAcquire(slotRequestOf(liveThread, run))
+  ) {
+    const start = storeStart(liveThread, { ...liveThread.record, delayed }, run, "ripened", null);
+    liveThread.delayed.delete(id);
     actor.send({ ...told, starts: true });
     await start.stored;
-    return begin(cell, start);
+    return beginAttempt(liveThread, start);
   }
-  cell.owner.queued(cell.key, id, true);
-  cell.delayed.delete(id);
-  cell.runs.set(id, run);
-  const stored = cell.write({ kind: "ripened", durable: true }, (thread) => ({
+  liveThread.owner.runQueued(liveThread.key, id, true);
+  liveThread.delayed.delete(id);
+  liveThread.runs.set(id, run);
+  const stored = liveThread.write({ kind: "ripened", durable: true }, (thread) => ({
     ...thread,
     delayed,
     queue: [...thread.queue, id],
   }));
   actor.send({ ...told, starts: false });
-  cell.owner.rested(cell);
+  liveThread.owner.activityChanged(liveThread);
   await stored;
 }

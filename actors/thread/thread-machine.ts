@@ -3,11 +3,11 @@ import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type S
 import type { RestState } from "../../src/model/thread.ts";
 import type { RunMachine } from "../run/run-machine.ts";
 import {
-  assigns,
-  guards,
-  tells,
+  threadAssigns,
+  threadGuards,
+  runMessages,
   threadChart,
-  type Heard,
+  type ThreadActorEvent,
   type ThreadContext,
   type ThreadEffects,
   type ThreadInput,
@@ -22,26 +22,30 @@ export type ThreadSnapshot = Snapshot<undefined> & {
   readonly children: Children;
 };
 
-export interface ThreadMachine extends ActorLogic<ThreadSnapshot, Heard, ThreadInput> {
+export interface ThreadMachine extends ActorLogic<ThreadSnapshot, ThreadActorEvent, ThreadInput> {
   /** The chart that the logic reads. */
   readonly config: typeof threadChart;
   /** The snapshot of a thread without work, without the transitions from `waking`. */
-  resting(input: ThreadInput): ThreadSnapshot;
+  idleSnapshot(input: ThreadInput): ThreadSnapshot;
 }
 
-/** A name in the chart: one of `guards`, `assigns`, `tells`, or an effect. */
-type Named = string | { readonly type: string; readonly params: { readonly rest: RestState } };
+/** A name in the chart: one of `threadGuards`, `threadAssigns`, `runMessages`, or an effect. */
+type ChartReference = string | { readonly type: string; readonly params: { readonly rest: RestState } };
 interface Transition {
-  readonly guard?: Named;
+  readonly guard?: ChartReference;
   readonly target?: string;
-  readonly actions?: readonly Named[];
+  readonly actions?: readonly ChartReference[];
 }
 type Table<F> = { readonly [name: string]: F | undefined };
-type Reading<T> = (context: ThreadContext, event: Heard, params: { readonly rest: RestState }) => T;
+type ChartFunction<T> = (
+  context: ThreadContext,
+  event: ThreadActorEvent,
+  params: { readonly rest: RestState },
+) => T;
 
-const asking = guards as Table<Reading<boolean>>;
-const changing = assigns as Table<Reading<Partial<ThreadContext>>>;
-const telling = tells as Table<(typeof tells)[keyof typeof tells]>;
+const guardTable = threadGuards as Table<ChartFunction<boolean>>;
+const assignTable = threadAssigns as Table<ChartFunction<Partial<ThreadContext>>>;
+const messageTable = runMessages as Table<(typeof runMessages)[keyof typeof runMessages]>;
 
 interface State {
   readonly on?: { readonly [event: string]: readonly Transition[] };
@@ -52,7 +56,7 @@ const outer: { readonly [name: string]: State } = threadChart.states;
 const inner: { readonly [name: string]: State } = threadChart.states.pending.states;
 const { invoke } = threadChart.states.pending;
 /** Transitions for the end of the run, which the chart lists as `onDone` and `onError`. */
-const ofRun: { readonly [event: string]: readonly Transition[] } = {
+const runTransitions: { readonly [event: string]: readonly Transition[] } = {
   "xstate.done.actor.run": invoke.onDone,
   "xstate.error.actor.run": invoke.onError,
 };
@@ -62,12 +66,14 @@ const root: { readonly [event: string]: readonly Transition[] } = threadChart.on
  * A resolved transition target. `name`: its last part; `isWithin`: another inner state of `pending`, so that the run
  * is not stopped.
  */
-interface Goal {
+interface ResolvedTarget {
   readonly name: string;
   readonly isWithin: boolean;
 }
 /** Resolved targets. The chart has few, and each message follows one. */
-const goals: ReadonlyMap<string, Goal> = new Map(targetsIn(threadChart).map((at) => [at, goalOf(at)]));
+const resolvedTargets: ReadonlyMap<string, ResolvedTarget> = new Map(
+  targetsIn(threadChart).map((at) => [at, resolveTarget(at)]),
+);
 
 function targetsIn(part: unknown): readonly string[] {
   if (typeof part !== "object" || part === null) return [];
@@ -76,35 +82,39 @@ function targetsIn(part: unknown): readonly string[] {
   );
 }
 
-function goalOf(target: string): Goal {
+function resolveTarget(target: string): ResolvedTarget {
   const name = target.slice(target.lastIndexOf(".") + 1);
   return { name, isWithin: Object.hasOwn(inner, name) && target !== "pending.starting" };
 }
 
 const nothing = { rest: "idle" } as const;
-const nameOf = (named: Named) => (typeof named === "string" ? named : named.type);
-const paramsOf = (named: Named) => (typeof named === "string" ? nothing : named.params);
+const refName = (named: ChartReference) => (typeof named === "string" ? named : named.type);
+const refParams = (named: ChartReference) => (typeof named === "string" ? nothing : named.params);
 
 function find(
   transitions: readonly Transition[] | undefined,
   context: ThreadContext,
-  event: Heard,
+  event: ThreadActorEvent,
 ): Transition | undefined {
   if (transitions === undefined) return undefined;
   for (const one of transitions) {
     const { guard } = one;
-    if (guard === undefined || asking[nameOf(guard)]?.(context, event, paramsOf(guard)) === true) return one;
+    if (guard === undefined || guardTable[refName(guard)]?.(context, event, refParams(guard)) === true)
+      return one;
   }
   return undefined;
 }
 
 /** The innermost transition that applies. */
-function chosen({ value, context }: ThreadSnapshot, event: Heard): Transition | undefined {
+function chooseTransition(
+  { value, context }: ThreadSnapshot,
+  event: ThreadActorEvent,
+): Transition | undefined {
   const { type } = event;
   if (typeof value === "object") {
     return (
       find(inner[value.pending]?.on?.[type], context, event) ??
-      find(outer["pending"]?.on?.[type] ?? ofRun[type], context, event) ??
+      find(outer["pending"]?.on?.[type] ?? runTransitions[type], context, event) ??
       find(root[type], context, event)
     );
   }
@@ -117,28 +127,28 @@ function chosen({ value, context }: ThreadSnapshot, event: Heard): Transition | 
  * chart with XState and holds this logic to it, state by state.
  */
 export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMachine {
-  type Scope = ActorScope<ThreadSnapshot, Heard>;
+  type Scope = ActorScope<ThreadSnapshot, ThreadActorEvent>;
 
   function follow(
     snapshot: ThreadSnapshot,
     { target, actions = [] }: Transition,
-    event: Heard,
+    event: ThreadActorEvent,
     scope: Scope,
   ): ThreadSnapshot {
     const { thread, active, queue, stop, rest } = snapshot.context;
     const context = { thread, active, queue, stop, rest };
     const child = snapshot.children.get(invoke.id);
     for (const action of actions) {
-      const name = nameOf(action);
-      const change = changing[name]?.(context, event, paramsOf(action));
+      const name = refName(action);
+      const change = assignTable[name]?.(context, event, refParams(action));
       if (change !== undefined) Object.assign(context, change);
       else {
-        const told = telling[name]?.(context);
+        const told = messageTable[name]?.(context);
         if (told !== undefined) scope.defer(() => child?.send(told));
       }
     }
     if (target === undefined) return at(snapshot.value, context, snapshot.children);
-    const { name, isWithin } = goals.get(target) ?? goalOf(target);
+    const { name, isWithin } = resolvedTargets.get(target) ?? resolveTarget(target);
     if (isWithin) {
       if (name === "starting") scope.defer(() => enter(name, context));
       return at({ pending: name as Inner }, context, snapshot.children);
@@ -185,10 +195,10 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
 
   return {
     config: threadChart,
-    resting: (input) => at(input.rest, { stop: null, ...input }),
+    idleSnapshot: (input) => at(input.rest, { stop: null, ...input }),
     getInitialSnapshot(scope, input) {
       const context = { stop: null, ...input };
-      const start = { type: "xstate.init" } as unknown as Heard;
+      const start = { type: "xstate.init" } as unknown as ThreadActorEvent;
       const first = find(threadChart.states.waking.always, context, start);
       return first === undefined ? at(input.rest, context) : follow(at("idle", context), first, start, scope);
     },
@@ -198,7 +208,7 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
         if (child !== undefined) scope.defer(() => scope.stopChild(child));
         return { ...snapshot, status: "stopped", children: NO_CHILDREN } as ThreadSnapshot;
       }
-      const transition = chosen(snapshot, event);
+      const transition = chooseTransition(snapshot, event);
       return transition === undefined ? snapshot : follow(snapshot, transition, event, scope);
     },
     getPersistedSnapshot: (snapshot) => ({ ...snapshot, children: {} }),

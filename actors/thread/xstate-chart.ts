@@ -2,23 +2,25 @@ import { assign, sendTo, setup } from "../xstate.ts";
 import type { ThreadEvent } from "../messages.ts";
 import type { RunMachine } from "../run/run-machine.ts";
 import {
-  assigns,
-  guards,
-  tells,
+  threadAssigns,
+  threadGuards,
+  runMessages,
   threadChart,
-  type Heard,
+  type ThreadActorEvent,
   type ThreadContext,
   type ThreadEffects,
   type ThreadInput,
 } from "./thread-chart.ts";
 
 /** The thread's statechart in XState's form. The inspector draws it, and a test holds `thread-machine.ts` to it. */
-export function drawnThread(effects: ThreadEffects, run: RunMachine) {
-  const asked = <P>(guard: (context: ThreadContext, event: Heard, params: P) => boolean) => {
+export function xstateThreadChart(effects: ThreadEffects, run: RunMachine) {
+  const asked = <P>(guard: (context: ThreadContext, event: ThreadActorEvent, params: P) => boolean) => {
     return ({ context, event }: { context: ThreadContext; event: ThreadEvent }, params: P) =>
       guard(context, event, params);
   };
-  const changed = <P>(change: (context: ThreadContext, event: Heard, params: P) => Partial<ThreadContext>) =>
+  const changed = <P>(
+    change: (context: ThreadContext, event: ThreadActorEvent, params: P) => Partial<ThreadContext>,
+  ) =>
     assign<ThreadContext, ThreadEvent, P, ThreadEvent, never>(({ context, event }, params) =>
       change(context, event, params),
     );
@@ -27,19 +29,19 @@ export function drawnThread(effects: ThreadEffects, run: RunMachine) {
     types: { context: {} as ThreadContext, input: {} as ThreadInput, events: {} as ThreadEvent },
     actors: { run },
     guards: {
-      hasActive: asked<undefined>(guards.hasActive),
-      hasNext: asked<undefined>(guards.hasNext),
-      isStopping: asked<undefined>(guards.isStopping),
-      isActive: asked<undefined>(guards.isActive),
-      makesWay: asked<undefined>(guards.makesWay),
-      leavesIn: asked(guards.leavesIn),
-      startsNow: asked<undefined>(guards.startsNow),
-      starts: asked<undefined>(guards.starts),
-      queues: asked<undefined>(guards.queues),
-      supersedes: asked<undefined>(guards.supersedes),
-      endedIn: asked(guards.endedIn),
-      updatedTo: asked(guards.updatedTo),
-      restsIn: asked(guards.restsIn),
+      hasActive: asked<undefined>(threadGuards.hasActive),
+      hasNext: asked<undefined>(threadGuards.hasNext),
+      isStopping: asked<undefined>(threadGuards.isStopping),
+      isActive: asked<undefined>(threadGuards.isActive),
+      makesWay: asked<undefined>(threadGuards.makesWay),
+      leavesIn: asked(threadGuards.leavesIn),
+      startsNow: asked<undefined>(threadGuards.startsNow),
+      starts: asked<undefined>(threadGuards.starts),
+      queues: asked<undefined>(threadGuards.queues),
+      supersedes: asked<undefined>(threadGuards.supersedes),
+      endedIn: asked(threadGuards.endedIn),
+      updatedTo: asked(threadGuards.updatedTo),
+      restsIn: asked(threadGuards.restsIn),
     },
     actions: {
       ask: ({ context }) => {
@@ -48,15 +50,15 @@ export function drawnThread(effects: ThreadEffects, run: RunMachine) {
       start: ({ context }) => {
         if (context.active !== null) effects.start(context.thread, context.active);
       },
-      stopRun: sendTo("run", ({ context }) => tells.stopRun(context)),
-      beginRun: sendTo("run", tells.beginRun),
-      enqueue: changed<undefined>(assigns.enqueue),
-      takeOver: changed<undefined>(assigns.takeOver),
-      stopForNewRun: changed<undefined>(assigns.stopForNewRun),
-      stopAsAsked: changed<undefined>(assigns.stopAsAsked),
-      withdraw: changed<undefined>(assigns.withdraw),
-      takeNext: changed<undefined>(assigns.takeNext),
-      comeToRest: changed(assigns.comeToRest),
+      stopRun: sendTo("run", ({ context }) => runMessages.stopRun(context)),
+      beginRun: sendTo("run", runMessages.beginRun),
+      enqueue: changed<undefined>(threadAssigns.enqueue),
+      takeOver: changed<undefined>(threadAssigns.takeOver),
+      stopForNewRun: changed<undefined>(threadAssigns.stopForNewRun),
+      stopAsAsked: changed<undefined>(threadAssigns.stopAsAsked),
+      withdraw: changed<undefined>(threadAssigns.withdraw),
+      takeNext: changed<undefined>(threadAssigns.takeNext),
+      comeToRest: changed(threadAssigns.comeToRest),
     },
   }).createMachine({
     ...threadChart,

@@ -1,6 +1,6 @@
 /** Heddle under measurement: the whole server in a process of its own, which tells its storage's counts over IPC. */
 import { fileURLToPath } from "node:url";
-import { noLimits } from "../../actors/concurrency-limiter.ts";
+import { noConcurrencyLimits } from "../../actors/concurrency-limiter.ts";
 import { createApp } from "../../src/app.ts";
 import * as graphs from "../graphs.ts";
 import { langGraphOf, type LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
@@ -31,7 +31,7 @@ const app = await createApp({
   ...(keys === undefined ? {} : { keys }),
   limits: {
     ...(idle === undefined ? {} : { idle }),
-    ...(slots === undefined ? {} : { concurrent: { ...noLimits, all: slots } }),
+    ...(slots === undefined ? {} : { concurrent: { ...noConcurrencyLimits, all: slots } }),
   },
 });
 reportOver(

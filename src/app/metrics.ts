@@ -1,4 +1,4 @@
-import type { Figures } from "../../actors/run-counters.ts";
+import type { ActorMetrics } from "../../actors/run-counters.ts";
 import type { Traffic } from "../http/response-counts.ts";
 import type { Feeds } from "../websocket/inspector/feeds.ts";
 import type { Sockets } from "../websocket/open-sockets.ts";
@@ -25,7 +25,7 @@ const ENDS = ["success", "error", "timeout", "interrupted", "rolled_back"] as co
 
 export interface MetricsDeps {
   readonly about: { readonly version: string; readonly transport: string };
-  readonly system: { readonly figures: Figures };
+  readonly system: { readonly figures: ActorMetrics };
   readonly storage: Pick<Storage, "stats" | "size" | "damage">;
   readonly outbox: Pick<Outbox, "count">;
   readonly hub: Pick<Hub, "counts">;
@@ -93,7 +93,7 @@ const ENDED = "one that pauses for an answer is a success, one that was taken ba
 const SLOT = "a slot (runs.max_concurrent and the like)";
 const STATES = "with runs to do, at rest, or being read from the storage";
 
-type GraphTally = Figures["graphs"] extends ReadonlyMap<string, infer T> ? T : never;
+type GraphTally = ActorMetrics["graphs"] extends ReadonlyMap<string, infer T> ? T : never;
 
 function ofDoors({ about, traffic, sockets, feeds }: MetricsDeps): readonly Family[] {
   const answered = (route: string, method: string, answers: readonly number[]): readonly Sample[] =>

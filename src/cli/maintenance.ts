@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { endOf } from "../../actors/unended-run.ts";
+import { unendedRunChange } from "../../actors/unended-run.ts";
 import { awake } from "../platform/keep-process-alive.ts";
 import { silent } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
@@ -58,7 +58,7 @@ async function endRuns(data: string): Promise<void> {
         kind: "mended",
         durable: true,
         thread: { ...thread, seq: seq + 1 },
-        ...endOf(found, deps.clock.now()),
+        ...unendedRunChange(found, deps.clock.now()),
       });
     }
     await unended.noteNone();

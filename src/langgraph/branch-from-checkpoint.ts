@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { startOf, startWithin, type Within } from "../model/run-start.ts";
 import type { Position } from "../ports/engine.ts";
-import type { Stage } from "../ports/engine-host.ts";
+import type { EngineHost } from "../ports/engine-host.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 
 /** The start of a branch: a graph goes on from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
@@ -74,12 +74,12 @@ interface Chronicled {
  */
 export class Leading {
   readonly #position: Position;
-  readonly #read: Stage["read"];
+  readonly #read: EngineHost["read"];
   readonly #chronicle: Chronicled;
   readonly #isLed: boolean;
   readonly #begin = new Map<string, readonly Within[]>();
 
-  constructor(run: RunRecord, position: Position, stage: Stage, chronicle: Chronicled) {
+  constructor(run: RunRecord, position: Position, stage: EngineHost, chronicle: Chronicled) {
     this.#position = position;
     this.#read = (ns, id) => stage.read(ns, id);
     this.#chronicle = chronicle;

@@ -1,6 +1,6 @@
 import { plainError, type PlainError } from "../model/errors.ts";
 import type { Position } from "../ports/engine.ts";
-import type { Stage } from "../ports/engine-host.ts";
+import type { EngineHost } from "../ports/engine-host.ts";
 import type { Called, Callee } from "./intercepted-call.ts";
 import type { RawCheckpoint, RawWrites } from "./saver-records.ts";
 import type { SaverIo } from "./saver.ts";
@@ -25,7 +25,7 @@ export type Heard =
  */
 export class Ear implements Callee, SaverIo {
   readonly ids: StoredIds;
-  readonly #stage: Stage;
+  readonly #stage: EngineHost;
   readonly #position: Position;
   readonly #takeIn: (heard: readonly Heard[]) => void;
   /** Called with each position of a subgraph that is read. */
@@ -37,7 +37,12 @@ export class Ear implements Callee, SaverIo {
   #stopped = false;
   #over = false;
 
-  constructor(ids: StoredIds, stage: Stage, position: Position, takeIn: (heard: readonly Heard[]) => void) {
+  constructor(
+    ids: StoredIds,
+    stage: EngineHost,
+    position: Position,
+    takeIn: (heard: readonly Heard[]) => void,
+  ) {
     this.ids = ids;
     this.#stage = stage;
     this.#position = position;

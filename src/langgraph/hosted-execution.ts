@@ -13,7 +13,7 @@ import type {
   Step,
   TaskOutcome,
 } from "../ports/engine.ts";
-import type { Stage } from "../ports/engine-host.ts";
+import type { EngineHost } from "../ports/engine-host.ts";
 import type { NodeIo } from "../ports/node-host.ts";
 import type { Called } from "./intercepted-call.ts";
 import { Chronicle } from "./execution-recorder.ts";
@@ -40,7 +40,7 @@ export class HostedExecution implements Execution {
   readonly position: Position;
   readonly hosted: LoadedLangGraph;
   readonly #source: Source;
-  readonly #stage: Stage;
+  readonly #stage: EngineHost;
   readonly #drive: Drive;
   readonly #chronicle: Chronicle;
   readonly #leading: Leading;
@@ -63,7 +63,7 @@ export class HostedExecution implements Execution {
     run: RunRecord,
     position: Position,
     hosted: LoadedLangGraph,
-    { source, stage, drive }: { readonly source: Source; readonly stage: Stage; readonly drive: Drive },
+    { source, stage, drive }: { readonly source: Source; readonly stage: EngineHost; readonly drive: Drive },
   ) {
     this.run = run;
     this.position = position;
@@ -232,7 +232,7 @@ export class HostedExecution implements Execution {
     } else if (!this.#chronicle.moved && this.#ended === null) this.#tell([]);
   }
 
-  #emit(fact: Parameters<Stage["emit"]>[0]): number {
+  #emit(fact: Parameters<EngineHost["emit"]>[0]): number {
     // Earlier events go first, except those of a step that is about to be handed over.
     if (!this.#chronicle.moved) this.#tell([]);
     return this.#stage.emit(fact);
@@ -248,7 +248,7 @@ export class HostedExecution implements Execution {
     this.#chronicle.checkpoints = [];
     this.#chronicle.emissions = [];
     const tasks = joining.map(({ task, name, within }) => ({ id: task, name, within }));
-    this.#stage.tell({ checkpoints, emissions, writes, tasks, ...(ending && { ending }) });
+    this.#stage.report({ checkpoints, emissions, writes, tasks, ...(ending && { ending }) });
   }
 
   #settle(task: string, settled: Settled): void {

@@ -2,7 +2,7 @@ import { blank, type PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { NodeCall, Plan, Settled, Step, TaskOutcome } from "../ports/engine.ts";
-import type { Stage } from "../ports/engine-host.ts";
+import type { EngineHost } from "../ports/engine-host.ts";
 import type { Called } from "./intercepted-call.ts";
 import type { Chronicle } from "./execution-recorder.ts";
 
@@ -71,14 +71,14 @@ export function asThrown(settled: Settled, outcome: TaskOutcome): Settled {
 }
 
 /** Everything that is not handed over yet, as a step of the root graph. Checkpoints of subgraphs are handed over before it. */
-export function stepOf(chronicle: Chronicle, stage: Stage, plan: Plan): Step {
+export function stepOf(chronicle: Chronicle, stage: EngineHost, plan: Plan): Step {
   const { checkpoints, emissions, left, root } = chronicle;
   chronicle.checkpoints = [];
   chronicle.emissions = [];
   chronicle.moved = false;
   const writes = left.handOver(() => true);
   const inner = checkpoints.filter(({ ns }) => ns !== "");
-  if (inner.length > 0) stage.tell({ checkpoints: inner, emissions: [], writes: [], tasks: [] });
+  if (inner.length > 0) stage.report({ checkpoints: inner, emissions: [], writes: [], tasks: [] });
   const own = checkpoints.filter(({ ns }) => ns === "");
   return { checkpoints: own, writes, emissions, plan, values: root.shown };
 }

@@ -28,7 +28,7 @@ export interface JoiningTask {
 }
 
 /** Progress that a graph which drives itself reports between its steps, in order. */
-export interface News {
+export interface EngineReport {
   /** Checkpoints of subgraphs. Those of the root graph are in its steps. */
   readonly checkpoints: readonly NewCheckpoint[];
   readonly writes: readonly TaskWrites[];
@@ -43,7 +43,7 @@ export interface News {
  * The host of an execution whose graph drives itself: its engine decides when steps, also those of subgraphs, begin and end.
  * The execution reads stored positions and reports its progress here; the attempt stores what is reported.
  */
-export interface Stage {
+export interface EngineHost {
   /** The latest stored checkpoint of a namespace, or the one with this id, with its state and pending writes. */
   read(ns: string, id: string | null): Promise<Position | null>;
   /** Stored positions, newest first. Checkpoints of this attempt that are not stored yet may be missing. */
@@ -52,7 +52,7 @@ export interface Stage {
     readonly limit: number;
     readonly before?: string;
   }): Promise<readonly Position[]>;
-  tell(news: News): void;
+  report(news: EngineReport): void;
   /** Adds a fact at once, after everything reported so far. Returns the id of its first event; -1 when the attempt is over. */
   emit(fact: Fact): number;
   /** Runs `task` after the current turn and its promise callbacks. */

@@ -8,7 +8,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { Statechart } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
-import type { Emission, Position, Stage } from "./engine-host.ts";
+import type { Emission, Position, EngineHost } from "./engine-host.ts";
 import type { StateUpdate, Updated } from "./state-update.ts";
 
 export type { Emission, Position };
@@ -215,7 +215,7 @@ export interface Engine {
    */
   isSubgraph(graph: string, ns: string, node: string): boolean;
   /** @throws ServiceError `graph.not_found` */
-  open(run: RunRecord, position: Position, source: Source, stage: Stage): Execution;
+  open(run: RunRecord, position: Position, source: Source, stage: EngineHost): Execution;
   /**
    * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next tasks
    * by the edges of `as_node`. Pure, as an execution is: it stores nothing, runs no node body, and takes times and ids only

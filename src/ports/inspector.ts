@@ -48,15 +48,15 @@ export interface InspectScope {
   readonly values: boolean;
 }
 
-export interface LiveThreads {
+export interface LiveThreadList {
   /** The live threads of a tenant, busy threads first. */
-  list(tenant: string, limit: number): readonly LiveThread[];
+  list(tenant: string, limit: number): readonly LiveThreadSummary[];
   /** The thread of this run; undefined when the run has ended or is unknown. */
   threadOf(tenant: string, run: string): string | undefined;
 }
 
 /** Summary of a thread whose actor is in memory. */
-export interface LiveThread {
+export interface LiveThreadSummary {
   readonly thread: string;
   readonly value: ShownValue;
   /** Number of runs that have not ended. */

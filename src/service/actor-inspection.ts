@@ -1,4 +1,4 @@
-import { machines } from "../../actors/inspection/chart-definitions.ts";
+import { chartDefinitions } from "../../actors/inspection/chart-definitions.ts";
 import type { ThreadSystem } from "../../actors/thread-system.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { hex32, twin } from "../model/ids.ts";
@@ -8,7 +8,7 @@ import type { Engine } from "../ports/engine.ts";
 import type {
   Inspector,
   InspectScope,
-  LiveThread,
+  LiveThreadSummary,
   Shown,
   ShownActor,
   ShownState,
@@ -34,7 +34,7 @@ export interface ActorInspection {
   /** Undefined when no chart has this id. */
   machine(id: string): MachineInfo | undefined;
   /** Threads whose actors are in memory, those with work first. */
-  liveThreads(tenant: string, limit: number): readonly LiveThread[];
+  liveThreads(tenant: string, limit: number): readonly LiveThreadSummary[];
   /**
    * The thread of a run. @throws ServiceError `run.not_found` when the run is not in memory and its thread cannot be derived from its id
    */
@@ -64,7 +64,7 @@ export function createActorInspection({ system, journal, engine }: Deps): ActorI
     return chart === undefined ? [] : [machineOf(`graph:${name}`, { ...chart })];
   };
   const charts = () =>
-    (own ??= Object.entries(machines()).map(([id, definition]) => machineOf(id, definition)));
+    (own ??= Object.entries(chartDefinitions()).map(([id, definition]) => machineOf(id, definition)));
   const inspection: ActorInspection = {
     machines: () => [...charts(), ...engine.graphs().flatMap(graphs)],
 

@@ -1,4 +1,4 @@
-import type { ThreadKeeping } from "../../actors/thread-system.ts";
+import type { ThreadOperations } from "../../actors/thread-system.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Catalog } from "../ports/catalog.ts";
@@ -8,7 +8,7 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
 export interface ThreadExpiryDeps {
   readonly catalog: Pick<Catalog, "dueThreads">;
-  readonly threads: Pick<ThreadKeeping, "expire">;
+  readonly threads: Pick<ThreadOperations, "expire">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;

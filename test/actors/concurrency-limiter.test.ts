@@ -1,11 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
-import { Gate, noLimits, type GateLimits } from "../../actors/concurrency-limiter.ts";
+import {
+  ConcurrencyLimiter,
+  noConcurrencyLimits,
+  type ConcurrencyLimits,
+} from "../../actors/concurrency-limiter.ts";
 import { Server } from "./server.ts";
 
 /** A gate whose runs are named `tenant/graph/number`. */
-function gate(limits: Partial<GateLimits>) {
-  const door = new Gate({ ...noLimits, ...limits });
+function gate(limits: Partial<ConcurrencyLimits>) {
+  const door = new ConcurrencyLimiter({ ...noConcurrencyLimits, ...limits });
   const started: string[] = [];
   return {
     door,
@@ -13,11 +17,11 @@ function gate(limits: Partial<GateLimits>) {
     ask: (...runs: string[]) => {
       for (const run of runs) {
         const [tenant = "", graph = ""] = run.split("/");
-        door.ask({ run, tenant, graph }, () => started.push(run));
+        door.acquire({ run, tenant, graph }, () => started.push(run));
       }
     },
     leave: (...runs: string[]) => {
-      for (const run of runs) door.leave(run);
+      for (const run of runs) door.release(run);
       return started.splice(0);
     },
   };
@@ -99,7 +103,7 @@ test("a run whose log cannot be opened is refused, and gives its slot back", asy
     nodes: { work: async () => ({ log: ["worked"] }) },
     edges: { start: "work" },
   });
-  const server = await Server.start(simple, { limits: { concurrent: { ...noLimits, all: 1 } } });
+  const server = await Server.start(simple, { limits: { concurrent: { ...noConcurrencyLimits, all: 1 } } });
   const key = await server.thread();
   const open = server.hub.open.bind(server.hub);
   server.hub.open = () => {

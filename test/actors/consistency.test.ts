@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { findInconsistency, REFUSED } from "../../actors/thread/consistency.ts";
-import { ended, newRun } from "../../actors/thread/record-changes.ts";
+import { findInconsistency, REFUSED_WRITE_MESSAGE } from "../../actors/thread/consistency.ts";
+import { endedRun, newRun } from "../../actors/thread/record-changes.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { newThread, type ThreadRecord } from "../../src/model/thread.ts";
-import { Cell, type CellOwner } from "../../actors/thread/live-thread.ts";
+import { LiveThread, type LiveThreadOwner } from "../../actors/thread/live-thread.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
@@ -14,7 +14,7 @@ const run = (id: string, order = 2): RunRecord => ({
   order,
 });
 const working: ThreadRecord = { ...thread, active: "a", queue: ["b"], delayed: [{ run: "c", due: 9 }] };
-const end = (id: string) => ended(run(id), "success", 1);
+const end = (id: string) => endedRun(run(id), "success", 1);
 
 test.each<[string, ThreadRecord, ThreadRecord, { runs?: RunRecord[]; forget?: string[] }]>([
   ["nothing about runs", working, working, {}],
@@ -54,14 +54,16 @@ test("such a write is refused and logged, nothing of it is stored, and the threa
   const stored = await server.storage.journal.thread(key);
   if (record === undefined || stored === undefined) throw new Error("it was stored");
   const given: unknown[] = [];
-  const owner = { broken: (_: Cell, cause: unknown) => given.push(cause) } as unknown as CellOwner;
+  const owner = {
+    broken: (_: LiveThread, cause: unknown) => given.push(cause),
+  } as unknown as LiveThreadOwner;
   const logger = { error: (message: string) => warned.push(message) };
   const deps = { ...server, journal: server.storage.journal, logger } as never;
-  const cell = new Cell(key, stored, deps, owner);
+  const liveThread = new LiveThread(key, stored, deps, owner);
   const late = { ...record, status: "pending" as const };
-  const written = cell.write({ kind: "left", durable: true, runs: [late] }, (same) => same);
+  const written = liveThread.write({ kind: "left", durable: true, runs: [late] }, (same) => same);
   await expect(written).rejects.toMatchObject({ code: "journal.conflict" });
-  expect(warned).toEqual([REFUSED]);
+  expect(warned).toEqual([REFUSED_WRITE_MESSAGE]);
   expect(given).toHaveLength(1);
   expect(await server.record(key, done)).toEqual(record);
   const next = await server.admit(key);

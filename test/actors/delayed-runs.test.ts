@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Delays } from "../../actors/delayed-runs.ts";
+import { DelayedRuns } from "../../actors/delayed-runs.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { silent } from "../../src/platform/log.ts";
 import type { MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
@@ -201,11 +201,11 @@ describe("a run with a delay", () => {
       };
       const key = { tenant: "_", thread: "t" };
       let waits = [{ key, run: "r", due }];
-      const delays = new Delays(
+      const delays = new DelayedRuns(
         { journal: { delayed: async () => waits }, clock, scheduler, logger: silent },
         async () => void (waits = []),
       );
-      await delays.look();
+      await delays.startDueRuns();
       for (let turn = 0; turn < 10; turn++) {
         pending.shift()?.();
         await new Promise(setImmediate);

@@ -1,11 +1,11 @@
 import { createActor, type AnyActorRef } from "xstate";
 import { describe, expect, test, vi } from "vitest";
-import { Inspection } from "../../actors/inspection/inspection.ts";
-import { machines } from "../../actors/inspection/chart-definitions.ts";
+import { InspectorRegistry } from "../../actors/inspection/inspection.ts";
+import { chartDefinitions } from "../../actors/inspection/chart-definitions.ts";
 import { taskMachine } from "../../actors/task.ts";
 import { runMachine } from "../../actors/run/run-machine.ts";
 import { threadMachine } from "../../actors/thread/thread-machine.ts";
-import type { Cell } from "../../actors/thread/live-thread.ts";
+import type { LiveThread } from "../../actors/thread/live-thread.ts";
 import type { InspectScope, Inspector } from "../../src/ports/inspector.ts";
 
 const nothing = () => undefined;
@@ -20,13 +20,13 @@ function live(thread: string, tenant = "_") {
     input: { thread: `${tenant}/${thread}`, active: null, queue: [], rest: "idle" },
   });
   const complaints: unknown[] = [];
-  const cell = {
+  const liveThread = {
     key: { tenant, thread },
     actor,
     runs: new Map(),
     deps: { engine: {}, logger: { error: (...line: unknown[]) => complaints.push(line) } },
-  } as unknown as Cell;
-  return { cell, actor: actor as AnyActorRef, complaints, inspect: vi.spyOn(actor.system, "inspect") };
+  } as unknown as LiveThread;
+  return { liveThread, actor: actor as AnyActorRef, complaints, inspect: vi.spyOn(actor.system, "inspect") };
 }
 
 function noting(): Inspector & { readonly told: string[] } {
@@ -45,23 +45,23 @@ const admitted = { type: "RUN.ADMITTED", run: "r", strategy: "reject", starts: t
 
 describe("inspection", () => {
   test("nobody looks: an actor that is made gets no hook", () => {
-    const inspection = new Inspection();
-    const { cell, actor, inspect } = live("t");
-    inspection.met(cell, actor);
+    const inspection = new InspectorRegistry();
+    const { liveThread, actor, inspect } = live("t");
+    inspection.actorCreated(liveThread, actor);
     actor.start();
     actor.send(admitted);
     expect(inspect).not.toHaveBeenCalled();
   });
 
   test("a hook is there while somebody looks, on who lives and on who wakes, and is gone with the last", () => {
-    const inspection = new Inspection();
+    const inspection = new InspectorRegistry();
     const [here, later] = [live("a"), live("b")];
     here.actor.start();
     const seen = noting();
-    const stop = inspection.add(all, seen, [here.cell]);
+    const stop = inspection.add(all, seen, [here.liveThread]);
     expect(here.inspect).toHaveBeenCalledTimes(1);
     expect(seen.told).toEqual(['thread is "idle"']);
-    inspection.met(later.cell, later.actor);
+    inspection.actorCreated(later.liveThread, later.actor);
     later.actor.start();
     expect(seen.told.slice(1)).toEqual(['thread is "idle"', "thread <- xstate.init"]);
     stop();
@@ -69,28 +69,28 @@ describe("inspection", () => {
     here.actor.send(admitted);
     later.actor.send(admitted);
     const third = live("c");
-    inspection.met(third.cell, third.actor);
+    inspection.actorCreated(third.liveThread, third.actor);
     expect(third.inspect).not.toHaveBeenCalled();
     expect(seen.told).toHaveLength(before);
   });
 
   test("other tenants and other threads get none", () => {
-    const inspection = new Inspection();
+    const inspection = new InspectorRegistry();
     inspection.add({ ...all, thread: "a" }, noting(), []);
     for (const one of [live("b"), live("a", "acme")]) {
-      inspection.met(one.cell, one.actor);
+      inspection.actorCreated(one.liveThread, one.actor);
       expect(one.inspect).not.toHaveBeenCalled();
     }
     const own = live("a");
-    inspection.met(own.cell, own.actor);
+    inspection.actorCreated(own.liveThread, own.actor);
     expect(own.inspect).toHaveBeenCalledTimes(1);
   });
 
   test("an actor is told of before what it sets off, and its end before what that sets off", () => {
-    const { cell, actor } = live("t");
+    const { liveThread, actor } = live("t");
     actor.start();
     const seen = noting();
-    new Inspection().add(all, seen, [cell]);
+    new InspectorRegistry().add(all, seen, [liveThread]);
     actor.send(admitted);
     actor.send({ type: "RUN.STARTED", run: "r" });
     const run = () => actor.getSnapshot().children.get("run") as AnyActorRef;
@@ -129,23 +129,23 @@ describe("inspection", () => {
   });
 
   test("who fails at looking is not shown more, and fails nobody", () => {
-    const { cell, actor, complaints } = live("t");
+    const { liveThread, actor, complaints } = live("t");
     actor.start();
     const fails = () => {
       throw new Error("no");
     };
-    new Inspection().add(all, { actor: nothing, event: fails, snapshot: fails }, [cell]);
+    new InspectorRegistry().add(all, { actor: nothing, event: fails, snapshot: fails }, [liveThread]);
     actor.send(admitted);
     expect(actor.getSnapshot().value).toEqual({ pending: "starting" });
     expect(complaints).toHaveLength(1);
   });
 
   test("long lists are cut off, what tasks are given is left out", () => {
-    const { cell, actor } = live("t");
+    const { liveThread, actor } = live("t");
     actor.start();
     const seen: string[] = [];
     const note = (...what: unknown[]) => seen.push(JSON.stringify(what));
-    new Inspection().add(all, { actor: note, event: note, snapshot: note }, [cell]);
+    new InspectorRegistry().add(all, { actor: note, event: note, snapshot: note }, [liveThread]);
     actor.send(admitted);
     actor.send({ type: "RUN.STARTED", run: "r" });
     const tasks = Array.from({ length: 5_000 }, (_, i) => ({ id: `id${i}`, name: "n", input: "secret" }));
@@ -157,7 +157,7 @@ describe("inspection", () => {
 
 describe("the charts as definitions", () => {
   test("are plain JSON, with the contract's words for states", () => {
-    const { thread, run, task } = machines() as { [name: string]: { states: object } };
+    const { thread, run, task } = chartDefinitions() as { [name: string]: { states: object } };
     expect(Object.keys(thread?.states ?? {})).toEqual(
       expect.arrayContaining(["idle", "pending", "interrupted", "success", "error"]),
     );

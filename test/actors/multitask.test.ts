@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { decide, stronger, type Decision, type Situation } from "../../actors/thread/multitask.ts";
+import {
+  decideMultitask,
+  strongerStop,
+  type MultitaskDecision,
+  type ThreadSituation,
+} from "../../actors/thread/multitask.ts";
 import type { MultitaskStrategy } from "../../src/model/run.ts";
 
-const rows: [MultitaskStrategy, Situation, Decision][] = [
+const rows: [MultitaskStrategy, ThreadSituation, MultitaskDecision][] = [
   ["reject", "resting", { kind: "start" }],
   ["enqueue", "resting", { kind: "start" }],
   ["interrupt", "resting", { kind: "start" }],
@@ -19,19 +24,19 @@ const rows: [MultitaskStrategy, Situation, Decision][] = [
 
 describe("the multitask rules", () => {
   test.each(rows)("%s while the thread is %s", (strategy, situation, decision) => {
-    expect(decide(strategy, situation)).toEqual(decision);
+    expect(decideMultitask(strategy, situation)).toEqual(decision);
   });
 
   test("once the run in progress is told to stop, one that would be refused waits for that; the others do as before", () => {
     for (const [strategy, situation, decision] of rows) {
       const left = strategy === "reject" && situation !== "resting" ? { kind: "queue" } : decision;
-      expect(decide(strategy, situation, true)).toEqual(left);
+      expect(decideMultitask(strategy, situation, true)).toEqual(left);
     }
   });
 
   test("a rollback is never softened to an interrupt", () => {
-    expect(stronger("rollback", "interrupt")).toBe("rollback");
-    expect(stronger("interrupt", "rollback")).toBe("rollback");
-    expect(stronger(null, "interrupt")).toBe("interrupt");
+    expect(strongerStop("rollback", "interrupt")).toBe("rollback");
+    expect(strongerStop("interrupt", "rollback")).toBe("rollback");
+    expect(strongerStop(null, "interrupt")).toBe("interrupt");
   });
 });

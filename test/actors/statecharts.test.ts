@@ -7,12 +7,12 @@ import { taskChart, taskMachine, type TaskMachine } from "../../actors/task.ts";
 import { runChart } from "../../actors/run/run-chart.ts";
 import { runMachine, type RunMachine } from "../../actors/run/run-machine.ts";
 import { situationOf } from "../../actors/thread/thread-chart.ts";
-import { drawnThread } from "../../actors/thread/xstate-chart.ts";
+import { xstateThreadChart } from "../../actors/thread/xstate-chart.ts";
 import { threadMachine } from "../../actors/thread/thread-machine.ts";
 import type { RestState } from "../../src/model/thread.ts";
 
 const idleRun = fromCallback<RunEvent, RunInput>(() => undefined) as unknown as RunMachine;
-const thread = drawnThread({ ask: () => undefined, start: () => undefined }, idleRun);
+const thread = xstateThreadChart({ ask: () => undefined, start: () => undefined }, idleRun);
 
 /** What the thread's chart can be told, its run's ends included. */
 const threadEvents = [

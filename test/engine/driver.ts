@@ -9,7 +9,7 @@ import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
 import type { Execution, Plan, Position, Step } from "../../src/ports/engine.ts";
-import type { Stage } from "../../src/ports/engine-host.ts";
+import type { EngineHost } from "../../src/ports/engine-host.ts";
 import type { StateWrite, Updated } from "../../src/ports/state-update.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
@@ -32,7 +32,7 @@ export interface Ended {
 }
 
 /** Graphs of our own ask nothing of it. */
-const noStage = new Proxy({} as Stage, {
+const noStage = new Proxy({} as EngineHost, {
   get: (_, name) => {
     throw new TypeError(`A native graph asked for ${String(name)}`);
   },

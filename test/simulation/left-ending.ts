@@ -1,5 +1,5 @@
 import { Attempt } from "../../actors/run/attempt.ts";
-import type { Level } from "../../actors/run/graph-execution.ts";
+import type { GraphExecution } from "../../actors/run/graph-execution.ts";
 import { changeRun } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
 
@@ -11,26 +11,26 @@ export function plantLeftEnding(): () => void {
   const { prototype } = Attempt;
   const sound = {
     isHalted: Object.getOwnPropertyDescriptor(prototype, "isHalted") as PropertyDescriptor,
-    leave: Object.getOwnPropertyDescriptor(prototype, "leave") as PropertyDescriptor,
+    park: Object.getOwnPropertyDescriptor(prototype, "park") as PropertyDescriptor,
   };
   Object.defineProperties(prototype, {
     isHalted: {
       configurable: true,
       get(this: Attempt): boolean {
-        const graphs = [this.graph(null) as Level, ...this.levels.values()];
-        return graphs.every(({ tasks }) => tasks.bodies === 0);
+        const graphs = [this.graph(null) as GraphExecution, ...this.subgraphs.values()];
+        return graphs.every(({ tasks }) => tasks.bodyCount === 0);
       },
     },
-    leave: {
+    park: {
       configurable: true,
       value(this: Attempt): Promise<void> {
         const left = changeRun(this.run, { parked: this.run.parked + 1 });
-        this.cell.runs.set(this.id, left);
-        // Past the check of the cell, which would refuse it; the journal refuses it once the end is stored.
-        const { key, deps, record } = this.cell;
+        this.liveThread.runs.set(this.id, left);
+        // Past the check of the live thread, which would refuse it; the journal refuses it once the end is stored.
+        const { key, deps, record } = this.liveThread;
         const fence = { epoch: record.epoch, seq: record.seq };
         const thread = changeThread(record, { seq: record.seq + 1 });
-        this.cell.record = thread;
+        this.liveThread.record = thread;
         return deps.journal.append({ key, fence, kind: "left", durable: true, thread, runs: [left] });
       },
     },

@@ -1,4 +1,4 @@
-import { REFUSED } from "../../actors/thread/consistency.ts";
+import { REFUSED_WRITE_MESSAGE } from "../../actors/thread/consistency.ts";
 import type { LogFields, Logger } from "../../src/ports/logger.ts";
 import { checkAgreement } from "./agreement.ts";
 import { Clients } from "./clients.ts";
@@ -56,7 +56,7 @@ export class World {
       void this.lines.push(`${message} ${JSON.stringify(fields)}`);
     const error = (message: string, fields: LogFields = {}) => {
       log(message, fields);
-      if (message === REFUSED) this.observed.violation("errors", this.lines.at(-1) ?? "");
+      if (message === REFUSED_WRITE_MESSAGE) this.observed.violation("errors", this.lines.at(-1) ?? "");
       // A dead server may find that its disk is gone.
       if (message === GIVEN_UP && this.#scheduler !== undefined && fields["cause"] !== DEAD)
         this.observed.violation("errors", this.lines.at(-1) ?? "");
