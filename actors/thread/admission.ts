@@ -143,7 +143,7 @@ export async function cancelThreadRun(
 
 /**
  * Ends a run that waits in the queue or for its time; null: it does not wait. Resolves when that is stored. Readers and
- * waiting requests are not notified: that is `dismiss`.
+ * waiting requests are not notified: that is `notifyWithdrawn`.
  */
 export function withdrawWaiting(
   liveThread: LiveThread,
