@@ -24,7 +24,6 @@ export type ErrorCode =
   | "assistant.version_not_found"
   | "graph.not_found"
   | "graph.invalid"
-  | "graph.recursion"
   | "checkpoint.not_found"
   | "delivery.not_found"
   | "store.namespace"

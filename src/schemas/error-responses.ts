@@ -24,7 +24,6 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "assistant.version_not_found": 404,
   "graph.not_found": 404,
   "graph.invalid": 422,
-  "graph.recursion": 422,
   "checkpoint.not_found": 404,
   "delivery.not_found": 404,
   "store.namespace": 400,

@@ -4,6 +4,7 @@ import clients from "../../guide/clients.md";
 import clocks from "../../guide/clocks.md";
 import configuration from "../../guide/configuration.md";
 import differences from "../../guide/differences.md";
+import errors from "../../guide/errors.md";
 import graphs from "../../guide/graphs.md";
 import inspector from "../../guide/inspector.md";
 import interrupts from "../../guide/interrupts.md";
@@ -43,6 +44,7 @@ const files: { readonly [name: string]: string } = {
   operations,
   configuration,
   access,
+  errors,
   limits,
   clocks,
   differences,

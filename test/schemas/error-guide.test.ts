@@ -1,0 +1,19 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { type ErrorCode, ServiceError } from "../../src/model/errors.ts";
+import { failureResponseOf } from "../../src/schemas/error-responses.ts";
+
+const read = (path: string) => readFileSync(join(import.meta.dirname, "../../src", path), "utf8");
+
+test("the guide has every error code with its status, a cause and a remedy, and no other code", () => {
+  const codes = [...read("model/errors.ts").matchAll(/^ {2}\| "([\w.]+)"/gm)].map(
+    ([, code]) => code as ErrorCode,
+  );
+  expect(codes.length).toBeGreaterThan(30);
+  const rows = [...read("guide/errors.md").matchAll(/^\| `([^`]+)` \| (\d+) \| \S.* \| \S.* \|$/gm)];
+  const documented = rows.map(([, code, status]) => `${code} ${status}`);
+  expect(documented.toSorted()).toEqual(
+    codes.map((code) => `${code} ${failureResponseOf(new ServiceError(code, "")).status}`).toSorted(),
+  );
+});
