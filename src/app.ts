@@ -10,9 +10,9 @@ import { openEngines } from "./app/engines.ts";
 import { createHandler } from "./http/handler.ts";
 import { Traffic } from "./http/response-counts.ts";
 import { DEFAULT_VIEWER } from "./config/inspector.ts";
-import { Feeds } from "./websocket/inspector/feeds.ts";
-import type { LiveDeps } from "./websocket/deps.ts";
-import { Sockets } from "./websocket/open-sockets.ts";
+import { InspectorFeeds } from "./websocket/inspector/feeds.ts";
+import type { WebSocketDeps } from "./websocket/deps.ts";
+import { OpenSockets } from "./websocket/open-sockets.ts";
 import { createUpgrade } from "./websocket/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
 import { loadGraphs } from "./graph-loader/load-graphs.ts";
@@ -159,9 +159,9 @@ async function open(options: AppOptions): Promise<App> {
     const { requestLog = "debug" } = options;
     const inspect = { values: false, viewer: DEFAULT_VIEWER, ...config?.inspect, ...options.inspect };
     const { inspection } = service;
-    const feeds = new Feeds({ inspection, clock, scheduler, logger: servingLogger, values: inspect.values });
-    const watch: LiveDeps["inspect"] = (...asked) => feeds.open(...asked);
-    const [traffic, sockets] = [new Traffic(), new Sockets()];
+    const feeds = new InspectorFeeds({ inspection, clock, scheduler, logger: servingLogger, values: inspect.values });
+    const watch: WebSocketDeps["inspect"] = (...asked) => feeds.open(...asked);
+    const [traffic, sockets] = [new Traffic(), new OpenSockets()];
     const metrics = createMetrics({
       ...parts,
       about: { version: VERSION, transport: transports.kind },

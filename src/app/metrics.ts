@@ -1,7 +1,7 @@
 import type { ActorMetrics } from "../../actors/run-counters.ts";
 import type { Traffic } from "../http/response-counts.ts";
-import type { Feeds } from "../websocket/inspector/feeds.ts";
-import type { Sockets } from "../websocket/open-sockets.ts";
+import type { InspectorFeeds } from "../websocket/inspector/feeds.ts";
+import type { OpenSockets } from "../websocket/open-sockets.ts";
 import { Exposition } from "../metrics/exposition.ts";
 import { counter, type Family, gauge, type Sample } from "../metrics/metric-family.ts";
 import { keptFor } from "../metrics/cached-reading.ts";
@@ -30,8 +30,8 @@ export interface MetricsDeps {
   readonly outbox: Pick<Outbox, "count">;
   readonly hub: Pick<Hub, "counts">;
   readonly traffic: Traffic;
-  readonly sockets: Pick<Sockets, "open">;
-  readonly feeds: Pick<Feeds, "watching">;
+  readonly sockets: Pick<OpenSockets, "open">;
+  readonly feeds: Pick<InspectorFeeds, "watching">;
   readonly process: ReadProcess;
   readonly clock: Clock;
   readonly scheduler: Scheduler;

@@ -6,7 +6,7 @@ import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
-import { Entry, type LiveState, type TailLimits } from "./log-tail.ts";
+import { LogEntry, type LiveState, type TailLimits } from "./log-tail.ts";
 import { weigh } from "./memory-size.ts";
 
 /**
@@ -24,7 +24,7 @@ export interface LogLimits {
   readonly tail: TailLimits;
 }
 
-export const defaultLimits: LogLimits = {
+export const defaultLogLimits: LogLimits = {
   chunkFacts: 256,
   chunkWeight: 256 * 1024,
   tail: { weight: 1024 * 1024, facts: 4096 },
@@ -44,9 +44,9 @@ export interface Chunks {
   readonly run: string;
   readonly readers: number;
   /** Adds a chunk whose write has started. Called in the order of ids. */
-  expect(entry: Entry): void;
+  expect(entry: LogEntry): void;
   /** The chunk is stored. */
-  settle(entry: Entry): void;
+  settle(entry: LogEntry): void;
   /** No fact will follow. */
   close(): void;
   /** The attempt failed, and is given up. */
@@ -71,7 +71,7 @@ export class AttemptSink implements Sink {
   #scheduled = false;
   #inFlight = 0;
   /** Chunks that the caller has taken to store them, in the order of the takes. */
-  #taken: Entry[] = [];
+  #taken: LogEntry[] = [];
 
   constructor(log: Chunks, deps: LogDeps, epoch: number, first: number) {
     this.#log = log;
@@ -149,9 +149,9 @@ export class AttemptSink implements Sink {
     this.#weight = 0;
   }
 
-  #seal(): Entry {
+  #seal(): LogEntry {
     const chunk: EventChunk = { run_id: this.#log.run, first: this.#first, facts: this.#facts };
-    const entry = new Entry(chunk, this.#next, this.#weight, this.#states);
+    const entry = new LogEntry(chunk, this.#next, this.#weight, this.#states);
     this.#first = this.#next;
     this.#drop();
     return entry;

@@ -6,7 +6,15 @@ import type { RunRecord } from "../model/run.ts";
 import { mapOf } from "../model/run-start.ts";
 import { toIso } from "../model/time.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { type FactOf, json, named, type Page, shows, type SlotRenderer, taskNs } from "./render-context.ts";
+import {
+  type FactOf,
+  json,
+  named,
+  type RenderContext,
+  shows,
+  type SlotRenderer,
+  taskNs,
+} from "./render-context.ts";
 import { messageMeta } from "./fact-context.ts";
 
 /** The modes `checkpoints`, `tasks` and `debug`: checkpoints, and the start and the end of their tasks. */
@@ -54,7 +62,7 @@ const plannedOf = ({ id, name, path }: PlannedTask): JsonObject => ({
 /** Renders a checkpoint in full; nothing where its state is not stored any more. */
 function withCheckpoint(
   fact: CheckpointFact,
-  page: Page,
+  page: RenderContext,
   put: (payload: JsonObject, head: CheckpointHead | null) => void,
 ): Eventually<void> {
   const { ns, id } = fact;
@@ -110,7 +118,7 @@ export interface TaskPlace {
   readonly planned: PlannedTask | undefined;
 }
 
-export function taskPlace(page: Page, fact: TaskFact | ResultFact): Eventually<TaskPlace> {
+export function taskPlace(page: RenderContext, fact: TaskFact | ResultFact): Eventually<TaskPlace> {
   return andThen(page.checkpoint(fact.ns, fact.checkpoint), (head) => ({
     step: head === null ? null : head.step + 1,
     planned: head?.next.find(({ id }) => id === fact.id),
@@ -136,7 +144,7 @@ export function taskMeta(
 
 /** The input of a task: the one that was sent to it, or the state of its checkpoint. */
 export function taskInput(
-  page: Page,
+  page: RenderContext,
   { ns, checkpoint }: TaskFact | ResultFact,
   sent: PlannedTask["input"],
 ): Eventually<unknown> {
@@ -145,7 +153,7 @@ export function taskInput(
 
 function withStart(
   fact: TaskFact,
-  page: Page,
+  page: RenderContext,
   put: (payload: JsonObject, step: number | null) => void,
 ): Eventually<void> {
   if (!shows(fact.ns, page)) return;

@@ -4,13 +4,13 @@ import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink, Sinks } from "../ports/sink.ts";
-import { defaultLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-sink.ts";
-import { Log, type LogOwner } from "./run-log.ts";
+import { defaultLogLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-sink.ts";
+import { RunLog, type LogOwner } from "./run-log.ts";
 import { type Reader, RunReader } from "./run-reader.ts";
 import { RunSource } from "./fact-context.ts";
 import { ThreadReader } from "./thread-reader.ts";
 import { Watch } from "./thread-watch.ts";
-import { WholeReader } from "./run-end-reader.ts";
+import { RunAndEndReader } from "./run-end-reader.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 
 export interface HubDeps {
@@ -60,7 +60,7 @@ export function createHub(deps: HubDeps): Hub {
 
 class StreamHub implements Hub, LogOwner {
   readonly #deps: LogDeps;
-  readonly #logs = new ReleasingMap<string, Log>();
+  readonly #logs = new ReleasingMap<string, RunLog>();
   readonly #watches = new Map<string, Watch>();
   /** Number of readers by run, including runs that have ended and have no log. */
   readonly #readers = new Map<string, number>();
@@ -68,7 +68,7 @@ class StreamHub implements Hub, LogOwner {
   readonly #isClosed = () => this.#closed;
 
   constructor({ journal, scheduler, logger, sync = "os", limits }: HubDeps) {
-    this.#deps = { journal, scheduler, logger, sync, limits: { ...defaultLimits, ...limits } };
+    this.#deps = { journal, scheduler, logger, sync, limits: { ...defaultLogLimits, ...limits } };
   }
 
   get counts(): Hub["counts"] {
@@ -139,7 +139,7 @@ class StreamHub implements Hub, LogOwner {
   followWhole(key: ThreadKey, after: number): ThreadReader {
     const { journal, logger } = this.#deps;
     const follow = (run: RunRecord) =>
-      new WholeReader(this.follow(key, run, { after: -1 }), { journal, key, run });
+      new RunAndEndReader(this.follow(key, run, { after: -1 }), { journal, key, run });
     return new ThreadReader({ key, after, journal, logger, watch: this.#watch(key), follow, ends: true });
   }
 
@@ -173,20 +173,20 @@ class StreamHub implements Hub, LogOwner {
     }
   }
 
-  changed(log: Log): void {
+  changed(log: RunLog): void {
     if (log.state === "broken") this.#drop(log);
     if (log.readers === 0 && log.state !== "live") this.#drop(log);
     else if (log.state === "ended")
       log.lingering ??= this.#deps.scheduler.after(LINGER, () => this.#drop(log));
   }
 
-  #make(name: string, key: ThreadKey, run: string): Log {
-    const log = new Log(key, run, this.#deps, this);
+  #make(name: string, key: ThreadKey, run: string): RunLog {
+    const log = new RunLog(key, run, this.#deps, this);
     if (!this.#closed) this.#logs.set(name, log);
     return log;
   }
 
-  #drop(log: Log): void {
+  #drop(log: RunLog): void {
     const name = nameOf(log.key, log.run);
     if (this.#logs.get(name) === log) this.#logs.delete(name);
     log.lingering?.();
@@ -198,7 +198,7 @@ class StreamHub implements Hub, LogOwner {
    * Checks that the run has not ended: the record may have been read before the run's end, and the old log removed
    * since. Then no attempt would ever open the new one.
    */
-  #confirm(log: Log): void {
+  #confirm(log: RunLog): void {
     const settle = (run: RunRecord | undefined) => {
       if (run === undefined || isTerminal(run.status)) log.dismiss();
     };
@@ -222,7 +222,7 @@ function boundOf(run: RunRecord): number {
   return isTerminal(run.status) ? run.next_event : Math.max(run.next_event, run.event_mark);
 }
 
-function sourceOf(log: Log, journal: Journal, run: RunRecord): RunSource {
+function sourceOf(log: RunLog, journal: Journal, run: RunRecord): RunSource {
   log.source ??= new RunSource(journal, log.key, run, (id) => log.find(id)?.chunk);
   return log.source;
 }

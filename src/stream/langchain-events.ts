@@ -2,7 +2,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { pieceOf } from "./message-modes.ts";
-import { type FactOf, json, outputOf, type Page, type SlotRenderer } from "./render-context.ts";
+import { type FactOf, json, outputOf, type RenderContext, type SlotRenderer } from "./render-context.ts";
 import { taskInput, taskMeta, taskPlace } from "./checkpoint-modes.ts";
 import { type MessageHead, messageMeta } from "./fact-context.ts";
 
@@ -26,7 +26,7 @@ interface LangEvent {
   readonly parent_ids: readonly string[];
 }
 
-const put = (page: Page, id: number, event: LangEvent): void => page.put(id, "events", json(event));
+const put = (page: RenderContext, id: number, event: LangEvent): void => page.put(id, "events", json(event));
 
 // --- the graph ---
 
@@ -38,7 +38,7 @@ function ofRun(run: RunRecord, event: string, data: JsonObject): LangEvent {
 }
 
 /** A chunk of the graph's output: the stream mode, and the data of that mode. */
-const chunkOf = (page: Page, mode: string, shown: unknown): LangEvent =>
+const chunkOf = (page: RenderContext, mode: string, shown: unknown): LangEvent =>
   ofRun(page.source.run, "on_chain_stream", { chunk: [mode, shown] });
 
 export const runStarted: SlotRenderer<"start"> = {
@@ -51,7 +51,7 @@ export const runStarted: SlotRenderer<"start"> = {
 /** The output state at root checkpoints, except the one before the input is applied. */
 function withState(
   { ns, id, input, output, shows: part }: FactOf<"checkpoint">,
-  page: Page,
+  page: RenderContext,
   then: (state: JsonObject) => Eventually<void>,
 ): Eventually<void> {
   if (ns !== "" || input || part === "values") return;
@@ -80,7 +80,7 @@ export const checkpointEvents = [stateStreamed, runEnded] as const;
 /** The state where a run pauses, with its interrupts. */
 function paused(
   { ns, checkpoint, interrupts, output }: FactOf<"interrupt">,
-  page: Page,
+  page: RenderContext,
   then: (state: JsonObject) => void,
 ): Eventually<void> {
   if (ns !== "") return;
@@ -111,7 +111,7 @@ function parentsOf(run: RunRecord, ns: string): readonly string[] {
 }
 
 function ofTask(
-  page: Page,
+  page: RenderContext,
   fact: FactOf<"task"> | FactOf<"result">,
   event: string,
   data: (input: unknown) => JsonObject,
@@ -198,7 +198,7 @@ export const modelStarted: SlotRenderer<"message"> = {
   put: (fact, id, page) => put(page, id, ofModel(page.source.run, fact, "on_chat_model_start", {})),
 };
 
-const streamed = (page: Page, id: number, head: MessageHead, chunk: JsonObject): void =>
+const streamed = (page: RenderContext, id: number, head: MessageHead, chunk: JsonObject): void =>
   put(page, id, ofModel(page.source.run, head.fact, "on_chat_model_stream", { chunk: pieceOf(head, chunk) }));
 
 export const tokenStreamed: SlotRenderer<"token"> = {

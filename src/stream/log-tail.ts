@@ -9,7 +9,7 @@ export interface LiveState {
 }
 
 /** A chunk in memory, with data that is not stored: live states, and rendered output. */
-export class Entry {
+export class LogEntry {
   readonly chunk: EventChunk;
   /** The id that follows its last event. */
   readonly end: number;
@@ -52,9 +52,9 @@ const RENDERED = 8;
  * The newest chunks of one run, without a gap. It is bounded, but always holds the newest chunk, and every chunk that
  * is not stored yet: nothing else has those.
  */
-export class Tail {
+export class LogTail {
   readonly #limits: TailLimits;
-  #entries: Entry[] = [];
+  #entries: LogEntry[] = [];
   /** Entries before this index were removed; the array is cut from time to time, not at each removal. */
   #head = 0;
   #weight = 0;
@@ -73,12 +73,12 @@ export class Tail {
     return this.#entries[this.#head]?.chunk.first;
   }
 
-  push(entry: Entry): void {
+  push(entry: LogEntry): void {
     this.#entries.push(entry);
     this.#weight += entry.weight;
     this.#facts += entry.chunk.facts.length;
     const older = this.#entries.length - 1 - RENDERED;
-    if (older >= this.#head) (this.#entries[older] as Entry).rendered = undefined;
+    if (older >= this.#head) (this.#entries[older] as LogEntry).rendered = undefined;
     this.trim();
   }
 
@@ -86,7 +86,7 @@ export class Tail {
   trim(): void {
     while (this.length > 1) {
       if (this.#weight <= this.#limits.weight && this.#facts <= this.#limits.facts) break;
-      const oldest = this.#entries[this.#head] as Entry;
+      const oldest = this.#entries[this.#head] as LogEntry;
       if (!oldest.stored) break;
       this.#head++;
       this.#weight -= oldest.weight;
@@ -106,7 +106,7 @@ export class Tail {
   }
 
   /** The first entry that ends above `id`: the one that contains it, where there is one. */
-  find(id: number): Entry | undefined {
+  find(id: number): LogEntry | undefined {
     const entries = this.#entries;
     // Readers that keep up want the newest.
     const newest = entries[entries.length - 1];
@@ -115,7 +115,7 @@ export class Tail {
     let high = entries.length - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((entries[middle] as Entry).end > id) high = middle;
+      if ((entries[middle] as LogEntry).end > id) high = middle;
       else low = middle + 1;
     }
     return entries[low];

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { type FactOf, json, named, type Page, shows, type SlotRenderer } from "./render-context.ts";
+import { type FactOf, json, named, type RenderContext, shows, type SlotRenderer } from "./render-context.ts";
 import { blankMessage, type MessageHead, messageMeta } from "./fact-context.ts";
 
 /**
@@ -20,7 +20,7 @@ function nameOf(ns: string, meta: JsonObject, subgraphs: boolean): string {
   return named("messages", typeof leaf === "string" && leaf !== "" ? leaf : ns);
 }
 
-function putToken({ fact, before, after }: MessageHead, text: string, id: number, page: Page): void {
+function putToken({ fact, before, after }: MessageHead, text: string, id: number, page: RenderContext): void {
   const event = fact.ns === "" ? "messages" : nameOf(fact.ns, fact.meta, page.subgraphs);
   page.put(id, event, before + JSON.stringify(text) + after);
 }
@@ -67,7 +67,7 @@ export const messageBegun: SlotRenderer<"message"> = {
   },
 };
 
-const partial = ({ m }: FactOf<"token"> | FactOf<"piece">, id: number, page: Page): void =>
+const partial = ({ m }: FactOf<"token"> | FactOf<"piece">, id: number, page: RenderContext): void =>
   page.put(id, "messages/partial", json([page.partial(m)]));
 
 export const tokenPartial: SlotRenderer<"token"> = { put: partial };
@@ -97,7 +97,7 @@ export const inputComplete: SlotRenderer<"checkpoint"> = {
 };
 
 /** The state before the input was applied to give this checkpoint; undefined where no input gave it. */
-function beforeInput(page: Page, { id }: FactOf<"checkpoint">): Eventually<JsonObject | undefined> {
+function beforeInput(page: RenderContext, { id }: FactOf<"checkpoint">): Eventually<JsonObject | undefined> {
   const stateAt = (at: string | null): Eventually<JsonObject | undefined> =>
     at === null ? {} : andThen(page.state("", at), (state) => state ?? undefined);
   return andThen(page.checkpoint("", id), (head) => {

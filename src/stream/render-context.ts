@@ -12,7 +12,7 @@ export type FactOf<T extends Kind> = Extract<Fact, { t: T }>;
 type Slot<T extends Kind> = (typeof slots)[T][number];
 
 /** Context of a renderer: where it puts events, and how it reads what the current fact refers to. */
-export interface Page {
+export interface RenderContext {
   readonly source: RunSource;
   readonly subgraphs: boolean;
   /** The streamed message whose fact has this id. */
@@ -30,7 +30,7 @@ export interface Page {
 /** Renders one slot of one kind of fact as an event; it may put nothing. */
 export interface SlotRenderer<T extends Kind> {
   /** The next renderer is called when this one has resolved. */
-  put(fact: FactOf<T>, id: number, page: Page): Eventually<void>;
+  put(fact: FactOf<T>, id: number, page: RenderContext): Eventually<void>;
 }
 
 /** A mode with several slots of a kind has a renderer for each, in order. */
@@ -39,7 +39,7 @@ export type ModeTable = {
 };
 
 /** True for facts to show: those of the root graph, and those of subgraphs if the reader asked for subgraphs. */
-export const shows = (ns: string, { subgraphs }: Page): boolean => ns === "" || subgraphs;
+export const shows = (ns: string, { subgraphs }: RenderContext): boolean => ns === "" || subgraphs;
 
 export const named = (event: string, ns: string): string =>
   ns === "" ? event : sseEventName(`${event}|${ns}`);

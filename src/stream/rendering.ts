@@ -5,13 +5,13 @@ import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { namesMessage, type Row, rowsOf } from "./stream-modes.ts";
-import type { Page } from "./render-context.ts";
+import type { RenderContext } from "./render-context.ts";
 import { begun, grown, type Partials, type PieceFact } from "./partial-messages.ts";
 import type { MessageHead, RunSource } from "./fact-context.ts";
-import type { Entry, LiveState } from "./log-tail.ts";
+import type { LogEntry, LiveState } from "./log-tail.ts";
 
 /** State that a reader carries between chunks: the messages that are being streamed at its position. */
-export interface Memo {
+export interface ReaderState {
   partials: Partials | undefined;
   /** The id that follows the last event included in `partials`. */
   at: number;
@@ -19,13 +19,13 @@ export interface Memo {
 
 /** The events of one chunk with an id above `after`. */
 export interface Segment {
-  readonly entry: Entry;
+  readonly entry: LogEntry;
   readonly after: number;
   readonly source: RunSource;
   /** True when several readers follow this run: rendered output is kept for the others. */
   readonly shared: boolean;
   /** The state of the reader that read it. */
-  readonly memo: Memo;
+  readonly memo: ReaderState;
   /**
    * Set for a segment without events that marks the run's end, with the run's record; without a record, the run was
    * rolled back.
@@ -132,7 +132,7 @@ function rendered<Out>(segment: Segment, view: View<Out>): Eventually<Rendered<O
 }
 
 /** One pass over the facts of a segment, which waits where something has to be read. */
-class Rendering<Out> implements Page {
+class Rendering<Out> implements RenderContext {
   readonly source: RunSource;
   readonly subgraphs: boolean;
   readonly #segment: Segment;

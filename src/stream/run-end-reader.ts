@@ -4,7 +4,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Pause, Reader } from "./run-reader.ts";
 import { RunSource } from "./fact-context.ts";
-import { Entry } from "./log-tail.ts";
+import { LogEntry } from "./log-tail.ts";
 import type { Segment } from "./rendering.ts";
 
 interface Deps {
@@ -14,7 +14,7 @@ interface Deps {
 }
 
 /** Reads one run, and then its end, as a segment without events that takes one event number. */
-export class WholeReader implements Reader {
+export class RunAndEndReader implements Reader {
   readonly #inner: Reader;
   readonly #deps: Deps;
   /** The event number of the end, when it has been returned. */
@@ -64,7 +64,7 @@ export class WholeReader implements Reader {
       if (this.#closed || (record !== undefined && !isTerminal(record.status))) return "end";
       const first = Math.max(this.#inner.cursor + 1, record?.next_event ?? 0);
       this.#end = first;
-      const entry = new Entry({ run_id: run.run_id, first, facts: [] }, first + 1);
+      const entry = new LogEntry({ run_id: run.run_id, first, facts: [] }, first + 1);
       const memo = { partials: undefined, at: -1 };
       return {
         entry,

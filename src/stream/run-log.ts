@@ -4,7 +4,7 @@ import type { Cancel } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
 import { AttemptSink, type Chunks, type LogDeps } from "./attempt-sink.ts";
 import type { RunSource } from "./fact-context.ts";
-import { type Entry, Tail } from "./log-tail.ts";
+import { type LogEntry, LogTail } from "./log-tail.ts";
 
 /** A listener that waits for a log to change. */
 export interface Waiter {
@@ -14,7 +14,7 @@ export interface Waiter {
 /** Notifications of a log to the hub. */
 export interface LogOwner {
   /** The log has ended, or its last reader has left: the hub checks whether it is still needed. */
-  changed(log: Log): void;
+  changed(log: RunLog): void;
 }
 
 /**
@@ -24,7 +24,7 @@ export interface LogOwner {
 export type LogState = "waiting" | "live" | "ended" | "broken";
 
 /** The log of one run in memory: chunks that are being stored, and the newest stored ones. */
-export class Log implements Chunks {
+export class RunLog implements Chunks {
   readonly key: ThreadKey;
   readonly run: string;
   /** The rendering context of the run; created by the first reader, which has the record. */
@@ -35,11 +35,11 @@ export class Log implements Chunks {
   lingering: Cancel | undefined;
   readonly #deps: LogDeps;
   readonly #owner: LogOwner;
-  readonly #tail: Tail;
+  readonly #tail: LogTail;
   #state: LogState = "waiting";
   #sink: AttemptSink | undefined;
   /** Chunks that are being stored, in order of ids. */
-  #pending: Entry[] = [];
+  #pending: LogEntry[] = [];
   #closing = false;
   /** True when readers see chunks before they are stored. */
   #early: boolean;
@@ -55,7 +55,7 @@ export class Log implements Chunks {
     this.#deps = deps;
     this.#owner = owner;
     this.#early = deps.sync === "memory";
-    this.#tail = new Tail(deps.limits.tail);
+    this.#tail = new LogTail(deps.limits.tail);
   }
 
   get state(): LogState {
@@ -89,7 +89,7 @@ export class Log implements Chunks {
     return this.#version;
   }
 
-  find(id: number): Entry | undefined {
+  find(id: number): LogEntry | undefined {
     return this.#tail.find(id);
   }
 
@@ -120,7 +120,7 @@ export class Log implements Chunks {
   }
 
   /** Adds a complete chunk; readers see it when it and all chunks before it are stored. */
-  expect(entry: Entry): void {
+  expect(entry: LogEntry): void {
     this.#pending.push(entry);
     if (this.#early) {
       this.#show(entry);
@@ -128,11 +128,11 @@ export class Log implements Chunks {
     }
   }
 
-  settle(entry: Entry): void {
+  settle(entry: LogEntry): void {
     entry.stored = true;
     let done = 0;
     for (; done < this.#pending.length; done++) {
-      const head = this.#pending[done] as Entry;
+      const head = this.#pending[done] as LogEntry;
       if (!head.stored) break;
       this.#show(head);
     }
@@ -184,7 +184,7 @@ export class Log implements Chunks {
     this.#waiters.push(waiter);
   }
 
-  #show(entry: Entry): void {
+  #show(entry: LogEntry): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
     // Events between two attempts are only in the storage; a tail has no gaps.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();

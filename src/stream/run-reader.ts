@@ -1,10 +1,10 @@
 import { type EventChunk, endOf } from "../model/run-event.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
-import type { Log } from "./run-log.ts";
+import type { RunLog } from "./run-log.ts";
 import type { RunSource } from "./fact-context.ts";
-import type { Memo, Segment } from "./rendering.ts";
-import { Entry, inlineStates } from "./log-tail.ts";
+import type { ReaderState, Segment } from "./rendering.ts";
+import { LogEntry, inlineStates } from "./log-tail.ts";
 
 /**
  * `wait`: nothing more yet, the `onReady` listener will be called. `end`: the run has ended and all of it has been
@@ -44,7 +44,7 @@ export class RunReader implements Reader {
   readonly #journal: Journal;
   readonly #source: RunSource;
   /** Undefined: the run has ended, and the storage has all of it. */
-  readonly #log: Log | undefined;
+  readonly #log: RunLog | undefined;
   #cursor: number;
   #ahead: readonly EventChunk[] = [];
   #place = 0;
@@ -52,7 +52,7 @@ export class RunReader implements Reader {
   /** True when the storage has been read to its end since the log last changed. */
   #dry = false;
   #closed = false;
-  readonly #memo: Memo = { partials: undefined, at: -1 };
+  readonly #memo: ReaderState = { partials: undefined, at: -1 };
   /** True when it waits for the log's next change. */
   #armed = false;
   #listener: () => void = () => undefined;
@@ -64,7 +64,7 @@ export class RunReader implements Reader {
   constructor(
     journal: Journal,
     source: RunSource,
-    log: Log | undefined,
+    log: RunLog | undefined,
     after: number,
     isStopping: () => boolean,
     closes: () => void,
@@ -146,7 +146,7 @@ export class RunReader implements Reader {
     }
   }
 
-  #wait(log: Log): "wait" {
+  #wait(log: RunLog): "wait" {
     // Registers once, even when `next` is called again without news.
     if (!this.#armed) log.wait(this);
     this.#armed = true;
@@ -177,13 +177,13 @@ export class RunReader implements Reader {
     while (this.#place < this.#ahead.length) {
       const chunk = this.#ahead[this.#place++] as EventChunk;
       const end = endOf(chunk);
-      if (end > this.#cursor + 1) return this.#pass(new Entry(chunk, end, 0, inlineStates(chunk)));
+      if (end > this.#cursor + 1) return this.#pass(new LogEntry(chunk, end, 0, inlineStates(chunk)));
     }
     if (this.#place > 0) this.rest();
     return undefined;
   }
 
-  #pass(entry: Entry): Segment {
+  #pass(entry: LogEntry): Segment {
     const after = this.#cursor;
     this.#cursor = entry.end - 1;
     const shared = this.#log !== undefined && this.#log.readers > 1;

@@ -5,7 +5,7 @@ import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Pause, Reader } from "./run-reader.ts";
 import type { Segment } from "./rendering.ts";
-import type { Watch, Watcher } from "./thread-watch.ts";
+import type { Watch, RunListener } from "./thread-watch.ts";
 
 interface Deps {
   readonly key: ThreadKey;
@@ -27,7 +27,7 @@ const PAGE = 8;
  * Reads the runs of one thread, one after the other in the order in which they began: first those that are stored,
  * then each new one. It waits for new ones, and returns `end` only when it is closed or the thread is deleted.
  */
-export class ThreadReader implements Reader, Watcher {
+export class ThreadReader implements Reader, RunListener {
   readonly #deps: Deps;
   readonly #watch: Watch;
   #run: RunRecord | undefined;

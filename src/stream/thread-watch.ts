@@ -1,7 +1,7 @@
 import type { RunRecord } from "../model/run.ts";
 
 /** A listener for new runs of a thread. */
-export interface Watcher {
+export interface RunListener {
   /** Called when a run has begun, or the watch has ended or was broken. */
   told(): void;
 }
@@ -12,7 +12,7 @@ export interface Watcher {
  */
 export class Watch {
   readonly #onEmpty: () => void;
-  readonly #watchers = new Set<Watcher>();
+  readonly #watchers = new Set<RunListener>();
   #last: RunRecord | undefined;
   #version = 0;
   #broken = false;
@@ -43,11 +43,11 @@ export class Watch {
     return this.#over;
   }
 
-  join(watcher: Watcher): void {
+  join(watcher: RunListener): void {
     this.#watchers.add(watcher);
   }
 
-  leave(watcher: Watcher): void {
+  leave(watcher: RunListener): void {
     if (this.#watchers.delete(watcher) && this.#watchers.size === 0 && !this.#broken && !this.#over)
       this.#onEmpty();
   }

@@ -6,13 +6,13 @@ import { invalidField } from "../schemas/error-responses.ts";
 import { runRequest } from "../schemas/run-request.ts";
 import { runCancel } from "../schemas/request-schemas.ts";
 import { checkReason } from "../schemas/cancel-request.ts";
-import type { LiveDeps } from "./deps.ts";
+import type { WebSocketDeps } from "./deps.ts";
 
 /** Executes one command. Resolves with the members of its acknowledgement when the change is stored. */
 type Command = (body: RawBody) => Promise<JsonObject>;
 
 /** The commands of a thread's socket, with the fields of the same HTTP requests, validated in the same way. */
-export function commander(deps: LiveDeps, key: ThreadKey): Command {
+export function commander(deps: WebSocketDeps, key: ThreadKey): Command {
   const { journal, runs, logger, requestLog } = deps;
 
   async function start(body: RawBody): Promise<JsonObject> {

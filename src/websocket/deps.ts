@@ -6,9 +6,9 @@ import type { Socket } from "../ports/transport.ts";
 import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { Runs } from "../service/runs.ts";
 import type { Hub } from "../stream/hub.ts";
-import type { Sockets } from "./open-sockets.ts";
+import type { OpenSockets } from "./open-sockets.ts";
 
-export interface LiveDeps {
+export interface WebSocketDeps {
   readonly journal: Journal;
   readonly hub: Hub;
   readonly runs: Pick<Runs, "start" | "cancel" | "followThread">;
@@ -17,7 +17,7 @@ export interface LiveDeps {
   readonly logger: Logger;
   readonly access: AccessControl;
   /** Counts open sockets, except those of `inspect`. */
-  readonly sockets: Sockets;
+  readonly sockets: OpenSockets;
   /** Serves a socket that shows live actors. */
   readonly inspect: (socket: Socket, tenant: string, query: string) => void;
   /** The level at which connections and commands are logged. */
@@ -25,7 +25,7 @@ export interface LiveDeps {
 }
 
 /** An accepted upgrade request: the parts that are needed after the request is gone. */
-export interface Asked {
+export interface AcceptedUpgrade {
   readonly tenant: string;
   /** The variable segments of the path. */
   readonly parts: readonly string[];

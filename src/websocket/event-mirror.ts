@@ -3,7 +3,7 @@ import type { Frames } from "../stream/websocket-frames.ts";
 import { Pump, type PumpOptions } from "../stream/stream-pump.ts";
 import type { Reader } from "../stream/run-reader.ts";
 import { render, type View } from "../stream/rendering.ts";
-import { SocketOutlet } from "./socket-writer.ts";
+import { SocketWriter } from "./socket-writer.ts";
 
 /** Sends other messages while events are sent. */
 export interface Mirror {
@@ -18,7 +18,7 @@ export function mirror(
   view: () => View<Frames>,
   options: PumpOptions,
 ): Mirror {
-  const outlet = new SocketOutlet(socket);
+  const outlet = new SocketWriter(socket);
   const pump = new Pump(reader, (segment) => render(segment, view()), outlet, options);
   socket.onDrain(pump.drained);
   let gone = false;

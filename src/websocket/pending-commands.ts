@@ -27,7 +27,7 @@ const busy = new ServiceError(
  * The commands of one socket, executed one after the other in the order in which they came, so that a cancel finds
  * the run that was started before it. Each is answered exactly once, when its change is stored.
  */
-export class Commands {
+export class PendingCommands {
   readonly #do: Do;
   readonly #refuse: Refuse;
   readonly #rest: () => void;

@@ -6,11 +6,11 @@ import type { Frames } from "../stream/websocket-frames.ts";
 import { type Outlet, Pump } from "../stream/stream-pump.ts";
 import { parseCommand, executeCommand, errorAnswer, successAnswer } from "../schemas/protocol-commands.ts";
 import type { RawBody } from "../schemas/body.ts";
-import { Feed } from "./subscriptions.ts";
+import { SubscriptionFeed } from "./subscriptions.ts";
 import { FLOOD, refuseSocket } from "./close-codes.ts";
-import { Commands } from "./pending-commands.ts";
-import type { Asked, LiveDeps } from "./deps.ts";
-import { SocketOutlet } from "./socket-writer.ts";
+import { PendingCommands } from "./pending-commands.ts";
+import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
+import { SocketWriter } from "./socket-writer.ts";
 import { uuidOf } from "./mirror-params.ts";
 
 /**
@@ -20,11 +20,15 @@ const TOGETHER = 5;
 /** Answers that a peer may leave unread. */
 const UNTAKEN = 128;
 /** Serves the thread-centric protocol (version 2): commands in, answers and events out. */
-export async function openProtocolSocket(deps: LiveDeps, socket: Socket, asked: Asked): Promise<void> {
+export async function openProtocolSocket(
+  deps: WebSocketDeps,
+  socket: Socket,
+  asked: AcceptedUpgrade,
+): Promise<void> {
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
   const { protocol, scheduler, logger, requestLog } = deps;
-  const feed = new Feed(protocol, key);
-  const outlet = new SocketOutlet(socket);
+  const feed = new SubscriptionFeed(protocol, key);
+  const outlet = new SocketWriter(socket);
   // No `shed`: events for a slow peer stay buffered, because they depend on earlier ones and cannot be read again
   // from the middle.
   const kept: Outlet<Frames> = {
@@ -68,7 +72,7 @@ export async function openProtocolSocket(deps: LiveDeps, socket: Socket, asked: 
     }
   }
 
-  const commands = new Commands(
+  const commands = new PendingCommands(
     (_, body) => done(body),
     (id, cause) => say(errorAnswer(typeof id === "number" ? id : null, cause)),
     () => {

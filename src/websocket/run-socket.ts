@@ -5,12 +5,16 @@ import type { Journal } from "../ports/journal.ts";
 import type { Socket } from "../ports/transport.ts";
 import { frames } from "../stream/websocket-frames.ts";
 import { viewOf } from "../stream/rendering.ts";
-import type { Asked, LiveDeps } from "./deps.ts";
+import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
 import { mirror } from "./event-mirror.ts";
 import { mirrorParams, uuidOf } from "./mirror-params.ts";
 
 /** Sends one run's events until the run ends. */
-export async function openRunSocket(deps: LiveDeps, socket: Socket, asked: Asked): Promise<void> {
+export async function openRunSocket(
+  deps: WebSocketDeps,
+  socket: Socket,
+  asked: AcceptedUpgrade,
+): Promise<void> {
   let gone = false;
   socket.onClose(() => (gone = true));
   const [thread, id] = asked.parts;

@@ -9,7 +9,7 @@ const HELD = 128 * 1024;
 const NONE: Frames = { messages: [], ids: [] };
 
 /** Sends events over a WebSocket, and answers between them. */
-export class SocketOutlet implements Outlet<Frames> {
+export class SocketWriter implements Outlet<Frames> {
   readonly #socket: Socket;
   /** The current chunk, shared with other readers. The next field: how many of its messages have been sent. */
   #frames = NONE;

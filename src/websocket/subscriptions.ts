@@ -26,7 +26,7 @@ interface Subscription {
  * A new subscription also gets past events: the thread is then read again from there, and the others skip what they
  * have had.
  */
-export class Feed {
+export class SubscriptionFeed {
   readonly reader = new SwitchingReader();
   readonly #protocol: ThreadProtocol;
   readonly #key: ThreadKey;

@@ -7,8 +7,8 @@ import { threadView } from "../stream/thread-view.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
 import { FLOOD } from "./close-codes.ts";
 import { commander } from "./command-handler.ts";
-import { Commands } from "./pending-commands.ts";
-import type { Asked, LiveDeps } from "./deps.ts";
+import { PendingCommands } from "./pending-commands.ts";
+import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
 import { type Mirror, mirror } from "./event-mirror.ts";
 import { mirrorParams, uuidOf } from "./mirror-params.ts";
 
@@ -16,7 +16,11 @@ import { mirrorParams, uuidOf } from "./mirror-params.ts";
 const UNTAKEN = 128;
 
 /** Sends the events of all runs of a thread, and executes commands. */
-export async function openThreadSocket(deps: LiveDeps, socket: Socket, asked: Asked): Promise<void> {
+export async function openThreadSocket(
+  deps: WebSocketDeps,
+  socket: Socket,
+  asked: AcceptedUpgrade,
+): Promise<void> {
   const { scheduler, logger } = deps;
   let gone = false;
   socket.onClose(() => (gone = true));
@@ -36,7 +40,7 @@ export async function openThreadSocket(deps: LiveDeps, socket: Socket, asked: As
     if (untaken > UNTAKEN) socket.close(...FLOOD);
   };
   const command = commander(deps, key);
-  const commands = new Commands(
+  const commands = new PendingCommands(
     async (id, body) => answer({ type: "ack", id, ...(await command(body)) }),
     (id, cause) => {
       const { status, body } = failureDetailsOf(cause);

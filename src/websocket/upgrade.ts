@@ -1,13 +1,13 @@
 import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
 import { refuseSocket, UNAUTHORIZED } from "./close-codes.ts";
-import type { Asked, LiveDeps } from "./deps.ts";
+import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
 import { openProtocolSocket } from "./protocol-socket.ts";
 import { openRunSocket } from "./run-socket.ts";
 import { openThreadSocket } from "./thread-socket.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
 
 /** Serves a socket. An error that it throws becomes the code and the reason with which the socket is closed. */
-type Open = (deps: LiveDeps, socket: Socket, asked: Asked) => Promise<void>;
+type Open = (deps: WebSocketDeps, socket: Socket, asked: AcceptedUpgrade) => Promise<void>;
 
 const routes: readonly (readonly [path: RegExp, open: Open])[] = [
   [/^\/threads\/([^/]+)\/runs\/([^/]+)\/stream$/, openRunSocket],
@@ -19,7 +19,7 @@ const routes: readonly (readonly [path: RegExp, open: Open])[] = [
 const PACKED = "heddle.msgpack";
 
 /** Routes WebSockets. Errors at a known path become close codes: browsers do not show why an upgrade was refused. */
-export function createUpgrade(deps: LiveDeps): Handlers["upgrade"] {
+export function createUpgrade(deps: WebSocketDeps): Handlers["upgrade"] {
   const { access, logger, requestLog } = deps;
   return (request) => {
     const { tenant, refusal } = access.checkSocket(request);

@@ -6,7 +6,7 @@ import { frames } from "../../src/stream/websocket-frames.ts";
 import { Pump } from "../../src/stream/stream-pump.ts";
 import type { ThreadReader } from "../../src/stream/thread-reader.ts";
 import { render, viewOf } from "../../src/stream/rendering.ts";
-import { SocketOutlet } from "../../src/websocket/socket-writer.ts";
+import { SocketWriter } from "../../src/websocket/socket-writer.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import { FakeSocket } from "./peers.ts";
 import { HeldScheduler, journals, KEY, Lines, runRecord, Writer } from "./support.ts";
@@ -65,7 +65,7 @@ describe("a thread's reader", () => {
       if (reader.run === undefined) throw new TypeError("no run");
       return viewOf(["custom"], false, frames(false, reader.run));
     };
-    const pump = new Pump(reader, (segment) => render(segment, view()), new SocketOutlet(socket), {
+    const pump = new Pump(reader, (segment) => render(segment, view()), new SocketWriter(socket), {
       scheduler,
       logger: new Lines(),
     });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { pumpSse } from "../../src/http/sse.ts";
 import { AccessControl, type AccessOptions } from "../../src/access/access-control.ts";
 import { Traffic } from "../../src/http/response-counts.ts";
-import { Sockets } from "../../src/websocket/open-sockets.ts";
+import { OpenSockets } from "../../src/websocket/open-sockets.ts";
 import { createUpgrade } from "../../src/websocket/upgrade.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { RunRecord, StreamMode } from "../../src/model/run.ts";
@@ -61,7 +61,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     return { method: "GET", path, query, header, body: async () => new Uint8Array() };
   }
 
-  const sockets = new Sockets();
+  const sockets = new OpenSockets();
   const serving = (options: AccessOptions = {}) =>
     createUpgrade({
       journal: gate.journal,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Feeds } from "../../src/websocket/inspector/feeds.ts";
+import { InspectorFeeds } from "../../src/websocket/inspector/feeds.ts";
 import type { Socket } from "../../src/ports/transport.ts";
 import type { ActorInspection } from "../../src/service/actor-inspection.ts";
 import { systemClock } from "../../src/platform/clock.ts";
@@ -28,10 +28,10 @@ class Peer implements Socket {
   }
 }
 
-function watchers(): { readonly feeds: Feeds; readonly open: (tenant: string) => Peer } {
+function watchers(): { readonly feeds: InspectorFeeds; readonly open: (tenant: string) => Peer } {
   // What a thread's actors say is still to come when all this has been decided.
   const inspection = { recorded: () => new Promise(() => undefined) } as unknown as ActorInspection;
-  const feeds = new Feeds({
+  const feeds = new InspectorFeeds({
     inspection,
     clock: systemClock,
     scheduler: systemScheduler,

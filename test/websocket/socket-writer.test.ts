@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { SocketOutlet } from "../../src/websocket/socket-writer.ts";
+import { SocketWriter } from "../../src/websocket/socket-writer.ts";
 import { FakeSocket } from "../stream/peers.ts";
 
 const frames = (...messages: string[]) => ({ messages, ids: messages.map((_, id) => id) });
 
 test("the events of one chunk, and what else there is to say, go out together", () => {
   const socket = new FakeSocket();
-  const outlet = new SocketOutlet(socket);
+  const outlet = new SocketWriter(socket);
   outlet.say("answer");
   expect(outlet.put(frames("a", "b", "c"))).toBe(true);
   expect(socket.messages).toEqual(["answer", "a", "b", "c"]);
@@ -15,7 +15,7 @@ test("the events of one chunk, and what else there is to say, go out together", 
 
 test("one event alone takes the short way", () => {
   const socket = new FakeSocket();
-  const outlet = new SocketOutlet(socket);
+  const outlet = new SocketWriter(socket);
   expect(outlet.put(frames("a"))).toBe(true);
   expect(outlet.flush()).toBe(true);
   expect(socket.messages).toEqual(["a"]);
@@ -24,7 +24,7 @@ test("one event alone takes the short way", () => {
 
 test("a peer that keeps up no more gets the rest once it has drained", () => {
   const socket = new FakeSocket(2);
-  const outlet = new SocketOutlet(socket);
+  const outlet = new SocketWriter(socket);
   expect(outlet.put(frames("a", "b", "c"))).toBe(false);
   expect(socket.messages).toEqual(["a", "b"]);
   socket.drain(9);
@@ -38,7 +38,7 @@ test("one that kept up with each message, and not with all of them, is waited fo
     work();
     return false;
   };
-  const outlet = new SocketOutlet(socket);
+  const outlet = new SocketWriter(socket);
   expect(outlet.put(frames("a", "b"))).toBe(false);
   expect(outlet.flush()).toBe(true);
   expect(socket.messages).toEqual(["a", "b"]);

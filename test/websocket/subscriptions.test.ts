@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Feed } from "../../src/websocket/subscriptions.ts";
+import { SubscriptionFeed } from "../../src/websocket/subscriptions.ts";
 import type { ThreadProtocol } from "../../src/service/thread-protocol.ts";
 
 const KEY = { tenant: "t", thread: "00000000-0000-4000-8000-000000000000" };
@@ -20,7 +20,7 @@ function aFeed() {
       ReturnType<ThreadProtocol["follow"]>
     >;
   };
-  return { feed: new Feed({ follow } as Partial<ThreadProtocol> as ThreadProtocol, KEY), asked };
+  return { feed: new SubscriptionFeed({ follow } as Partial<ThreadProtocol> as ThreadProtocol, KEY), asked };
 }
 
 const channels = { channels: ["values"] };

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { Watcher } from "../../src/websocket/inspector/watcher.ts";
+import { InspectorPeer } from "../../src/websocket/inspector/watcher.ts";
 import { FakeSocket } from "../stream/peers.ts";
 import { HeldScheduler } from "../stream/support.ts";
 
 function watching(room?: number) {
   const socket = new FakeSocket(room);
   const scheduler = new HeldScheduler();
-  return { socket, scheduler, watcher: new Watcher(socket, scheduler) };
+  return { socket, scheduler, watcher: new InspectorPeer(socket, scheduler) };
 }
 
 describe("a peer that watches", () => {

@@ -4,7 +4,7 @@ import { uuid6Time } from "../../model/ids.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
-import { type FactOf, outputOf, type Page, taskNs } from "../render-context.ts";
+import { type FactOf, outputOf, type RenderContext, taskNs } from "../render-context.ts";
 import { resultShown, taskShown } from "../checkpoint-modes.ts";
 import type { RunSource } from "../fact-context.ts";
 import type { Segment } from "../rendering.ts";
@@ -70,7 +70,7 @@ export class Translator {
     return this.#numbers.events.splice(0);
   }
 
-  #tell(fact: Fact, id: number, page: Page): Eventually<void> {
+  #tell(fact: Fact, id: number, page: RenderContext): Eventually<void> {
     switch (fact.t) {
       case "start":
         // The number before may be that of the end of the previous run.
@@ -104,7 +104,7 @@ export class Translator {
     }
   }
 
-  #checkpoint(fact: FactOf<"checkpoint">, page: Page): Eventually<void> {
+  #checkpoint(fact: FactOf<"checkpoint">, page: RenderContext): Eventually<void> {
     const { ns, id, step, input, output } = fact;
     if (ns !== "" && !this.#children.has(ns)) {
       this.#children.add(ns);
@@ -122,7 +122,7 @@ export class Translator {
     });
   }
 
-  #result(fact: FactOf<"result">, id: number, page: Page): Eventually<void> {
+  #result(fact: FactOf<"result">, id: number, page: RenderContext): Eventually<void> {
     const { ns, name, error, interrupts, update } = fact;
     this.#at = Math.max(this.#at, fact.at);
     this.#ask(ns, interrupts);
@@ -172,7 +172,7 @@ export class Translator {
   }
 
   /** The context for the renderers of single modes. */
-  #page({ entry, source }: Segment, place: number): Page {
+  #page({ entry, source }: Segment, place: number): RenderContext {
     return new FactPage(source, entry.states?.get(place), (event, data) => {
       const bar = event.indexOf("|");
       this.#put(bar < 0 ? event : event.slice(0, bar), bar < 0 ? "" : event.slice(bar + 1), data);
@@ -180,7 +180,7 @@ export class Translator {
   }
 }
 
-class FactPage implements Page {
+class FactPage implements RenderContext {
   readonly source: RunSource;
   readonly subgraphs = true;
   readonly #live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined;

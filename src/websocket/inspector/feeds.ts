@@ -6,8 +6,8 @@ import type { Scheduler } from "../../ports/scheduler.ts";
 import type { Socket } from "../../ports/transport.ts";
 import type { InspectScope } from "../../ports/inspector.ts";
 import type { ActorInspection } from "../../service/actor-inspection.ts";
-import { Feed, type FeedDeps } from "./thread-feed.ts";
-import { Watcher } from "./watcher.ts";
+import { ThreadFeed, type FeedDeps } from "./thread-feed.ts";
+import { InspectorPeer } from "./watcher.ts";
 
 /** Peers that may watch at once, of one tenant and of all: enough for many tenants that each use their share. */
 const TENANT_MOST = 256;
@@ -34,10 +34,10 @@ const UNKNOWN = 4404;
 const INVALID = 4422;
 
 /** The WebSocket `/inspect`, in the message format of `@statelyai/inspect`: one text frame for each message. */
-export class Feeds {
+export class InspectorFeeds {
   readonly #deps: FeedsDeps;
   readonly #feed: FeedDeps;
-  readonly #feeds = new Map<string, Feed>();
+  readonly #feeds = new Map<string, ThreadFeed>();
   /** Watching peers, by tenant. */
   readonly #tenants = new Map<string, number>();
   #watching = 0;
@@ -76,10 +76,10 @@ export class Feeds {
         const recorded =
           thread === null ? [] : await this.#deps.inspection.storedActors({ tenant, thread }, run);
         if (gone) return;
-        const watcher = new Watcher(socket, this.#deps.scheduler);
+        const watcher = new InspectorPeer(socket, this.#deps.scheduler);
         const viewer = { watcher, run };
         const name = JSON.stringify(scope);
-        const feed = this.#feeds.get(name) ?? new Feed(scope, this.#feed);
+        const feed = this.#feeds.get(name) ?? new ThreadFeed(scope, this.#feed);
         this.#feeds.set(name, feed);
         left = () => {
           this.#count(tenant, -1);

@@ -9,7 +9,7 @@ import type {
 } from "../../ports/inspector.ts";
 import type { ActorInspection } from "../../service/actor-inspection.ts";
 import { actorMessage, eventMessage, snapshotMessage, type Stamp } from "./messages.ts";
-import type { Watcher } from "./watcher.ts";
+import type { InspectorPeer } from "./watcher.ts";
 
 /**
  * Events that are kept for peers that join later. Snapshots are not kept: such a peer gets the current state of each
@@ -26,12 +26,12 @@ export interface FeedDeps {
 
 /** A peer, and the only run that it wants to see, if any. */
 export interface Viewer {
-  readonly watcher: Watcher;
+  readonly watcher: InspectorPeer;
   readonly run: string | null;
 }
 
 /** The messages for all peers that watch the same scope: each message is made once. It ends with the last peer. */
-export class Feed implements Inspector {
+export class ThreadFeed implements Inspector {
   readonly #deps: FeedDeps;
   readonly #scope: InspectScope;
   readonly #viewers = new Set<Viewer>();

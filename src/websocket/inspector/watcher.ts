@@ -14,7 +14,7 @@ const SLOW = [1013, "Messages were not taken fast enough; connect again: the act
 export type Piece = string | (() => string);
 
 /** One watching peer. Messages that it does not take wait, within bounds; a peer that is too slow is disconnected. */
-export class Watcher {
+export class InspectorPeer {
   readonly #socket: Socket;
   readonly #scheduler: Scheduler;
   #waiting: Piece[] = [];
