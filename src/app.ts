@@ -159,7 +159,13 @@ async function open(options: AppOptions): Promise<App> {
     const { requestLog = "debug" } = options;
     const inspect = { values: false, viewer: DEFAULT_VIEWER, ...config?.inspect, ...options.inspect };
     const { inspection } = service;
-    const feeds = new InspectorFeeds({ inspection, clock, scheduler, logger: servingLogger, values: inspect.values });
+    const feeds = new InspectorFeeds({
+      inspection,
+      clock,
+      scheduler,
+      logger: servingLogger,
+      values: inspect.values,
+    });
     const watch: WebSocketDeps["inspect"] = (...asked) => feeds.open(...asked);
     const [traffic, sockets] = [new Traffic(), new OpenSockets()];
     const metrics = createMetrics({
