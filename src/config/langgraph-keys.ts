@@ -108,6 +108,14 @@ function saysNothing(value: unknown): boolean {
   return isObject(value) && Object.keys(value).length === 0;
 }
 
+/** The full names of all keys that have an effect. */
+export function servedKeys({ keys }: Keys = FILE, above = ""): readonly string[] {
+  return Object.entries(keys).flatMap(([key, stance]) => {
+    if (stance === "served") return [above + key];
+    return typeof stance === "object" && "keys" in stance ? servedKeys(stance, `${above}${key}.`) : [];
+  });
+}
+
 /** Checks the keys of a configuration file. Returns warnings about the ignored keys; calls `refuse` for a key that must not be ignored. */
 export function checkKeys(root: JsonObject, refuse: (what: string) => never): readonly string[] {
   const notes: string[] = [];

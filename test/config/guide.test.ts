@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { servedKeys } from "../../src/config/langgraph-keys.ts";
+
+const read = (path: string) => readFileSync(join(import.meta.dirname, "../../src", path), "utf8");
+
+test("the guide's table of the configuration names every key that is read", () => {
+  const webhooks = [...read("config/webhooks.ts").matchAll(/webhooks(\.url)?\.([a-z_]+)\b/g)];
+  const cors = [...read("access/config.ts").matchAll(/cors\["(\w+)"\]|list\("(\w+)"\)/g)];
+  const keys = [
+    ...servedKeys(),
+    ...webhooks.map(([name]) => name),
+    ...cors.map(([, one, list]) => `http.cors.${one ?? list}`),
+  ];
+  expect(keys.length).toBeGreaterThan(50);
+  const rows = read("guide/configuration.md")
+    .split("\n")
+    .filter((line) => line.startsWith("| `"));
+  const isNamed = (key: string) =>
+    rows.some((row) => {
+      const [, section = ""] = /^\| `([^`]+)`/.exec(row) ?? [];
+      const rest = key === section ? "" : key.replace(`${section}.`, "");
+      return (
+        key === section ||
+        (key.startsWith(`${section}.`) && row.includes(`\`${rest}\``)) ||
+        row.includes(`\`${key}\``)
+      );
+    });
+  expect([...new Set(keys)].filter((key) => !isNamed(key))).toEqual([]);
+});
