@@ -47,19 +47,19 @@ async function run(asked: Invocation): Promise<void> {
   }
 }
 
-const asked = parseCommandLine(process.argv.slice(2), process.env);
-let isDone = false;
-// A command whose work is not done when nothing keeps the process alive any more has failed, whatever it printed.
-process.once("exit", (code) => {
-  if (isDone || code !== 0 || asked.command === "dev" || asked.command === "start") return;
-  stderr.write("heddle: ended before its work was done\n");
-  process.exitCode = 1;
-});
+/** Runs a command. One whose work is not done when nothing keeps the process alive any more has failed, whatever it printed. */
+async function runToEnd(asked: Invocation): Promise<void> {
+  const fail = (code: number) => {
+    if (code !== 0 || asked.command === "dev" || asked.command === "start") return;
+    stderr.write("heddle: ended before its work was done\n");
+    process.exitCode = 1;
+  };
+  process.once("exit", fail);
+  await run(asked);
+  process.off("exit", fail);
+}
 
-const ended = run(asked).then(() => {
-  isDone = true;
-});
-ended.catch((cause: unknown) => {
+runToEnd(parseCommandLine(process.argv.slice(2), process.env)).catch((cause: unknown) => {
   const isPort = cause instanceof ServiceError && cause.code === "server.address";
   const hint = isPort ? "; --port names another port, 0 any free one, and --host another address" : "";
   const text =

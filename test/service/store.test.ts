@@ -339,7 +339,8 @@ describe("a time to live", () => {
     expect(await catalog.items.expiring(1_000)).toHaveLength(451);
     clock.advance(MINUTE);
     timers.advance(MINUTE);
-    await turns(50);
+    // How many turns the acknowledgements of a batch are spread over is the committer's to choose.
+    for (let i = 0; i < 5_000 && (await catalog.items.expiring(2)).length > 1; i++) await turns(1);
     expect((await catalog.items.expiring(1_000)).map(({ key }) => key)).toEqual(["later"]);
     await sweeper.stop();
     clock.advance(10 * MINUTE);
