@@ -1,4 +1,4 @@
-import { Few } from "../src/model/small-map.ts";
+import { SmallMap } from "../src/model/small-map.ts";
 import type { AnyActorRef } from "./xstate.ts";
 
 /** A child in the shared table: the version that added it, and the version that removed it (Infinity: none yet). */
@@ -10,13 +10,13 @@ interface Entry {
 
 /** The table that versions of one collection share. */
 interface Table {
-  readonly entries: Few<string, Entry>;
+  readonly entries: SmallMap<string, Entry>;
   /** The latest version. A change of this version extends the table; a change of an older one copies it. */
   newest: number;
 }
 
 /** The shared empty table, which is never written to. */
-const NOBODY: Table = { entries: new Few(), newest: 0 };
+const NOBODY: Table = { entries: new SmallMap(), newest: 0 };
 
 /** Entries: removed children may exceed the present ones by this many before the table is copied without them. */
 const SLACK = 16;
@@ -97,7 +97,7 @@ export class Children {
   }
 
   #copy(): Table {
-    const entries = new Few<string, Entry>();
+    const entries = new SmallMap<string, Entry>();
     for (const [name, actor] of this) entries.set(name, { actor, came: 0, left: Infinity });
     return { entries, newest: 0 };
   }
@@ -108,5 +108,5 @@ export const NO_CHILDREN = new Children(NOBODY, 0, 0);
 /** A collection with one child. */
 export function onlyChild(name: string, actor: AnyActorRef): Children {
   const entry = { actor, came: 0, left: Infinity };
-  return new Children({ entries: new Few<string, Entry>().set(name, entry), newest: 0 }, 0, 1);
+  return new Children({ entries: new SmallMap<string, Entry>().set(name, entry), newest: 0 }, 0, 1);
 }

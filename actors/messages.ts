@@ -1,5 +1,5 @@
-import type { CancelAction, MultitaskStrategy, Stop, TerminalStatus } from "../src/model/run.ts";
-import type { RestState } from "../src/model/thread.ts";
+import type { CancelAction, MultitaskStrategy, StopReason, TerminalStatus } from "../src/model/run.ts";
+import type { SettledState } from "../src/model/thread.ts";
 
 /** Events of a thread's actor. `run` is always a run's id. */
 export type ThreadEvent =
@@ -28,7 +28,7 @@ export type ThreadEvent =
 /** Events of a run's actor. */
 export type RunEvent =
   | { readonly type: "BEGIN" }
-  | { readonly type: "CANCEL"; readonly action: Stop }
+  | { readonly type: "CANCEL"; readonly action: StopReason }
   /**
    * The first or the next step is planned: these tasks, or none when the run has ended. `hold`: wait for `COMMITTED`
    * before running them.
@@ -39,7 +39,7 @@ export type RunEvent =
   /** A commit was stored, and the run may go on. */
   | { readonly type: "COMMITTED" }
   /** The end of the run is stored. */
-  | { readonly type: "ENDED"; readonly status: TerminalStatus; readonly rest: RestState };
+  | { readonly type: "ENDED"; readonly status: TerminalStatus; readonly rest: SettledState };
 
 export interface TaskName {
   readonly id: string;
@@ -72,7 +72,7 @@ export interface TaskOutput {
 /** The output of a run's actor. */
 export interface RunOutput {
   readonly status: TerminalStatus;
-  readonly rest: RestState;
+  readonly rest: SettledState;
 }
 
 /** The graph and the run that an actor stands for. `thread` is the name of the live thread. */

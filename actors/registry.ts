@@ -2,7 +2,7 @@ import { ServiceError, threadNotFound } from "../src/model/errors.ts";
 import { isTerminal, type CancelAction, type RunRecord } from "../src/model/run.ts";
 import {
   newThread,
-  threadName,
+  threadMapKey,
   type ThreadKey,
   type ThreadRecord,
   type ThreadStart,
@@ -78,7 +78,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   constructor(deps: SystemDeps) {
     this.#deps = deps;
     this.threads = new ThreadAdministration(deps, {
-      withLock: (key, work) => this.#locks.withLock(threadName(key), work),
+      withLock: (key, work) => this.#locks.withLock(threadMapKey(key), work),
       refuseWhenDraining: () => this.#refuseWhenDraining(),
       wake: (key) => this.#wake(key),
       letGo: (liveThread) => this.#removeFromMemory(liveThread),
@@ -109,7 +109,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   // --- the API of the actor system ---
 
   async create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord> {
-    return this.#locks.withLock(threadName(key), async () => {
+    return this.#locks.withLock(threadMapKey(key), async () => {
       this.#refuseWhenDraining();
       return createThreadRecord(this.#deps, key, draft);
     });
@@ -117,7 +117,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
 
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord> {
     const admitted = () => this.#admit(key, draft);
-    const name = threadName(key);
+    const name = threadMapKey(key);
     if (isIdShared(draft.create) || this.#locks.isLocked(name)) return this.#locks.withLock(name, admitted);
     return admitted();
   }
@@ -156,7 +156,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   ended(key: ThreadKey, run: string): Promise<RunEnd> {
-    const liveThread = this.#threads.get(threadName(key));
+    const liveThread = this.#threads.get(threadMapKey(key));
     if (liveThread?.runs.has(run) || liveThread?.delayed.has(run)) return this.#endCallbacks.waitForEnd(run);
     return Promise.resolve(
       andThen(this.#deps.journal.run(key, run), (record) => {
@@ -171,7 +171,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     if (this.#hasParked && this.#cancelledOnDisconnect.has(run)) return;
     this.#refuseOnceParked();
     const record = await this.#deps.journal.run(key, run);
-    const live = this.#threads.get(threadName(key));
+    const live = this.#threads.get(threadMapKey(key));
     if (record === undefined && live?.runs.has(run) !== true && live?.delayed.has(run) !== true) {
       throw new ServiceError("run.not_found", "Run not found");
     }
@@ -180,7 +180,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   cancelOnDisconnect(key: ThreadKey, run: string): void {
-    const liveThread = this.#threads.get(threadName(key));
+    const liveThread = this.#threads.get(threadMapKey(key));
     if (liveThread?.runs.has(run) === true || liveThread?.delayed.has(run) === true)
       this.#cancelledOnDisconnect.add(run);
   }
@@ -192,12 +192,12 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   isRunning(key: ThreadKey, run: string): boolean {
-    const liveThread = this.#threads.get(threadName(key));
+    const liveThread = this.#threads.get(threadMapKey(key));
     return liveThread?.attempt?.id === run && liveThread.attempt.actor !== undefined;
   }
 
   positionOf(key: ThreadKey, run: string): number | undefined {
-    return this.limiter.positionIn(this.#threads.get(threadName(key))?.record.queue ?? [], run);
+    return this.limiter.positionIn(this.#threads.get(threadMapKey(key))?.record.queue ?? [], run);
   }
 
   async recover(): Promise<void> {
@@ -295,7 +295,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.#halted.delete(liveThread);
     this.#checkDrained();
     if (!this.draining && liveThread.runs.size > 0) {
-      const isMoot = () => this.draining || this.#threads.has(threadName(liveThread.key));
+      const isMoot = () => this.draining || this.#threads.has(threadMapKey(liveThread.key));
       reloadThread(this.#deps.scheduler, () => this.#wake(liveThread.key), isMoot);
     }
   }
@@ -308,7 +308,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
    * @throws ServiceError `thread.not_found`
    */
   async #onLiveThread<T>(key: ThreadKey, work: (liveThread: LiveThread) => Promise<T>): Promise<T> {
-    const name = threadName(key);
+    const name = threadMapKey(key);
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one live thread after the other
       const liveThread = await (this.#locks.isLocked(name)
@@ -330,7 +330,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
    */
   #wake(key: ThreadKey, start?: ThreadStart): Eventually<LiveThread> {
     this.#refuseOnceParked();
-    const name = threadName(key);
+    const name = threadMapKey(key);
     const live = this.#threads.get(name) ?? this.#waking.get(name);
     if (live !== undefined) return live;
     const liveThread = andThen(this.#deps.journal.thread(key), (stored) => {
@@ -352,7 +352,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
 
   #live(liveThread: LiveThread): LiveThread {
     this.#refuseOnceParked();
-    const name = threadName(liveThread.key);
+    const name = threadMapKey(liveThread.key);
     const actor = threadActor(this.#statecharts.thread, liveThread, name, this.#timers);
     actor.subscribe({ error: (cause) => liveThread.giveUp(cause) });
     liveThread.actor = actor;
@@ -371,7 +371,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   #removeFromMemory(liveThread: LiveThread): void {
-    const name = threadName(liveThread.key);
+    const name = threadMapKey(liveThread.key);
     if (this.#threads.get(name) === liveThread) this.#threads.delete(name);
     this.#idleThreads.remove(liveThread);
     if (liveThread.alive) liveThread.actor?.stop();

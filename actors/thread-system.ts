@@ -16,7 +16,7 @@ import type { StateWrite } from "../src/ports/state-update.ts";
 import type { Failpoints } from "../src/ports/failpoints.ts";
 import type { Host } from "../src/ports/node-host.ts";
 import type { Inspector, InspectScope, LiveThreadList } from "../src/ports/inspector.ts";
-import type { Journal, Once } from "../src/ports/journal.ts";
+import type { Journal, IdempotentRequest } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
@@ -40,7 +40,7 @@ export interface RunDraft {
   /** Milliseconds to wait before the run asks to start; undefined: none. */
   readonly delay?: number;
   /** Idempotency key, stored with the run, so that a repeated request is recognised. */
-  readonly once?: Once;
+  readonly once?: IdempotentRequest;
 }
 
 /** An update of a thread's state by a client, not by a run. */

@@ -16,15 +16,15 @@ import { OpenSockets } from "./websocket/open-sockets.ts";
 import { createUpgrade } from "./websocket/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
 import { loadGraphs } from "./graph-loader/load-graphs.ts";
-import { calmOnceStopped, silent } from "./platform/log.ts";
+import { quietAfterStop, silentLogger } from "./platform/log.ts";
 import { bundledComponents } from "./config/ui-components.ts";
 import { builtPages } from "./app/dashboard-files.ts";
-import { Budget } from "./ports/time-budget.ts";
+import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
-import { growingIds } from "./model/ids.ts";
+import { monotonicIds } from "./model/ids.ts";
 import { ServiceError } from "./model/errors.ts";
 import type { Transport } from "./ports/transport.ts";
-import { mostDescriptors } from "./platform/file-descriptors.ts";
+import { maxFileDescriptors } from "./platform/file-descriptors.ts";
 import { systemHttpClient } from "./platform/http-client.ts";
 import { CronWorker } from "./service/crons/cron-worker.ts";
 import { UnendedRunRepair } from "./service/unended-run-repair.ts";
@@ -36,10 +36,10 @@ import { DEFAULT_INTERVAL, ThreadExpiry } from "./service/thread-expiry.ts";
 import { openStorage, type StorageOptions } from "./storage/open.ts";
 import { DEFAULT_TTL, Expiry } from "./stream/event-expiry.ts";
 import { createHub } from "./stream/hub.ts";
-import { awake, stayAlive } from "./platform/keep-process-alive.ts";
+import { keepAliveDuring, keepProcessAlive } from "./platform/keep-process-alive.ts";
 import { bootId } from "./platform/boot-id.ts";
 import { systemClock } from "./platform/clock.ts";
-import { systemProcess } from "./platform/process-metrics.ts";
+import { systemProcessMetrics } from "./platform/process-metrics.ts";
 import { systemRandom } from "./platform/random.ts";
 import { systemScheduler } from "./platform/scheduler.ts";
 import { connectionsWith } from "./transport/limits.ts";
@@ -59,7 +59,7 @@ const WEBHOOK_DRAIN = 2_000;
  */
 export function createApp(options: AppOptions): Promise<App> {
   // What it waits for meanwhile, such as the pause before a second try, need not keep the process by itself.
-  return awake(open(options));
+  return keepAliveDuring(open(options));
 }
 
 async function open(options: AppOptions): Promise<App> {
@@ -68,7 +68,7 @@ async function open(options: AppOptions): Promise<App> {
     random = systemRandom(),
     scheduler = systemScheduler,
     failpoints = noFailpoints,
-    logger = silent,
+    logger = silentLogger,
   } = options;
   const config = typeof options.config === "string" ? readConfig(options.config) : options.config;
   const access = new AccessControl(accessOptions(options, config), { clock, random });
@@ -88,7 +88,7 @@ async function open(options: AppOptions): Promise<App> {
   const setup = await setUpStore(options.store, config, { random, scheduler });
 
   // Apart from that of requests that begin: what is long does not keep those waiting.
-  const budget = new Budget(clock, scheduler);
+  const budget = new TimeBudget(clock, scheduler);
   const storage =
     options.storage ??
     (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger, budget }));
@@ -104,7 +104,7 @@ async function open(options: AppOptions): Promise<App> {
     });
     // Nobody is served any more.
     let hasStopped = false;
-    const servingLogger = calmOnceStopped(logger, () => hasStopped);
+    const servingLogger = quietAfterStop(logger, () => hasStopped);
     const hub = createHub({
       journal,
       scheduler,
@@ -130,7 +130,7 @@ async function open(options: AppOptions): Promise<App> {
     });
     const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
     const { lifetime, interval = DEFAULT_INTERVAL } = { ...config?.threadTtl, ...options.threadTtl };
-    const newId = growingIds(
+    const newId = monotonicIds(
       () => clock.now(),
       (count) => random.bytes(count),
     );
@@ -176,7 +176,7 @@ async function open(options: AppOptions): Promise<App> {
       traffic,
       sockets,
       feeds,
-      process: systemProcess,
+      process: systemProcessMetrics,
     });
     const handlers = {
       request: createHandler({
@@ -203,7 +203,7 @@ async function open(options: AppOptions): Promise<App> {
         pages: builtPages(),
         ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
         traffic,
-        metrics: metrics.tell,
+        metrics: metrics.render,
         about: { version: VERSION, transport: { kind: transports.kind, why: transports.why } },
       }),
       upgrade: createUpgrade({
@@ -219,7 +219,7 @@ async function open(options: AppOptions): Promise<App> {
         requestLog,
       }),
     };
-    const descriptors = mostDescriptors();
+    const descriptors = maxFileDescriptors();
     const transport = await transports(handlers, {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
@@ -237,7 +237,7 @@ async function open(options: AppOptions): Promise<App> {
 
     const shut = async (ms: number): Promise<void> => {
       // Once nothing listens and nobody is connected, the process would end in the middle of it.
-      const release = stayAlive();
+      const release = keepProcessAlive();
       stopping = true;
       metrics.close();
       try {

@@ -3,7 +3,13 @@ import { START } from "../../src/graph/definition-checks.ts";
 import { END } from "../../src/graph/commands.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Statechart } from "../../src/model/statechart.ts";
-import type { Inspector, ShownActor, ShownEvent, ShownState, ShownValue } from "../../src/ports/inspector.ts";
+import type {
+  Inspector,
+  InspectedActor,
+  InspectedEvent,
+  InspectedState,
+  InspectedValue,
+} from "../../src/ports/inspector.ts";
 import type { RunOutput, TaskKind } from "../messages.ts";
 
 /** The path of a node: the names of the subgraph nodes that lead to it, and its own. */
@@ -14,7 +20,7 @@ const left = { success: "done", interrupted: "stopped", error: "error", timeout:
 
 /** Shows the graph of one run as an actor of its own, whose state is the set of running nodes. */
 export class ShownGraph {
-  readonly actor: ShownActor;
+  readonly actor: InspectedActor;
   readonly #chart: Statechart;
   readonly #inspector: Inspector;
   readonly #values: () => JsonObject | undefined;
@@ -23,10 +29,10 @@ export class ShownGraph {
   /** Tasks of the last step that did not succeed, by task id. */
   readonly #stuck = new Map<string, { readonly way: Way; readonly kind: TaskKind }>();
   #shown: string | null = null;
-  #value: ShownValue = START;
+  #value: InspectedValue = START;
 
   constructor(
-    actor: ShownActor,
+    actor: InspectedActor,
     chart: Statechart,
     inspector: Inspector,
     values: () => JsonObject | undefined,
@@ -83,7 +89,7 @@ export class ShownGraph {
     this.#inspector.snapshot(this.actor, this.#state(status, tags), event);
   }
 
-  #show(event: ShownEvent): void {
+  #show(event: InspectedEvent): void {
     if (this.#settle()) this.#inspector.snapshot(this.actor, this.#state("active"), event);
   }
 
@@ -99,7 +105,7 @@ export class ShownGraph {
     return true;
   }
 
-  #state(status: ShownState["status"], tags: readonly string[] = []): ShownState {
+  #state(status: InspectedState["status"], tags: readonly string[] = []): InspectedState {
     const { thread, run } = this.actor;
     const values = this.#values();
     return {

@@ -1,7 +1,7 @@
 import { NO_CHILDREN, type Children } from "../child-actors.ts";
 import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/definition-checks.ts";
-import type { Inspector, InspectScope, ShownActor, ShownEvent } from "../../src/ports/inspector.ts";
+import type { Inspector, InspectScope, InspectedActor, InspectedEvent } from "../../src/ports/inspector.ts";
 import type { RunOutput, TaskInput, TaskOutput } from "../messages.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { ShownGraph } from "./graph-view.ts";
@@ -9,10 +9,10 @@ import { shownEvent, shownState } from "./shown-values.ts";
 
 /** What the inspector has been shown of an actor. */
 interface ShownSoFar {
-  readonly shown: ShownActor;
+  readonly shown: InspectedActor;
   /** The last snapshot shown. Snapshots are immutable, so comparing references is enough. */
   snapshot: unknown;
-  last: ShownEvent;
+  last: InspectedEvent;
 }
 
 /**
@@ -102,7 +102,7 @@ export class InspectionHook {
     return told;
   }
 
-  #meet(actor: AnyActorRef, parent: ShownActor | undefined): ShownSoFar {
+  #meet(actor: AnyActorRef, parent: InspectedActor | undefined): ShownSoFar {
     const shown = parent === undefined ? this.#thread() : this.#below(actor, parent);
     const told: ShownSoFar = { shown, snapshot: actor.getSnapshot(), last: { type: "xstate.init" } };
     this.#told.set(actor, told);
@@ -112,12 +112,12 @@ export class InspectionHook {
     return told;
   }
 
-  #thread(): ShownActor {
+  #thread(): InspectedActor {
     const { thread } = this.#liveThread.key;
     return { id: thread, kind: "thread", name: "thread", parent: null, thread, run: null, machine: "thread" };
   }
 
-  #below(actor: AnyActorRef, parent: ShownActor): ShownActor {
+  #below(actor: AnyActorRef, parent: InspectedActor): InspectedActor {
     const { thread } = parent;
     const { context } = actor.getSnapshot() as { readonly context: TaskInput & { readonly task?: string } };
     const { run } = context;
@@ -131,12 +131,12 @@ export class InspectionHook {
     return { id, kind: "run", name, parent: parent.id, thread, run, machine: "run" };
   }
 
-  #openGraph(actor: AnyActorRef, { id: run, thread }: ShownActor): void {
+  #openGraph(actor: AnyActorRef, { id: run, thread }: InspectedActor): void {
     const { engine } = this.#liveThread.deps;
     const graph = this.#liveThread.runs.get(run)?.graph_id;
     const chart = graph === undefined ? undefined : engine.chart?.(graph);
     if (graph === undefined || chart === undefined) return;
-    const shown: ShownActor = {
+    const shown: InspectedActor = {
       id: `graph:${run}`,
       kind: "graph",
       name: graph,
@@ -170,7 +170,7 @@ export class InspectionHook {
     return context?.task === undefined ? above : [...above, context.name ?? START];
   }
 
-  #noteEnd(actor: AnyActorRef, shown: ShownActor): void {
+  #noteEnd(actor: AnyActorRef, shown: InspectedActor): void {
     const { status, output } = actor.getSnapshot() as { readonly status: string; readonly output?: unknown };
     if (status === "active") return;
     const graph = this.#graphs.get(shown.run ?? "");

@@ -1,4 +1,4 @@
-import type { LiveThreadSummary, LiveThreadList, ShownValue } from "../../src/ports/inspector.ts";
+import type { LiveThreadSummary, LiveThreadList, InspectedValue } from "../../src/ports/inspector.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
 /** The list of threads in memory, for the dashboard and the API. */
@@ -14,7 +14,7 @@ export class LiveThreads implements LiveThreadList {
     const [busy, rest]: readonly [LiveThreadSummary[], LiveThreadSummary[]] = [[], []];
     for (const { key, runs, actor } of this.#threads.values()) {
       if (key.tenant !== tenant || actor === undefined) continue;
-      const { value } = actor.getSnapshot() as { readonly value: ShownValue };
+      const { value } = actor.getSnapshot() as { readonly value: InspectedValue };
       (runs.size > 0 ? busy : rest).push({ thread: key.thread, value, runs: runs.size });
     }
     return [...busy.reverse(), ...rest.reverse()].slice(0, limit);

@@ -1,7 +1,7 @@
 import { NO_CHILDREN, Children } from "../child-actors.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { ShownEvent, ShownState, ShownValue } from "../../src/ports/inspector.ts";
+import type { InspectedEvent, InspectedState, InspectedValue } from "../../src/ports/inspector.ts";
 
 /**
  * Entries of a list, or children, that are shown at most: a run may have thousands of tasks, and is shown after each.
@@ -10,15 +10,15 @@ const MOST = 20;
 const LONGEST = 500;
 
 interface Seen {
-  readonly status: ShownState["status"];
-  readonly value?: ShownValue;
+  readonly status: InspectedState["status"];
+  readonly value?: InspectedValue;
   readonly context?: { readonly [name: string]: unknown };
   readonly children?: Children;
   readonly output?: object;
 }
 
 /** The part of an actor's snapshot that is shown: status, value and the small context of our own charts. */
-export function shownState(actor: AnyActorRef, thread: string): ShownState {
+export function shownState(actor: AnyActorRef, thread: string): InspectedState {
   const {
     status,
     value = status,
@@ -66,7 +66,7 @@ function named(item: unknown): JsonObject {
 }
 
 /** The part of an event that is shown: its plain members. */
-export function shownEvent(event: { readonly type: string }): ShownEvent {
+export function shownEvent(event: { readonly type: string }): InspectedEvent {
   const { type } = event;
   // The input of the init event is in the actor's context too.
   if (type === "xstate.init") return { type };

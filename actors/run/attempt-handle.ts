@@ -1,6 +1,6 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { Stop, RunRecord } from "../../src/model/run.ts";
+import type { StopReason, RunRecord } from "../../src/model/run.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 
 /** The attempt in progress of a live thread, as the statecharts and the registry see it. */
@@ -31,5 +31,5 @@ export interface GraphHandle {
   next(): void;
   execute(task: string, self: AnyActorRef): void;
   abort(): void;
-  close(stop: Stop | null): void;
+  close(stop: StopReason | null): void;
 }

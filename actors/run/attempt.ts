@@ -1,10 +1,10 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
-import { width, type Fact } from "../../src/model/run-event.ts";
-import { Few } from "../../src/model/small-map.ts";
+import { eventCountOf, type Fact } from "../../src/model/run-event.ts";
+import { SmallMap } from "../../src/model/small-map.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { changeRun, type Stop, type RunRecord } from "../../src/model/run.ts";
+import { changeRun, type StopReason, type RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
 import type { Emission, NodeCall, Plan, Position, Step } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
@@ -37,7 +37,7 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
   readonly id: string;
   readonly epoch: number;
   readonly sink: Sink;
-  readonly subgraphs = new Few<string, GraphExecution>();
+  readonly subgraphs = new SmallMap<string, GraphExecution>();
   readonly #root: GraphExecution;
   /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
   readonly #atExit: boolean;
@@ -148,7 +148,7 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
     this.#root.failAfterFirstStep(error);
   }
 
-  #close(stop: Stop | null): void {
+  #close(stop: StopReason | null): void {
     this.#timer?.();
     this.#closing = true;
     const ended = this.#root.end(stop);
@@ -161,7 +161,7 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
       .catch((thrown: unknown) => this.liveThread.giveUp(thrown));
   }
 
-  #closed(stop: Stop | null): void {
+  #closed(stop: StopReason | null): void {
     // It was parked for the next start meanwhile.
     if (!this.alive) return;
     const cut = stop === "interrupt" ? this.#root.partialStep() : null;
@@ -304,7 +304,7 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
     if (!this.alive) return -1;
     if (this.#pending.emissions.length > 0) this.flushNow();
     const id = this.sink.emit(fact);
-    if (id >= 0) this.#raiseMark(id + width(fact));
+    if (id >= 0) this.#raiseMark(id + eventCountOf(fact));
     return id;
   }
 

@@ -1,10 +1,10 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
-import { Few, fewBy } from "../../src/model/small-map.ts";
+import { SmallMap, smallMapBy } from "../../src/model/small-map.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { Stop, RunRecord } from "../../src/model/run.ts";
+import type { StopReason, RunRecord } from "../../src/model/run.ts";
 import type {
   Emission,
   Execution,
@@ -26,7 +26,7 @@ export interface GraphExecutionOwner {
   readonly run: RunRecord;
   readonly alive: boolean;
   /** Subgraphs in progress, by the id of the task whose node they are. */
-  readonly subgraphs: Few<string, GraphExecution>;
+  readonly subgraphs: SmallMap<string, GraphExecution>;
   /** Remembers the writes of the checkpoint that a graph starts from, in case this run changes them. */
   noteStartPosition(position: Position): void;
   /** Starts a subgraph as the node of a task, for one try of that task. */
@@ -52,7 +52,7 @@ export interface GraphOrigin {
   readonly ns: string;
   position(): Eventually<Position>;
   open(position: Position): Execution;
-  close(graph: GraphExecution, stop: Stop | null): void;
+  close(graph: GraphExecution, stop: StopReason | null): void;
 }
 
 /**
@@ -81,7 +81,7 @@ export class GraphExecution implements TaskOwner {
   /** The state stored at the head. Changes by a failed or paused step that made no checkpoint are not in it. */
   stored: JsonObject = {};
   /** Writes of tasks at the head, by task id. */
-  writes = new Few<string, TaskWrites>();
+  writes = new SmallMap<string, TaskWrites>();
   #execution: Execution | undefined;
   /** The id of the checkpoint it started from. */
   #startId: string | null = null;
@@ -134,7 +134,7 @@ export class GraphExecution implements TaskOwner {
           this.head = position.head;
           this.#startId = position.head?.id ?? null;
           this.values = this.stored = position.values;
-          this.writes = fewBy(position.writes, ({ task }) => task);
+          this.writes = smallMapBy(position.writes, ({ task }) => task);
           this.attempt.noteStartPosition(position);
           this.#execution = this.origin.open(position);
         }),
@@ -172,7 +172,7 @@ export class GraphExecution implements TaskOwner {
     this.#failAfter = error;
   }
 
-  close(stop: Stop | null): void {
+  close(stop: StopReason | null): void {
     this.origin.close(this, stop);
   }
 
@@ -230,7 +230,7 @@ export class GraphExecution implements TaskOwner {
     if (head !== undefined) {
       this.head = head;
       this.stored = step.values;
-      if (this.writes.size > 0) this.writes = new Few();
+      if (this.writes.size > 0) this.writes = new SmallMap();
     }
     for (const writes of step.writes) this.writes.set(writes.task, writes);
     this.values = step.values;
@@ -293,7 +293,7 @@ export class GraphExecution implements TaskOwner {
   }
 
   /** Ends the execution, and takes what a graph that drives itself still has to store. */
-  end(stop: Stop | null): Eventually<void> {
+  end(stop: StopReason | null): Eventually<void> {
     if (this.#execution?.end === undefined) return undefined;
     return andThen(this.#execution.end(stop !== null), (step) => {
       if (step !== null && this.attempt.alive) this.applyStep(step);

@@ -1,5 +1,5 @@
 import type { NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { Few } from "../../src/model/small-map.ts";
+import { SmallMap } from "../../src/model/small-map.ts";
 import type { Emission } from "../../src/ports/engine.ts";
 import { combineChanges } from "../../src/graph/superstep.ts";
 
@@ -9,7 +9,7 @@ export class PendingCommit {
   /** True to store only the latest checkpoint of each graph, with the changes of all that led to it. */
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
-  readonly #writes = new Few<string, TaskWrites>();
+  readonly #writes = new SmallMap<string, TaskWrites>();
   /**
    * Ids of checkpoints that were merged into later ones. They are never stored, nor are task writes that belong to
    * them.

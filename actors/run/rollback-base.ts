@@ -1,4 +1,4 @@
-import { blank, type CheckpointHead, type TaskWrites } from "../../src/model/checkpoint.ts";
+import { emptyWrites, type CheckpointHead, type TaskWrites } from "../../src/model/checkpoint.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import { andThen } from "../../src/ports/eventually.ts";
@@ -12,7 +12,7 @@ export function writesAt(head: CheckpointHead, writes: readonly TaskWrites[]): r
   const left = new Set(writes.map(({ task }) => task));
   const { ns, id: checkpoint } = head;
   const others = head.next.filter(({ id }) => !left.has(id));
-  return [...writes, ...others.map(({ id, name }) => blank({ ns, checkpoint, task: id, name }))];
+  return [...writes, ...others.map(({ id, name }) => emptyWrites({ ns, checkpoint, task: id, name }))];
 }
 
 /** Interrupts that wait for an answer, by task id. */
@@ -53,7 +53,7 @@ export async function writesBeforeRun(
   for (const { ns, checkpoint } of places.values()) {
     const known = new Set(noted.flatMap((one) => (one.checkpoint === checkpoint ? one.task : [])));
     const now = await andThen(liveThread.deps.journal.writes(liveThread.key, ns, checkpoint), (left) => left);
-    put.push(...now.filter(({ task }) => !known.has(task)).map(blank));
+    put.push(...now.filter(({ task }) => !known.has(task)).map(emptyWrites));
   }
   return put;
 }

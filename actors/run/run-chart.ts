@@ -1,6 +1,6 @@
 import { assign, enqueueActions, sendParent, sendTo, setup, stopChild, type AnyActorRef } from "../xstate.ts";
-import type { Stop, TerminalStatus } from "../../src/model/run.ts";
-import type { RestState } from "../../src/model/thread.ts";
+import type { StopReason, TerminalStatus } from "../../src/model/run.ts";
+import type { SettledState } from "../../src/model/thread.ts";
 import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
 import type { TaskMachine } from "../task.ts";
 import { strongerStop } from "../thread/multitask.ts";
@@ -9,13 +9,13 @@ export interface RunContext {
   readonly thread: string;
   readonly run: string;
   readonly within: string | null;
-  readonly stop: Stop | null;
+  readonly stop: StopReason | null;
   /** Ids of the step's tasks that have not ended. */
   readonly waiting: readonly string[];
   /** Tasks of the planned step. */
   readonly planned: readonly TaskName[];
   readonly status: TerminalStatus | null;
-  readonly rest: RestState;
+  readonly rest: SettledState;
 }
 
 /** Side effects of the statechart. Each answer comes back as a message. */
@@ -29,7 +29,7 @@ export interface RunEffects {
   /** Aborts the signals of the nodes. Each task that listens to its signal answers by ending. */
   abort(run: RunInput): void;
   /** Stores the end of the run; `stop` says how it was stopped, if it was. Answered by `ENDED`. */
-  close(run: RunInput, stop: Stop | null): void;
+  close(run: RunInput, stop: StopReason | null): void;
 }
 
 /**

@@ -7,8 +7,8 @@ import type { Emission, Plan } from "../../src/ports/engine.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
-import type { Stop, RunRecord, TerminalStatus } from "../../src/model/run.ts";
-import { changeThread, type RestState } from "../../src/model/thread.ts";
+import type { StopReason, RunRecord, TerminalStatus } from "../../src/model/run.ts";
+import { changeThread, type SettledState } from "../../src/model/thread.ts";
 import type { RunEnd } from "../thread-system.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
@@ -50,14 +50,14 @@ export interface EndingAttempt {
 
 interface Verdict {
   readonly status: TerminalStatus;
-  readonly rest: RestState;
+  readonly rest: SettledState;
   readonly error: PlainError | null;
   readonly interrupts: Interrupts;
   /** The thread's error, where it differs from the run's. */
   readonly resting?: PlainError | null;
 }
 
-function verdictOf(attempt: EndingAttempt, stop: Stop | null): Verdict {
+function verdictOf(attempt: EndingAttempt, stop: StopReason | null): Verdict {
   if (stop === "timeout") {
     return { status: "timeout", rest: "error", error: timeoutOf(attempt), interrupts: waitingAt(attempt) };
   }
@@ -103,12 +103,12 @@ function timeoutOf({ run, liveThread }: EndingAttempt): PlainError {
  * is stored, the statechart moves on, then readers end, then waiting requests resolve. In this order, whoever learns
  * of the end finds the thread idle.
  */
-export function endRun(attempt: EndingAttempt, stop: Stop | null): void {
+export function endRun(attempt: EndingAttempt, stop: StopReason | null): void {
   if (stop === "rollback") rollBack(attempt);
   else settle(attempt, stop);
 }
 
-function settle(attempt: EndingAttempt, stop: Stop | null): void {
+function settle(attempt: EndingAttempt, stop: StopReason | null): void {
   const verdict = verdictOf(attempt, stop);
   if (attempt.isLoaded || attempt.run.kwargs.webhook === null)
     return conclude(attempt, verdict, attempt.values);

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import { startOf, type Within } from "../../src/model/run-start.ts";
+import { rootCheckpointOf, type SubgraphCheckpoint } from "../../src/model/run-start.ts";
 import type { Position } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
@@ -12,7 +12,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
  */
 export function startPosition(liveThread: LiveThread, { run_id, kwargs }: RunRecord): Eventually<Position> {
   const latest = liveThread.position();
-  const named = startOf(kwargs.config.configurable);
+  const named = rootCheckpointOf(kwargs.config.configurable);
   if (named === null) return latest;
   return andThen(latest, (position) => {
     const { head } = position;
@@ -22,7 +22,10 @@ export function startPosition(liveThread: LiveThread, { run_id, kwargs }: RunRec
 }
 
 /** The state at a checkpoint that an admitted run starts from. Throws as {@link startPosition} does. */
-export function positionAtCheckpoint(liveThread: LiveThread, { ns, id }: Within): Eventually<Position> {
+export function positionAtCheckpoint(
+  liveThread: LiveThread,
+  { ns, id }: SubgraphCheckpoint,
+): Eventually<Position> {
   liveThread.noteCheckpointId(id);
   return andThen(liveThread.positionAt(id, ns), (found) => {
     if (found !== undefined) return found;

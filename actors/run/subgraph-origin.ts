@@ -1,5 +1,5 @@
-import type { Stop } from "../../src/model/run.ts";
-import type { Execution, Inner, NodeCall, Position, TaskOutcome } from "../../src/ports/engine.ts";
+import type { StopReason } from "../../src/model/run.ts";
+import type { Execution, Subgraph, NodeCall, Position, TaskOutcome } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import { positionAtCheckpoint } from "./start-position.ts";
 import type { GraphExecution, GraphOrigin } from "./graph-execution.ts";
@@ -15,7 +15,7 @@ export class SubgraphOrigin implements GraphOrigin {
   /** The position that the previous try reached. */
   readonly #before: Position | undefined;
   readonly #ended: OnSubgraphEnd;
-  readonly #inner: Inner;
+  readonly #inner: Subgraph;
 
   constructor(above: GraphExecution, call: NodeCall, before: Position | undefined, ended: OnSubgraphEnd) {
     this.#above = above;
@@ -47,7 +47,7 @@ export class SubgraphOrigin implements GraphOrigin {
     return this.#inner.open(position);
   }
 
-  close(graph: GraphExecution, stop: Stop | null): void {
+  close(graph: GraphExecution, stop: StopReason | null): void {
     const { attempt, failure, plan, actor } = graph;
     graph.revoke();
     attempt.subgraphs.delete(this.#call.task);
@@ -60,7 +60,7 @@ export class SubgraphOrigin implements GraphOrigin {
     this.#ended(outcome, stop !== null);
   }
 
-  #outcome(graph: GraphExecution, stop: Stop | null): TaskOutcome {
+  #outcome(graph: GraphExecution, stop: StopReason | null): TaskOutcome {
     const { failure } = graph;
     if (stop !== null)
       return { kind: "failed", error: { error: "AbortError", message: "The run was stopped" } };

@@ -1,7 +1,7 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
-import { Few } from "../../src/model/small-map.ts";
+import { SmallMap } from "../../src/model/small-map.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { StoreOp, StoreResults } from "../../src/model/store-item.ts";
 import type {
@@ -9,7 +9,7 @@ import type {
   Execution,
   NodeCall,
   Position,
-  Settled,
+  SettledTask,
   StreamedFact,
   TaskOutcome,
 } from "../../src/ports/engine.ts";
@@ -53,7 +53,7 @@ const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } a
 /** Runs the tasks of one graph execution: starts their bodies, handles their outcomes, and aborts them. */
 export class TaskRunner {
   readonly #owner: TaskOwner;
-  readonly #running = new Few<string, RunningTask>();
+  readonly #running = new SmallMap<string, RunningTask>();
   /** Tasks of graphs that run inside another task's body: the id of that task, by the id of the inner one. */
   #parents: Map<string, string> | undefined;
   /** Ids of tasks whose bodies have ended but whose outcome the engine has not settled yet. */
@@ -210,7 +210,7 @@ export class TaskRunner {
    * Settles a task of a graph that drives itself: the engine decides its outcome later. Until then the task counts as
    * running, though its body does not.
    */
-  #settleLater(live: RunningTask, settled: Promise<Settled>, broken: (thrown: unknown) => void): void {
+  #settleLater(live: RunningTask, settled: Promise<SettledTask>, broken: (thrown: unknown) => void): void {
     const unsettled = (this.#unsettled ??= new Set());
     unsettled.add(live.call.task);
     settled
@@ -221,7 +221,7 @@ export class TaskRunner {
       .catch(broken);
   }
 
-  #settle(live: RunningTask, { writes, kind, emissions, error }: Settled, later: boolean): void {
+  #settle(live: RunningTask, { writes, kind, emissions, error }: SettledTask, later: boolean): void {
     const attempt = this.#owner;
     const { self, steps } = live;
     if (kind === "again") {

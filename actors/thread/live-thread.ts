@@ -1,11 +1,11 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import { Few } from "../../src/model/small-map.ts";
+import { SmallMap } from "../../src/model/small-map.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { changeThread, hasWork, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
-import type { Position, Source } from "../../src/ports/engine.ts";
+import type { Position, ExecutionServices } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
 import type { AttemptHandle } from "../run/attempt-handle.ts";
@@ -63,9 +63,9 @@ export class LiveThread {
   /** The record as it is when every write in flight is stored. */
   record: ThreadRecord;
   /** The runs that have not ended, without the delayed ones. */
-  readonly runs = new Few<string, RunRecord>();
+  readonly runs = new SmallMap<string, RunRecord>();
   /** The delayed runs, which wait for their time. They do not make the thread busy. */
-  readonly delayed = new Few<string, RunRecord>();
+  readonly delayed = new SmallMap<string, RunRecord>();
   actor: AnyActorRef | undefined;
   attempt: AttemptHandle | null = null;
   alive = true;
@@ -159,7 +159,7 @@ export class LiveThread {
   }
 
   /** The ids, times and tenant that an execution of one of its runs needs. */
-  source(): Source {
+  source(): ExecutionServices {
     return {
       tenant: this.key.tenant,
       now: () => this.deps.clock.now(),

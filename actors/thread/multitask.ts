@@ -1,4 +1,4 @@
-import type { CancelAction, MultitaskStrategy, Stop } from "../../src/model/run.ts";
+import type { CancelAction, MultitaskStrategy, StopReason } from "../../src/model/run.ts";
 
 /** The situation of a thread when a run is requested. */
 export type ThreadSituation =
@@ -44,6 +44,6 @@ export function decideMultitask(
 }
 
 /** The stronger of two reasons to stop a run: the first one, except that a rollback wins, since it undoes more. */
-export function strongerStop<S extends Stop>(one: S | null, other: S): S {
+export function strongerStop<S extends StopReason>(one: S | null, other: S): S {
   return one === null || other === "rollback" ? other : one;
 }

@@ -1,7 +1,7 @@
 import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError, threadNotFound } from "../../src/model/errors.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
-import type { Engine, Position, Source } from "../../src/ports/engine.ts";
+import type { Engine, Position, ExecutionServices } from "../../src/ports/engine.ts";
 import type { StateUpdate } from "../../src/ports/state-update.ts";
 import type { SystemDeps, UpdateDraft } from "../thread-system.ts";
 import { interruptsAfter, writesWithoutInterrupts } from "./parent-interrupts.ts";
@@ -32,7 +32,7 @@ function updateOf({ thread_id, metadata }: ThreadRecord, ns: string): Omit<State
 /** Computes supersteps, each from the result of the one before. Throws as the engine does. */
 async function compute(
   engine: Engine,
-  source: Source,
+  source: ExecutionServices,
   updateThreadState: Omit<StateUpdate, "writes">,
   supersteps: UpdateDraft["supersteps"],
   from: Position,
@@ -64,7 +64,7 @@ function rested(thread: ThreadRecord, { next, id, created_at }: CheckpointHead) 
 /** The record and checkpoints of a thread that is created with a state. */
 export async function createWithState(
   { engine }: Pick<SystemDeps, "engine">,
-  source: Source,
+  source: ExecutionServices,
   thread: ThreadRecord,
   supersteps: UpdateDraft["supersteps"],
 ): Promise<{ readonly thread: ThreadRecord; readonly checkpoints: readonly NewCheckpoint[] }> {

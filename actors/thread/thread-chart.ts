@@ -1,5 +1,5 @@
 import type { CancelAction } from "../../src/model/run.ts";
-import type { RestState } from "../../src/model/thread.ts";
+import type { SettledState } from "../../src/model/thread.ts";
 import type { RunEvent, RunOutput, ThreadEvent } from "../messages.ts";
 import { decideMultitask, strongerStop, type ThreadSituation } from "./multitask.ts";
 
@@ -13,14 +13,14 @@ export interface ThreadContext {
   readonly queue: readonly string[];
   /** How the active run is being stopped; null: it is not. */
   readonly stop: CancelAction | null;
-  readonly rest: RestState;
+  readonly rest: SettledState;
 }
 
 export interface ThreadInput {
   readonly thread: string;
   readonly active: string | null;
   readonly queue: readonly string[];
-  readonly rest: RestState;
+  readonly rest: SettledState;
 }
 
 /** Side effects of the statechart. Each answer comes back as a message. */
@@ -43,7 +43,7 @@ export type ThreadActorEvent =
 
 /** Parameter of guards and assigns: the rest state. */
 export interface RestParams {
-  readonly rest: RestState;
+  readonly rest: SettledState;
 }
 
 /** Guards of transitions, by name. */
@@ -125,17 +125,17 @@ const atRest = {
   },
 } as const;
 
-const waking = <R extends RestState>(rest: R) =>
+const waking = <R extends SettledState>(rest: R) =>
   ({ guard: { type: "restsIn", params: { rest } }, target: rest }) as const;
 
-const ending = <R extends RestState>(rest: R) =>
+const ending = <R extends SettledState>(rest: R) =>
   ({
     guard: { type: "endedIn", params: { rest } },
     target: rest,
     actions: [{ type: "comeToRest", params: { rest } }],
   }) as const;
 
-const leaving = <R extends RestState>(rest: R) =>
+const leaving = <R extends SettledState>(rest: R) =>
   ({
     guard: { type: "leavesIn", params: { rest } },
     target: `#thread.${rest}`,

@@ -1,6 +1,6 @@
 import { NO_CHILDREN, onlyChild, type Children } from "../child-actors.ts";
 import { createActor, type ActorLogic, type ActorScope, type AnyActorRef, type Snapshot } from "../xstate.ts";
-import type { RestState } from "../../src/model/thread.ts";
+import type { SettledState } from "../../src/model/thread.ts";
 import type { RunMachine } from "../run/run-machine.ts";
 import {
   threadAssigns,
@@ -14,7 +14,7 @@ import {
 } from "./thread-chart.ts";
 
 type Inner = keyof typeof threadChart.states.pending.states;
-type ThreadValue = RestState | "failed" | { readonly pending: Inner };
+type ThreadValue = SettledState | "failed" | { readonly pending: Inner };
 
 export type ThreadSnapshot = Snapshot<undefined> & {
   readonly value: ThreadValue;
@@ -30,7 +30,7 @@ export interface ThreadMachine extends ActorLogic<ThreadSnapshot, ThreadActorEve
 }
 
 /** A name in the chart: one of `threadGuards`, `threadAssigns`, `runMessages`, or an effect. */
-type ChartReference = string | { readonly type: string; readonly params: { readonly rest: RestState } };
+type ChartReference = string | { readonly type: string; readonly params: { readonly rest: SettledState } };
 interface Transition {
   readonly guard?: ChartReference;
   readonly target?: string;
@@ -40,7 +40,7 @@ type Table<F> = { readonly [name: string]: F | undefined };
 type ChartFunction<T> = (
   context: ThreadContext,
   event: ThreadActorEvent,
-  params: { readonly rest: RestState },
+  params: { readonly rest: SettledState },
 ) => T;
 
 const guardTable = threadGuards as Table<ChartFunction<boolean>>;
@@ -159,7 +159,7 @@ export function threadMachine(effects: ThreadEffects, run: RunMachine): ThreadMa
     }
     if (name === "pending") return begin(context, threadChart.states.pending.initial, scope);
     if (name === "starting") return begin(context, name, scope);
-    return at(name as RestState | "failed", context);
+    return at(name as SettledState | "failed", context);
   }
 
   /** Entry actions of these states. */

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { noConcurrencyLimits } from "../../actors/concurrency-limiter.ts";
 import { createApp } from "../../src/app.ts";
 import * as graphs from "../graphs.ts";
-import { langGraphOf, type LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
+import { loadLangGraph, type LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
 import type { HeddleOptions } from "../rows/row.ts";
 import { ownStats, reportOver } from "./report.ts";
 
@@ -18,7 +18,7 @@ const { burn: _, ...others } = graphs;
 async function langGraphs(): Promise<ReadonlyMap<string, LoadedLangGraph>> {
   if (!langGraph) return new Map();
   const compiled = (await import("../langgraph.ts")).ten();
-  const loaded = await langGraphOf({ file: import.meta.filename, found: compiled, given: compiled });
+  const loaded = await loadLangGraph({ file: import.meta.filename, found: compiled, given: compiled });
   if (loaded === undefined) throw new TypeError("It is no graph of LangGraph.js");
   return new Map([["ten", loaded]]);
 }

@@ -3,14 +3,14 @@ import type { Traffic } from "../http/response-counts.ts";
 import type { InspectorFeeds } from "../websocket/inspector/feeds.ts";
 import type { OpenSockets } from "../websocket/open-sockets.ts";
 import { Exposition } from "../metrics/exposition.ts";
-import { counter, type Family, gauge, type Sample } from "../metrics/metric-family.ts";
-import { keptFor } from "../metrics/cached-reading.ts";
-import { Lag } from "../metrics/event-loop-lag.ts";
+import { counter, type MetricFamily, gauge, type MetricSample } from "../metrics/metric-family.ts";
+import { cachedFor } from "../metrics/cached-reading.ts";
+import { EventLoopLag } from "../metrics/event-loop-lag.ts";
 import { processFamilies } from "../metrics/process-metrics.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Outbox } from "../ports/outbox.ts";
-import type { ReadProcess } from "../ports/process-metrics.ts";
+import type { ReadProcessMetrics } from "../ports/process-metrics.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Storage } from "../storage/open.ts";
 import type { Hub } from "../stream/hub.ts";
@@ -32,15 +32,15 @@ export interface MetricsDeps {
   readonly traffic: Traffic;
   readonly sockets: Pick<OpenSockets, "open">;
   readonly feeds: Pick<InspectorFeeds, "watching">;
-  readonly process: ReadProcess;
+  readonly process: ReadProcessMetrics;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
 }
 
 /** Makes the server's metrics. They MUST be closed with the server. */
-export function createMetrics(deps: MetricsDeps): Pick<Exposition, "tell"> & Pick<Lag, "close"> {
-  const lag = new Lag(deps.clock, deps.scheduler);
+export function createMetrics(deps: MetricsDeps): Pick<Exposition, "render"> & Pick<EventLoopLag, "close"> {
+  const lag = new EventLoopLag(deps.clock, deps.scheduler);
   const families = [
     ...ofRuns(deps),
     ...ofDoors(deps),
@@ -48,11 +48,11 @@ export function createMetrics(deps: MetricsDeps): Pick<Exposition, "tell"> & Pic
     ...processFamilies(deps.process, lag),
   ];
   const exposition = new Exposition(families, deps.logger);
-  return { tell: () => exposition.tell(), close: () => lag.close() };
+  return { render: () => exposition.render(), close: () => lag.close() };
 }
 
-function ofRuns({ system, hub }: MetricsDeps): readonly Family[] {
-  const byGraph = (samples: (graph: string, tally: GraphTally) => readonly Sample[]) => () =>
+function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
+  const byGraph = (samples: (graph: string, tally: GraphTally) => readonly MetricSample[]) => () =>
     [...system.figures.graphs].flatMap(([graph, tally]) => samples(graph, tally));
   const started = byGraph((graph, { started }) => [[{ graph }, started]]);
   const ended = byGraph((graph, tally) => ENDS.map((status) => [{ graph, status }, tally[status]]));
@@ -95,8 +95,8 @@ const STATES = "with runs to do, at rest, or being read from the storage";
 
 type GraphTally = ActorMetrics["graphs"] extends ReadonlyMap<string, infer T> ? T : never;
 
-function ofDoors({ about, traffic, sockets, feeds }: MetricsDeps): readonly Family[] {
-  const answered = (route: string, method: string, answers: readonly number[]): readonly Sample[] =>
+function ofDoors({ about, traffic, sockets, feeds }: MetricsDeps): readonly MetricFamily[] {
+  const answered = (route: string, method: string, answers: readonly number[]): readonly MetricSample[] =>
     answers.flatMap((count, digit) =>
       count === 0 ? [] : [[{ route, method, status: `${digit}xx` }, count] as const],
     );
@@ -106,7 +106,7 @@ function ofDoors({ about, traffic, sockets, feeds }: MetricsDeps): readonly Fami
   ];
   const open = () =>
     byLabel("kind", { sse: traffic.streams, websocket: sockets.open, inspect: feeds.watching });
-  const server = (): readonly Sample[] => [[{ ...about }, 1]];
+  const server = (): readonly MetricSample[] => [[{ ...about }, 1]];
   return [
     gauge(
       "heddle_info",
@@ -131,9 +131,9 @@ const ANSWERED =
   "by route and class of status; without a route where none was found, or the asker not let in";
 const STREAMS = "server-sent events, WebSockets, WebSockets that watch actors";
 
-function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly Family[] {
-  const size = keptFor(SIZE, clock, () => storage.size());
-  const webhooks = keptFor(WEBHOOKS, clock, () => outbox.count(MOST_WEBHOOKS));
+function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly MetricFamily[] {
+  const size = cachedFor(SIZE, clock, () => storage.size());
+  const webhooks = cachedFor(WEBHOOKS, clock, () => outbox.count(MOST_WEBHOOKS));
   const owed = async () => {
     const { pending, dead } = await webhooks();
     return byLabel("status", { pending, dead });
@@ -171,6 +171,6 @@ function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly Family[] {
 const MOST = `${MOST_WEBHOOKS} means: these or more`;
 
 /** One sample for each member, with the member's name as its label. */
-function byLabel(label: string, counts: { readonly [value: string]: number }): readonly Sample[] {
+function byLabel(label: string, counts: { readonly [value: string]: number }): readonly MetricSample[] {
   return Object.entries(counts).map(([value, count]) => [{ [label]: value }, count] as const);
 }

@@ -6,8 +6,8 @@ import { plainError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
-import { parentThread, startedWith } from "../platform/worker-thread.ts";
-import { keepServing } from "../platform/uncaught-errors.ts";
+import { parentThread, workerStartData } from "../platform/worker-thread.ts";
+import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
 import { NodeFunctions } from "../workers/node-functions.ts";
 import type { FromWorker, ToWorker } from "../workers/worker-messages.ts";
 
@@ -16,7 +16,7 @@ const parent = parentThread<readonly FromWorker[], ToWorker>();
 const random = systemRandom();
 const registry = new GraphRegistry();
 try {
-  const { stacks, ...config } = startedWith() as Pick<Config, "path" | "graphs"> & { stacks: boolean };
+  const { stacks, ...config } = workerStartData() as Pick<Config, "path" | "graphs"> & { stacks: boolean };
   const { graphs } = await loadGraphs(config, { random, scheduler: systemScheduler });
   registry.replace(graphs);
   const bodies = new NodeFunctions(
@@ -24,7 +24,7 @@ try {
     (logger) => localHost(registry, { logger, random, clock: systemClock, stacks }),
     (graph) => registry.current(graph).edition,
   );
-  keepServing(bodies.logger);
+  logUncaughtErrors(bodies.logger);
   parent.onMessage((message) => bodies.receive(message));
   bodies.post({ t: "ready" });
 } catch (cause) {

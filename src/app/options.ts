@@ -4,7 +4,7 @@ import type { GraphDef } from "../graph/graph-builder.ts";
 import type { InspectConfig } from "../config/inspector.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
-import type { Hosted } from "../ports/hosted-graph.ts";
+import type { HostedGraph } from "../ports/hosted-graph.ts";
 import type { HttpClient } from "../ports/http-client.ts";
 import type { Logger, LogLevel } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
@@ -20,7 +20,7 @@ export interface AppOptions {
   /** The graphs to serve, by name. */
   readonly graphs?: { readonly [name: string]: GraphDef };
   /** LangGraph.js graphs to serve, by name, as they were loaded. */
-  readonly langGraphs?: ReadonlyMap<string, Hosted>;
+  readonly langGraphs?: ReadonlyMap<string, HostedGraph>;
   /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
   readonly config?: string | Config;
   /** The data directory, or a storage by its options. Absent: memory, which is lost at the end. */
@@ -97,7 +97,7 @@ export interface App {
    */
   replaceGraphs(
     graphs: { readonly [name: string]: GraphDef },
-    langGraphs?: ReadonlyMap<string, Hosted>,
+    langGraphs?: ReadonlyMap<string, HostedGraph>,
   ): void;
   /**
    * Stops the server: it accepts no new connections and runs, and gives running supersteps `ms` (default 5 s) to end. Unfinished runs

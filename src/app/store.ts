@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import { loadEmbedder } from "../graph-loader/embedder.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import type { Budget } from "../ports/time-budget.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Items } from "../ports/store-items.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -19,7 +19,7 @@ interface Deps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  readonly budget: Budget;
+  readonly budget: TimeBudget;
 }
 
 /** The settings of a server's store, read before anything is opened. */

@@ -4,8 +4,8 @@ import type { Config } from "../config/config.ts";
 import { loadGraphs, type LoadedGraphs } from "../graph-loader/load-graphs.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel } from "../ports/scheduler.ts";
-import type { Watch, Watcher } from "../ports/file-watcher.ts";
-import { awake } from "../platform/keep-process-alive.ts";
+import type { WatchFiles, FileWatcher } from "../ports/file-watcher.ts";
+import { keepAliveDuring } from "../platform/keep-process-alive.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 
@@ -18,7 +18,7 @@ export interface DevServerOptions {
   readonly setEnv: (env: Config["env"]) => void;
   /** Starts a server with this configuration; `more` overrides it. */
   readonly start: (config: Config, more: AppOptions) => Promise<App>;
-  readonly watch: Watch;
+  readonly watch: WatchFiles;
   readonly logger: Logger;
 }
 
@@ -48,7 +48,7 @@ const SOURCES: ReadonlySet<string> = new Set([
 export class DevServer {
   readonly #options: DevServerOptions;
   readonly #files = new Set<string>();
-  readonly #watcher: Watcher;
+  readonly #watcher: FileWatcher;
   #config: Config;
   #app: App | undefined;
   #port: number | undefined;
@@ -90,7 +90,7 @@ export class DevServer {
 
   #load(config: Config): Promise<LoadedGraphs> {
     const onFile = (file: string) => this.#add(file);
-    return awake(
+    return keepAliveDuring(
       loadGraphs(config, { random: this.#random, scheduler: systemScheduler, fresh: true, onFile }),
     );
   }
@@ -112,7 +112,7 @@ export class DevServer {
     this.#working = true;
     try {
       // During a restart, nothing else keeps the process alive.
-      await awake(this.#reload());
+      await keepAliveDuring(this.#reload());
       this.#broken = false;
     } catch (cause) {
       this.#broken = true;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { unendedRunChange } from "../../actors/unended-run.ts";
-import { awake } from "../platform/keep-process-alive.ts";
-import { silent } from "../platform/log.ts";
+import { keepAliveDuring } from "../platform/keep-process-alive.ts";
+import { silentLogger } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import { noFailpoints } from "../ports/failpoints.ts";
 import { mayHaveHeld } from "../storage/integrity.ts";
@@ -9,14 +9,19 @@ import { acceptDamage, backupStorage, openStorage, repairStorage } from "../stor
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 
-const deps = { clock: systemClock, scheduler: systemScheduler, failpoints: noFailpoints, logger: silent };
+const deps = {
+  clock: systemClock,
+  scheduler: systemScheduler,
+  failpoints: noFailpoints,
+  logger: silentLogger,
+};
 
-// The pauses of long work do not keep the process alive by themselves: without `awake` it would end there, with exit code 0.
+// The pauses of long work do not keep the process alive by themselves: without `keepAliveDuring` it would end there, with exit code 0.
 
 /** Prints each damage found, one line each. Returns their number. */
 export async function check(data: string, say: (line: string) => void): Promise<number> {
   mustExist(data);
-  return awake(checkAll(data, say));
+  return keepAliveDuring(checkAll(data, say));
 }
 
 async function checkAll(data: string, say: (line: string) => void): Promise<number> {
@@ -40,7 +45,7 @@ async function checkAll(data: string, say: (line: string) => void): Promise<numb
 
 export async function repair(data: string): Promise<void> {
   mustExist(data);
-  await awake(repairStorage(data, deps).then(() => endRuns(data)));
+  await keepAliveDuring(repairStorage(data, deps).then(() => endRuns(data)));
 }
 
 /** Ends runs that shutdowns of older versions left without an end. */
@@ -70,7 +75,7 @@ async function endRuns(data: string): Promise<void> {
 /** Accepts the losses that were found, and prints them. */
 export async function accept(data: string, say: (line: string) => void): Promise<void> {
   mustExist(data);
-  const accepted = await awake(acceptDamage(data, deps));
+  const accepted = await keepAliveDuring(acceptDamage(data, deps));
   for (const finding of accepted) say(`accepted: ${finding.what}; ${JSON.stringify(mayHaveHeld(finding))}`);
   say(
     accepted.length === 0 ? `${data}: there is no loss to accept` : `${data} is served again as it is stored`,
@@ -79,7 +84,7 @@ export async function accept(data: string, say: (line: string) => void): Promise
 
 export async function backup(data: string, target: string): Promise<void> {
   mustExist(data);
-  await awake(backupStorage(data, target));
+  await keepAliveDuring(backupStorage(data, target));
 }
 
 /** Opening the storage would create the directory. */

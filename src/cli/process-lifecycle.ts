@@ -2,7 +2,7 @@ import { constants } from "node:os";
 import type { App } from "../app.ts";
 import type { Logger } from "../ports/logger.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
-import { keepServing } from "../platform/uncaught-errors.ts";
+import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
 
 /** Milliseconds for running supersteps to end, and for the whole shutdown. */
 const DRAIN = 8_000;
@@ -18,7 +18,7 @@ export function guardProcess(logger: Logger, running: () => App | undefined): ()
     leaving = true;
     process.exit(code);
   };
-  keepServing(logger);
+  logUncaughtErrors(logger);
   stopOnSignals(logger, running, exit);
   process.on("exit", (code) => {
     if (leaving) return;

@@ -52,8 +52,8 @@ export async function serve(asked: Serving): Promise<void> {
     }
     process.env["NODE_ENV"] ??= "development";
     const { DevServer, toolLinks } = await import("./dev.ts");
-    const { systemWatch } = await import("../platform/file-watcher.ts");
-    const dev = new DevServer({ config, read, setEnv, start, logger, watch: systemWatch(logger) });
+    const { systemWatchFiles } = await import("../platform/file-watcher.ts");
+    const dev = new DevServer({ config, read, setEnv, start, logger, watch: systemWatchFiles(logger) });
     running = () => dev.app;
     await dev.start();
     if (dev.app !== undefined) stdout.write(toolLinks(dev.app.url, Object.keys(config.graphs)));

@@ -1,10 +1,10 @@
-import { Kept, KeptValue, type KeptValueOf } from "../model/class-instance.ts";
+import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/class-instance.ts";
 
-/** The path of a class instance in the data, with its class name ({@link Kept}) or its description ({@link KeptValue}). */
-type InstanceMark = readonly [path: readonly (string | number)[], kept: string | KeptValueOf];
+/** The path of a class instance in the data, with its class name ({@link ClassInstance}) or its description ({@link NonJsonValue}). */
+type InstanceMark = readonly [path: readonly (string | number)[], kept: string | NonJsonContent];
 
 /**
- * Writes a value with {@link Kept} or {@link KeptValue} instances as JSON text, with a list of where they are, inner ones
+ * Writes a value with {@link ClassInstance} or {@link NonJsonValue} instances as JSON text, with a list of where they are, inner ones
  * first. Undefined if the value has none.
  */
 export function toInstanceText(value: unknown): string | undefined {
@@ -20,17 +20,17 @@ function withoutInstances(
 ): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((item, i) => withoutInstances(item, [...path, i], marks));
-  if (value instanceof KeptValue) {
-    const { kind, data } = KeptValue.of(value);
+  if (value instanceof NonJsonValue) {
+    const { kind, data } = NonJsonValue.of(value);
     const plain = withoutInstances(data, [...path, "data"], marks);
-    marks.push([path, { kind, data: null } as unknown as KeptValueOf]);
+    marks.push([path, { kind, data: null } as unknown as NonJsonContent]);
     return { data: plain };
   }
   const members = Object.entries(value).map(([key, member]) => [
     key,
     withoutInstances(member, [...path, key], marks),
   ]);
-  if (value instanceof Kept) marks.push([path, Kept.kindOf(value)]);
+  if (value instanceof ClassInstance) marks.push([path, ClassInstance.kindOf(value)]);
   return Object.fromEntries(members);
 }
 
@@ -48,8 +48,8 @@ export function fromInstanceText(text: string): unknown {
     const found = holder[last];
     const made =
       typeof kept === "string"
-        ? new Kept(kept, found as object)
-        : new KeptValue({ ...kept, data: (found as { data: never }).data });
+        ? new ClassInstance(kept, found as object)
+        : new NonJsonValue({ ...kept, data: (found as { data: never }).data });
     Object.defineProperty(holder, last, {
       value: made,
       enumerable: true,

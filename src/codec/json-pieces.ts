@@ -1,4 +1,4 @@
-import { Kept } from "../model/class-instance.ts";
+import { ClassInstance } from "../model/class-instance.ts";
 
 /** Characters: the approximate size of a piece of JSON. */
 const PIECE_LENGTH = 64 * 1024;
@@ -67,7 +67,7 @@ export function memorySizeOf(value: unknown): number {
 function isPlain(value: object): boolean {
   if (typeof (value as { toJSON?: unknown }).toJSON === "function") return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null || prototype === Kept.prototype;
+  return prototype === Object.prototype || prototype === null || prototype === ClassInstance.prototype;
 }
 
 function* textPieces(text: string): Generator<string> {

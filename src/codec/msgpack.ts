@@ -1,5 +1,5 @@
 import { addExtension, Packr, RESERVE_START_SPACE, Unpackr } from "msgpackr";
-import { Kept, KeptValue, type KeptValueOf } from "../model/class-instance.ts";
+import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/class-instance.ts";
 import { fromInstanceText, toInstanceText } from "./class-instance-json.ts";
 import { PlainPacker } from "./fast-msgpack.ts";
 import { STORED_SHAPES } from "./stored-shapes.ts";
@@ -7,16 +7,16 @@ import { readUuid, UUID_TYPE } from "./uuid.ts";
 
 // msgpackr registers extensions for the whole process. Heddle uses the types 0x48 to 0x4a.
 addExtension({
-  Class: Kept,
+  Class: ClassInstance,
   type: 0x48,
-  write: (kept: Kept) => [Kept.kindOf(kept), { ...kept }],
-  read: ([kind, members]: [string, object]) => new Kept(kind, members),
+  write: (kept: ClassInstance) => [ClassInstance.kindOf(kept), { ...kept }],
+  read: ([kind, members]: [string, object]) => new ClassInstance(kind, members),
 });
 addExtension({
-  Class: KeptValue,
+  Class: NonJsonValue,
   type: 0x49,
-  write: (kept: KeptValue) => KeptValue.of(kept),
-  read: (of: KeptValueOf) => new KeptValue(of),
+  write: (kept: NonJsonValue) => NonJsonValue.of(kept),
+  read: (of: NonJsonContent) => new NonJsonValue(of),
 });
 addExtension({ type: UUID_TYPE, unpack: readUuid });
 
@@ -48,7 +48,7 @@ const PROTO = Buffer.from("__proto__");
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * Encodes JSON data, with {@link Kept} instances in it, with `head` free bytes in front. Decoding gives exactly what
+ * Encodes JSON data, with {@link ClassInstance} instances in it, with `head` free bytes in front. Decoding gives exactly what
  * `JSON.stringify` and `JSON.parse` would give: msgpackr alters lone surrogates and members named `__proto__`, so a value
  * that has one is written as JSON text.
  */
@@ -90,7 +90,7 @@ function isAltered(value: unknown): boolean {
   // Bytes are not altered.
   if (ArrayBuffer.isView(value)) return false;
   if (Array.isArray(value)) return value.some(isAltered);
-  if (value instanceof KeptValue) return isAltered(KeptValue.of(value).data);
+  if (value instanceof NonJsonValue) return isAltered(NonJsonValue.of(value).data);
   for (const [name, member] of Object.entries(value)) {
     if (name === "__proto__" || LONE_SURROGATE.test(name) || isAltered(member)) return true;
   }

@@ -7,7 +7,7 @@ import type { ComponentFiles } from "./ui-components.ts";
 import { type InspectConfig, readInspect } from "./inspector.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { durationOf } from "../model/time.ts";
+import { parseDuration } from "../model/time.ts";
 import { readStore, type StoreConfig } from "./store.ts";
 import { readThreadTtl, type ThreadTtlConfig } from "./thread-ttl.ts";
 import { fillTemplates, readPolicy } from "./webhooks.ts";
@@ -99,7 +99,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const sync = streams["sync"];
   if (sync !== undefined && !isStreamSync(sync))
     refuse(`streams.sync must be one of ${STREAM_SYNC_MODES.join(", ")}`);
-  const streamsTtl = durationOf(streams["ttl"]);
+  const streamsTtl = parseDuration(streams["ttl"]);
   if (streams["ttl"] !== undefined && streamsTtl === undefined)
     refuse('streams.ttl must be milliseconds, or a text such as "90s", "24h" or "7d"');
   const { stacks } = streams;
@@ -180,7 +180,7 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
   const maxQueuedPerTenant = limit(runs["max_queued_per_tenant"], "max_queued_per_tenant");
   const attempts = limit(runs["max_attempts"], "max_attempts");
   const grace = limit(runs["grace_ms"], "grace_ms");
-  const timeout = durationOf(runs["timeout"] ?? undefined);
+  const timeout = parseDuration(runs["timeout"] ?? undefined);
   if ((runs["timeout"] ?? null) !== null && timeout === undefined)
     refuse('runs.timeout must be milliseconds, or a text such as "90s", "30m" or "2h"');
   return {

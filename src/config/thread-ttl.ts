@@ -1,5 +1,5 @@
 import { isObject } from "../model/json.ts";
-import { MOST_MINUTES, ttlStrategies, type ThreadLifetime, type TtlStrategy } from "../model/thread.ts";
+import { MAX_TTL_MINUTES, ttlStrategies, type ThreadLifetime, type TtlStrategy } from "../model/thread.ts";
 
 /** The settings of `checkpointer.ttl` in a configuration file. */
 export interface ThreadTtlConfig {
@@ -27,7 +27,7 @@ export function readThreadTtl(given: unknown, refuse: (what: string) => never): 
 const isSaid = (value: unknown) => value !== undefined && value !== null;
 
 const isMinutes = (value: unknown): value is number =>
-  typeof value === "number" && value > 0 && value <= MOST_MINUTES;
+  typeof value === "number" && value > 0 && value <= MAX_TTL_MINUTES;
 
 const isStrategy = (value: unknown): value is TtlStrategy =>
   (ttlStrategies as readonly unknown[]).includes(value);

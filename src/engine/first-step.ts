@@ -1,15 +1,15 @@
 import {
-  blank,
+  emptyWrites,
   type CheckpointHead,
   type NewCheckpoint,
   type PlannedTask,
   type TaskWrites,
 } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
-import { fewBy } from "../model/small-map.ts";
+import { smallMapBy } from "../model/small-map.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
-import { startOf, startWithin, type Within } from "../model/run-start.ts";
+import { rootCheckpointOf, subgraphCheckpointsOf, type SubgraphCheckpoint } from "../model/run-start.ts";
 import type { Emission, Step } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
 import {
@@ -61,7 +61,8 @@ export function firstStep(superstep: SuperstepState): Step {
       message: "The thread has no state to continue from: its first run needs an input",
     });
   }
-  if (isFork(superstep)) return fork(superstep, startWithin(superstep.run.kwargs.config.configurable));
+  if (isFork(superstep))
+    return fork(superstep, subgraphCheckpointsOf(superstep.run.kwargs.config.configurable));
   superstep.rerunAll = true;
   return continueStep(superstep, { rerun: idsOf(head.next), announce: true });
 }
@@ -102,7 +103,7 @@ const idsOf = (tasks: readonly PlannedTask[]) => new Set(tasks.map((task) => tas
 
 /** True if the run names the checkpoint to start from, instead of using the latest one. */
 function isFork({ run, head }: SuperstepState): boolean {
-  return head !== null && startOf(run.kwargs.config.configurable) === head.id;
+  return head !== null && rootCheckpointOf(run.kwargs.config.configurable) === head.id;
 }
 
 // --- input ---
@@ -206,7 +207,7 @@ function commandWrites(
   goto: readonly StoredTarget[],
 ): TaskWrites {
   return {
-    ...blank({ ns: "", checkpoint, task: NO_TASK, name: "__input__" }),
+    ...emptyWrites({ ns: "", checkpoint, task: NO_TASK, name: "__input__" }),
     result: { value: update, goto },
   };
 }
@@ -246,7 +247,7 @@ function continueStep(superstep: SuperstepState, { rerun, announce, writes = [] 
   const emissions = announce ? [superstep.checkpointFact(false)] : [];
   if (tasks.length > 0 || all.length === 0) return planStep(superstep, { tasks, all, emissions, writes });
   // All tasks have finished or are paused: the step can end at once.
-  superstep.tasks = fewBy(all, ({ id }) => id);
+  superstep.tasks = smallMapBy(all, ({ id }) => id);
   const closed = commitStep(superstep);
   return {
     ...closed,
@@ -283,7 +284,7 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
  * thread's latest checkpoint the newest one, and pending writes of tasks and their subgraphs stay with the other branch.
  * @param within checkpoints of the subgraphs to continue from, instead of their start
  */
-function fork(superstep: SuperstepState, within: readonly Within[]): Step {
+function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]): Step {
   const { head } = superstep;
   // The pending input makes the new branch when it is applied.
   if (head?.next[0]?.name === START) return continueStep(superstep, { rerun: new Set(), announce: true });
@@ -303,7 +304,7 @@ function fork(superstep: SuperstepState, within: readonly Within[]): Step {
 function continueSubgraph(
   { ns, next: before }: CheckpointHead,
   next: readonly PlannedTask[],
-  within: readonly Within[],
+  within: readonly SubgraphCheckpoint[],
 ): readonly PlannedTask[] {
   const subgraphTask = before.find(({ name, id }) => taskNamespace(ns, name, id) === within[0]?.ns);
   if (subgraphTask === undefined) return next;

@@ -1,6 +1,6 @@
 import type { Definition } from "../graph/definition.ts";
 import type { SubgraphAnswers } from "../graph/interrupts.ts";
-import type { Within } from "../model/run-start.ts";
+import type { SubgraphCheckpoint } from "../model/run-start.ts";
 
 /** The position of a graph in its run: the root graph, or a subgraph within a task. */
 export interface GraphPosition {
@@ -19,7 +19,7 @@ export interface GraphPosition {
   /** Run paused tasks again? They ask their questions again. */
   readonly rerunPaused: boolean;
   /** Checkpoints that it and the subgraphs within it start from, if they have none yet: see {@link PlannedTask.from}. */
-  readonly startFrom: readonly Within[];
+  readonly startFrom: readonly SubgraphCheckpoint[];
 }
 
 export const ROOT_POSITION: GraphPosition = {

@@ -6,11 +6,11 @@ import type {
   Backoff,
   Emission,
   Execution,
-  Inner,
+  Subgraph,
   NodeCall,
   Plan,
   Position,
-  Settled,
+  SettledTask,
   Step,
   StreamedFact,
   TaskOutcome,
@@ -129,7 +129,7 @@ export class NativeExecution implements Execution {
     };
   }
 
-  settle(id: string, outcome: TaskOutcome): Settled {
+  settle(id: string, outcome: TaskOutcome): SettledTask {
     const task = this.#task(id);
     switch (outcome.kind) {
       case "interrupted":
@@ -156,7 +156,7 @@ export class NativeExecution implements Execution {
     );
   }
 
-  enter(id: string): Inner {
+  enter(id: string): Subgraph {
     const task = this.#task(id);
     const superstep = this.#superstep;
     const node = superstep.definition.nodes.get(task.name);
@@ -189,7 +189,7 @@ export class NativeExecution implements Execution {
     return schema === undefined ? state : parse(schema, state, `the input of node "${name}"`);
   }
 
-  #interrupted(task: PlannedTask, { interrupts, schemas }: Interrupted): Settled {
+  #interrupted(task: PlannedTask, { interrupts, schemas }: Interrupted): SettledTask {
     const { pausedTasks, pendingWrites } = this.#superstep;
     if (interrupts.length === 0) pausedTasks.set(task.id, true);
     const resumes = withoutOpenAnswers(pendingWrites.get(task.id)?.resumes ?? [], interrupts);
@@ -197,7 +197,7 @@ export class NativeExecution implements Execution {
   }
 
   /** Settles a task that returned commands for the parent graph: they are stored in the place of its `goto`. */
-  #toParent(task: PlannedTask, leaves: readonly unknown[]): Settled {
+  #toParent(task: PlannedTask, leaves: readonly unknown[]): SettledTask {
     if (this.#entry === null) {
       const message = `Node "${task.name}": to.parent(...) leaves a subgraph; this graph has none above it`;
       return this.#failed(task, { error: "InvalidUpdateError", message });
@@ -206,7 +206,7 @@ export class NativeExecution implements Execution {
     return this.#settled(task, "done", { result: { value: null, goto: [{ leaves }] } }, [{ fact }]);
   }
 
-  #returned(task: PlannedTask, { value, cached, streamed: named }: Returned): Settled {
+  #returned(task: PlannedTask, { value, cached, streamed: named }: Returned): SettledTask {
     const superstep = this.#superstep;
     const { definition, values } = superstep;
     const { id, name } = task;
@@ -240,14 +240,14 @@ export class NativeExecution implements Execution {
     return this.#settled(task, "done", { result }, emissions);
   }
 
-  #failed(task: PlannedTask, error: PlainError, interrupts: readonly Interrupt[] = []): Settled {
+  #failed(task: PlannedTask, error: PlainError, interrupts: readonly Interrupt[] = []): SettledTask {
     const resumes = withoutOpenAnswers(this.#superstep.pendingWrites.get(task.id)?.resumes ?? [], interrupts);
     const fact = this.#superstep.resultFact(task, { error, interrupts });
     return { error, ...this.#settled(task, "failed", { error, interrupts, resumes }, [{ fact }]) };
   }
 
   /** Settles a task whose answers were refused by their schemas: its interrupts are open again, without those answers. */
-  #refused(task: PlannedTask, error: PlainError, { interrupts, places, schemas }: Refused): Settled {
+  #refused(task: PlannedTask, error: PlainError, { interrupts, places, schemas }: Refused): SettledTask {
     this.#isRefused = true;
     const given = withoutOpenAnswers(this.#superstep.pendingWrites.get(task.id)?.resumes ?? [], interrupts);
     const kept: unknown[] = given.map((one, index) => (places.includes(index) ? null : one));
@@ -259,10 +259,10 @@ export class NativeExecution implements Execution {
 
   #settled(
     task: PlannedTask,
-    kind: Settled["kind"],
+    kind: SettledTask["kind"],
     changes: Partial<TaskWrites>,
     emissions: readonly Emission[],
-  ): Settled {
+  ): SettledTask {
     const { head, pendingWrites, ns } = this.#superstep;
     const before = pendingWrites.get(task.id);
     const { interrupts = [], resumes = before?.resumes ?? [], error = null, result, schemas } = changes;

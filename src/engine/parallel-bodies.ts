@@ -1,4 +1,4 @@
-import { hex32 } from "../model/ids.ts";
+import { md5Hex } from "../model/ids.ts";
 import type { Ctx, ParallelBody } from "../graph/node-context.ts";
 import { isPause } from "../graph/interrupts.ts";
 import type { TaskInterrupts } from "./interrupt-scopes.ts";
@@ -33,7 +33,7 @@ export async function runParallel(
   const { questions, steps, check } = shared;
   check();
   const { asks, join } = questions.parallelScopes(ask, bodies.length);
-  const keys = bodies.map(({ key }, i) => `~${hex32(`${within}|${i}|${key}`)}`);
+  const keys = bodies.map(({ key }, i) => `~${md5Hex(`${within}|${i}|${key}`)}`);
   const settled = await Promise.allSettled(
     bodies.map(async ({ run }, i) => {
       const key = keys[i] as string;

@@ -1,5 +1,5 @@
 import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
-import { fewBy } from "../model/small-map.ts";
+import { smallMapBy } from "../model/small-map.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { Emission, Plan, Step } from "../ports/engine.ts";
 import { hasBreakpoint } from "../graph/breakpoints.ts";
@@ -23,7 +23,7 @@ export function planStep(superstep: SuperstepState, planning: PlanOptions): Step
   const { tasks, all, emissions, checkpoints = [], writes = [], after } = planning;
   const { values, ns, breakpoints } = superstep;
   const step = (next: Plan): Step => ({ plan: next, checkpoints, writes, emissions, values });
-  superstep.tasks = fewBy(all ?? tasks, ({ id }) => id);
+  superstep.tasks = smallMapBy(all ?? tasks, ({ id }) => id);
   if (tasks.length === 0) return step({ kind: "done" });
   const paused = (): Step => {
     emissions.push(superstep.interruptFact([]));

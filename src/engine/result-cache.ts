@@ -1,4 +1,4 @@
-import { digest } from "../model/ids.ts";
+import { sha256Hex } from "../model/ids.ts";
 import { isObject, toStorable } from "../model/json.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { CacheRule, NodeRule } from "../graph/node.ts";
@@ -21,7 +21,7 @@ export class ResultCache {
   keyOf(rule: CacheRule, { tenant, input, context }: NodeCall): string | null {
     const given = rule.key === undefined ? [input, context] : [rule.key(input as never, context as never)];
     try {
-      return digest(JSON.stringify([tenant, ...given.map((part) => sorted(toStorable(part, "key")))]));
+      return sha256Hex(JSON.stringify([tenant, ...given.map((part) => sorted(toStorable(part, "key")))]));
     } catch {
       return null;
     }

@@ -1,7 +1,7 @@
 import type { FieldError, ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import type { Breakpoints } from "../model/run.ts";
-import type { RunAsked, PlainRefusal } from "../ports/engine.ts";
+import type { UnadmittedRun, RunRefusal } from "../ports/engine.ts";
 import { subgraphOf, type Definition } from "../graph/definition.ts";
 import { resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { parse } from "../graph/standard-schema.ts";
@@ -17,10 +17,10 @@ const NO_NAMESPACE = "00000000-0000-0000-0000-000000000000";
  */
 export function validateRun(
   definition: Definition,
-  run: RunAsked,
+  run: UnadmittedRun,
   interrupts: Interrupts | null,
   blank: boolean,
-): PlainRefusal | null {
+): RunRefusal | null {
   const { kwargs } = run;
   const { command, input } = kwargs;
   const breakpoints =
@@ -46,14 +46,14 @@ export function validateRun(
   });
 }
 
-function validateResume({ kwargs }: RunAsked, interrupts: Interrupts): PlainRefusal | null {
+function validateResume({ kwargs }: UnadmittedRun, interrupts: Interrupts): RunRefusal | null {
   // The run resumes an older checkpoint, whose interrupts are not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
   const pending = Object.values(interrupts).flatMap((list) => list.map(({ id }) => id));
   return resumeRefusal(kwargs.command?.resume, pending);
 }
 
-function unknownNode(root: Definition, points: Breakpoints | null, at: string): PlainRefusal | null {
+function unknownNode(root: Definition, points: Breakpoints | null, at: string): RunRefusal | null {
   if (points === null || points === "*") return null;
   for (const name of points) {
     const unknown = graphWithout(root, name);
@@ -78,7 +78,7 @@ function graphWithout(root: Definition, point: string): Definition | null {
 }
 
 /** Runs `read` and returns its error as a refusal of the request, or null. */
-function refusalBy(at: string, read: () => unknown): PlainRefusal | null {
+function refusalBy(at: string, read: () => unknown): RunRefusal | null {
   try {
     read();
     return null;

@@ -6,8 +6,8 @@ import type {
   TaskWrites,
 } from "../model/checkpoint.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Position, Source } from "../ports/engine.ts";
-import type { StateUpdate, StateWrite, Updated } from "../ports/state-update.ts";
+import type { Position, ExecutionServices } from "../ports/engine.ts";
+import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-update.ts";
 import { START } from "../graph/definition-checks.ts";
 import { subgraphDefinitionAt, type Definition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
@@ -78,8 +78,8 @@ export function computeUpdatedState(
   root: Definition,
   update: StateUpdate,
   position: Position,
-  source: Source,
-): Updated {
+  source: ExecutionServices,
+): StateUpdateResult {
   const definition = subgraphDefinitionAt(root, update.ns);
   const { ns, metadata, writes } = update;
   const [first] = writes;

@@ -7,12 +7,12 @@ import type {
   TaskWrites,
 } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
-import { Few, fewBy } from "../model/small-map.ts";
+import { SmallMap, smallMapBy } from "../model/small-map.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
 import type { Breakpoints, RunRecord } from "../model/run.ts";
-import type { Emission, Position, Source, Step } from "../ports/engine.ts";
+import type { Emission, Position, ExecutionServices, Step } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
 import type { Definition } from "../graph/definition.ts";
 import {
@@ -45,7 +45,7 @@ const NO_CHANGES: StateChange["changes"] = Object.freeze({});
 export class SuperstepState {
   readonly definition: Definition;
   readonly run: RunRecord;
-  readonly source: Source;
+  readonly source: ExecutionServices;
   readonly graphPosition: GraphPosition;
   readonly ns: string;
   readonly lastAllowedStep: number;
@@ -56,16 +56,16 @@ export class SuperstepState {
   /** Values of keys that are never stored: they last as long as the attempt. */
   untracked: JsonObject = {};
   /** The step's tasks, by id. */
-  tasks = new Few<string, PlannedTask>();
-  pendingWrites: Few<string, TaskWrites>;
+  tasks = new SmallMap<string, PlannedTask>();
+  pendingWrites: SmallMap<string, TaskWrites>;
   /** Tries of each task of the step in this attempt, by task. */
-  readonly tries = new Few<string, number>();
+  readonly tries = new SmallMap<string, number>();
   /** Writes to keys that are never stored, by task. */
-  readonly untrackedWrites = new Few<string, JsonObject>();
+  readonly untrackedWrites = new SmallMap<string, JsonObject>();
   /** The state with the update of one task, if the task's edge has already needed it: saves applying the update again. */
   precomputed: { readonly task: string; readonly applied: StateChange } | undefined;
   /** Tasks whose subgraph is paused at one of its own breakpoints. */
-  readonly pausedTasks = new Few<string, true>();
+  readonly pausedTasks = new SmallMap<string, true>();
   /** True if this run continues the step of a checkpoint that another run made, with all its tasks, also the paused ones. */
   rerunAll = false;
   /** In a subgraph: the keys that its nodes have written, which it returns; null in the root graph. */
@@ -83,7 +83,7 @@ export class SuperstepState {
     definition: Definition,
     run: RunRecord,
     position: Position,
-    source: Source,
+    source: ExecutionServices,
     graphPosition: GraphPosition = ROOT_POSITION,
   ) {
     this.definition = definition;
@@ -92,7 +92,7 @@ export class SuperstepState {
     this.graphPosition = graphPosition;
     this.ns = graphPosition.ns;
     this.head = position.head;
-    this.pendingWrites = fewBy(position.writes, ({ task }) => task);
+    this.pendingWrites = smallMapBy(position.writes, ({ task }) => task);
     this.stored = position.values;
     this.values = position.values;
     this.replaceValues({ values: position.values, changes: NO_CHANGES });
@@ -197,7 +197,7 @@ export class SuperstepState {
       graph,
     };
     this.head = head;
-    if (this.pendingWrites.size > 0) this.pendingWrites = new Few();
+    if (this.pendingWrites.size > 0) this.pendingWrites = new SmallMap();
     if (this.tries.size > 0) this.tries.clear();
     if (this.pausedTasks.size > 0) this.pausedTasks.clear();
     this.precomputed = undefined;

@@ -1,4 +1,4 @@
-import { hex32 } from "../model/ids.ts";
+import { md5Hex } from "../model/ids.ts";
 import { toStorable, type JsonObject } from "../model/json.ts";
 import { objectAt } from "../graph/field-access.ts";
 import { parseToolCall, type InvalidToolCall, type ToolCall, type ToolCalls } from "../graph/tool-call.ts";
@@ -47,7 +47,7 @@ export class StreamedToolCalls {
       if (position >= MAX_CALLS) throw new RangeError(`A message holds at most ${MAX_CALLS} tool calls`);
       call = {
         name: "",
-        id: id || `call_${hex32(`${this.#message}|${position}`)}`,
+        id: id || `call_${md5Hex(`${this.#message}|${position}`)}`,
         text: "",
         args: undefined,
         dropped: false,

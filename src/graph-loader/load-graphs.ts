@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Config, GraphFile } from "../config/config.ts";
-import { langGraphOf, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
+import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
 import { type Definition, isDefinition } from "../graph/definition.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Random } from "../ports/random.ts";
@@ -93,7 +93,7 @@ async function loadGraph(
     options,
   ).catch(failed(`${file}: the function "${name}" gave no graph`));
   if (isDefinition(graph)) return graph;
-  const hosted = await withLoadTimeout(langGraphOf({ file, found, given: graph }), options).catch(
+  const hosted = await withLoadTimeout(loadLangGraph({ file, found, given: graph }), options).catch(
     failed(`${file}: the graph "${name}" cannot be served`),
   );
   if (hosted !== undefined) return hosted;

@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { durationOf } from "../model/time.ts";
+import { parseDuration } from "../model/time.ts";
 import { END } from "./commands.ts";
 
 /** The built-in first node: its task writes the input, and its edge is `edges.start`. */
@@ -50,6 +50,7 @@ export function requireObject(value: unknown, what: string): { readonly [key: st
 /** Milliseconds: a duration above 0. @throws ServiceError `graph.invalid` */
 export function readDuration(time: unknown, what: string): number {
   return (
-    durationOf(time) ?? refuseGraph(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`)
+    parseDuration(time) ??
+    refuseGraph(`${what} must be milliseconds or a text such as "500ms", "30s" or "2m"`)
   );
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from "../model/errors.ts";
-import { hex32 } from "../model/ids.ts";
+import { md5Hex } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import { isChannel, type ChannelRule, type StateSpec } from "./channel.ts";
 import { schemaChannel } from "./channels/last-value.ts";
@@ -110,7 +110,7 @@ function readInputKeys(spec: unknown, rules: ReadonlyMap<string, ChannelRule>): 
 }
 
 function hashOf({ rules, nodes, edges }: Pick<Definition, "rules" | "nodes" | "edges">): string {
-  return hex32(
+  return md5Hex(
     JSON.stringify([
       [...rules].map(([key, { kind, life, shape }]) => [key, kind, life, shape ?? null]).sort(),
       [...nodes.values()]

@@ -1,4 +1,4 @@
-import { hex32 } from "../model/ids.ts";
+import { md5Hex } from "../model/ids.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
@@ -37,7 +37,7 @@ export function taskNamespace(ns: string, name: string, task: string): string {
 
 /** The id of the n-th interrupt of a task: the same on every replay. */
 export function interruptId(taskNamespace: string, index: number): string {
-  return hex32(`${taskNamespace}|${index}`);
+  return md5Hex(`${taskNamespace}|${index}`);
 }
 
 export function toInterrupt(taskNamespace: string, index: number, value: unknown): Interrupt {

@@ -1,5 +1,5 @@
 import type { ChannelChange, PlannedTask } from "../model/checkpoint.ts";
-import { Few } from "../model/small-map.ts";
+import { SmallMap } from "../model/small-map.ts";
 import { uuid5 } from "../model/ids.ts";
 import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
 import { START } from "./definition-checks.ts";
@@ -188,7 +188,7 @@ export function planTasks(
 
 /** Collects the triggers and sends of the next step. */
 export class Triggers {
-  readonly pulls = new Few<string, readonly string[]>();
+  readonly pulls = new SmallMap<string, readonly string[]>();
   readonly sends: { readonly node: string; readonly input: unknown }[] = [];
 
   addTarget(move: StoredTarget): void {

@@ -1,5 +1,5 @@
 import type { AccessControl } from "../access/access-control.ts";
-import type { Budget } from "../ports/time-budget.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -21,7 +21,7 @@ export interface HttpDeps {
   readonly scheduler: Scheduler;
   readonly clock: Clock;
   /** Limits how much of a turn long work takes, such as writing a list. */
-  readonly budget: Budget;
+  readonly budget: TimeBudget;
   readonly logger: Logger;
   /** At which level requests are logged. */
   readonly requestLog: LogLevel;

@@ -5,7 +5,7 @@ import { RouteCall } from "./request-context.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
 import { jsonSender, listSender } from "./json-list.ts";
 import { failureResponseOf } from "../schemas/error-responses.ts";
-import { Budget } from "../ports/time-budget.ts";
+import { TimeBudget } from "../ports/time-budget.ts";
 import { loggedReply } from "./request-log.ts";
 import { requestId } from "./request-id.ts";
 import { type Match, type Route, Router } from "./router.ts";
@@ -63,7 +63,7 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
   ];
   routes.push(...docsRoutes(deps, () => routes));
   const router = new Router(routes);
-  const pace = new Budget(clock, scheduler);
+  const pace = new TimeBudget(clock, scheduler);
   const isLogged = logger.isOn?.(requestLog) ?? true;
   const serve = (request: HttpRequest, reply: Reply, found: Match | undefined, came: number): void => {
     // Access control comes first, before a body is read.

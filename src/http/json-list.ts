@@ -1,5 +1,5 @@
 import { isSmallJson, jsonPieces, memorySizeOf } from "../codec/json-pieces.ts";
-import type { Budget } from "../ports/time-budget.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream, Headers } from "../ports/transport.ts";
@@ -51,7 +51,7 @@ export function listSender({
   scheduler,
   logger,
 }: {
-  readonly budget: Budget;
+  readonly budget: TimeBudget;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
 }): SendList {

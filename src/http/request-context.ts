@@ -1,7 +1,7 @@
-import { parseUuid, twin } from "../model/ids.ts";
+import { parseUuid, pairedId } from "../model/ids.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
-import type { Budget, Share } from "../ports/time-budget.ts";
+import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import { readObjectList, readObject, type RawBody } from "../schemas/body.ts";
 import { invalidField, JSON_HEADERS } from "../schemas/error-responses.ts";
 import { Query } from "../schemas/query.ts";
@@ -18,7 +18,7 @@ export class RouteCall {
   readonly #extra: Headers;
   readonly #params: readonly string[];
   readonly #answers: StatusCounts;
-  readonly #budget: Budget;
+  readonly #budget: TimeBudget;
   #query: Query | undefined;
   #answered = false;
 
@@ -28,7 +28,7 @@ export class RouteCall {
     { tenant, id, headers }: { readonly tenant: string; readonly id: string; readonly headers: Headers },
     params: readonly string[],
     answers: StatusCounts,
-    budget: Budget,
+    budget: TimeBudget,
   ) {
     this.request = request;
     this.reply = reply;
@@ -61,7 +61,7 @@ export class RouteCall {
   }
 
   /** The work budget for long work of this request. */
-  workShare(): Share {
+  workShare(): BudgetShare {
     return this.#budget.share(this.tenant);
   }
 
@@ -83,7 +83,7 @@ export class RouteCall {
   /** The run named in a path without a thread, with the thread that was made for it. @throws ServiceError `validation.failed` */
   threadlessRun(): { readonly key: ThreadKey; readonly id: string } {
     const id = this.uuid(0, "run_id");
-    return { key: { tenant: this.tenant, thread: twin(id) }, id };
+    return { key: { tenant: this.tenant, thread: pairedId(id) }, id };
   }
 
   /** A UUID in the path. @throws ServiceError `validation.failed` */

@@ -20,8 +20,8 @@ import type { JsonObject } from "../model/json.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { NodeIo } from "../ports/node-host.ts";
 import type { Library } from "./user-library.ts";
-import { revive } from "./deserialisation.ts";
-import { show } from "./serialisation.ts";
+import { deserialise } from "./deserialisation.ts";
+import { serialise } from "./serialisation.ts";
 
 /** The most items or namespaces that the store returns for one operation. */
 const PAGE = 1_000;
@@ -32,7 +32,7 @@ const PAGES = 10;
  * Access to the store for one attempt of a run. Operations go through the `NodeIo` of a node body that is running; when none
  * runs, they are refused.
  */
-export class StoreDoor {
+export class AttemptStoreAccess {
   readonly #open = new Set<Pick<NodeIo, "store">>();
 
   /** Runs a node body; operations may use its `io` until it ends. */
@@ -56,7 +56,7 @@ export class StoreDoor {
 }
 
 /** A LangGraph.js `BaseStore` over the server's store. Messages in values are read back as message objects. */
-export function baseStore(library: Library, store: Pick<StoreDoor, "batch">): BaseStore {
+export function createBaseStore(library: Library, store: Pick<AttemptStoreAccess, "batch">): BaseStore {
   const batch = async (operations: readonly Operation[]): Promise<unknown[]> => {
     const asked = operations.map(opsOf);
     const results = await store.batch(asked.flat());
@@ -75,7 +75,7 @@ export function baseStore(library: Library, store: Pick<StoreDoor, "batch">): Ba
  * Adds `listNamespaces` to LangGraph's `AsyncBatchedStore`, the batching wrapper in which nodes get the store. The wrapper's
  * own `listNamespaces` always fails; this one calls the wrapped store.
  */
-export function completeStore(wrapped: unknown): void {
+export function addListNamespaces(wrapped: unknown): void {
   const { lg_name: name } = (wrapped ?? {}) as { readonly lg_name?: unknown };
   if (name !== "AsyncBatchedStore" || Object.hasOwn(wrapped as object, "listNamespaces")) return;
   const { store } = wrapped as { readonly store: BaseStore };
@@ -98,7 +98,7 @@ function writeOf(operation: PutOperation): StoreOp {
   const { namespace, key, value, index } = operation;
   if (value === null) return { kind: "delete", namespace, key };
   const { ttl } = operation as { readonly ttl?: number | null };
-  const put: PutOp = { kind: "put", namespace, key, value: show(value) as JsonObject, index };
+  const put: PutOp = { kind: "put", namespace, key, value: serialise(value) as JsonObject, index };
   return ttl === undefined ? put : { ...put, ttl };
 }
 
@@ -168,7 +168,7 @@ function itemOf(library: Library, item: Item | null): LangGraphItem | null {
   return {
     namespace: [...item.namespace],
     key: item.key,
-    value: revive(library, item.value) as LangGraphItem["value"],
+    value: deserialise(library, item.value) as LangGraphItem["value"],
     createdAt: new Date(item.created_at),
     updatedAt: new Date(item.updated_at),
   };

@@ -1,36 +1,36 @@
 import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { startOf, startWithin, type Within } from "../model/run-start.ts";
+import { rootCheckpointOf, subgraphCheckpointsOf, type SubgraphCheckpoint } from "../model/run-start.ts";
 import type { Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 
 /** The start of a branch: a graph goes on from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
-export interface Lead {
+export interface BranchStart {
   /** The namespace of the checkpoint, and the tasks that were planned after it. */
   readonly ns: string;
   readonly next: readonly PlannedTask[];
   /** The checkpoints at which the subgraphs begin, from the outermost to the innermost. */
-  readonly within: readonly Within[];
+  readonly within: readonly SubgraphCheckpoint[];
 }
 
 /**
  * The branch that a run makes, when its configuration names a subgraph's checkpoint and it has made no checkpoint itself.
  * Null for a run with an input, which goes to the root graph, or with a command, whose answer goes to the interrupted task.
  */
-export function leadOf({ kwargs }: RunRecord, { head }: Position): Lead | null {
+export function branchStartOf({ kwargs }: RunRecord, { head }: Position): BranchStart | null {
   const { command, config, input } = kwargs;
   const { configurable } = config;
   if (command !== null || (input ?? null) !== null) return null;
-  if (head === null || startOf(configurable) !== head.id) return null;
-  const within = startWithin(configurable);
+  if (head === null || rootCheckpointOf(configurable) !== head.id) return null;
+  const within = subgraphCheckpointsOf(configurable);
   return within.length === 0 ? null : { ns: "", next: head.next, within };
 }
 
 /** Planned tasks of a branch: the task whose subgraph is branched gets `from`, the checkpoints at which its subgraphs begin. */
-export function ledOn(
-  { ns, next: before, within }: Lead,
+export function withBranchStarts(
+  { ns, next: before, within }: BranchStart,
   next: readonly PlannedTask[],
 ): readonly PlannedTask[] {
   const [first] = within;
@@ -45,7 +45,10 @@ export function ledOn(
 }
 
 /** Planned tasks with `from` (where their subgraphs begin) taken from the stored checkpoint, if that has it. */
-export function alikeIn(tasks: readonly PlannedTask[], known: CheckpointHead | null): readonly PlannedTask[] {
+export function withStoredStarts(
+  tasks: readonly PlannedTask[],
+  known: CheckpointHead | null,
+): readonly PlannedTask[] {
   const led = known?.next.filter(({ from }) => from !== undefined) ?? [];
   if (led.length === 0) return tasks;
   return tasks.map((task) => led.find(({ id }) => id === task.id) ?? task);
@@ -61,10 +64,10 @@ interface Task {
 }
 
 /** The part of the attempt's recorder that branching needs. */
-interface Chronicled {
-  readonly root: { lead: Lead | null };
-  loop(ns: string): { lead: Lead | null };
-  stands(ns: string): boolean;
+interface BranchRecorder {
+  readonly root: { branch: BranchStart | null };
+  loop(ns: string): { branch: BranchStart | null };
+  hasCheckpoint(ns: string): boolean;
 }
 
 /**
@@ -72,35 +75,38 @@ interface Chronicled {
  * with a new namespace. So its `checkpoint_map` gets an entry for the new namespace, and a read of that checkpoint returns
  * the one of the other branch.
  */
-export class Leading {
+export class CheckpointBranch {
   readonly #position: Position;
   readonly #read: EngineHost["read"];
-  readonly #chronicle: Chronicled;
+  readonly #recorder: BranchRecorder;
   readonly #isLed: boolean;
-  readonly #begin = new Map<string, readonly Within[]>();
+  readonly #begin = new Map<string, readonly SubgraphCheckpoint[]>();
 
-  constructor(run: RunRecord, position: Position, stage: EngineHost, chronicle: Chronicled) {
+  constructor(run: RunRecord, position: Position, stage: EngineHost, recorder: BranchRecorder) {
     this.#position = position;
     this.#read = (ns, id) => stage.read(ns, id);
-    this.#chronicle = chronicle;
-    const lead = leadOf(run, position);
+    this.#recorder = recorder;
+    const lead = branchStartOf(run, position);
     this.#isLed = lead !== null;
-    chronicle.root.lead = lead;
+    recorder.root.branch = lead;
   }
 
   /** Entries to add to the `checkpoint_map` of a task's body; undefined when the subgraph has checkpoints already. */
-  async into({ ns, name, task }: Task, from: readonly Within[]): Promise<JsonObject | undefined> {
+  async checkpointMapFor(
+    { ns, name, task }: Task,
+    from: readonly SubgraphCheckpoint[],
+  ): Promise<JsonObject | undefined> {
     const [first] = from;
     if (first === undefined) return undefined;
     // A body may run several graphs; a number at the end of the namespace distinguishes them.
     const inner = `${taskNamespace(ns, name, task)}${/(\|\d+)*$/.exec(first.ns)?.[0] ?? ""}`;
-    if (this.#chronicle.stands(inner) || (await this.#read(inner, null)) !== null) return undefined;
+    if (this.#recorder.hasCheckpoint(inner) || (await this.#read(inner, null)) !== null) return undefined;
     this.#begin.set(inner, from);
     return { [inner]: first.id };
   }
 
   /** The checkpoint of another branch at which a graph begins; undefined when it begins at its own, or without one. */
-  begin(ns: string, id: string | null): Promise<Position | null> | undefined {
+  startPosition(ns: string, id: string | null): Promise<Position | null> | undefined {
     if (ns === "") {
       const isHere = this.#isLed && id === this.#position.head?.id;
       return isHere ? Promise.resolve(asMade(this.#position)) : undefined;
@@ -109,10 +115,14 @@ export class Leading {
     return first === undefined || first.id !== id ? undefined : this.#lead(ns, first, within);
   }
 
-  async #lead(ns: string, first: Within, within: readonly Within[]): Promise<Position | null> {
+  async #lead(
+    ns: string,
+    first: SubgraphCheckpoint,
+    within: readonly SubgraphCheckpoint[],
+  ): Promise<Position | null> {
     const position = await this.#read(first.ns, first.id);
     if (position === null || position.head === null) return null;
-    this.#chronicle.loop(ns).lead = { ns: first.ns, next: position.head.next, within };
+    this.#recorder.loop(ns).branch = { ns: first.ns, next: position.head.next, within };
     return asMade(position);
   }
 }

@@ -5,18 +5,18 @@ import type {
   CheckpointPendingWrite,
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
-import { blank, type ChannelChange, type NewCheckpoint, type TaskWrites } from "../model/checkpoint.ts";
+import { emptyWrites, type ChannelChange, type NewCheckpoint, type TaskWrites } from "../model/checkpoint.ts";
 import { plainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./user-library.ts";
 import type { RawCheckpoint } from "./saver-records.ts";
-import { revive, reviveAll } from "./deserialisation.ts";
-import { isSame } from "./serialisation.ts";
+import { deserialise, deserialiseMembers } from "./deserialisation.ts";
+import { isEqualData } from "./serialisation.ts";
 
 /** LangGraph's data of a checkpoint beside the state. It is stored in the checkpoint's `engine` under `lg`. */
-export interface LangGraphPart {
+export interface LangGraphCheckpointData {
   /** The id that LangGraph made for it; absent when it is stored under that id. */
   readonly id?: string;
   readonly v: number;
@@ -33,28 +33,28 @@ export type CheckpointRecord = Pick<
 >;
 
 /** The part of the parent checkpoint that decides what is stored of a new one. */
-export interface Before {
+export interface ParentCheckpoint {
   /** The visible state at the parent. */
   readonly shown: JsonObject;
-  /** The parent's own {@link LangGraphPart.channels}. */
+  /** The parent's own {@link LangGraphCheckpointData.channels}. */
   readonly channels?: JsonObject;
 }
 
 /**
  * A checkpoint as it is stored. The state is stored as changes against the parent, a list as the items appended to it;
  * LangGraph's own channels are stored whole, in the record.
- * @param shown the state after it, each value as `show` returns it
+ * @param shown the state after it, each value as `serialise` returns it
  */
 export function checkpointRecord(
   raw: RawCheckpoint,
   shown: JsonObject,
-  before: Before | null,
+  before: ParentCheckpoint | null,
 ): CheckpointRecord {
   const { values, newVersions, ts } = raw;
   const channels: Record<string, unknown> = {};
   for (const channel of Object.keys(values)) {
     const now = values[channel];
-    if (Object.hasOwn(shown, channel) && isSame(shown[channel], now)) continue;
+    if (Object.hasOwn(shown, channel) && isEqualData(shown[channel], now)) continue;
     const isNew = Object.hasOwn(newVersions, channel);
     if (!isNew && before?.channels !== undefined && !Object.hasOwn(before.channels, channel)) continue;
     channels[channel] = now;
@@ -67,16 +67,16 @@ export function checkpointRecord(
     source: raw.source,
     created_at: Date.parse(ts),
     metadata: raw.metadata,
-    engine: { lg: partOf(raw, channels) },
+    engine: { lg: newLangGraphData(raw, channels) },
     changes: changesOf(shown, before?.shown ?? {}),
   };
 }
 
 /** LangGraph's data of a checkpoint beside the state. */
-export function partOf(
-  { id, own, v, ts, versions, seen }: RawCheckpoint,
+export function newLangGraphData(
+  { id, langGraphId: own, v, ts, versions, seen }: RawCheckpoint,
   channels: JsonObject,
-): LangGraphPart {
+): LangGraphCheckpointData {
   return own === id ? { v, ts, versions, seen, channels } : { id: own, v, ts, versions, seen, channels };
 }
 
@@ -102,24 +102,24 @@ function changesOf(now: JsonObject, before: JsonObject): NewCheckpoint["changes"
 function samePrefix(before: readonly unknown[], now: readonly unknown[]): number {
   const most = Math.min(before.length, now.length);
   let keep = 0;
-  while (keep < most && isSame(before[keep], now[keep])) keep++;
+  while (keep < most && isEqualData(before[keep], now[keep])) keep++;
   return keep;
 }
 
 /** LangGraph's data in a stored checkpoint; undefined when another engine made the checkpoint. */
-export function langGraphPart(engine: JsonObject | null): LangGraphPart | undefined {
+export function storedLangGraphData(engine: JsonObject | null): LangGraphCheckpointData | undefined {
   const part = engine?.["lg"];
-  return isObject(part) ? (part as unknown as LangGraphPart) : undefined;
+  return isObject(part) ? (part as unknown as LangGraphCheckpointData) : undefined;
 }
 
 /**
  * A stored checkpoint as LangGraph reads it. It is a copy, so nodes that modify it do not modify what is stored. In a
  * checkpoint that another engine made, each channel has version 1.
  */
-export function tupleOf(library: Library, thread: string, position: Position): CheckpointTuple {
+export function checkpointTupleOf(library: Library, thread: string, position: Position): CheckpointTuple {
   const { head, values, writes } = position;
   if (head === null) throw new TypeError("There is no checkpoint here");
-  const part = langGraphPart(head.engine);
+  const part = storedLangGraphData(head.engine);
   const { id, ns, parent, source, step } = head;
   const at = (checkpoint: string) => ({
     configurable: { thread_id: thread, checkpoint_ns: ns, checkpoint_id: checkpoint },
@@ -131,11 +131,17 @@ export function tupleOf(library: Library, thread: string, position: Position): C
       v: part?.v ?? 4,
       id: part?.id ?? id,
       ts: part?.ts ?? new Date(head.created_at).toISOString(),
-      channel_values: { ...reviveAll(library, values), ...reviveAll(library, part?.channels ?? {}) },
+      channel_values: {
+        ...deserialiseMembers(library, values),
+        ...deserialiseMembers(library, part?.channels ?? {}),
+      },
       channel_versions: { ...versions },
-      versions_seen: reviveAll(library, (part?.seen ?? {}) as JsonObject) as Checkpoint["versions_seen"],
+      versions_seen: deserialiseMembers(
+        library,
+        (part?.seen ?? {}) as JsonObject,
+      ) as Checkpoint["versions_seen"],
     },
-    metadata: { source, step, ...reviveAll(library, head.metadata) } as CheckpointMetadata,
+    metadata: { source, step, ...deserialiseMembers(library, head.metadata) } as CheckpointMetadata,
     pendingWrites: writes.flatMap((left) => pendingOf(library, left)),
     ...(parent !== null && { parentConfig: at(parent) }),
   };
@@ -160,12 +166,12 @@ interface TaskSite {
  * Pending writes of a task, with new writes added. Writes to channels are in `result.goto`, in order; of two writes with the
  * same index the first stays. Special writes (interrupts, answers, an error) are in `steps.lg`, where the last one stays, and
  * also in the fields that the API reads.
- * @param writes each value as `show` returns it
+ * @param writes each value as `serialise` returns it
  */
-export function writesRecord(
+export function addWrites(
   site: TaskSite,
   writes: readonly (readonly [channel: string, value: unknown])[],
-  before: TaskWrites = blank(site),
+  before: TaskWrites = emptyWrites(site),
 ): TaskWrites {
   const special: Record<string, unknown> = { ...specialOf(before) };
   const stored: StoredWrite[] = [...storedOf(before)];
@@ -209,7 +215,7 @@ function pendingOf(library: Library, left: TaskWrites): CheckpointPendingWrite[]
   return [...storedOf(left), ...special].map(([channel, value]) => [
     left.task,
     channel,
-    revive(library, value),
+    deserialise(library, value),
   ]);
 }
 

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Library } from "./user-library.ts";
 
 /** An object as data, with the name of its class; null as the name stands for plain data. */
-export interface Members {
+export interface ObjectData {
   readonly kind: string | null;
   /** The members of the object, or what its `toJSON` returns. */
   readonly members: unknown;
@@ -26,7 +26,7 @@ function isMessage(value: object): value is Message {
   return MESSAGE_SYMBOL in value && "type" in value && typeof value.type === "string";
 }
 
-export function membersOf(value: object): Members {
+export function toObjectData(value: object): ObjectData {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Object.prototype || prototype === null) return { kind: null, members: jsonOf(value) };
   if (isMessage(value)) return messageOf(value);
@@ -57,7 +57,7 @@ function asObject(value: object): JsonObject {
 }
 
 /** A message as the API shows it. Members whose names begin with `lc_` are internal to LangChain and left out. */
-function messageOf(message: Message): Members {
+function messageOf(message: Message): ObjectData {
   const members: Record<string, unknown> = {};
   for (const key of Object.keys(message)) if (!key.startsWith("lc_")) members[key] = message[key];
   const { type } = message;
@@ -71,10 +71,10 @@ function messageOf(message: Message): Members {
 }
 
 /**
- * Rebuilds an object of the library's class from the name and members that {@link membersOf} gave. Undefined when the class
+ * Rebuilds an object of the library's class from the name and members that {@link toObjectData} gave. Undefined when the class
  * is not known (any more), or its constructor throws: the value then stays plain data.
  */
-export function instanceOf(library: Library, kind: string, members: JsonObject): object | undefined {
+export function createInstance(library: Library, kind: string, members: JsonObject): object | undefined {
   if (kind.startsWith(MESSAGE)) return messageFrom(library, kind.slice(MESSAGE.length), members);
   switch (kind) {
     case "error":

@@ -1,33 +1,36 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { Kept, KeptValue } from "../model/class-instance.ts";
-import { instanceOf } from "./class-instances.ts";
+import { ClassInstance, NonJsonValue } from "../model/class-instance.ts";
+import { createInstance } from "./class-instances.ts";
 import type { Library } from "./user-library.ts";
-import { remember } from "./serialisation.ts";
+import { rememberCopy } from "./serialisation.ts";
 
 /**
- * Restores a value that `show` made into data: a copy with objects of the library's classes. An object whose class is no
- * longer known becomes plain data. As long as the copy is not modified, `show` returns the identical data for it.
+ * Restores a value that `serialise` made into data: a copy with objects of the library's classes. An object whose class is no
+ * longer known becomes plain data. As long as the copy is not modified, `serialise` returns the identical data for it.
  */
-export function revive(library: Library, value: unknown, depth = 0): unknown {
+export function deserialise(library: Library, value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (value instanceof KeptValue) return reviveValue(library, value, depth);
+  if (value instanceof NonJsonValue) return reviveValue(library, value, depth);
   if (Array.isArray(value)) {
-    const list = value.map((item) => revive(library, item, depth + 1));
-    remember(list, value, depth);
+    const list = value.map((item) => deserialise(library, item, depth + 1));
+    rememberCopy(list, value, depth);
     return list;
   }
   if (!isObject(value)) return value;
   const members: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) members[key] = revive(library, value[key], depth + 1);
-  const made = value instanceof Kept ? instanceOf(library, Kept.kindOf(value), members) : undefined;
-  remember(made ?? members, value, depth);
+  for (const key of Object.keys(value)) members[key] = deserialise(library, value[key], depth + 1);
+  const made =
+    value instanceof ClassInstance
+      ? createInstance(library, ClassInstance.kindOf(value), members)
+      : undefined;
+  rememberCopy(made ?? members, value, depth);
   return made ?? members;
 }
 
 /** Restores each member of an object. */
-export function reviveAll(library: Library, values: JsonObject): Record<string, unknown> {
+export function deserialiseMembers(library: Library, values: JsonObject): Record<string, unknown> {
   const made: Record<string, unknown> = {};
-  for (const key of Object.keys(values)) made[key] = revive(library, values[key]);
+  for (const key of Object.keys(values)) made[key] = deserialise(library, values[key]);
   return made;
 }
 
@@ -47,8 +50,8 @@ const VIEWS = {
   Uint8ClampedArray,
 } as const;
 
-function reviveValue(library: Library, kept: KeptValue, depth: number): unknown {
-  const { kind, data } = KeptValue.of(kept);
+function reviveValue(library: Library, kept: NonJsonValue, depth: number): unknown {
+  const { kind, data } = NonJsonValue.of(kept);
   switch (kind) {
     case "undefined":
       return undefined;
@@ -58,23 +61,23 @@ function reviveValue(library: Library, kept: KeptValue, depth: number): unknown 
       return BigInt(data);
     default: {
       const made = reviveObject(library, kept);
-      remember(made, kept, depth);
+      rememberCopy(made, kept, depth);
       return made;
     }
   }
 }
 
-function reviveObject(library: Library, kept: KeptValue): object {
-  const { kind, data } = KeptValue.of(kept);
+function reviveObject(library: Library, kept: NonJsonValue): object {
+  const { kind, data } = NonJsonValue.of(kept);
   switch (kind) {
     case "date":
       return new Date(data ?? Number.NaN);
     case "regexp":
       return new RegExp(data[0], data[1]);
     case "map":
-      return new Map(data.map(([key, item]) => [revive(library, key), revive(library, item)]));
+      return new Map(data.map(([key, item]) => [deserialise(library, key), deserialise(library, item)]));
     case "set":
-      return new Set(data.map((item) => revive(library, item)));
+      return new Set(data.map((item) => deserialise(library, item)));
     case "bytes": {
       const bytes = Uint8Array.from(Buffer.from(data[1], "base64"));
       const view = Object.hasOwn(VIEWS, data[0]) ? data[0] : "Uint8Array";

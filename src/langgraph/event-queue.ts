@@ -1,13 +1,13 @@
 import { plainError, type PlainError } from "../model/errors.ts";
 import type { Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
-import type { Called, Callee } from "./intercepted-call.ts";
+import type { InterceptedCall, CallReceiver } from "./intercepted-call.ts";
 import type { RawCheckpoint, RawWrites } from "./saver-records.ts";
 import type { SaverIo } from "./saver.ts";
 import type { StoredIds } from "./stored-ids.ts";
 
 /** An event of LangGraph's execution. */
-export type Heard =
+export type LangGraphEvent =
   | {
       readonly kind: "chunk";
       readonly ns: readonly string[];
@@ -16,24 +16,24 @@ export type Heard =
     }
   | { readonly kind: "put"; readonly raw: RawCheckpoint }
   | { readonly kind: "writes"; readonly raw: RawWrites }
-  | { readonly kind: "called"; readonly called: Called }
+  | { readonly kind: "called"; readonly called: InterceptedCall }
   | { readonly kind: "ended"; readonly error: PlainError | null };
 
 /**
  * Queue of all events of one attempt: what LangGraph puts to its saver, streams, and calls. It delivers them in order, in
  * one batch for each turn of the event loop.
  */
-export class Ear implements Callee, SaverIo {
+export class EventQueue implements CallReceiver, SaverIo {
   readonly ids: StoredIds;
   readonly #stage: EngineHost;
   readonly #position: Position;
-  readonly #takeIn: (heard: readonly Heard[]) => void;
+  readonly #takeIn: (events: readonly LangGraphEvent[]) => void;
   /** Called with each position of a subgraph that is read. */
-  found: (ns: string, position: Position) => void = () => undefined;
+  onRead: (ns: string, position: Position) => void = () => undefined;
   /** Called first on each read; undefined means that the stored position is read. */
-  begin: (ns: string, id: string | null) => Promise<Position | null> | undefined = () => undefined;
-  #heard: Heard[] = [];
-  #listening = false;
+  branchPosition: (ns: string, id: string | null) => Promise<Position | null> | undefined = () => undefined;
+  #events: LangGraphEvent[] = [];
+  #isScheduled = false;
   #stopped = false;
   #over = false;
 
@@ -41,7 +41,7 @@ export class Ear implements Callee, SaverIo {
     ids: StoredIds,
     stage: EngineHost,
     position: Position,
-    takeIn: (heard: readonly Heard[]) => void,
+    takeIn: (events: readonly LangGraphEvent[]) => void,
   ) {
     this.ids = ids;
     this.#stage = stage;
@@ -67,11 +67,11 @@ export class Ear implements Callee, SaverIo {
 
   async read(ns: string, id: string | null): Promise<Position | null> {
     const { head } = this.#position;
-    const begun = this.begin(ns, id);
+    const begun = this.branchPosition(ns, id);
     if (begun !== undefined) return begun;
     const own = ns === "" && head !== null && head.id === id;
     const position = own ? this.#position : await this.#stage.read(ns, id);
-    if (position !== null && ns !== "") this.found(ns, position);
+    if (position !== null && ns !== "") this.onRead(ns, position);
     return position;
   }
 
@@ -83,49 +83,49 @@ export class Ear implements Callee, SaverIo {
   }
 
   put(raw: RawCheckpoint): void {
-    if (!this.#over) this.#hear({ kind: "put", raw });
+    if (!this.#over) this.#push({ kind: "put", raw });
   }
 
   putWrites(raw: RawWrites): void {
     if (this.#over) return;
     // A task that throws after a stop was stopped: its error is not an error of the task.
     if (this.#stopped && raw.isError) return;
-    this.#hear({ kind: "writes", raw });
+    this.#push({ kind: "writes", raw });
   }
 
   // --- calls of the nodes ---
 
   /** Adds a node that LangGraph calls. The call waits until the task's actor runs it. */
-  called(called: Called): void {
+  called(called: InterceptedCall): void {
     if (this.#over || this.#stopped) called.drop();
-    else this.#hear({ kind: "called", called });
+    else this.#push({ kind: "called", called });
   }
 
   // --- the stream ---
 
   chunk(ns: readonly string[], mode: string, payload: unknown): void {
-    if (!this.#stopped) this.#hear({ kind: "chunk", ns, mode, payload });
+    if (!this.#stopped) this.#push({ kind: "chunk", ns, mode, payload });
   }
 
   /** Adds the end of the graph, with the error that it threw, if any. */
   finished(thrown: { readonly error: unknown } | null): void {
-    this.#hear({ kind: "ended", error: thrown === null ? null : plainError(thrown.error) });
+    this.#push({ kind: "ended", error: thrown === null ? null : plainError(thrown.error) });
   }
 
   /** Resolves when all events so far have been delivered. */
-  takenIn(): Promise<void> {
+  whenDelivered(): Promise<void> {
     return new Promise((resolve) => this.#stage.soon(() => this.#stage.soon(resolve)));
   }
 
-  #hear(heard: Heard): void {
-    this.#heard.push(heard);
-    if (this.#listening) return;
-    this.#listening = true;
+  #push(events: LangGraphEvent): void {
+    this.#events.push(events);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     // Between two waits for node bodies, LangGraph runs on promises alone: at the end of this turn it is waiting.
     this.#stage.soon(() => {
-      this.#listening = false;
-      const all = this.#heard;
-      this.#heard = [];
+      this.#isScheduled = false;
+      const all = this.#events;
+      this.#events = [];
       if (!this.#over) this.#takeIn(all);
     });
   }

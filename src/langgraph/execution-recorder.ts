@@ -2,23 +2,23 @@ import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { json } from "../model/json-text.ts";
-import type { Emission, Position, Source } from "../ports/engine.ts";
-import { Left, type Place } from "./pending-writes.ts";
+import type { Emission, Position, ExecutionServices } from "../ports/engine.ts";
+import { PendingWrites, type TaskKey } from "./pending-writes.ts";
 import {
   type CheckpointPayload,
-  isInterrupted,
-  isState,
-  Loop,
-  type Marks,
-  pathOf,
+  isInterruptPayload,
+  isWholeState,
+  GraphProgress,
+  type CheckpointRunData,
+  taskPathOf,
   PUSH,
-  shownState,
+  toVisibleState,
 } from "./loop-checkpoints.ts";
 import type { RawCheckpoint, RawWrites } from "./saver-records.ts";
-import { isSame, show } from "./serialisation.ts";
-import { Sites } from "./tasks-by-id.ts";
+import { isEqualData, serialise } from "./serialisation.ts";
+import { TasksById } from "./tasks-by-id.ts";
 import { StoredIds } from "./stored-ids.ts";
-import type { Tokens } from "./token-stream.ts";
+import type { TokenStream } from "./token-stream.ts";
 import { withoutKeys } from "./untracked-channels.ts";
 
 interface TaskPayload {
@@ -35,11 +35,11 @@ interface ResultPayload {
 }
 
 interface Parts {
-  readonly source: Pick<Source, "now" | "checkpointId">;
+  readonly source: Pick<ExecutionServices, "now" | "checkpointId">;
   readonly position: Position;
-  readonly marks: Marks;
+  readonly marks: CheckpointRunData;
   readonly input: JsonObject | null;
-  readonly tokens: Tokens;
+  readonly tokens: TokenStream;
   /** Keys of the state that are never shown, for the graph at a namespace. */
   hidden(ns: string): ReadonlySet<string>;
   /** Called when a task has ended and all of its events are recorded. */
@@ -50,18 +50,18 @@ interface Parts {
  * Recorder of an attempt: turns LangGraph's events into checkpoints, pending writes and events of the run, in order, and
  * keeps them until they are handed over.
  */
-export class Chronicle {
+export class ExecutionRecorder {
   readonly ids: StoredIds;
-  readonly left = new Left();
-  readonly tasks = new Sites();
+  readonly pendingWrites = new PendingWrites();
+  readonly tasks = new TasksById();
   checkpoints: NewCheckpoint[] = [];
   emissions: Emission[] = [];
   /** True when the root graph has made a checkpoint since the last step was handed over. */
-  moved = false;
+  hasAdvanced = false;
   /** A graph that has streamed its state and has no checkpoint. */
-  #shown: Loop | null = null;
+  #shown: GraphProgress | null = null;
   readonly #parts: Parts;
-  readonly #loops = new Map<string, Loop>();
+  readonly #loops = new Map<string, GraphProgress>();
   /** Stored positions by namespace, as they were read in this attempt. */
   readonly #read = new Map<string, Position>();
   /** Checkpoints that were put to the saver and have not appeared in the stream yet. */
@@ -70,34 +70,34 @@ export class Chronicle {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.ids = new StoredIds(parts.source);
-    this.left.seed(parts.position.writes);
+    this.pendingWrites.addStored(parts.position.writes);
     this.root.input = parts.input;
   }
 
-  get root(): Loop {
+  get root(): GraphProgress {
     return this.loop("");
   }
 
   get isEmpty(): boolean {
-    return this.checkpoints.length === 0 && this.emissions.length === 0 && this.left.isEmpty;
+    return this.checkpoints.length === 0 && this.emissions.length === 0 && this.pendingWrites.isEmpty;
   }
 
   /** Graphs that stopped at a checkpoint whose next tasks LangGraph did not stream. */
-  get openEnds(): readonly Loop[] {
-    return [...this.#loops.values()].filter(({ unknown }) => unknown);
+  get graphsWithUnknownNext(): readonly GraphProgress[] {
+    return [...this.#loops.values()].filter(({ isNextUnknown: unknown }) => unknown);
   }
 
-  loop(ns: string): Loop {
+  loop(ns: string): GraphProgress {
     const known = this.#loops.get(ns);
     if (known !== undefined) return known;
     const at = ns === "" ? this.#parts.position : (this.#read.get(ns) ?? null);
-    const loop = new Loop(ns, at, this.#parts.marks, this.#parts.hidden(ns));
+    const loop = new GraphProgress(ns, at, this.#parts.marks, this.#parts.hidden(ns));
     this.#loops.set(ns, loop);
     return loop;
   }
 
   /** True when the graph at this namespace has made a checkpoint, or gone on from one. */
-  stands(ns: string): boolean {
+  hasCheckpoint(ns: string): boolean {
     return (this.#loops.get(ns)?.id ?? null) !== null;
   }
 
@@ -105,7 +105,7 @@ export class Chronicle {
 
   read(ns: string, position: Position): void {
     if (!this.#loops.has(ns)) this.#read.set(ns, position);
-    this.left.seed(position.writes);
+    this.pendingWrites.addStored(position.writes);
   }
 
   put(raw: RawCheckpoint): void {
@@ -121,25 +121,26 @@ export class Chronicle {
     const payload = told as CheckpointPayload;
     // LangGraph also streams envelopes in this mode; they have no config and no tasks.
     if (payload.config === undefined) return;
-    const id = this.ids.told(payload);
+    const id = this.ids.storedIdOfPayload(payload);
     loop.checkNodes(id, payload, this.#raws.get(`${loop.ns} ${id}`));
   }
 
   putWrites(raw: RawWrites): void {
-    this.left.take(raw, this.tasks.get(raw.task)?.name);
+    this.pendingWrites.add(raw, this.tasks.get(raw.task)?.name);
   }
 
   chunk(path: readonly string[], mode: string, told: unknown): void {
     const ns = path.join("|");
-    if (mode === "messages") return this.#parts.tokens.take(path, told as Parameters<Tokens["take"]>[1]);
+    if (mode === "messages")
+      return this.#parts.tokens.receive(path, told as Parameters<TokenStream["receive"]>[1]);
     const loop = this.loop(ns);
     if (mode !== "checkpoints") this.#unkept();
     const payload = withoutKeys(mode, told, loop.hidden);
     switch (mode) {
       case "values": {
         this.#between(loop);
-        if (isInterrupted(payload)) this.#pause(loop, payload.__interrupt__);
-        else loop.values = shownState(payload);
+        if (isInterruptPayload(payload)) this.#pause(loop, payload.__interrupt__);
+        else loop.streamedState = toVisibleState(payload);
         if (loop.id === null) this.#shown = loop;
         return;
       }
@@ -152,7 +153,7 @@ export class Chronicle {
         else this.#taskEnds(loop, payload as ResultPayload);
         return;
       case "custom":
-        this.emissions.push({ fact: { t: "custom", ns, json: json(show(payload)) } });
+        this.emissions.push({ fact: { t: "custom", ns, json: json(serialise(payload)) } });
     }
   }
 
@@ -162,16 +163,16 @@ export class Chronicle {
     if (over) for (const raw of this.#raws.values()) this.#untold(this.loop(raw.ns), raw);
   }
 
-  #checkpoint(loop: Loop, payload: CheckpointPayload): void {
-    const id = this.ids.told(payload);
+  #checkpoint(loop: GraphProgress, payload: CheckpointPayload): void {
+    const id = this.ids.storedIdOfPayload(payload);
     const key = `${loop.ns} ${id}`;
     const [emission, made] = loop.checkpoint(id, payload, this.#raws.get(key));
     this.#raws.delete(key);
     this.#made(loop, made, emission);
   }
 
-  #made({ ns }: Loop, made: NewCheckpoint | undefined, emission: Emission | undefined): void {
-    if (ns === "") this.moved = true;
+  #made({ ns }: GraphProgress, made: NewCheckpoint | undefined, emission: Emission | undefined): void {
+    if (ns === "") this.hasAdvanced = true;
     if (made !== undefined) this.checkpoints.push(made);
     if (emission !== undefined) this.emissions.push(emission);
   }
@@ -186,33 +187,33 @@ export class Chronicle {
   }
 
   /** Records a state that was streamed without a checkpoint after it. */
-  #between(loop: Loop): void {
-    if (loop.values === undefined) return;
+  #between(loop: GraphProgress): void {
+    if (loop.streamedState === undefined) return;
     for (const raw of this.#raws.values()) if (raw.ns === loop.ns) return this.#untold(loop, raw);
-    const emission = loop.between();
+    const emission = loop.stateWithoutCheckpoint();
     if (emission !== undefined) this.emissions.push(emission);
   }
 
-  #untold(loop: Loop, raw: RawCheckpoint): void {
+  #untold(loop: GraphProgress, raw: RawCheckpoint): void {
     this.#raws.delete(`${raw.ns} ${raw.id}`);
-    const [emission, made] = loop.untold(raw);
+    const [emission, made] = loop.unstreamedCheckpoint(raw);
     this.#made(loop, made, emission);
   }
 
-  #update(loop: Loop, payload: JsonObject): void {
-    if (isInterrupted(payload)) return;
-    const update = show(payload) as JsonObject;
+  #update(loop: GraphProgress, payload: JsonObject): void {
+    if (isInterruptPayload(payload)) return;
+    const update = serialise(payload) as JsonObject;
     const { __metadata__: about } = update;
     if (!isObject(about) || about["cached"] !== true) {
-      loop.update = update;
+      loop.endingUpdate = update;
       return;
     }
     // Results of tasks that ended earlier, or that were cached elsewhere.
     for (const [name, value] of Object.entries(update)) {
       if (name === "__metadata__") continue;
-      loop.returned(name, value);
+      loop.addUpdate(name, value);
       const id = loop.next.find((task) => task.name === name)?.id ?? "";
-      const place = { id, name, ns: loop.ns, checkpoint: loop.id ?? "" };
+      const taskKey = { id, name, ns: loop.ns, checkpoint: loop.id ?? "" };
       const told = {
         at: this.#parts.source.now(),
         update: value,
@@ -220,20 +221,20 @@ export class Chronicle {
         again: true,
         interrupts: [],
       } as const;
-      this.emissions.push({ fact: { t: "result", ...place, ...told } });
+      this.emissions.push({ fact: { t: "result", ...taskKey, ...told } });
     }
   }
 
-  #pause({ ns, id, shown }: Loop, asked: readonly unknown[]): void {
-    const interrupts = asked.flat().map((each) => this.left.interrupt(each));
+  #pause({ ns, id, visibleState: shown }: GraphProgress, asked: readonly unknown[]): void {
+    const interrupts = asked.flat().map((each) => this.pendingWrites.withOrigin(each));
     this.emissions.push({ fact: { t: "interrupt", ns, checkpoint: id ?? "", interrupts }, values: shown });
   }
 
-  #taskStarts(loop: Loop, { id, name, triggers, input }: TaskPayload): void {
-    const path = loop.next.find((task) => task.id === id)?.path ?? pathOf(undefined, name);
-    const given = show(input);
-    const sent = path[0] === PUSH || !isState(given, loop.shown) ? { value: given } : undefined;
-    loop.started(id, triggers, sent);
+  #taskStarts(loop: GraphProgress, { id, name, triggers, input }: TaskPayload): void {
+    const path = loop.next.find((task) => task.id === id)?.path ?? taskPathOf(undefined, name);
+    const given = serialise(input);
+    const sent = path[0] === PUSH || !isWholeState(given, loop.visibleState) ? { value: given } : undefined;
+    loop.taskStarted(id, triggers, sent);
     const { ns } = loop;
     const checkpoint = loop.id ?? "";
     const at = this.#parts.source.now();
@@ -247,37 +248,40 @@ export class Chronicle {
     }
   }
 
-  #taskEnds(loop: Loop, { id, name, result }: ResultPayload): void {
+  #taskEnds(loop: GraphProgress, { id, name, result }: ResultPayload): void {
     const { ns } = loop;
     const checkpoint = this.tasks.get(id)?.checkpoint ?? loop.id ?? "";
-    const left = this.left.at({ ns, checkpoint, task: id });
+    const left = this.pendingWrites.get({ ns, checkpoint, task: id });
     const interrupts = left?.interrupts ?? [];
     const told = { t: "result", id, name, ns, checkpoint, at: this.#parts.source.now(), interrupts } as const;
     if (left?.error) this.emissions.push({ fact: { ...told, error: left.error } });
     else if (interrupts.length > 0) this.emissions.push({ fact: told });
     else {
-      const shown = show(result);
+      const shown = serialise(result);
       const update =
-        loop.update !== undefined && Object.hasOwn(loop.update, name) ? loop.update[name] : shown;
-      loop.update = undefined;
-      loop.returned(name, update);
-      if (left?.result !== undefined) this.left.keep({ ...left, result: { ...left.result, value: update } });
+        loop.endingUpdate !== undefined && Object.hasOwn(loop.endingUpdate, name)
+          ? loop.endingUpdate[name]
+          : shown;
+      loop.endingUpdate = undefined;
+      loop.addUpdate(name, update);
+      if (left?.result !== undefined)
+        this.pendingWrites.set({ ...left, result: { ...left.result, value: update } });
       for (const fact of this.#parts.tokens.completed(ns, update, () => this.#metaOf(loop, id)))
         this.emissions.push({ fact });
       const { at } = told;
       const fact = { t: "result", id, name, ns, checkpoint, at, interrupts, update } as const;
-      this.emissions.push({ fact: isSame(shown, update) ? fact : { ...fact, written: shown } });
+      this.emissions.push({ fact: isEqualData(shown, update) ? fact : { ...fact, written: shown } });
     }
     this.#parts.ended(id);
   }
 
-  #metaOf({ head }: Loop, task: string): JsonObject {
-    return this.tasks.metaOf(task, (head?.step ?? -1) + 1);
+  #metaOf({ head }: GraphProgress, task: string): JsonObject {
+    return this.tasks.messageMetadata(task, (head?.step ?? -1) + 1);
   }
 
   // --- results ---
 
-  place(task: string): Place & { readonly name: string } {
+  place(task: string): TaskKey & { readonly name: string } {
     const { ns, checkpoint, name } = this.tasks.get(task) ?? {
       ns: "",
       checkpoint: this.root.id ?? "",
@@ -287,11 +291,11 @@ export class Chronicle {
   }
 
   /** The interrupts that the root graph waits at, by task. */
-  waiting(): Interrupts {
+  pendingInterrupts(): Interrupts {
     const { next, id } = this.root;
     const all: Record<string, readonly Interrupt[]> = {};
     for (const { id: task } of next) {
-      const left = this.left.at({ ns: "", checkpoint: id ?? "", task });
+      const left = this.pendingWrites.get({ ns: "", checkpoint: id ?? "", task });
       if (left !== undefined && left.result === undefined && left.interrupts.length > 0)
         all[task] = left.interrupts;
     }

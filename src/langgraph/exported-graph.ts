@@ -3,15 +3,15 @@ import { ServiceError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { Hosted } from "../ports/hosted-graph.ts";
-import { libraryOf, type Library } from "./user-library.ts";
+import type { HostedGraph } from "../ports/hosted-graph.ts";
+import { resolveLibrary, type Library } from "./user-library.ts";
 
 // The types of its nodes and channels are the user's own.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type CompiledGraph = Pregel<any, any>;
 
 /** A LangGraph.js graph that a file exports. */
-export interface LoadedLangGraph extends Hosted {
+export interface LoadedLangGraph extends HostedGraph {
   readonly library: Library;
   /** The graph as it was loaded. A factory was called with an empty configuration. */
   readonly graph: CompiledGraph;
@@ -19,13 +19,13 @@ export interface LoadedLangGraph extends Hosted {
    * The graph for a run with this configuration. A factory that takes a configuration makes a new graph each time.
    * @throws ServiceError `graph.invalid` when a factory returns something else; errors of the factory pass through
    */
-  compiled(config: JsonObject): Eventually<CompiledGraph>;
+  graphFor(config: JsonObject): Eventually<CompiledGraph>;
   /** A hash of the graph's nodes, channels and fixed edges. */
   readonly hash: string;
 }
 
 /** The export of a file (`found`), and the value that it gave: for a function its result, else the export itself. */
-export interface Exported {
+export interface FileExport {
   readonly file: string;
   readonly found: unknown;
   readonly given: unknown;
@@ -36,10 +36,14 @@ export interface Exported {
  * function that returns one of these. Undefined when it is none of these.
  * @throws ServiceError `config.invalid` when LangGraph.js is missing, or of a version that is not supported
  */
-export async function langGraphOf({ file, found, given }: Exported): Promise<LoadedLangGraph | undefined> {
+export async function loadLangGraph({
+  file,
+  found,
+  given,
+}: FileExport): Promise<LoadedLangGraph | undefined> {
   const graph = compile(given);
   if (graph === undefined) return undefined;
-  const library = await libraryOf(file, graph);
+  const library = await resolveLibrary(file, graph);
   const asks = typeof found === "function" && found.length > 0;
   const anew = async (config: JsonObject): Promise<CompiledGraph> => {
     const made = compile(await (found as (config: JsonObject) => unknown)(config));
@@ -49,7 +53,7 @@ export async function langGraphOf({ file, found, given }: Exported): Promise<Loa
   return {
     library,
     graph,
-    compiled: (config) => (asks ? anew(config) : graph),
+    graphFor: (config) => (asks ? anew(config) : graph),
     hash: hashOf(graph),
   };
 }

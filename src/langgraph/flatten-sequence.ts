@@ -1,6 +1,6 @@
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import type { Library } from "./user-library.ts";
-import type { Step } from "./runnable.ts";
+import type { RunnableFunction } from "./runnable.ts";
 
 /** A runnable that runs several others in turn. */
 interface Sequence {
@@ -12,7 +12,7 @@ export const isSequence = (part: object): part is Runnable & Sequence =>
 
 /** LangGraph's `RunnableCallable`, a wrapper of a function. Its class is not exported. */
 interface Plain {
-  readonly func: Step;
+  readonly func: RunnableFunction;
   /** If the function returns a runnable, that is run too. */
   readonly recurse: boolean;
 }
@@ -30,10 +30,10 @@ interface Writer {
  * @param whole the runnable that LangGraph runs for the node
  * @param body the part of it that runs the user's code; the node may have none
  */
-export function inOneStep(library: Library, whole: Runnable, body: unknown): Runnable {
+export function flattenNode(library: Library, whole: Runnable, body: unknown): Runnable {
   const parts = isSequence(whole) ? whole.steps : [whole];
   const steps = parts.map((part) => (part === body ? bodyStep(part) : plainStep(library, part)));
-  return library.runnableOf(whole.getName(), async (input, options) => {
+  return library.makeRunnable(whole.getName(), async (input, options) => {
     if (isWatched(options)) return whole.invoke(input, options) as Promise<unknown>;
     let value = input;
     // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -46,12 +46,12 @@ const isWatched = ({ callbacks }: RunnableConfig): boolean =>
   Array.isArray(callbacks) ? callbacks.length > 0 : callbacks !== undefined;
 
 const bodyStep =
-  (body: Runnable): Step =>
+  (body: Runnable): RunnableFunction =>
   (value, options) =>
     unlessAborted(body.invoke(value, options) as Promise<unknown>, options.signal);
 
 /** Runs LangGraph's own functions directly, without their wrappers; other runnables are invoked as they are. */
-function plainStep(library: Library, part: Runnable): Step {
+function plainStep(library: Library, part: Runnable): RunnableFunction {
   if (!isPlain(part)) return (value, options) => part.invoke(value, options);
   const { func, recurse } = part;
   const run = isWriter(part) ? writing(library, part) : func;
@@ -62,10 +62,10 @@ function plainStep(library: Library, part: Runnable): Step {
   };
 }
 
-function writing(library: Library, writer: Writer): Step {
+function writing(library: Library, writer: Writer): RunnableFunction {
   const bare = (entry: object) =>
     "mapper" in entry && isPlain(entry.mapper)
-      ? { ...entry, mapper: library.runnableOf("mapper", plainStep(library, entry.mapper)) }
+      ? { ...entry, mapper: library.makeRunnable("mapper", plainStep(library, entry.mapper)) }
       : entry;
   const copy = Object.assign(Object.create(Object.getPrototypeOf(writer) as object) as Writer, writer, {
     writes: writer.writes.map(bare),

@@ -4,7 +4,7 @@ import { CONDITIONAL, type OutlineEdge } from "../graph/edges.ts";
 import { END } from "../graph/commands.ts";
 import type { Drawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { subgraphAt } from "./node-interception.ts";
+import { compiledGraphAt } from "./node-interception.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
 
 interface Drawable {
@@ -13,7 +13,7 @@ interface Drawable {
 }
 
 /** LangGraph's drawing of a graph. `levels` levels of subgraphs (all for Infinity) are drawn in place of their nodes. */
-export async function drawingOf(graph: CompiledGraph, levels: number): Promise<Drawing> {
+export async function langGraphDrawing(graph: CompiledGraph, levels: number): Promise<Drawing> {
   const xray = levels <= 0 ? false : Number.isFinite(levels) ? levels : true;
   const drawn = (await graph.getGraphAsync({ xray } as Parameters<
     typeof graph.getGraphAsync
@@ -37,7 +37,7 @@ function edgeOf({ source, target, conditional, data }: DrawnEdge): DrawnEdge {
 }
 
 /** The outline from which a graph's statechart is made. Of a graph of the functional API, only the nodes are known. */
-export function outlineOf(graph: CompiledGraph): GraphOutline {
+export function langGraphOutline(graph: CompiledGraph): GraphOutline {
   const names = Object.keys(graph.nodes).filter((name) => name !== START);
   const edges = new Map<string, OutlineEdge[]>([START, ...names, END].map((name) => [name, []]));
   const forks = new Map<string, string[]>();
@@ -56,8 +56,8 @@ export function outlineOf(graph: CompiledGraph): GraphOutline {
         out.map(({ to }) => to),
       );
   const inner = (node: string) => {
-    const found = subgraphAt(graph, node);
-    return found === undefined ? null : outlineOf(found);
+    const found = compiledGraphAt(graph, node);
+    return found === undefined ? null : langGraphOutline(found);
   };
   return { edges, forks, inner };
 }

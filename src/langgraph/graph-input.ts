@@ -3,11 +3,11 @@ import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { runMetadata } from "../graph/run-metadata.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command, RunKwargs, RunRecord } from "../model/run.ts";
-import { startOf } from "../model/run-start.ts";
+import { rootCheckpointOf } from "../model/run-start.ts";
 import type { Position } from "../ports/engine.ts";
-import { leadOf } from "./branch-from-checkpoint.ts";
+import { branchStartOf } from "./branch-from-checkpoint.ts";
 import type { Library } from "./user-library.ts";
-import type { Marks } from "./loop-checkpoints.ts";
+import type { CheckpointRunData } from "./loop-checkpoints.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- the type of the graph's state is not known here
 type StreamOptions = NonNullable<Parameters<Pregel<any, any>["stream"]>[1]>;
@@ -21,23 +21,23 @@ const PLACES: ReadonlySet<string> = new Set([
 ]);
 
 /** The input that the graph is run with; null when it goes on from its last checkpoint. */
-export function inputOf(library: Library, run: RunRecord, position: Position): unknown {
+export function langGraphInput(library: Library, run: RunRecord, position: Position): unknown {
   const { command, input } = run.kwargs;
   // An earlier attempt has made a checkpoint, which contains the input or the answers.
   if (run.attempt > 1 && position.head?.run_id === run.run_id) return null;
   if (command === null) return input ?? null;
-  return commandOf(library, command, pendingIds(position));
+  return toLangGraphCommand(library, command, pendingInterruptIds(position));
 }
 
 /** The data of the run that each of its checkpoints records. */
-export function marksOf(run: RunRecord, graph: string): Marks {
+export function checkpointRunDataOf(run: RunRecord, graph: string): CheckpointRunData {
   const { command, input } = run.kwargs;
   const goesOn = command === null ? (input ?? null) === null : isResume(command);
   return { run: run.run_id, metadata: runMetadata(run), graph, goesOn };
 }
 
 /** The ids of the interrupts that wait for an answer at a position. */
-export function pendingIds({ head, writes }: Position): readonly string[] {
+export function pendingInterruptIds({ head, writes }: Position): readonly string[] {
   const left = new Map(writes.map((each) => [each.task, each]));
   const all = (head?.next ?? []).flatMap(({ id }) => {
     const task = left.get(id);
@@ -48,7 +48,11 @@ export function pendingIds({ head, writes }: Position): readonly string[] {
 }
 
 /** Converts a command to a LangGraph `Command`. */
-export function commandOf(library: Library, command: Command, pending: readonly string[]): LangGraphCommand {
+export function toLangGraphCommand(
+  library: Library,
+  command: Command,
+  pending: readonly string[],
+): LangGraphCommand {
   const { Command: LangCommand, Send } = library.langgraph;
   const { update, goto, resume } = command;
   const asked = goto === undefined || goto === null ? [] : Array.isArray(goto) ? goto : [goto];
@@ -91,10 +95,10 @@ const isFalsy = (value: unknown): boolean => value === null || value === false |
 function placeOf(run: RunRecord, position: Position): JsonObject {
   const { configurable } = run.kwargs.config;
   const { head } = position;
-  if (head === null || startOf(configurable) !== head.id) return { checkpoint_ns: "" };
-  if (leadOf(run, position) === null) return { checkpoint_ns: "", checkpoint_id: head.id };
+  if (head === null || rootCheckpointOf(configurable) !== head.id) return { checkpoint_ns: "" };
+  if (branchStartOf(run, position) === null) return { checkpoint_ns: "", checkpoint_id: head.id };
   const { checkpoint_id, checkpoint_ns, checkpoint_map } = configurable;
-  // Only namespaces without task ids are kept: they stay the same on a branch. `Leading` handles the others.
+  // Only namespaces without task ids are kept: they stay the same on a branch. `CheckpointBranch` handles the others.
   const places = Object.entries(isObject(checkpoint_map) ? checkpoint_map : {});
   const lasting = Object.fromEntries(places.filter(([ns]) => !ns.includes(":")));
   return { checkpoint_id, checkpoint_ns, checkpoint_map: lasting };
@@ -109,7 +113,7 @@ export function wantsMessages({ kwargs }: RunRecord): boolean {
   );
 }
 
-export function optionsOf(run: RunRecord, position: Position, signal: AbortSignal): StreamOptions {
+export function streamOptionsOf(run: RunRecord, position: Position, signal: AbortSignal): StreamOptions {
   const { kwargs, run_id: runId } = run;
   const { config, context } = kwargs;
   const { tags, recursion_limit, max_concurrency } = config;

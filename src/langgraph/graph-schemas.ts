@@ -18,7 +18,7 @@ interface Builder {
  * library makes them. An `Annotation` has names only; the types of common channels are derived from their reducer and
  * default. No member of the state schema is required.
  */
-export function schemasOf(library: Library, graph: CompiledGraph, graph_id: string): GraphSchemas {
+export function langGraphSchemas(library: Library, graph: CompiledGraph, graph_id: string): GraphSchemas {
   const { schema } = library;
   const said = (describe: (graph: CompiledGraph) => unknown): JsonObject | null => {
     try {
@@ -61,7 +61,7 @@ export async function subgraphSchemas(
   const found = new Map<string, GraphSchemas>();
   for await (const [path, inner] of graph.getSubgraphsAsync(undefined, true)) {
     const own = names.get(inner as CompiledGraph) ?? inner.getName();
-    found.set(path, schemasOf(library, inner as CompiledGraph, own));
+    found.set(path, langGraphSchemas(library, inner as CompiledGraph, own));
   }
   return found;
 }

@@ -1,34 +1,34 @@
-import { blank } from "../model/checkpoint.ts";
+import { emptyWrites } from "../model/checkpoint.ts";
 import { plainError, ServiceError, type PlainError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type {
   Execution,
-  Inner,
+  Subgraph,
   NodeCall,
   Plan,
   Position,
-  Settled,
-  Source,
+  SettledTask,
+  ExecutionServices,
   Step,
   TaskOutcome,
 } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import type { NodeIo } from "../ports/node-host.ts";
-import type { Called } from "./intercepted-call.ts";
-import { Chronicle } from "./execution-recorder.ts";
-import { Ear, type Heard } from "./event-queue.ts";
-import { asThrown, callOf, plannedOf, settledAs, stepOf } from "./step-output.ts";
-import { answerRefusal, marksOf, pendingIds, wantsMessages } from "./graph-input.ts";
-import { Leading } from "./branch-from-checkpoint.ts";
+import type { InterceptedCall } from "./intercepted-call.ts";
+import { ExecutionRecorder } from "./execution-recorder.ts";
+import { EventQueue, type LangGraphEvent } from "./event-queue.ts";
+import { withBodyError, nodeCallOf, plannedTaskOfCall, settledFromWrites, takeStep } from "./step-output.ts";
+import { answerRefusal, checkpointRunDataOf, pendingInterruptIds, wantsMessages } from "./graph-input.ts";
+import { CheckpointBranch } from "./branch-from-checkpoint.ts";
 import type { LoadedLangGraph } from "./exported-graph.ts";
-import type { Loop } from "./loop-checkpoints.ts";
+import type { GraphProgress } from "./loop-checkpoints.ts";
 import { inOneTurn } from "./serialisation.ts";
-import { Tokens } from "./token-stream.ts";
-import { untrackedIn } from "./untracked-channels.ts";
+import { TokenStream } from "./token-stream.ts";
+import { untrackedKeys } from "./untracked-channels.ts";
 
 /** Runs the graph to its end and passes each event to the execution. MUST NOT reject. */
-export type Drive = (execution: HostedExecution, signal: AbortSignal) => Promise<void>;
+export type DriveGraph = (execution: HostedExecution, signal: AbortSignal) => Promise<void>;
 
 /**
  * One attempt of a run of a compiled LangGraph.js graph. Pregel's loop drives the steps and stops at every node: the run's
@@ -39,21 +39,21 @@ export class HostedExecution implements Execution {
   readonly run: RunRecord;
   readonly position: Position;
   readonly hosted: LoadedLangGraph;
-  readonly #source: Source;
+  readonly #source: ExecutionServices;
   readonly #stage: EngineHost;
-  readonly #drive: Drive;
-  readonly #chronicle: Chronicle;
-  readonly #leading: Leading;
+  readonly #drive: DriveGraph;
+  readonly #recorder: ExecutionRecorder;
+  readonly #leading: CheckpointBranch;
   /** Receives all events from LangGraph. */
-  readonly ear: Ear;
+  readonly events: EventQueue;
   readonly #abort = new AbortController();
   /** Calls of nodes that wait to run, by task. */
-  readonly #called = new Map<string, Called>();
+  readonly #called = new Map<string, InterceptedCall>();
   /** Calls of the root graph's nodes that are not planned yet. */
-  #ready: Called[] = [];
+  #ready: InterceptedCall[] = [];
   /** Tasks of the root graph that are planned and have not settled. */
   readonly #atWork = new Set<string>();
-  readonly #settling = new Map<string, (settled: Settled) => void>();
+  readonly #settling = new Map<string, (settled: SettledTask) => void>();
   #waiting: ((step: Step) => void) | null = null;
   #ended: { readonly error: PlainError | null } | null = null;
   #onEnd: (() => void) | null = null;
@@ -63,7 +63,11 @@ export class HostedExecution implements Execution {
     run: RunRecord,
     position: Position,
     hosted: LoadedLangGraph,
-    { source, stage, drive }: { readonly source: Source; readonly stage: EngineHost; readonly drive: Drive },
+    {
+      source,
+      stage,
+      drive,
+    }: { readonly source: ExecutionServices; readonly stage: EngineHost; readonly drive: DriveGraph },
   ) {
     this.run = run;
     this.position = position;
@@ -71,17 +75,17 @@ export class HostedExecution implements Execution {
     this.#source = source;
     this.#stage = stage;
     this.#drive = drive;
-    this.#chronicle = new Chronicle({
+    this.#recorder = new ExecutionRecorder({
       position,
-      marks: marksOf(run, hosted.hash),
+      marks: checkpointRunDataOf(run, hosted.hash),
       input: isObject(run.kwargs.input) ? run.kwargs.input : null,
-      tokens: new Tokens(hosted.library, (fact) => this.#emit(fact), wantsMessages(run)),
+      tokens: new TokenStream(hosted.library, (fact) => this.#emit(fact), wantsMessages(run)),
       source,
-      hidden: (ns) => untrackedIn(hosted.graph, ns),
+      hidden: (ns) => untrackedKeys(hosted.graph, ns),
       ended: (task) => this.#taskEnded(task),
     });
-    this.ear = new Ear(this.#chronicle.ids, stage, position, (heard) => this.#takeIn(heard));
-    this.#leading = new Leading(run, position, stage, this.#chronicle);
+    this.events = new EventQueue(this.#recorder.ids, stage, position, (heard) => this.#takeIn(heard));
+    this.#leading = new CheckpointBranch(run, position, stage, this.#recorder);
   }
 
   // --- calls of the run's actor ---
@@ -89,8 +93,8 @@ export class HostedExecution implements Execution {
   begin(): Promise<Step> {
     this.#checkAnswers();
     this.#driving = true;
-    this.ear.found = (ns, known) => this.#chronicle.read(ns, known);
-    this.ear.begin = (ns, id) => this.#leading.begin(ns, id);
+    this.events.onRead = (ns, known) => this.#recorder.read(ns, known);
+    this.events.branchPosition = (ns, id) => this.#leading.startPosition(ns, id);
     void this.#drive(this, this.#abort.signal);
     return this.apply();
   }
@@ -103,30 +107,31 @@ export class HostedExecution implements Execution {
   }
 
   call(task: string): NodeCall {
-    return callOf(this.#calledAs(task), this.run, this.#source.tenant);
+    return nodeCallOf(this.#calledAs(task), this.run, this.#source.tenant);
   }
 
   /** Runs the node body of a called task. `failed` is called with the error that it throws, unless the task was stopped. */
   async runBody(task: string, io: NodeIo, failed: (thrown: unknown) => void): Promise<TaskOutcome> {
     const called = this.#calledAs(task);
     this.#called.delete(task);
-    const from = this.#chronicle.loop(called.ns).next.find(({ id }) => id === task)?.from;
-    const places = from === undefined ? undefined : await this.#leading.into(called, from);
+    const from = this.#recorder.loop(called.ns).next.find(({ id }) => id === task)?.from;
+    const places = from === undefined ? undefined : await this.#leading.checkpointMapFor(called, from);
     // LangGraph's own signal stops the root graph's nodes; nodes of subgraphs need the signal of their task.
     const outcome = await called.start({ signal: called.ns === "" ? undefined : io.signal, places });
     if (outcome.kind === "failed" && called.thrown && !io.signal.aborted) failed(called.thrown.error);
     return outcome;
   }
 
-  settle(task: string, outcome: TaskOutcome): Promise<Settled> {
+  settle(task: string, outcome: TaskOutcome): Promise<SettledTask> {
     if (outcome.kind === "failed") this.#called.get(task)?.fail(outcome.error);
     return new Promise((resolve) => {
-      if (this.#ended === null) this.#settling.set(task, (settled) => resolve(asThrown(settled, outcome)));
-      else resolve(settledAs(this.#chronicle, task, null));
+      if (this.#ended === null)
+        this.#settling.set(task, (settled) => resolve(withBodyError(settled, outcome)));
+      else resolve(settledFromWrites(this.#recorder, task, null));
     });
   }
 
-  enter(task: string): Inner {
+  enter(task: string): Subgraph {
     throw new TypeError(`The task ${task} is not entered: LangGraph does that`);
   }
 
@@ -136,7 +141,7 @@ export class HostedExecution implements Execution {
 
   end(stopped: boolean): Promise<Step | null> | null {
     if (!this.#driving) return null;
-    if (stopped) this.ear.stop();
+    if (stopped) this.events.stop();
     if (this.#ended !== null) return Promise.resolve(this.#rest());
     const abort = (why: string) => this.#abort.abort(new DOMException(why, "AbortError"));
     if (stopped) abort("The run was stopped");
@@ -148,8 +153,8 @@ export class HostedExecution implements Execution {
   }
 
   abandon(): void {
-    if (this.ear.over) return;
-    this.ear.close();
+    if (this.events.over) return;
+    this.events.close();
     // A graph that has ended is not aborted: LangGraph may have left listeners on the signal whose errors nobody catches.
     if (this.#ended === null) this.#abort.abort(new DOMException("The attempt is over", "AbortError"));
     for (const called of this.#called.values()) called.drop();
@@ -158,21 +163,21 @@ export class HostedExecution implements Execution {
 
   // --- LangGraph's events ---
 
-  get openEnds(): readonly Loop[] {
-    return this.#chronicle.openEnds;
+  get graphsWithUnknownNext(): readonly GraphProgress[] {
+    return this.#recorder.graphsWithUnknownNext;
   }
 
   /** Processes a batch of events. LangGraph now waits for node bodies, or has ended. */
-  #takeIn(heard: readonly Heard[]): void {
+  #takeIn(heard: readonly LangGraphEvent[]): void {
     try {
       inOneTurn(() => {
         // In one turn, the stream may show a checkpoint before the saver gets it.
-        for (const one of heard) if (one.kind === "put") this.#chronicle.put(one.raw);
+        for (const one of heard) if (one.kind === "put") this.#recorder.put(one.raw);
         // Checked before any event is processed: a run that cannot go on must leave the pending tasks as they were.
         for (const one of heard)
-          if (one.kind === "chunk") this.#chronicle.checkNodes(one.ns, one.mode, one.payload);
+          if (one.kind === "chunk") this.#recorder.checkNodes(one.ns, one.mode, one.payload);
         for (const one of heard) this.#take(one);
-        this.#chronicle.close(this.#ended !== null);
+        this.#recorder.close(this.#ended !== null);
       });
       this.#join();
     } catch (thrown) {
@@ -182,17 +187,17 @@ export class HostedExecution implements Execution {
     this.#handOver();
     if (this.#ended === null) return;
     for (const task of this.#settling.keys())
-      this.#settle(task, settledAs(this.#chronicle, task, this.#ended.error));
+      this.#settle(task, settledFromWrites(this.#recorder, task, this.#ended.error));
     this.#onEnd?.();
     this.#onEnd = null;
   }
 
-  #take(heard: Heard): void {
+  #take(heard: LangGraphEvent): void {
     switch (heard.kind) {
       case "writes":
-        return this.#chronicle.putWrites(heard.raw);
+        return this.#recorder.putWrites(heard.raw);
       case "chunk":
-        return this.#chronicle.chunk(heard.ns, heard.mode, heard.payload);
+        return this.#recorder.chunk(heard.ns, heard.mode, heard.payload);
       case "called":
         return this.#takeCall(heard.called);
       case "ended":
@@ -201,13 +206,13 @@ export class HostedExecution implements Execution {
     }
   }
 
-  #takeCall(called: Called): void {
+  #takeCall(called: InterceptedCall): void {
     const { task } = called;
     this.#called.set(task, called);
     if (this.#settling.has(task)) {
       // It failed, and LangGraph retries it.
       this.#tell([]);
-      const writes = blank(this.#chronicle.place(task));
+      const writes = emptyWrites(this.#recorder.place(task));
       this.#answer(task, { kind: "again", writes, emissions: [] });
     } else if (called.within === null) this.#ready.push(called);
     else this.#tell([called]);
@@ -216,10 +221,10 @@ export class HostedExecution implements Execution {
   #taskEnded(task: string): void {
     // Tasks of its subgraphs have ended with it.
     for (const inner of this.#settling.keys())
-      if (this.#chronicle.tasks.isWithin(inner, task))
-        this.#settle(inner, settledAs(this.#chronicle, inner, null));
+      if (this.#recorder.tasks.isWithin(inner, task))
+        this.#settle(inner, settledFromWrites(this.#recorder, inner, null));
     this.#tell([], this.#atWork.has(task));
-    this.#settle(task, settledAs(this.#chronicle, task, null));
+    this.#settle(task, settledFromWrites(this.#recorder, task, null));
   }
 
   /** Adds calls of the root graph to the current step when its tasks are running; else they become the next step. */
@@ -229,34 +234,34 @@ export class HostedExecution implements Execution {
       this.#ready = [];
       for (const { task } of joining) this.#atWork.add(task);
       this.#tell(joining);
-    } else if (!this.#chronicle.moved && this.#ended === null) this.#tell([]);
+    } else if (!this.#recorder.hasAdvanced && this.#ended === null) this.#tell([]);
   }
 
   #emit(fact: Parameters<EngineHost["emit"]>[0]): number {
     // Earlier events go first, except those of a step that is about to be handed over.
-    if (!this.#chronicle.moved) this.#tell([]);
+    if (!this.#recorder.hasAdvanced) this.#tell([]);
     return this.#stage.emit(fact);
   }
 
   // --- handing over ---
 
   /** Hands over what was recorded so far, in the middle of a step. */
-  #tell(joining: readonly Called[], ending = false): void {
-    const { checkpoints, emissions, left } = this.#chronicle;
-    const writes = left.handOver(({ ns, task }) => ns !== "" || !this.#atWork.has(task));
+  #tell(joining: readonly InterceptedCall[], ending = false): void {
+    const { checkpoints, emissions, pendingWrites: left } = this.#recorder;
+    const writes = left.takeChanged(({ ns, task }) => ns !== "" || !this.#atWork.has(task));
     if (checkpoints.length + emissions.length + writes.length + joining.length === 0) return;
-    this.#chronicle.checkpoints = [];
-    this.#chronicle.emissions = [];
+    this.#recorder.checkpoints = [];
+    this.#recorder.emissions = [];
     const tasks = joining.map(({ task, name, within }) => ({ id: task, name, within }));
     this.#stage.report({ checkpoints, emissions, writes, tasks, ...(ending && { ending }) });
   }
 
-  #settle(task: string, settled: Settled): void {
+  #settle(task: string, settled: SettledTask): void {
     this.#atWork.delete(task);
     this.#answer(task, settled);
   }
 
-  #answer(task: string, settled: Settled): void {
+  #answer(task: string, settled: SettledTask): void {
     this.#settling.get(task)?.(settled);
     this.#settling.delete(task);
   }
@@ -267,23 +272,23 @@ export class HostedExecution implements Execution {
     this.#waiting = null;
     const ready = this.#ready.splice(0);
     for (const { task } of ready) this.#atWork.add(task);
-    const tasks = ready.map((called) => plannedOf(this.#chronicle, called));
+    const tasks = ready.map((called) => plannedTaskOfCall(this.#recorder, called));
     const plan: Plan = this.#ended === null ? { kind: "tasks", tasks } : this.#lastPlan(this.#ended);
-    waiting(stepOf(this.#chronicle, this.#stage, plan));
+    waiting(takeStep(this.#recorder, this.#stage, plan));
   }
 
   /** The last step, with everything that is not handed over yet; null when there is nothing. */
   #rest(): Step | null {
-    return this.#chronicle.isEmpty ? null : stepOf(this.#chronicle, this.#stage, { kind: "done" });
+    return this.#recorder.isEmpty ? null : takeStep(this.#recorder, this.#stage, { kind: "done" });
   }
 
   #lastPlan({ error }: { readonly error: PlainError | null }): Plan {
     if (error !== null) return { kind: "failed", error };
-    const done = this.#chronicle.root.next.length === 0;
-    return done ? { kind: "done" } : { kind: "paused", interrupts: this.#chronicle.waiting() };
+    const done = this.#recorder.root.next.length === 0;
+    return done ? { kind: "done" } : { kind: "paused", interrupts: this.#recorder.pendingInterrupts() };
   }
 
-  #calledAs(task: string): Called {
+  #calledAs(task: string): InterceptedCall {
     const called = this.#called.get(task);
     if (called === undefined) throw new TypeError(`The task ${task} was not called`);
     return called;
@@ -293,8 +298,8 @@ export class HostedExecution implements Execution {
   #checkAnswers(): void {
     const { command } = this.run.kwargs;
     if ((command?.resume ?? null) === null || this.run.attempt > 1) return;
-    const unfinished = this.#chronicle.root.next.length > 0;
-    const refused = answerRefusal(this.run.kwargs, pendingIds(this.position), unfinished);
+    const unfinished = this.#recorder.root.next.length > 0;
+    const refused = answerRefusal(this.run.kwargs, pendingInterruptIds(this.position), unfinished);
     if (refused !== null) throw new ServiceError(refused.code, refused.message);
   }
 }

@@ -2,29 +2,29 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { plainError, type PlainError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { TaskOutcome } from "../ports/engine.ts";
-import type { Intercept, NodeCalled } from "./node-interception.ts";
-import { pathOf } from "./loop-checkpoints.ts";
+import type { Intercept, InterceptedNode } from "./node-interception.ts";
+import { taskPathOf } from "./loop-checkpoints.ts";
 
 /** Receiver of the calls of a run's nodes. */
-export interface Callee {
-  called(called: Called): void;
+export interface CallReceiver {
+  called(called: InterceptedCall): void;
 }
 
 /** Asynchronous context of a node call: the receiver of the run's calls, and the task whose body is running, if any. */
 interface Scope {
-  readonly callee: Callee;
+  readonly callee: CallReceiver;
   readonly within: string | null;
 }
 
 /** Additions to the configuration that LangGraph gives a body. */
-export interface Going {
+export interface BodyOptions {
   readonly signal: AbortSignal | undefined;
   /** Checkpoint ids at which its subgraphs begin, by namespace. */
   readonly places: JsonObject | undefined;
 }
 
 /** A call of a node by LangGraph. It waits until its task may run. */
-export class Called {
+export class InterceptedCall {
   readonly task: string;
   readonly name: string;
   /** The namespace of the graph that the node belongs to. */
@@ -39,12 +39,12 @@ export class Called {
   /** The error that the body threw; null when the error comes from the body of an inner node. */
   thrown: { readonly error: unknown } | null = null;
   /** Resolves when the body may run. */
-  readonly go: Promise<Going>;
-  #go: (going: Going) => void = () => undefined;
+  readonly go: Promise<BodyOptions>;
+  #go: (going: BodyOptions) => void = () => undefined;
   #drop: (reason: Error) => void = () => undefined;
   #ended: (outcome: TaskOutcome) => void = () => undefined;
 
-  constructor({ name, config }: NodeCalled, within: string | null) {
+  constructor({ name, config }: InterceptedNode, within: string | null) {
     const { executionInfo: info, metadata = {} } = config as InfoConfig;
     const ns = info?.checkpointNs ?? "";
     this.task = info?.taskId ?? "";
@@ -52,7 +52,7 @@ export class Called {
     this.ns = ns.split("|").slice(0, -1).join("|");
     this.within = within;
     const { langgraph_path: path, langgraph_triggers: triggers, langgraph_step: step } = metadata;
-    this.path = pathOf(Array.isArray(path) ? path : undefined, name);
+    this.path = taskPathOf(Array.isArray(path) ? path : undefined, name);
     this.triggers = Array.isArray(triggers) ? triggers.map(String) : [];
     this.step = typeof step === "number" ? step : 0;
     this.attempt = info?.nodeAttempt ?? 1;
@@ -65,7 +65,7 @@ export class Called {
   }
 
   /** Lets the body run, and resolves with its outcome. */
-  start(going: Going): Promise<TaskOutcome> {
+  start(going: BodyOptions): Promise<TaskOutcome> {
     return new Promise((resolve) => {
       this.#ended = resolve;
       this.#go(going);
@@ -112,20 +112,20 @@ interface InfoConfig {
  * Finds the run to which the call of a node belongs, at any depth. It uses the asynchronous context, which LangGraph's loop
  * preserves.
  */
-export class Scopes {
+export class NodeCallContext {
   readonly #current = new AsyncLocalStorage<Scope>();
   /** Errors that a body has thrown and that pass through the bodies around it. */
   readonly #thrown = new WeakSet<object>();
 
   /** Runs `drive`; calls of nodes in it go to `callee`. */
-  run<T>(callee: Callee, drive: () => T): T {
+  run<T>(callee: CallReceiver, drive: () => T): T {
     return this.#current.run({ callee, within: null }, drive);
   }
 
   readonly intercept: Intercept = async (call) => {
     const scope = this.#current.getStore();
     if (scope === undefined) return call.run();
-    const called = new Called(call, scope.within);
+    const called = new InterceptedCall(call, scope.within);
     scope.callee.called(called);
     const going = await called.go;
     const within: Scope = { callee: scope.callee, within: called.task };
@@ -143,7 +143,10 @@ export class Scopes {
 }
 
 /** Configuration of a body: LangGraph's signal and `checkpoint_map`, combined with the task's own. */
-function given({ config }: NodeCalled, { signal: own, places }: Going): Parameters<NodeCalled["run"]>[0] {
+function given(
+  { config }: InterceptedNode,
+  { signal: own, places }: BodyOptions,
+): Parameters<InterceptedNode["run"]>[0] {
   if (own === undefined && places === undefined) return undefined;
   const { configurable = {}, signal: theirs } = config;
   const signal = theirs && own ? AbortSignal.any([theirs, own]) : (own ?? theirs);

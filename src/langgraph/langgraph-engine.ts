@@ -2,20 +2,20 @@ import { AsyncResource } from "node:async_hooks";
 import { isResume } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
-import type { Engine, NodeCall, PlainRefusal, RunAsked } from "../ports/engine.ts";
+import type { Engine, NodeCall, RunRefusal, UnadmittedRun } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/node-host.ts";
-import { Scopes } from "./intercepted-call.ts";
+import { NodeCallContext } from "./intercepted-call.ts";
 import { drawOutline } from "../graph/outline.ts";
-import { drawingOf, outlineOf } from "./graph-drawing.ts";
-import { HostedExecution, type Drive } from "./hosted-execution.ts";
-import { copyOf, hostGraph, subgraphAt } from "./node-interception.ts";
-import { answerRefusal, inputOf, optionsOf } from "./graph-input.ts";
+import { langGraphDrawing, langGraphOutline } from "./graph-drawing.ts";
+import { HostedExecution, type DriveGraph } from "./hosted-execution.ts";
+import { copyGraph, hostGraph, compiledGraphAt } from "./node-interception.ts";
+import { answerRefusal, langGraphInput, streamOptionsOf } from "./graph-input.ts";
 import type { Library } from "./user-library.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 import { attemptSaver } from "./saver.ts";
-import { baseStore, StoreDoor } from "./base-store.ts";
-import { schemasOf, subgraphSchemas } from "./graph-schemas.ts";
-import { updated } from "./state-update.ts";
+import { createBaseStore, AttemptStoreAccess } from "./base-store.ts";
+import { langGraphSchemas, subgraphSchemas } from "./graph-schemas.ts";
+import { computeStateUpdate } from "./state-update.ts";
 
 /** Returns the graphs that are served now, by name. */
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
@@ -25,7 +25,7 @@ export type OnFailure = (call: NodeCall, io: NodeIo, thrown: unknown) => void;
 
 /** Makes an engine for compiled LangGraph.js graphs, and the host that runs the bodies of their nodes. */
 export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
-  const scopes = new Scopes();
+  const scopes = new NodeCallContext();
   // A node may start a run. The new run must not inherit the asynchronous context of that node.
   const outside = new AsyncResource("LangGraphRun");
   const hosted = new WeakMap<CompiledGraph, CompiledGraph>();
@@ -38,9 +38,9 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
     return known;
   }
 
-  const doors = new WeakMap<HostedExecution, StoreDoor>();
-  function doorOf(execution: HostedExecution): StoreDoor {
-    const door = doors.get(execution) ?? new StoreDoor();
+  const doors = new WeakMap<HostedExecution, AttemptStoreAccess>();
+  function doorOf(execution: HostedExecution): AttemptStoreAccess {
+    const door = doors.get(execution) ?? new AttemptStoreAccess();
     doors.set(execution, door);
     return door;
   }
@@ -56,51 +56,51 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
     graphs: () => [...graphs().keys()],
     chart(name) {
       const loaded = graphs().get(name);
-      return loaded === undefined ? undefined : drawOutline(outlineOf(loaded.graph), name);
+      return loaded === undefined ? undefined : drawOutline(langGraphOutline(loaded.graph), name);
     },
     async drawing(name, levels, config) {
-      return drawingOf(await found(name).compiled(config), levels);
+      return langGraphDrawing(await found(name).graphFor(config), levels);
     },
     async schemas(name, config) {
-      const { library, compiled } = found(name);
-      return schemasOf(library, await compiled(config), name);
+      const { library, graphFor: compiled } = found(name);
+      return langGraphSchemas(library, await compiled(config), name);
     },
     async subgraphs(name, config) {
-      const { library, compiled } = found(name);
+      const { library, graphFor: compiled } = found(name);
       const served = new Map([...graphs()].map(([known, { graph }]) => [graph, known]));
       return subgraphSchemas(library, await compiled(config), served);
     },
     isSubgraph(name, ns, node) {
       const graph = graphs().get(name)?.graph;
-      return graph !== undefined && subgraphAt(graph, ns === "" ? node : `${ns}|${node}`) !== undefined;
+      return graph !== undefined && compiledGraphAt(graph, ns === "" ? node : `${ns}|${node}`) !== undefined;
     },
     output: () => null,
     async update(asked, position, source) {
       const loaded = found(asked.graph);
-      const graph = await loaded.compiled({ configurable: {} });
+      const graph = await loaded.graphFor({ configurable: {} });
       return outside.runInAsyncScope(() =>
-        updated(loaded, hostedOf(loaded.library, graph), asked, position, source),
+        computeStateUpdate(loaded, hostedOf(loaded.library, graph), asked, position, source),
       );
     },
     refuses: (run, interrupts, _, unfinished = false) => refuses(run, interrupts, unfinished),
     open(run, position, source, stage) {
       const loaded = found(run.graph_id);
       const { library } = loaded;
-      const drive: Drive = async (execution, signal) => {
-        const saver = attemptSaver(library, run.thread_id, execution.ear);
+      const drive: DriveGraph = async (execution, signal) => {
+        const saver = attemptSaver(library, run.thread_id, execution.events);
         const work = async () => {
           try {
-            const graph = copyOf(hostedOf(library, await loaded.compiled(run.kwargs.config)));
+            const graph = copyGraph(hostedOf(library, await loaded.graphFor(run.kwargs.config)));
             graph.checkpointer = saver;
-            graph.store = baseStore(library, doorOf(execution));
+            graph.store = createBaseStore(library, doorOf(execution));
             await follow(graph, execution, signal);
           } catch (error) {
-            execution.ear.finished({ error });
+            execution.events.finished({ error });
           } finally {
             if (open.get(run.run_id) === execution) open.delete(run.run_id);
           }
         };
-        await outside.runInAsyncScope(() => scopes.run(execution.ear, work));
+        await outside.runInAsyncScope(() => scopes.run(execution.events, work));
       };
       const execution = new HostedExecution(run, position, loaded, { source, stage, drive });
       open.set(run.run_id, execution);
@@ -125,17 +125,17 @@ async function follow(graph: CompiledGraph, execution: HostedExecution, signal: 
   const { run, position, hosted } = execution;
   let failure: { readonly error: unknown } | null = null;
   try {
-    const input = inputOf(hosted.library, run, position);
-    const options = optionsOf(run, position, signal);
+    const input = langGraphInput(hosted.library, run, position);
+    const options = streamOptionsOf(run, position, signal);
     for await (const [ns, mode, payload] of chunksOf(hosted.library, graph, input, options)) {
-      execution.ear.chunk(ns, mode, payload);
+      execution.events.chunk(ns, mode, payload);
     }
   } catch (error) {
     failure = { error };
   }
-  await execution.ear.takenIn();
-  if (!execution.ear.over) await lookAhead(graph, execution);
-  execution.ear.finished(failure);
+  await execution.events.whenDelivered();
+  if (!execution.events.over) await lookAhead(graph, execution);
+  execution.events.finished(failure);
 }
 
 type Chunk = readonly [ns: readonly string[], mode: string, payload: unknown];
@@ -148,7 +148,7 @@ function chunksOf(
   { runnables }: Library,
   graph: CompiledGraph,
   input: unknown,
-  options: ReturnType<typeof optionsOf>,
+  options: ReturnType<typeof streamOptionsOf>,
 ): AsyncIterable<Chunk> {
   // oxlint-disable-next-line no-underscore-dangle -- so it is called
   return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
@@ -156,20 +156,20 @@ function chunksOf(
 
 /** Reads the next tasks of graphs that stopped right after a checkpoint, to store them with it. */
 async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Promise<void> {
-  for (const loop of execution.openEnds) {
+  for (const loop of execution.graphsWithUnknownNext) {
     const place = { thread_id: execution.run.thread_id, checkpoint_ns: loop.ns, checkpoint_id: loop.id };
     // oxlint-disable-next-line no-await-in-loop -- one, or one for each level of a graph that failed
     const { tasks } = await graph.getState({ configurable: place });
-    loop.learn(tasks as Parameters<typeof loop.learn>[0]);
+    loop.addNextTasks(tasks as Parameters<typeof loop.addNextTasks>[0]);
   }
 }
 
 /** The reason to refuse a run before it is admitted; null when there is none. */
 function refuses(
-  { kwargs }: RunAsked,
+  { kwargs }: UnadmittedRun,
   interrupts: Interrupts | null,
   unfinished: boolean,
-): PlainRefusal | null {
+): RunRefusal | null {
   const { command, config } = kwargs;
   if (command === null || !isResume(command) || interrupts === null) return null;
   // The run answers an older checkpoint, whose interrupts are not known here.

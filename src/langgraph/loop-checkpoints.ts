@@ -2,10 +2,10 @@ import type { CheckpointHead, NewCheckpoint, PlannedTask } from "../model/checkp
 import { START } from "../graph/definition-checks.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
-import { alikeIn, type Lead, ledOn } from "./branch-from-checkpoint.ts";
+import { withStoredStarts, type BranchStart, withBranchStarts } from "./branch-from-checkpoint.ts";
 import type { RawCheckpoint } from "./saver-records.ts";
-import { type Before, checkpointRecord, langGraphPart } from "./checkpoint-records.ts";
-import { show } from "./serialisation.ts";
+import { type ParentCheckpoint, checkpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
+import { serialise } from "./serialisation.ts";
 
 /** A checkpoint as LangGraph streams it in the mode `checkpoints`. */
 export interface CheckpointPayload {
@@ -21,7 +21,7 @@ export interface CheckpointPayload {
 }
 
 /** Data of the run that each of its checkpoints records. */
-export interface Marks {
+export interface CheckpointRunData {
   readonly run: string;
   readonly metadata: JsonObject;
   readonly graph: string;
@@ -33,43 +33,43 @@ export interface Marks {
 type Planned = { -readonly [K in keyof PlannedTask]: PlannedTask[K] };
 
 /** Progress of one graph of a run, the root or a subgraph: its last checkpoint, its state and its next tasks. */
-export class Loop {
+export class GraphProgress {
   readonly ns: string;
-  readonly #marks: Marks;
+  readonly #marks: CheckpointRunData;
   /** Keys of its state that are never shown. */
   readonly hidden: ReadonlySet<string>;
   /** The id of its last checkpoint; null before the first. */
   id: string | null;
   head: CheckpointHead | null;
-  shown: JsonObject;
+  visibleState: JsonObject;
   next: readonly Planned[] = [];
   /** True when the tasks after its last checkpoint are not known. */
-  unknown = false;
+  isNextUnknown = false;
   /** The state that was streamed last, while its checkpoint has not been streamed yet. */
-  values: JsonObject | undefined;
+  streamedState: JsonObject | undefined;
   /** The update of the task that is ending, by the name of its node. */
-  update: JsonObject | undefined;
+  endingUpdate: JsonObject | undefined;
   /** The input of the graph, if it is known. */
   input: JsonObject | null = null;
   /** The branch that the graph makes; null when it makes none, or has made its first checkpoint. */
-  lead: Lead | null = null;
+  branch: BranchStart | null = null;
   /** The last checkpoint of an earlier attempt of the run. Its event has been emitted already. */
-  #untilNow: string | null;
+  #reported: string | null;
   /** Updates since the last checkpoint, by node. */
   #updates = new Map<string, unknown[]>();
   /** The last checkpoint, against which the next one is stored as changes. */
-  #base: Before & { readonly id: string | null };
+  #base: ParentCheckpoint & { readonly id: string | null };
 
-  constructor(ns: string, position: Position | null, marks: Marks, hidden: ReadonlySet<string>) {
+  constructor(ns: string, position: Position | null, marks: CheckpointRunData, hidden: ReadonlySet<string>) {
     this.ns = ns;
     this.hidden = hidden;
     this.#marks = marks;
     this.head = position?.head ?? null;
     this.id = this.head?.id ?? null;
-    this.shown = position?.values ?? {};
+    this.visibleState = position?.values ?? {};
     this.next = [...(this.head?.next ?? [])];
-    this.#untilNow = this.head?.run_id === marks.run ? this.id : null;
-    this.#base = baseAt(this.head, this.shown);
+    this.#reported = this.head?.run_id === marks.run ? this.id : null;
+    this.#base = baseAt(this.head, this.visibleState);
   }
 
   /**
@@ -96,44 +96,45 @@ export class Loop {
     payload: CheckpointPayload,
     raw: RawCheckpoint | undefined,
   ): readonly [Emission | undefined, NewCheckpoint | undefined] {
-    const shown = shownState(payload.values);
-    const quiet = this.values === undefined;
-    this.values = undefined;
+    const shown = toVisibleState(payload.values);
+    const quiet = this.streamedState === undefined;
+    this.streamedState = undefined;
     const known = this.head !== null && this.id === id ? this.head : null;
-    const planned = payload.tasks.map(plannedOf);
-    const next = this.lead === null ? alikeIn(planned, known) : ledOn(this.lead, planned);
+    const planned = payload.tasks.map(plannedTaskOf);
+    const next =
+      this.branch === null ? withStoredStarts(planned, known) : withBranchStarts(this.branch, planned);
     const { source = "loop", step = 0 } = payload.metadata ?? {};
     let made: NewCheckpoint | undefined;
     if (raw !== undefined) made = this.#make(raw, shown, next);
     else if (known === null) throw new TypeError(`The checkpoint ${id} is told of, and was never put`);
     this.id = id;
-    this.shown = shown;
+    this.visibleState = shown;
     this.next = next;
-    this.unknown = false;
+    this.isNextUnknown = false;
     const head = this.head ?? undefined;
     const input = source === "input" && quiet;
     const { ns } = this;
     const fact = { t: "checkpoint", id, ns, step, input } as const;
     const told = quiet && !input ? ({ ...fact, shows: "rest" } as const) : fact;
-    if (this.#untilNow === id) {
-      this.#untilNow = null;
+    if (this.#reported === id) {
+      this.#reported = null;
       return [undefined, made];
     }
     return [head === undefined ? { fact: told, values: shown } : { fact: told, values: shown, head }, made];
   }
 
   /** Records a checkpoint that was put and is not streamed: the graph stops at it. Its next tasks are not known. */
-  untold(raw: RawCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
+  unstreamedCheckpoint(raw: RawCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
     const { id } = raw;
-    const values = this.values ?? this.shown;
-    const quiet = this.values === undefined;
-    this.values = undefined;
+    const values = this.streamedState ?? this.visibleState;
+    const quiet = this.streamedState === undefined;
+    this.streamedState = undefined;
     const next: Planned[] = [];
     const made = this.#make(raw, values, next);
     this.id = id;
-    this.shown = values;
+    this.visibleState = values;
     this.next = next;
-    this.unknown = true;
+    this.isNextUnknown = true;
     const fact = {
       t: "checkpoint",
       id,
@@ -146,9 +147,9 @@ export class Loop {
   }
 
   /** Emits a state that has no checkpoint: some tasks of the step have ended, and the step goes on. */
-  between(): Emission | undefined {
-    const { values, id, ns, head } = this;
-    this.values = undefined;
+  stateWithoutCheckpoint(): Emission | undefined {
+    const { streamedState: values, id, ns, head } = this;
+    this.streamedState = undefined;
     if (values === undefined) return undefined;
     const step = head?.step ?? 0;
     const fact = {
@@ -165,18 +166,18 @@ export class Loop {
   }
 
   /** Adds the next tasks, which were read after the graph had stopped. */
-  learn(tasks: CheckpointPayload["tasks"]): void {
-    this.unknown = false;
-    (this.next as Planned[]).push(...tasks.map(plannedOf));
+  addNextTasks(tasks: CheckpointPayload["tasks"]): void {
+    this.isNextUnknown = false;
+    (this.next as Planned[]).push(...tasks.map(plannedTaskOf));
   }
 
-  returned(name: string, update: unknown): void {
+  addUpdate(name: string, update: unknown): void {
     const known = this.#updates.get(name);
     if (known === undefined) this.#updates.set(name, [update]);
     else known.push(update);
   }
 
-  started(id: string, triggers: readonly string[], sent: { readonly value: unknown } | undefined): void {
+  taskStarted(id: string, triggers: readonly string[], sent: { readonly value: unknown } | undefined): void {
     const task = this.next.find((each) => each.id === id);
     if (task === undefined || Object.isFrozen(task)) return;
     task.triggers = triggers;
@@ -187,8 +188,8 @@ export class Loop {
     const before = raw.parent === this.#base.id ? this.#base : null;
     const record = checkpointRecord(raw, shown, before);
     const { run, graph } = this.#marks;
-    const { lead } = this;
-    this.lead = null;
+    const { branch: lead } = this;
+    this.branch = null;
     // Members are written out: a literal that begins with a spread costs a microsecond a member.
     const made = {
       id: record.id,
@@ -236,41 +237,46 @@ function graphChanged(graph: string, gone: readonly string[]): Error {
   return Object.assign(new Error(message), { name: "GraphChangedError" });
 }
 
-function baseAt(head: CheckpointHead | null, shown: JsonObject): Before & { readonly id: string | null } {
-  const channels = langGraphPart(head?.engine ?? null)?.channels;
+function baseAt(
+  head: CheckpointHead | null,
+  shown: JsonObject,
+): ParentCheckpoint & { readonly id: string | null } {
+  const channels = storedLangGraphData(head?.engine ?? null)?.channels;
   return { id: head?.id ?? null, shown, ...(channels !== undefined && { channels }) };
 }
 
 export const PUSH = "__pregel_push";
 
 /** The path of a task. Parts of LangGraph's path that are not strings or numbers are left out. */
-export function pathOf(path: readonly unknown[] | undefined, name: string): readonly (string | number)[] {
+export function taskPathOf(path: readonly unknown[] | undefined, name: string): readonly (string | number)[] {
   const known = path?.filter(
     (part): part is string | number => typeof part === "string" || typeof part === "number",
   );
   return known === undefined || known.length === 0 ? ["__pregel_pull", name] : known;
 }
 
-export function plannedOf({ id, name, path }: CheckpointPayload["tasks"][number]): Planned {
-  const known = pathOf(path, name);
+export function plannedTaskOf({ id, name, path }: CheckpointPayload["tasks"][number]): Planned {
+  const known = taskPathOf(path, name);
   const trigger = known[0] === PUSH ? PUSH : name === START ? name : `branch:to:${name}`;
   return { id, name, path: known, triggers: [trigger] };
 }
 
-export const isInterrupted = (payload: unknown): payload is { readonly __interrupt__: readonly unknown[] } =>
+export const isInterruptPayload = (
+  payload: unknown,
+): payload is { readonly __interrupt__: readonly unknown[] } =>
   isObject(payload) && Array.isArray(payload["__interrupt__"]);
 
 /**
  * The state as clients see it: always an object. In the functional API the state is one value. An object is shown as it is,
  * a missing value as an empty object, and any other value under the name of its channel, `__end__`.
  */
-export function shownState(values: unknown): JsonObject {
-  const shown = show(values ?? {});
+export function toVisibleState(values: unknown): JsonObject {
+  const shown = serialise(values ?? {});
   return isObject(shown) ? shown : { __end__: shown };
 }
 
 /** True when the input of a task is exactly the state. */
-export function isState(given: unknown, state: JsonObject): boolean {
+export function isWholeState(given: unknown, state: JsonObject): boolean {
   if (!isObject(given)) return false;
   const keys = Object.keys(given);
   return keys.length === Object.keys(state).length && keys.every((key) => given[key] === state[key]);

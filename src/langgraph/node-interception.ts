@@ -1,18 +1,18 @@
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import type { Library } from "./user-library.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
-import { inOneStep, isSequence } from "./flatten-sequence.ts";
-import { completeStore } from "./base-store.ts";
+import { flattenNode, isSequence } from "./flatten-sequence.ts";
+import { addListNamespaces } from "./base-store.ts";
 
 /** A node that is about to run. `run` runs its body; its argument replaces members of the configuration. */
-export interface NodeCalled {
+export interface InterceptedNode {
   readonly name: string;
   readonly config: RunnableConfig;
   run(given?: Pick<RunnableConfig, "signal" | "configurable">): Promise<unknown>;
 }
 
 /** Called in place of every node's body. MUST resolve with what the body returned. */
-export type Intercept = (call: NodeCalled) => Promise<unknown>;
+export type Intercept = (call: InterceptedNode) => Promise<unknown>;
 
 /** A node of a compiled graph. Its class is not exported, so nodes are copied member by member. */
 type PregelNode = CompiledGraph["nodes"][string];
@@ -31,7 +31,7 @@ export function hostGraph(
 ): CompiledGraph {
   const known = done.get(graph);
   if (known !== undefined) return known;
-  const hosted = copyOf(graph);
+  const hosted = copyGraph(graph);
   // A graph may contain itself.
   done.set(graph, hosted);
   const nodes: Record<string, PregelNode> = {};
@@ -50,7 +50,7 @@ function isHidden(node: PregelNode): boolean {
 }
 
 /** Copies a graph, so that the copy can have a checkpointer of its own. */
-export function copyOf(graph: CompiledGraph): CompiledGraph {
+export function copyGraph(graph: CompiledGraph): CompiledGraph {
   return graph.withConfig({}) as unknown as CompiledGraph;
 }
 
@@ -78,7 +78,7 @@ const clone = (node: PregelNode) =>
 function withNode(library: Library, node: PregelNode): PregelNode {
   const whole = node.getNode();
   if (whole === undefined) return node;
-  const step = inOneStep(library, whole, node.bound);
+  const step = flattenNode(library, whole, node.bound);
   node.getNode = () => step;
   return node;
 }
@@ -107,16 +107,16 @@ function replaced(
 
 /** A runnable that takes the place of a node's body and calls `intercept`. */
 function actorRunnable(library: Library, name: string, body: Runnable, intercept: Intercept): Runnable {
-  return library.runnableOf(body.getName(), (input, options) => {
-    completeStore((options as { readonly store?: unknown }).store);
-    const run: NodeCalled["run"] = (given) =>
+  return library.makeRunnable(body.getName(), (input, options) => {
+    addListNamespaces((options as { readonly store?: unknown }).store);
+    const run: InterceptedNode["run"] = (given) =>
       body.invoke(input, given === undefined ? options : { ...options, ...given }) as Promise<unknown>;
     return intercept({ name, config: options, run });
   });
 }
 
 /** The graph at a namespace: the root, or the subgraph of a node; undefined when there is none. */
-export function subgraphAt(graph: CompiledGraph, ns: string): CompiledGraph | undefined {
+export function compiledGraphAt(graph: CompiledGraph, ns: string): CompiledGraph | undefined {
   if (ns === "") return graph;
   let at: CompiledGraph | undefined = graph;
   for (const part of ns.split("|")) {

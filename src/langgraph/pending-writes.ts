@@ -1,20 +1,20 @@
-import { blank, type TaskWrites } from "../model/checkpoint.ts";
+import { emptyWrites, type TaskWrites } from "../model/checkpoint.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject } from "../model/json.ts";
 import type { RawWrites } from "./saver-records.ts";
-import { writesRecord } from "./checkpoint-records.ts";
-import { show } from "./serialisation.ts";
+import { addWrites } from "./checkpoint-records.ts";
+import { serialise } from "./serialisation.ts";
 
 /** Task id of writes that belong to no task, such as those of a command. */
 const NULL_TASK = "00000000-0000-0000-0000-000000000000";
 
 /** Key of a task: its namespace, the checkpoint that planned it, and its id. */
-export type Place = Pick<TaskWrites, "ns" | "checkpoint" | "task">;
+export type TaskKey = Pick<TaskWrites, "ns" | "checkpoint" | "task">;
 
-const keyOf = ({ ns, checkpoint, task }: Place) => `${ns} ${checkpoint} ${task}`;
+const keyOf = ({ ns, checkpoint, task }: TaskKey) => `${ns} ${checkpoint} ${task}`;
 
 /** Pending writes of a run's tasks, and which of them have changed since they were last handed over. */
-export class Left {
+export class PendingWrites {
   readonly #left = new Map<string, TaskWrites>();
   /** Keys of tasks whose writes have changed, in order of writing. */
   readonly #changed = new Set<string>();
@@ -22,31 +22,31 @@ export class Left {
   readonly #asked = new Map<string, readonly string[]>();
 
   /** Adds writes that are stored already. */
-  seed(writes: readonly TaskWrites[]): void {
+  addStored(writes: readonly TaskWrites[]): void {
     for (const left of writes) if (!this.#left.has(keyOf(left))) this.#left.set(keyOf(left), left);
   }
 
-  at(place: Place): TaskWrites | undefined {
+  get(place: TaskKey): TaskWrites | undefined {
     return this.#left.get(keyOf(place));
   }
 
-  take({ ns, checkpoint, task, writes }: RawWrites, name: string | undefined): void {
+  add({ ns, checkpoint, task, writes }: RawWrites, name: string | undefined): void {
     const site = { ns, checkpoint, task, name: name ?? (task === NULL_TASK ? "__input__" : "") };
     for (const [channel, value] of writes) if (channel === "__interrupt__") this.#noteOrigin(site, value);
-    const record = writesRecord(site, writes, this.at(site) ?? blank(site));
+    const record = addWrites(site, writes, this.get(site) ?? emptyWrites(site));
     const { interrupts } = record;
-    if (interrupts.length === 0) this.keep(record);
-    else this.keep({ ...record, interrupts: interrupts.map((asked) => this.interrupt(asked)) });
+    if (interrupts.length === 0) this.set(record);
+    else this.set({ ...record, interrupts: interrupts.map((asked) => this.withOrigin(asked)) });
   }
 
-  keep(left: TaskWrites): void {
+  set(left: TaskWrites): void {
     const key = keyOf(left);
     this.#left.set(key, left);
     this.#changed.add(key);
   }
 
   /** Marks the writes of a task as handed over. */
-  settle(place: Place): void {
+  markHandedOver(place: TaskKey): void {
     this.#changed.delete(keyOf(place));
   }
 
@@ -55,7 +55,7 @@ export class Left {
   }
 
   /** Returns the changed writes that match, and marks them as handed over. */
-  handOver(isIt: (left: TaskWrites) => boolean): readonly TaskWrites[] {
+  takeChanged(isIt: (left: TaskWrites) => boolean): readonly TaskWrites[] {
     const taken: TaskWrites[] = [];
     for (const key of this.#changed) {
       const left = this.#left.get(key);
@@ -67,14 +67,14 @@ export class Left {
   }
 
   /** An interrupt as the API shows it, with its origin: LangGraph's interrupts do not name it. */
-  interrupt(asked: unknown): Interrupt {
-    const { value = null, id = "", ns = [], ...rest } = show(asked) as Partial<Interrupt>;
+  withOrigin(asked: unknown): Interrupt {
+    const { value = null, id = "", ns = [], ...rest } = serialise(asked) as Partial<Interrupt>;
     return { ...rest, value, id, resumable: true, ns: this.#asked.get(id) ?? ns, when: "during" };
   }
 
   /** Notes the origin of interrupts. The innermost task writes an interrupt first, then the tasks around it repeat it. */
   #noteOrigin(
-    { ns, name, task }: Omit<Place, "checkpoint"> & { readonly name: string },
+    { ns, name, task }: Omit<TaskKey, "checkpoint"> & { readonly name: string },
     value: unknown,
   ): void {
     for (const asked of [value].flat()) {

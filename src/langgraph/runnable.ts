@@ -2,19 +2,19 @@ import type * as Runnables from "@langchain/core/runnables";
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 
 /** The function that a runnable calls with its input. */
-export type Step = (value: unknown, options: RunnableConfig) => unknown;
+export type RunnableFunction = (value: unknown, options: RunnableConfig) => unknown;
 
 /** Makes a runnable that calls the function directly: without tracing, and with the configuration of its caller. */
-export type MakeRunnable = (name: string, step: Step) => Runnable;
+export type MakeRunnable = (name: string, step: RunnableFunction) => Runnable;
 
 /** Makes a `MakeRunnable`. All of its runnables are of one class: calls of many classes would be slow. */
 export function runnableMaker(runnables: typeof Runnables): MakeRunnable {
   class StepRunnable extends runnables.Runnable {
     lc_namespace = ["heddle"];
     override lc_serializable = false;
-    readonly #step: Step;
+    readonly #step: RunnableFunction;
 
-    constructor(name: string, step: Step) {
+    constructor(name: string, step: RunnableFunction) {
       super();
       this.name = name;
       this.#step = step;

@@ -1,6 +1,6 @@
 import type { ChannelVersions, Checkpoint, CheckpointMetadata } from "@langchain/langgraph-checkpoint";
 import type { JsonObject } from "../model/json.ts";
-import { show } from "./serialisation.ts";
+import { serialise } from "./serialisation.ts";
 
 /**
  * A checkpoint as LangGraph puts it. Its values are serialised once, when they are first read. That MUST happen in the turn
@@ -12,7 +12,7 @@ export class RawCheckpoint {
   /** The id under which it is stored. */
   readonly id: string;
   /** The id that LangGraph made for it. */
-  readonly own: string;
+  readonly langGraphId: string;
   readonly v: number;
   readonly ts: string;
   readonly versions: ChannelVersions;
@@ -35,7 +35,7 @@ export class RawCheckpoint {
     this.ns = place.ns;
     this.parent = place.parent;
     this.id = place.id;
-    this.own = checkpoint.id;
+    this.langGraphId = checkpoint.id;
     this.v = checkpoint.v;
     this.ts = checkpoint.ts;
     // LangGraph passes copies of these, without objects of the user.
@@ -49,7 +49,7 @@ export class RawCheckpoint {
     this.#live = checkpoint.channel_values;
   }
 
-  /** All channels that have a value, each value as `show` returns it. */
+  /** All channels that have a value, each value as `serialise` returns it. */
   get values(): JsonObject {
     if (this.#live !== null) {
       this.#values = showMembers(this.#live);
@@ -61,7 +61,7 @@ export class RawCheckpoint {
   /** Its metadata, without `source` and `step`. */
   get metadata(): JsonObject {
     if (this.#rest !== null) {
-      this.#metadata = show(this.#rest) as JsonObject;
+      this.#metadata = serialise(this.#rest) as JsonObject;
       this.#rest = null;
     }
     return this.#metadata;
@@ -86,10 +86,10 @@ export class RawWrites {
     this.#live = writes;
   }
 
-  /** The writes in order, each value as `show` returns it. */
+  /** The writes in order, each value as `serialise` returns it. */
   get writes(): readonly (readonly [channel: string, value: unknown])[] {
     if (this.#live !== null) {
-      this.#shown = this.#live.map(([channel, value]) => [channel, show(value)]);
+      this.#shown = this.#live.map(([channel, value]) => [channel, serialise(value)]);
       this.#live = null;
     }
     return this.#shown;
@@ -102,6 +102,6 @@ export class RawWrites {
 
 function showMembers(live: { readonly [name: string]: unknown }): JsonObject {
   const shown: Record<string, unknown> = {};
-  for (const name of Object.keys(live)) shown[name] = show(live[name]);
+  for (const name of Object.keys(live)) shown[name] = serialise(live[name]);
   return shown;
 }

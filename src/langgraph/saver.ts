@@ -14,7 +14,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./user-library.ts";
 import { RawCheckpoint, RawWrites } from "./saver-records.ts";
-import { partOf, tupleOf, writesRecord } from "./checkpoint-records.ts";
+import { newLangGraphData, checkpointTupleOf, addWrites } from "./checkpoint-records.ts";
 import type { StoredIds } from "./stored-ids.ts";
 
 /** Reads and writes of a saver. The saver stores nothing itself: it passes on what LangGraph puts. */
@@ -47,7 +47,7 @@ const PAGE = 100;
  * Checkpoints: the most that the saver keeps for a namespace. Older ones have long been stored, since a graph computes at most
  * one step ahead of storage.
  */
-const HELD = 64;
+const MAX_RECENT = 64;
 
 /**
  * The checkpoint saver of one attempt of a run. It knows only the run's thread, and passes what LangGraph puts to its
@@ -57,7 +57,7 @@ class AttemptSaver {
   readonly #library: Library;
   readonly #thread: string;
   readonly #io: SaverIo;
-  readonly #held = new Map<string, Map<string, RawCheckpoint>>();
+  readonly #recent = new Map<string, Map<string, RawCheckpoint>>();
   readonly #writes = new Map<string, RawWrites[]>();
   /** Namespaces that had no checkpoint when they were read, and that have got none since. */
   readonly #empty = new Set<string>();
@@ -73,17 +73,17 @@ class AttemptSaver {
   }
 
   async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
-    const { thread, ns, id } = this.#siteOf(config);
+    const { thread, ns, id } = this.#checkpointKey(config);
     if (thread !== this.#thread) return undefined;
     const position = await this.#position(ns, id);
     return position === null ? undefined : this.#tuple(position);
   }
 
   async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
-    const { thread, ns, id } = this.#siteOf(config);
+    const { thread, ns, id } = this.#checkpointKey(config);
     if (thread !== undefined && thread !== this.#thread) return;
     const { before, filter, limit = Infinity } = options;
-    const under = before === undefined ? null : this.#siteOf(before).id;
+    const under = before === undefined ? null : this.#checkpointKey(before).id;
     const named = config.configurable?.["checkpoint_ns"] === undefined ? await this.#namespaces() : [ns];
     let left = limit;
     for (const each of named) {
@@ -107,11 +107,11 @@ class AttemptSaver {
   ): Promise<RunnableConfig> {
     const { ns, id: parent } = this.#own(config);
     const { ids } = this.#io;
-    const id = ids.made(checkpoint.id, metadata.step);
-    const made = new RawCheckpoint({ id, ns, parent }, checkpoint, ids.metadata(metadata), newVersions);
+    const id = ids.idForNew(checkpoint.id, metadata.step);
+    const made = new RawCheckpoint({ id, ns, parent }, checkpoint, ids.withStoredIds(metadata), newVersions);
     this.#io.put(made);
     this.#empty.delete(ns);
-    this.#hold(made);
+    this.#keepRecent(made);
     return { configurable: { thread_id: this.#thread, checkpoint_ns: ns, checkpoint_id: made.id } };
   }
 
@@ -148,11 +148,11 @@ class AttemptSaver {
     return "[HeddleSaver]";
   }
 
-  #hold(made: RawCheckpoint): void {
-    const held = of(this.#held, made.ns);
+  #keepRecent(made: RawCheckpoint): void {
+    const held = of(this.#recent, made.ns);
     held.set(made.id, made);
     for (const id of held.keys()) {
-      if (held.size <= HELD) return;
+      if (held.size <= MAX_RECENT) return;
       held.delete(id);
       this.#writes.delete(`${made.ns} ${id}`);
     }
@@ -160,8 +160,8 @@ class AttemptSaver {
 
   async #tuple(position: Position): Promise<CheckpointTuple> {
     const { head } = position;
-    if (head !== null) this.#io.ids.read(head);
-    const tuple = tupleOf(this.#library, this.#thread, position);
+    if (head !== null) this.#io.ids.noteStored(head);
+    const tuple = checkpointTupleOf(this.#library, this.#thread, position);
     if (tuple.checkpoint.v < 4 && head !== null && head.parent !== null) {
       await this.#migrate(tuple, head.ns, head.parent);
     }
@@ -172,7 +172,7 @@ class AttemptSaver {
   async #migrate({ checkpoint }: CheckpointTuple, ns: string, parent: string): Promise<void> {
     const before = await this.#position(ns, parent);
     if (before === null) return;
-    const { pendingWrites = [] } = tupleOf(this.#library, this.#thread, before);
+    const { pendingWrites = [] } = checkpointTupleOf(this.#library, this.#thread, before);
     const sends = pendingWrites
       .filter(([, channel]) => channel === "__pregel_tasks")
       .map(([, , value]) => value);
@@ -183,18 +183,18 @@ class AttemptSaver {
 
   /** The position at a checkpoint, or at the newest. What was put to this saver is newer than everything stored. */
   async #position(ns: string, id: string | null): Promise<Position | null> {
-    const held = this.#held.get(ns);
+    const held = this.#recent.get(ns);
     const own = id === null ? newest(held) : held?.get(id);
-    if (own !== undefined) return this.#heldPosition(own);
+    if (own !== undefined) return this.#recentPosition(own);
     const stored = await this.#io.read(ns, id);
     if (stored !== null) return this.#withWrites(stored);
     if (id === null) this.#empty.add(ns);
     return null;
   }
 
-  #heldPosition(held: RawCheckpoint): Position {
+  #recentPosition(held: RawCheckpoint): Position {
     const { id, ns, parent, source, step, metadata, values } = held;
-    const engine = { lg: partOf(held, {}) };
+    const engine = { lg: newLangGraphData(held, {}) };
     const rest = { created_at: 0, run_id: null, writes: null, next: [], graph: "" };
     const head = { id, ns, parent, source, step, metadata, engine, ...rest };
     return this.#withWrites({ head, values, writes: [] });
@@ -207,21 +207,21 @@ class AttemptSaver {
     if (made === undefined) return position;
     const left = new Map<string, TaskWrites>(writes.map((each) => [each.task, each]));
     for (const { ns, checkpoint, task, writes: more } of made) {
-      left.set(task, writesRecord({ ns, checkpoint, task, name: "" }, more, left.get(task)));
+      left.set(task, addWrites({ ns, checkpoint, task, name: "" }, more, left.get(task)));
     }
     return { ...position, writes: [...left.values()] };
   }
 
   async *#history(ns: string, under: string | null): AsyncGenerator<Position> {
-    const own = [...(this.#held.get(ns)?.values() ?? [])].sort((a, b) => (a.id < b.id ? 1 : -1));
-    for (const held of own) if (under === null || held.id < under) yield this.#heldPosition(held);
+    const own = [...(this.#recent.get(ns)?.values() ?? [])].sort((a, b) => (a.id < b.id ? 1 : -1));
+    for (const held of own) if (under === null || held.id < under) yield this.#recentPosition(held);
     let before = under;
     for (;;) {
       const page = await this.#io.history(ns, { limit: PAGE, ...(before !== null && { before }) });
       for (const position of page) {
         const { id } = position.head ?? { id: "" };
         before = id;
-        if (this.#held.get(ns)?.has(id) !== true) yield this.#withWrites(position);
+        if (this.#recent.get(ns)?.has(id) !== true) yield this.#withWrites(position);
       }
       if (page.length < PAGE) return;
     }
@@ -229,17 +229,17 @@ class AttemptSaver {
 
   async #namespaces(): Promise<readonly string[]> {
     const stored = (await this.#io.namespaces?.()) ?? [""];
-    return [...new Set([...stored, ...this.#held.keys()])];
+    return [...new Set([...stored, ...this.#recent.keys()])];
   }
 
   /** The checkpoint that a configuration names, by the id under which it is stored. */
-  #siteOf(config: RunnableConfig): Site {
-    const site = siteOf(config);
-    return site.id === null ? site : { ...site, id: this.#io.ids.of(site.id) };
+  #checkpointKey(config: RunnableConfig): CheckpointKey {
+    const site = checkpointKey(config);
+    return site.id === null ? site : { ...site, id: this.#io.ids.storedIdOf(site.id) };
   }
 
   #own(config: RunnableConfig): { readonly ns: string; readonly id: string | null } {
-    const { thread, ns, id } = this.#siteOf(config);
+    const { thread, ns, id } = this.#checkpointKey(config);
     if (thread === this.#thread) return { ns, id };
     throw new TypeError(
       thread === undefined
@@ -249,13 +249,13 @@ class AttemptSaver {
   }
 }
 
-interface Site {
+interface CheckpointKey {
   readonly thread: string | undefined;
   readonly ns: string;
   readonly id: string | null;
 }
 
-function siteOf({ configurable = {} }: RunnableConfig): Site {
+function checkpointKey({ configurable = {} }: RunnableConfig): CheckpointKey {
   const { thread_id, checkpoint_ns, checkpoint_id, thread_ts } = configurable as Record<string, unknown>;
   const id = checkpoint_id || thread_ts;
   return {

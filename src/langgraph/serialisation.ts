@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, MAX_DEPTH } from "../model/json.ts";
-import { Kept, KeptValue } from "../model/class-instance.ts";
-import { membersOf } from "./class-instances.ts";
+import { ClassInstance, NonJsonValue } from "../model/class-instance.ts";
+import { toObjectData } from "./class-instances.ts";
 
 /**
  * The last data copy of each live object. All servers of a process share it; an entry goes when its object is
@@ -24,23 +24,23 @@ export function inOneTurn(work: () => void): void {
 }
 
 /**
- * Remembers the data copy of an object, which `show` returns as long as the object does not change. Values, items of lists,
+ * Remembers the data copy of an object, which `serialise` returns as long as the object does not change. Values, items of lists,
  * and instances of known classes at any depth are remembered; other deeper objects are covered by the copy of their parent.
  */
-export function remember(live: object, as: unknown, depth: number): void {
-  if (depth > 1 && !(as instanceof Kept)) return;
+export function rememberCopy(live: object, as: unknown, depth: number): void {
+  if (depth > 1 && !(as instanceof ClassInstance)) return;
   shown.set(live, as);
   turn?.add(live);
 }
 
 /**
- * Serialises a value of a graph's state to data. JSON values are copied; other values become a {@link Kept} or
- * {@link KeptValue}, which has a JSON form. The copy shares nothing with the original. An object that has not changed since
+ * Serialises a value of a graph's state to data. JSON values are copied; other values become a {@link ClassInstance} or
+ * {@link NonJsonValue}, which has a JSON form. The copy shares nothing with the original. An object that has not changed since
  * the last call gives the identical copy, and so do the unchanged parts of one that has: lists can be compared by item.
  * @throws ServiceError `value.unstorable`, with the path, when the value contains itself, is nested too deep, or has a member
  *   `__proto__`
  */
-export function show(value: unknown): unknown {
+export function serialise(value: unknown): unknown {
   return at(value, 0);
 }
 
@@ -50,19 +50,19 @@ function at(value: unknown, depth: number): unknown {
     case "boolean":
       return value;
     case "number":
-      return Number.isFinite(value) ? value : new KeptValue({ kind: "number", data: String(value) });
+      return Number.isFinite(value) ? value : new NonJsonValue({ kind: "number", data: String(value) });
     case "bigint":
-      return new KeptValue({ kind: "bigint", data: String(value) });
+      return new NonJsonValue({ kind: "bigint", data: String(value) });
     case "object":
       return value === null ? null : objectAt(value, depth);
     default:
       // Also for functions and symbols, for example as items of a list.
-      return new KeptValue({ kind: "undefined", data: null });
+      return new NonJsonValue({ kind: "undefined", data: null });
   }
 }
 
 function objectAt(value: object, depth: number): unknown {
-  if (value instanceof Kept || value instanceof KeptValue) return value;
+  if (value instanceof ClassInstance || value instanceof NonJsonValue) return value;
   if (depth >= MAX_DEPTH)
     throw new Unstorable(`it contains itself, or is nested deeper than ${MAX_DEPTH} levels`);
   const before = shown.get(value);
@@ -71,8 +71,8 @@ function objectAt(value: object, depth: number): unknown {
     return before;
   }
   const now = copyOf(value, depth);
-  const same = before !== undefined && isSame(before, now) ? before : now;
-  remember(value, same, depth);
+  const same = before !== undefined && isEqualData(before, now) ? before : now;
+  rememberCopy(value, same, depth);
   return same;
 }
 
@@ -89,8 +89,8 @@ function shows(as: unknown, live: unknown): boolean {
     for (let i = 0; i < live.length; i++) if (!shows(as[i], live[i])) return false;
     return true;
   }
-  if (as instanceof KeptValue || !isObject(as) || isBuiltIn(live)) return live === as;
-  const { kind, members } = membersOf(live);
+  if (as instanceof NonJsonValue || !isObject(as) || isBuiltIn(live)) return live === as;
+  const { kind, members } = toObjectData(live);
   if (kind !== kindOf(as) || !isObject(members)) return false;
   let count = 0;
   for (const key of Object.keys(members)) {
@@ -106,7 +106,7 @@ function copyOf(value: object, depth: number): unknown {
   if (Array.isArray(value)) return value.map((item, i) => within(item, i, depth));
   const builtIn = isBuiltIn(value) ? builtInOf(value, depth) : undefined;
   if (builtIn !== undefined) return builtIn;
-  const { kind, members } = membersOf(value);
+  const { kind, members } = toObjectData(value);
   if (!isObject(members)) return at(members, depth + 1);
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(members)) {
@@ -115,7 +115,7 @@ function copyOf(value: object, depth: number): unknown {
     if (key === "__proto__") throw new Unstorable("the key is reserved").under(key);
     copy[key] = within(member, key, depth);
   }
-  return kind === null ? copy : new Kept(kind, copy);
+  return kind === null ? copy : new ClassInstance(kind, copy);
 }
 
 function within(part: unknown, key: string | number, depth: number): unknown {
@@ -132,19 +132,19 @@ function isBuiltIn(value: object): boolean {
   return BUILT_IN.some((one) => value instanceof one) || ArrayBuffer.isView(value);
 }
 
-function builtInOf(value: object, depth: number): KeptValue | undefined {
+function builtInOf(value: object, depth: number): NonJsonValue | undefined {
   if (value instanceof Date) {
     const ms = value.getTime();
-    return new KeptValue({ kind: "date", data: Number.isNaN(ms) ? null : ms });
+    return new NonJsonValue({ kind: "date", data: Number.isNaN(ms) ? null : ms });
   }
   if (value instanceof Map) {
     const entries = [...value].map(([key, item]) => [at(key, depth + 1), at(item, depth + 1)] as const);
-    return new KeptValue({ kind: "map", data: entries });
+    return new NonJsonValue({ kind: "map", data: entries });
   }
   if (value instanceof Set) {
-    return new KeptValue({ kind: "set", data: [...value].map((item) => at(item, depth + 1)) });
+    return new NonJsonValue({ kind: "set", data: [...value].map((item) => at(item, depth + 1)) });
   }
-  if (value instanceof RegExp) return new KeptValue({ kind: "regexp", data: [value.source, value.flags] });
+  if (value instanceof RegExp) return new NonJsonValue({ kind: "regexp", data: [value.source, value.flags] });
   if (value instanceof ArrayBuffer) return bytesOf("ArrayBuffer", new Uint8Array(value));
   if (!ArrayBuffer.isView(value)) return undefined;
   const { buffer, byteOffset, byteLength } = value;
@@ -152,30 +152,31 @@ function builtInOf(value: object, depth: number): KeptValue | undefined {
   return bytesOf(kind, new Uint8Array(buffer, byteOffset, byteLength));
 }
 
-function bytesOf(kind: string, { buffer, byteOffset, byteLength }: Uint8Array): KeptValue {
+function bytesOf(kind: string, { buffer, byteOffset, byteLength }: Uint8Array): NonJsonValue {
   const text = Buffer.from(buffer, byteOffset, byteLength).toString("base64");
-  return new KeptValue({ kind: "bytes", data: [kind, text] });
+  return new NonJsonValue({ kind: "bytes", data: [kind, text] });
 }
 
 /** Deep equality of two data copies, classes included. Identical parts are not compared; nearly all parts are identical. */
-export function isSame(a: unknown, b: unknown): boolean {
+export function isEqualData(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (Array.isArray(a)) {
-    return Array.isArray(b) && a.length === b.length && a.every((item, i) => isSame(item, b[i]));
+    return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqualData(item, b[i]));
   }
-  if (a instanceof KeptValue) {
-    if (!(b instanceof KeptValue)) return false;
-    const [one, other] = [KeptValue.of(a), KeptValue.of(b)];
-    return one.kind === other.kind && isSame(one.data, other.data);
+  if (a instanceof NonJsonValue) {
+    if (!(b instanceof NonJsonValue)) return false;
+    const [one, other] = [NonJsonValue.of(a), NonJsonValue.of(b)];
+    return one.kind === other.kind && isEqualData(one.data, other.data);
   }
   if (!isObject(a) || !isObject(b) || kindOf(a) !== kindOf(b)) return false;
   const keys = Object.keys(a);
   if (keys.length !== Object.keys(b).length) return false;
-  return keys.every((key) => Object.hasOwn(b, key) && isSame(a[key], b[key]));
+  return keys.every((key) => Object.hasOwn(b, key) && isEqualData(a[key], b[key]));
 }
 
-const kindOf = (value: object): string | null => (value instanceof Kept ? Kept.kindOf(value) : null);
+const kindOf = (value: object): string | null =>
+  value instanceof ClassInstance ? ClassInstance.kindOf(value) : null;
 
 /** Error for a value that cannot be stored. The path to it is built while the error passes up. */
 class Unstorable extends ServiceError {

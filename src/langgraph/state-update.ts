@@ -1,13 +1,13 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { ServiceError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Position, Source } from "../ports/engine.ts";
-import type { StateUpdate, StateWrite, Updated } from "../ports/state-update.ts";
-import { copyOf } from "./node-interception.ts";
-import { commandOf } from "./graph-input.ts";
-import { type CheckpointPayload, plannedOf, shownState } from "./loop-checkpoints.ts";
+import type { Position, ExecutionServices } from "../ports/engine.ts";
+import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-update.ts";
+import { copyGraph } from "./node-interception.ts";
+import { toLangGraphCommand } from "./graph-input.ts";
+import { type CheckpointPayload, plannedTaskOf, toVisibleState } from "./loop-checkpoints.ts";
 import type { RawCheckpoint } from "./saver-records.ts";
-import { checkpointRecord, langGraphPart } from "./checkpoint-records.ts";
+import { checkpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { attemptSaver } from "./saver.ts";
 import { StoredIds } from "./stored-ids.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
@@ -19,18 +19,18 @@ const HERE = "thread";
  * Computes the checkpoint that a state update makes from a position. LangGraph itself computes it, with a saver that has only
  * this position and keeps what is put to it.
  */
-export async function updated(
+export async function computeStateUpdate(
   loaded: LoadedLangGraph,
   hosted: CompiledGraph,
   asked: StateUpdate,
   position: Position,
-  source: Source,
-): Promise<Updated> {
+  source: ExecutionServices,
+): Promise<StateUpdateResult> {
   const { library, hash } = loaded;
   const { ns, latest, writes } = asked;
   const { head, values } = position;
   const puts: RawCheckpoint[] = [];
-  const graph = copyOf(hosted);
+  const graph = copyGraph(hosted);
   graph.checkpointer = attemptSaver(library, HERE, {
     ids: new StoredIds(source),
     read: async (at, id) => (at === ns && head !== null && (id === null || id === head.id) ? position : null),
@@ -48,8 +48,8 @@ export async function updated(
   const raw = puts.at(-1);
   if (raw === undefined) throw new TypeError("LangGraph has made no checkpoint of the update");
   const made = await graph.getState({ configurable: { ...place, checkpoint_id: raw.id } });
-  const shown = shownState(made.values);
-  const channels = langGraphPart(head?.engine ?? null)?.channels;
+  const shown = toVisibleState(made.values);
+  const channels = storedLangGraphData(head?.engine ?? null)?.channels;
   const before = { shown: values, ...(channels !== undefined && { channels }) };
   const record = checkpointRecord(raw, shown, before);
   const checkpoint = {
@@ -59,14 +59,14 @@ export async function updated(
     run_id: null,
     metadata: { ...record.metadata, ...asked.metadata },
     writes: writesOf(writes),
-    next: (made.tasks as CheckpointPayload["tasks"]).map(plannedOf),
+    next: (made.tasks as CheckpointPayload["tasks"]).map(plannedTaskOf),
     graph: hash,
   };
   return { checkpoint, values: shown };
 }
 
 function updateOf({ library }: LoadedLangGraph, { values, command, as_node }: StateWrite): object {
-  const given = command === undefined || command === null ? values : commandOf(library, command, []);
+  const given = command === undefined || command === null ? values : toLangGraphCommand(library, command, []);
   return { values: given, ...(as_node !== null && { asNode: as_node }) };
 }
 

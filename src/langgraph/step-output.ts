@@ -1,14 +1,14 @@
-import { blank, type PlannedTask } from "../model/checkpoint.ts";
+import { emptyWrites, type PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { RunRecord } from "../model/run.ts";
-import type { NodeCall, Plan, Settled, Step, TaskOutcome } from "../ports/engine.ts";
+import type { NodeCall, Plan, SettledTask, Step, TaskOutcome } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
-import type { Called } from "./intercepted-call.ts";
-import type { Chronicle } from "./execution-recorder.ts";
+import type { InterceptedCall } from "./intercepted-call.ts";
+import type { ExecutionRecorder } from "./execution-recorder.ts";
 
 /** Conversion of the recorded execution to what the run's actor gets: steps, tasks and their outcomes. */
 
-export function callOf(called: Called, record: RunRecord, tenant: string): NodeCall {
+export function nodeCallOf(called: InterceptedCall, record: RunRecord, tenant: string): NodeCall {
   const { task, name: node, ns, step, attempt } = called;
   const { run_id: run, thread_id: thread, assistant_id: assistant, graph_id: graph } = record;
   return {
@@ -39,7 +39,10 @@ export function callOf(called: Called, record: RunRecord, tenant: string): NodeC
   };
 }
 
-export function plannedOf({ tasks }: Chronicle, { task: id, name, path, triggers }: Called): PlannedTask {
+export function plannedTaskOfCall(
+  { tasks }: ExecutionRecorder,
+  { task: id, name, path, triggers }: InterceptedCall,
+): PlannedTask {
   const site = tasks.get(id);
   const planned = { id, name, path, triggers: site?.triggers ?? triggers };
   return site?.sent === undefined ? planned : { ...planned, input: site.sent };
@@ -49,10 +52,14 @@ export function plannedOf({ tasks }: Chronicle, { task: id, name, path, triggers
  * The outcome of a task, from its recorded writes.
  * @param failure the error that ended the graph before the task; null when there is none
  */
-export function settledAs(chronicle: Chronicle, task: string, failure: PlainError | null): Settled {
-  const place = chronicle.place(task);
-  const writes = chronicle.left.at(place) ?? blank(place);
-  chronicle.left.settle(place);
+export function settledFromWrites(
+  recorder: ExecutionRecorder,
+  task: string,
+  failure: PlainError | null,
+): SettledTask {
+  const place = recorder.place(task);
+  const writes = recorder.pendingWrites.get(place) ?? emptyWrites(place);
+  recorder.pendingWrites.markHandedOver(place);
   const settled = { writes, emissions: [] } as const;
   // The failure of a subgraph's task is reported by the task that contains the subgraph.
   if (place.ns !== "" || writes.result !== undefined) return { kind: "done", ...settled };
@@ -65,20 +72,20 @@ export function settledAs(chronicle: Chronicle, task: string, failure: PlainErro
  * The outcome of a task with the error that its body threw. LangGraph stops an entrypoint when one of its tasks fails, and
  * stores an AbortError for it; the run must fail with the body's own error instead.
  */
-export function asThrown(settled: Settled, outcome: TaskOutcome): Settled {
+export function withBodyError(settled: SettledTask, outcome: TaskOutcome): SettledTask {
   const isStopped = settled.kind === "failed" && settled.error?.error === "AbortError";
   return isStopped && outcome.kind === "failed" ? { ...settled, error: outcome.error } : settled;
 }
 
 /** Everything that is not handed over yet, as a step of the root graph. Checkpoints of subgraphs are handed over before it. */
-export function stepOf(chronicle: Chronicle, stage: EngineHost, plan: Plan): Step {
-  const { checkpoints, emissions, left, root } = chronicle;
-  chronicle.checkpoints = [];
-  chronicle.emissions = [];
-  chronicle.moved = false;
-  const writes = left.handOver(() => true);
+export function takeStep(recorder: ExecutionRecorder, stage: EngineHost, plan: Plan): Step {
+  const { checkpoints, emissions, pendingWrites: left, root } = recorder;
+  recorder.checkpoints = [];
+  recorder.emissions = [];
+  recorder.hasAdvanced = false;
+  const writes = left.takeChanged(() => true);
   const inner = checkpoints.filter(({ ns }) => ns !== "");
   if (inner.length > 0) stage.report({ checkpoints: inner, emissions: [], writes: [], tasks: [] });
   const own = checkpoints.filter(({ ns }) => ns === "");
-  return { checkpoints: own, writes, emissions, plan, values: root.shown };
+  return { checkpoints: own, writes, emissions, plan, values: root.visibleState };
 }

@@ -1,8 +1,8 @@
 import type { CheckpointMetadata } from "@langchain/langgraph-checkpoint";
 import type { CheckpointHead } from "../model/checkpoint.ts";
-import type { Source } from "../ports/engine.ts";
+import type { ExecutionServices } from "../ports/engine.ts";
 import type { CheckpointPayload } from "./loop-checkpoints.ts";
-import { langGraphPart } from "./checkpoint-records.ts";
+import { storedLangGraphData } from "./checkpoint-records.ts";
 
 /**
  * Maps the checkpoint ids that LangGraph makes to those under which the checkpoints are stored. Checkpoints are ordered by id,
@@ -11,16 +11,16 @@ import { langGraphPart } from "./checkpoint-records.ts";
  * stored with the checkpoint.
  */
 export class StoredIds {
-  readonly #source: Pick<Source, "checkpointId">;
+  readonly #source: Pick<ExecutionServices, "checkpointId">;
   /** Stored ids by LangGraph's ids, where they differ. */
   readonly #stored = new Map<string, string>();
 
-  constructor(source: Pick<Source, "checkpointId">) {
+  constructor(source: Pick<ExecutionServices, "checkpointId">) {
     this.#source = source;
   }
 
   /** The id under which to store a checkpoint that LangGraph has made. */
-  made(own: string, step: number): string {
+  idForNew(own: string, step: number): string {
     const known = this.#stored.get(own);
     if (known !== undefined) return known;
     const id = this.#source.checkpointId(step, own);
@@ -29,25 +29,25 @@ export class StoredIds {
   }
 
   /** Notes the ids of a stored checkpoint that LangGraph reads. */
-  read({ id, engine }: CheckpointHead): void {
-    const own = langGraphPart(engine)?.id;
+  noteStored({ id, engine }: CheckpointHead): void {
+    const own = storedLangGraphData(engine)?.id;
     if (own !== undefined) this.#stored.set(own, id);
   }
 
   /** The id under which a checkpoint is stored, given that id or LangGraph's. */
-  of(id: string): string {
+  storedIdOf(id: string): string {
     return this.#stored.get(id) ?? id;
   }
 
   /** The id under which a checkpoint that LangGraph streams is stored. */
-  told({ config }: Pick<CheckpointPayload, "config">): string {
-    return this.of(config.configurable?.checkpoint_id ?? "");
+  storedIdOfPayload({ config }: Pick<CheckpointPayload, "config">): string {
+    return this.storedIdOf(config.configurable?.checkpoint_id ?? "");
   }
 
   /** Metadata of a checkpoint, with the stored ids of its parents: the checkpoints of the graphs around it. */
-  metadata(own: CheckpointMetadata): CheckpointMetadata {
+  withStoredIds(own: CheckpointMetadata): CheckpointMetadata {
     if (this.#stored.size === 0) return own;
-    const parents = Object.entries(own.parents ?? {}).map(([ns, id]) => [ns, this.of(id)]);
+    const parents = Object.entries(own.parents ?? {}).map(([ns, id]) => [ns, this.storedIdOf(id)]);
     return { ...own, parents: Object.fromEntries(parents) as CheckpointMetadata["parents"] };
   }
 }

@@ -2,7 +2,7 @@ import type { JsonObject } from "../model/json.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 
 /** A task of a run, as LangGraph streamed it. */
-export interface Site {
+export interface KnownTask {
   readonly id: string;
   readonly name: string;
   readonly ns: string;
@@ -15,9 +15,9 @@ export interface Site {
 const UNKNOWN = { name: "", ns: "", checkpoint: null, triggers: [], path: [] };
 
 /** The tasks of a run, by id. */
-export class Sites extends Map<string, Site> {
+export class TasksById extends Map<string, KnownTask> {
   /** The namespace of the graph that runs in the task's body. */
-  nsOf(task: string): string {
+  innerNs(task: string): string {
     const { ns, name } = this.get(task) ?? UNKNOWN;
     return taskNamespace(ns, name, task);
   }
@@ -25,14 +25,14 @@ export class Sites extends Map<string, Site> {
   /** True when the task belongs to a graph that runs in the body of `outer`. */
   isWithin(task: string, outer: string): boolean {
     const { ns } = this.get(task) ?? UNKNOWN;
-    const own = this.nsOf(outer);
+    const own = this.innerNs(outer);
     return ns === own || ns.startsWith(`${own}|`);
   }
 
   /** Metadata of the task for the events of its messages. */
-  metaOf(task: string, step: number): JsonObject {
+  messageMetadata(task: string, step: number): JsonObject {
     const { name, triggers, path } = this.get(task) ?? UNKNOWN;
-    const own = this.nsOf(task);
+    const own = this.innerNs(task);
     return {
       langgraph_step: step,
       langgraph_node: name,

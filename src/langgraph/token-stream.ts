@@ -2,13 +2,13 @@ import type { AIMessageChunk, BaseMessage } from "@langchain/core/messages";
 import type { Fact } from "../model/run-event.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Library } from "./user-library.ts";
-import { show } from "./serialisation.ts";
+import { serialise } from "./serialisation.ts";
 
 /** Members of a message chunk that are not repeated: its fact has them, or every chunk has them. */
 const OWN: ReadonlySet<string> = new Set(["id", "type", "name", "example"]);
 
 /** Converts the messages that a run's nodes stream to facts. */
-export class Tokens {
+export class TokenStream {
   readonly #library: Library;
   /** Adds a fact; returns the id of its first event. */
   readonly #emit: (fact: Fact) => number;
@@ -25,13 +25,13 @@ export class Tokens {
   }
 
   /** Records a message, or a chunk of one, that LangGraph streams in the mode `messages`. */
-  take(ns: readonly string[], [message, metadata]: readonly [BaseMessage, JsonObject | undefined]): void {
+  receive(ns: readonly string[], [message, metadata]: readonly [BaseMessage, JsonObject | undefined]): void {
     const site = { ns: ns.slice(0, -1).join("|"), meta: metaOf(metadata) };
     const { messages } = this.#library;
     const isPiece =
       messages.isBaseMessageChunk(message) && messages.isAIMessageChunk(message as AIMessageChunk);
-    if (!isPiece || message.id === undefined) return this.#tell(site, show(message) as JsonObject);
-    this.#piece(site, message.id, show(message) as JsonObject);
+    if (!isPiece || message.id === undefined) return this.#tell(site, serialise(message) as JsonObject);
+    this.#piece(site, message.id, serialise(message) as JsonObject);
   }
 
   #tell(site: { readonly ns: string; readonly meta: JsonObject }, message: JsonObject): void {
@@ -73,7 +73,7 @@ export class Tokens {
 /** Metadata of a message for its fact. */
 function metaOf(metadata: JsonObject | undefined): JsonObject {
   const { tags, name: _, ...rest } = metadata ?? {};
-  return show({ ...rest, tags: tags ?? [] }) as JsonObject;
+  return serialise({ ...rest, tags: tags ?? [] }) as JsonObject;
 }
 
 function isEmpty(value: unknown): boolean {

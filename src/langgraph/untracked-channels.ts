@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { subgraphAt } from "./node-interception.ts";
+import { compiledGraphAt } from "./node-interception.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
 
 const NONE: ReadonlySet<string> = new Set();
@@ -8,8 +8,8 @@ const NONE: ReadonlySet<string> = new Set();
  * The keys of a graph's state that are never stored (`UntrackedValue`), for the graph at a namespace. They often hold values
  * that cannot be serialised, such as a connection. For graphs that a node's body calls, none are known.
  */
-export function untrackedIn(root: CompiledGraph, ns: string): ReadonlySet<string> {
-  const channels = subgraphAt(root, ns)?.channels as
+export function untrackedKeys(root: CompiledGraph, ns: string): ReadonlySet<string> {
+  const channels = compiledGraphAt(root, ns)?.channels as
     | { readonly [key: string]: { readonly lc_graph_name?: unknown } }
     | undefined;
   const names = Object.entries(channels ?? {}).flatMap(([key, channel]) =>

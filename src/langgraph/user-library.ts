@@ -21,7 +21,7 @@ export interface Library {
   readonly runnables: typeof Runnables;
   readonly checkpoint: typeof CheckpointPackage;
   readonly version: string;
-  readonly runnableOf: MakeRunnable;
+  readonly makeRunnable: MakeRunnable;
 }
 
 /** A module format. A package has its modules in both; which one a graph uses depends on how its file was loaded. */
@@ -36,7 +36,7 @@ const RANGE = ">=1.4.12 <2";
  * @param graph the file's graph, from which the module format in use is found
  * @throws ServiceError `config.invalid` when it is not installed, of a version that is not supported, or cannot be loaded
  */
-export async function libraryOf(file: string, graph: unknown): Promise<Library> {
+export async function resolveLibrary(file: string, graph: unknown): Promise<Library> {
   const found = packageAt(NAME, file);
   if (found === undefined) {
     throw refusal(
@@ -88,7 +88,7 @@ async function loaded(langgraph: Package, form: Form): Promise<Library> {
     runnables,
     checkpoint,
     version,
-    runnableOf,
+    makeRunnable: runnableOf,
   } as Library;
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../ports/clock.ts";
 
 /** Caches the result of `read` for `ms` milliseconds after the call. For expensive readings. A failure is not cached. */
-export function keptFor<T>(ms: number, clock: Clock, read: () => Promise<T>): () => Promise<T> {
+export function cachedFor<T>(ms: number, clock: Clock, read: () => Promise<T>): () => Promise<T> {
   let kept: Promise<T> | undefined;
   let until = 0;
   return () => {

@@ -7,7 +7,7 @@ const EVERY = 100;
 const UNASKED = 5 * 60_000;
 
 /** Lag of the event loop: how late a timer fires. It is measured only while metrics are requested. */
-export class Lag {
+export class EventLoopLag {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   #observe: (seconds: number) => void = () => undefined;

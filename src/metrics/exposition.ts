@@ -1,9 +1,9 @@
 import type { Counter, Gauge, Registry } from "prom-client";
 import type { Logger } from "../ports/logger.ts";
-import type { Family, Reading } from "./metric-family.ts";
+import type { MetricFamily, MetricReading } from "./metric-family.ts";
 
 /** A response with metrics. */
-export interface Exposed {
+export interface MetricsResponse {
   /** The content type. */
   readonly type: string;
   readonly body: string;
@@ -11,22 +11,22 @@ export interface Exposed {
 
 /** Renders metrics in the text format of Prometheus. */
 export class Exposition {
-  readonly #families: readonly Family[];
+  readonly #families: readonly MetricFamily[];
   readonly #logger: Logger;
   #registry: Promise<Registry> | undefined;
-  #telling: Promise<Exposed> | undefined;
+  #telling: Promise<MetricsResponse> | undefined;
 
-  constructor(families: readonly Family[], logger: Logger) {
+  constructor(families: readonly MetricFamily[], logger: Logger) {
     this.#families = families;
     this.#logger = logger;
   }
 
   /** Renders all metrics. Requests during a rendering get its result. */
-  tell(): Promise<Exposed> {
+  render(): Promise<MetricsResponse> {
     return (this.#telling ??= this.#tell().finally(() => (this.#telling = undefined)));
   }
 
-  async #tell(): Promise<Exposed> {
+  async #tell(): Promise<MetricsResponse> {
     const registry = await (this.#registry ??= this.#register());
     return { type: registry.contentType, body: await registry.metrics() };
   }
@@ -76,7 +76,7 @@ export class Exposition {
   }
 
   /** Reads a metric. One that fails is logged and left out, so that the others are still exposed. */
-  async #readingOf(name: string, read: () => Reading | Promise<Reading>): Promise<Reading> {
+  async #readingOf(name: string, read: () => MetricReading | Promise<MetricReading>): Promise<MetricReading> {
     try {
       return await read();
     } catch (cause) {
@@ -87,7 +87,7 @@ export class Exposition {
 }
 
 /** Replaces the values of a metric synchronously, so that it is never read half filled. */
-function fill(metric: Counter | Gauge, reading: Reading): void {
+function fill(metric: Counter | Gauge, reading: MetricReading): void {
   metric.reset();
   if (reading === undefined) metric.remove();
   else if (typeof reading === "number") metric.inc(reading);

@@ -1,7 +1,7 @@
 /** Labels that distinguish the samples of a family: `{ graph: "agent" }`. Their names MUST be few and known in advance. */
-export type Labels = { readonly [name: string]: string };
+export type MetricLabels = { readonly [name: string]: string };
 
-export type Sample = readonly [labels: Labels, value: number];
+export type MetricSample = readonly [labels: MetricLabels, value: number];
 
 interface Named {
   readonly name: string;
@@ -10,18 +10,18 @@ interface Named {
 }
 
 /** A counter or gauge. It is read when metrics are requested, and not updated as its value changes. */
-export interface Numbers extends Named {
+export interface ScalarFamily extends Named {
   /** A counter only goes up, from 0 at the start. */
   readonly type: "counter" | "gauge";
   readonly labels?: readonly string[];
   /** The value, or samples with labels. Undefined: there is no value, and none is exposed. */
-  read(): Reading | Promise<Reading>;
+  read(): MetricReading | Promise<MetricReading>;
 }
 
-export type Reading = number | readonly Sample[] | undefined;
+export type MetricReading = number | readonly MetricSample[] | undefined;
 
 /** A histogram. */
-export interface Distribution extends Named {
+export interface HistogramFamily extends Named {
   readonly type: "histogram";
   /** Upper bounds of the buckets, ascending. */
   readonly buckets: readonly number[];
@@ -29,14 +29,14 @@ export interface Distribution extends Named {
   look(observe: (value: number) => void): void;
 }
 
-export type Family = Numbers | Distribution;
+export type MetricFamily = ScalarFamily | HistogramFamily;
 
-type Read = Numbers["read"];
+type Read = ScalarFamily["read"];
 
-export function counter(name: string, help: string, read: Read, ...labels: readonly string[]): Numbers {
+export function counter(name: string, help: string, read: Read, ...labels: readonly string[]): ScalarFamily {
   return { name, help, type: "counter", labels, read };
 }
 
-export function gauge(name: string, help: string, read: Read, ...labels: readonly string[]): Numbers {
+export function gauge(name: string, help: string, read: Read, ...labels: readonly string[]): ScalarFamily {
   return { name, help, type: "gauge", labels, read };
 }

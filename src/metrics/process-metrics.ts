@@ -1,13 +1,16 @@
-import type { ProcessFigures, ReadProcess } from "../ports/process-metrics.ts";
-import { counter, type Family, gauge } from "./metric-family.ts";
-import type { Lag } from "./event-loop-lag.ts";
+import type { ProcessMetrics, ReadProcessMetrics } from "../ports/process-metrics.ts";
+import { counter, type MetricFamily, gauge } from "./metric-family.ts";
+import type { EventLoopLag } from "./event-loop-lag.ts";
 
 /** Seconds: upper bounds of the buckets of event loop lag. */
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** Metrics of the process and of its event loop. */
-export function processFamilies(read: ReadProcess, { look }: Pick<Lag, "look">): readonly Family[] {
-  const of = (figure: (figures: ProcessFigures) => number) => () => figure(read());
+export function processFamilies(
+  read: ReadProcessMetrics,
+  { look }: Pick<EventLoopLag, "look">,
+): readonly MetricFamily[] {
+  const of = (figure: (figures: ProcessMetrics) => number) => () => figure(read());
   const cpu = of(({ cpu }) => cpu.user + cpu.system);
   const heap = of(({ memory }) => memory.heapTotal);
   const used = of(({ memory }) => memory.heapUsed);

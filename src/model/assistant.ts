@@ -26,7 +26,10 @@ export interface AssistantFilter {
   readonly metadata?: JsonObject;
 }
 
-export function matches(assistant: AssistantRecord, { graph_id, name, metadata }: AssistantFilter): boolean {
+export function matchesAssistant(
+  assistant: AssistantRecord,
+  { graph_id, name, metadata }: AssistantFilter,
+): boolean {
   if (graph_id !== undefined && assistant.graph_id !== graph_id) return false;
   if (name !== undefined && !assistant.name.toLowerCase().includes(name.toLowerCase())) return false;
   return metadata === undefined || contains(assistant.metadata, metadata);

@@ -1,7 +1,7 @@
 import type { PlainError } from "./errors.ts";
 import type { AnswerSchemas, Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
-import type { Within } from "./run-start.ts";
+import type { SubgraphCheckpoint } from "./run-start.ts";
 
 export type CheckpointSource = "input" | "loop" | "update" | "fork";
 
@@ -19,7 +19,7 @@ export interface PlannedTask {
    * Present when the task is planned again on a new branch: the checkpoints of the other branch at which its subgraph, and
    * the subgraphs in that, begin. The outermost is first.
    */
-  readonly from?: readonly Within[];
+  readonly from?: readonly SubgraphCheckpoint[];
 }
 
 /**
@@ -95,7 +95,7 @@ export interface TaskWrites {
 }
 
 /** Empty pending writes of a task. */
-export function blank({
+export function emptyWrites({
   ns,
   checkpoint,
   task,

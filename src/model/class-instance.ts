@@ -2,7 +2,7 @@
  * An instance of a foreign class (a LangChain message, an error) as data: its members are its JSON form, and the name of its
  * class is kept beside them. A copy by spread is plain data. It is shared and MUST NOT be changed.
  */
-export class Kept {
+export class ClassInstance {
   readonly #kind: string;
 
   constructor(kind: string, members: object) {
@@ -10,13 +10,13 @@ export class Kept {
     Object.assign(this, members);
   }
 
-  static kindOf(kept: Kept): string {
+  static kindOf(kept: ClassInstance): string {
     return kept.#kind;
   }
 }
 
-/** Kinds of {@link KeptValue}, with the data of each. */
-export interface KeptData {
+/** Kinds of {@link NonJsonValue}, with the data of each. */
+export interface NonJsonData {
   /** `undefined` where JSON needs a value, such as an item of a list. */
   readonly undefined: null;
   /** A number that JSON has no form for: `NaN`, `Infinity`, `-Infinity`. */
@@ -31,21 +31,21 @@ export interface KeptData {
   readonly bytes: readonly [kind: string, base64: string];
 }
 
-export type KeptValueOf = {
-  [K in keyof KeptData]: { readonly kind: K; readonly data: KeptData[K] };
-}[keyof KeptData];
+export type NonJsonContent = {
+  [K in keyof NonJsonData]: { readonly kind: K; readonly data: NonJsonData[K] };
+}[keyof NonJsonData];
 
 /**
  * A value without a JSON form that is no object with members, such as a Date or a Map. `toJSON` gives the nearest JSON form.
  */
-export class KeptValue {
-  readonly #of: KeptValueOf;
+export class NonJsonValue {
+  readonly #of: NonJsonContent;
 
-  constructor(of: KeptValueOf) {
+  constructor(of: NonJsonContent) {
     this.#of = of;
   }
 
-  static of(kept: KeptValue): KeptValueOf {
+  static of(kept: NonJsonValue): NonJsonContent {
     return kept.#of;
   }
 

@@ -36,7 +36,10 @@ export interface CronFilter {
   readonly metadata?: JsonObject;
 }
 
-export function fits(cron: CronRecord, { assistant_id, thread_id, enabled, metadata }: CronFilter): boolean {
+export function matchesCron(
+  cron: CronRecord,
+  { assistant_id, thread_id, enabled, metadata }: CronFilter,
+): boolean {
   if (assistant_id !== undefined && cron.assistant_id !== assistant_id) return false;
   if (thread_id !== undefined && cron.thread_id !== thread_id) return false;
   if (enabled !== undefined && cron.enabled !== enabled) return false;

@@ -13,7 +13,7 @@ export function parseUuid(text: unknown): string | undefined {
  * The paired id, which differs in the last bit; the pair of that is `id` again. A run without a thread and the temporary
  * thread made for it have paired ids, so each is found by the other.
  */
-export function twin(id: string): string {
+export function pairedId(id: string): string {
   return id.slice(0, -1) + (Number.parseInt(id.slice(-1), 16) ^ 1).toString(16);
 }
 
@@ -73,7 +73,7 @@ export function uuid7(ms: number, counter: number, random: Uint8Array): string {
  * clock is behind, the counter is incremented; when it overflows, the time is advanced by one millisecond. In a new
  * millisecond, the counter starts at random in its lower half, so that the upper half is left for increments.
  */
-export function growingIds(now: () => number, bytes: (count: number) => Uint8Array): () => string {
+export function monotonicIds(now: () => number, bytes: (count: number) => Uint8Array): () => string {
   let ms = 0;
   let counter = 0;
   return () => {
@@ -158,12 +158,12 @@ export function uuid5(name: string, namespace: string): string {
 }
 
 /** 32 lower-case hex digits derived from `text`: the form of an interrupt's id. */
-export function hex32(text: string): string {
+export function md5Hex(text: string): string {
   return hash("md5", text, "hex");
 }
 
 /** The SHA-256 of a text, in hex. It is resistant to collisions. */
-export function digest(text: string): string {
+export function sha256Hex(text: string): string {
   return hash("sha256", text, "hex");
 }
 

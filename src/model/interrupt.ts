@@ -17,7 +17,7 @@ export type Interrupts = { readonly [task: string]: readonly Interrupt[] };
 export type AnswerSchemas = { readonly [interrupt: string]: JsonObject };
 
 /** Interrupts that wait for an answer, with the schemas of the answers. */
-export interface Asking {
+export interface PendingInterrupts {
   readonly interrupts: readonly Interrupt[];
   readonly schemas?: AnswerSchemas;
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from "./errors.ts";
-import { Kept, KeptValue } from "./class-instance.ts";
+import { ClassInstance, NonJsonValue } from "./class-instance.ts";
 
 /** A plain JSON object. Values are `unknown`; values of the state have passed {@link toStorable}. */
 export type JsonObject = { readonly [key: string]: unknown };
@@ -16,12 +16,12 @@ export const MAX_DEPTH = 256;
 export function isObject(value: unknown): value is JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const proto: unknown = Object.getPrototypeOf(value);
-  return proto === Object.prototype || proto === null || proto === Kept.prototype;
+  return proto === Object.prototype || proto === null || proto === ClassInstance.prototype;
 }
 
 /**
  * A deep copy of `value` with JSON data only: null, booleans, finite numbers, strings, arrays, plain objects; and values that
- * are {@link Kept} as data.
+ * are {@link ClassInstance} as data.
  * `undefined` members are left out and `toJSON` is called, as in `JSON.stringify`. The copy shares nothing with the original,
  * so the original may be changed afterwards.
  *
@@ -64,7 +64,7 @@ function copy(value: unknown, at: string, above: object[]): unknown {
 function copyObject(value: object, at: string, above: object[]): unknown {
   if (above.length >= MAX_DEPTH) refuse(at, `it is nested deeper than ${MAX_DEPTH} levels`);
   if (above.includes(value)) refuse(at, "it contains itself");
-  if (value instanceof KeptValue) return value;
+  if (value instanceof NonJsonValue) return value;
   const { toJSON } = value as { toJSON?: unknown };
   above.push(value);
   try {
@@ -82,7 +82,7 @@ function copyObject(value: object, at: string, above: object[]): unknown {
       const member = value[key];
       if (member !== undefined) object[key] = copy(member, `${at}.${key}`, above);
     }
-    return value instanceof Kept ? new Kept(Kept.kindOf(value), object) : object;
+    return value instanceof ClassInstance ? new ClassInstance(ClassInstance.kindOf(value), object) : object;
   } finally {
     above.pop();
   }

@@ -4,7 +4,7 @@ import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 
 /** The state to which a fact refers, stored in the fact when it is not stored itself: in a run with durability `exit`. */
-export interface Inline {
+export interface InlineState {
   readonly values: JsonObject;
   readonly head?: CheckpointHead;
 }
@@ -28,7 +28,7 @@ export type Fact =
       readonly shows?: "values" | "rest";
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
-      readonly inline?: Inline;
+      readonly inline?: InlineState;
     }
   /** A task starts, at epoch milliseconds `at`. A push brings its input; a pull reads the state of `checkpoint`. */
   | {
@@ -70,7 +70,7 @@ export type Fact =
       readonly interrupts: readonly Interrupt[];
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
-      readonly inline?: Inline;
+      readonly inline?: InlineState;
     }
   /** Data of `ctx.emit(data)`, as JSON text on one line, made once for storage and all readers. */
   | { readonly t: "custom"; readonly ns: string; readonly json: string }
@@ -114,7 +114,7 @@ export type Fact =
  * not a client asked for its mode. Stored event ids depend on this table: a new entry in an existing list changes the ids of
  * stored events.
  */
-export const slots = {
+export const eventModes = {
   start: ["metadata", "events"],
   checkpoint: ["values", "checkpoints", "debug", "messages", "events", "events"],
   task: ["tasks", "debug", "events"],
@@ -130,8 +130,8 @@ export const slots = {
 } as const satisfies Record<Fact["t"], readonly string[]>;
 
 /** The number of event ids that a fact takes. */
-export function width(fact: Fact): number {
-  return slots[fact.t].length;
+export function eventCountOf(fact: Fact): number {
+  return eventModes[fact.t].length;
 }
 
 /** Facts of one run that are stored together; the first event of the first fact has id `first`. */
@@ -142,8 +142,8 @@ export interface EventChunk {
 }
 
 /** The id after the last event of a chunk. */
-export function endOf(chunk: EventChunk): number {
+export function chunkEnd(chunk: EventChunk): number {
   let id = chunk.first;
-  for (const fact of chunk.facts) id += width(fact);
+  for (const fact of chunk.facts) id += eventCountOf(fact);
   return id;
 }

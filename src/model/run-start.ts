@@ -9,42 +9,42 @@ export interface RunStart {
   readonly checkpoint_map?: JsonObject;
 }
 
-export const LATEST: RunStart = { checkpoint_id: null };
+export const LATEST_CHECKPOINT: RunStart = { checkpoint_id: null };
 
 /** A checkpoint of a subgraph. */
-export interface Within {
+export interface SubgraphCheckpoint {
   readonly ns: string;
   readonly id: string;
 }
 
 /** The namespaces above this one, from the root downwards. */
-export function above(ns: string): readonly string[] {
+export function parentNamespaces(ns: string): readonly string[] {
   if (ns === "") return [];
   const segments = ns.split("|");
   return segments.map((_, depth) => segments.slice(0, depth).join("|"));
 }
 
 /** A subgraph's checkpoint and those above it, by namespace, as its metadata names them; null for one of the root graph. */
-export function mapOf(ns: string, id: string, { parents }: JsonObject): JsonObject | null {
+export function checkpointMapOf(ns: string, id: string, { parents }: JsonObject): JsonObject | null {
   return ns !== "" && isObject(parents) ? { ...parents, [ns]: id } : null;
 }
 
 /** The root graph's checkpoint from which a run starts, from its `configurable`; null for the thread's latest. */
-export function startOf(configurable: JsonObject): string | null {
+export function rootCheckpointOf(configurable: JsonObject): string | null {
   const { checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: map } = configurable;
   const named = typeof ns === "string" && ns !== "" ? isObject(map) && map[""] : id;
   return typeof named === "string" ? named : null;
 }
 
 /** Subgraph checkpoints from which a run starts, from the outermost to the named one. Empty when only the root's is named. */
-export function startWithin({
+export function subgraphCheckpointsOf({
   checkpoint_ns: ns,
   checkpoint_id,
   checkpoint_map: map,
-}: JsonObject): readonly Within[] {
+}: JsonObject): readonly SubgraphCheckpoint[] {
   if (typeof ns !== "string" || ns === "" || typeof checkpoint_id !== "string" || !isObject(map)) return [];
-  const within: Within[] = [];
-  for (const place of above(ns).slice(1)) {
+  const within: SubgraphCheckpoint[] = [];
+  for (const place of parentNamespaces(ns).slice(1)) {
     const id = map[place];
     // A namespace between may have no checkpoint, when the graph is called in a node's body.
     if (typeof id === "string") within.push({ ns: place, id });

@@ -16,7 +16,7 @@ export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
 export type CancelAction = "interrupt" | "rollback";
 
 /** Why a run stops before its end: it was cancelled, or its time is up. */
-export type Stop = CancelAction | "timeout";
+export type StopReason = CancelAction | "timeout";
 
 export const streamModes = [
   "values",

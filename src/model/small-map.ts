@@ -2,7 +2,7 @@
  * A map that mostly has one entry or none: the first is stored in the object itself. An empty `Map` takes 184 bytes, and gets
  * a new table when its last entry is deleted; a run would make fifteen of them.
  */
-export class Few<K extends string, V> implements ReadonlyMap<K, V> {
+export class SmallMap<K extends string, V> implements ReadonlyMap<K, V> {
   #key: K | undefined;
   #value: V | undefined;
   /** All entries, once there have been two at a time. */
@@ -73,8 +73,8 @@ export class Few<K extends string, V> implements ReadonlyMap<K, V> {
 }
 
 /** A map of items by key; of several with the same key the last one stays. */
-export function fewBy<K extends string, V>(items: readonly V[], keyOf: (item: V) => K): Few<K, V> {
-  const few = new Few<K, V>();
+export function smallMapBy<K extends string, V>(items: readonly V[], keyOf: (item: V) => K): SmallMap<K, V> {
+  const few = new SmallMap<K, V>();
   for (const item of items) few.set(keyOf(item), item);
   return few;
 }

@@ -3,13 +3,13 @@ import type { JsonObject } from "./json.ts";
 /** The namespace of an item: labels from the outermost to the innermost, such as `["users", "alice", "notes"]`. */
 export type Namespace = readonly string[];
 
-export interface ItemPlace {
+export interface ItemKey {
   readonly namespace: Namespace;
   readonly key: string;
 }
 
 /** An item of the store: a JSON object under a key in a namespace. */
-export interface Item<V extends JsonObject = JsonObject> extends ItemPlace {
+export interface Item<V extends JsonObject = JsonObject> extends ItemKey {
   readonly value: V;
   /** Epoch milliseconds of the first put. */
   readonly created_at: number;
@@ -22,13 +22,13 @@ export interface FoundItem<V extends JsonObject = JsonObject> extends Item<V> {
   readonly score: number | null;
 }
 
-export interface GetOp extends ItemPlace {
+export interface GetOp extends ItemKey {
   readonly kind: "get";
   /** True: reading restarts its time to live. Default: the server's configuration, which is true by default. */
   readonly refresh_ttl?: boolean | undefined;
 }
 
-export interface PutOp extends ItemPlace {
+export interface PutOp extends ItemKey {
   readonly kind: "put";
   readonly value: JsonObject;
   /**
@@ -39,7 +39,7 @@ export interface PutOp extends ItemPlace {
   readonly ttl?: number | null | undefined;
 }
 
-export interface DeleteOp extends ItemPlace {
+export interface DeleteOp extends ItemKey {
   readonly kind: "delete";
 }
 

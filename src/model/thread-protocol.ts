@@ -1,5 +1,5 @@
 /** Channels of the thread-centric protocol (version 2), beside `custom:<name>`. */
-export const channels = [
+export const protocolChannels = [
   "values",
   "updates",
   "messages",

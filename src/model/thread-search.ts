@@ -2,7 +2,7 @@ import { contains, type JsonObject } from "./json.ts";
 import { type ThreadRecord, threadStatus, type ThreadStatus } from "./thread.ts";
 
 /** Characters: the longest metadata member (name and text) that is indexed. */
-export const LONGEST_INDEXED = 64 * 1024;
+export const MAX_INDEXED_LENGTH = 64 * 1024;
 
 export const threadOrders = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"] as const;
 
@@ -17,7 +17,7 @@ export interface ThreadFilter {
 }
 
 /** True when a thread matches the filter. Temporary threads never do. */
-export function fitsThread(thread: ThreadRecord, { ids, status, metadata }: ThreadFilter): boolean {
+export function matchesThread(thread: ThreadRecord, { ids, status, metadata }: ThreadFilter): boolean {
   if (thread.temporary !== null) return false;
   if (ids !== undefined && !ids.includes(thread.thread_id)) return false;
   if (status !== undefined && threadStatus(thread) !== status) return false;
@@ -25,7 +25,7 @@ export function fitsThread(thread: ThreadRecord, { ids, status, metadata }: Thre
 }
 
 /** The sort key of a thread. Threads with equal keys are sorted by id; threads with the same status by creation. */
-export function placeIn(order: ThreadOrder, thread: ThreadRecord): string | number {
+export function threadSortKey(order: ThreadOrder, thread: ThreadRecord): string | number {
   switch (order) {
     case "thread_id":
       return thread.thread_id;

@@ -14,14 +14,14 @@ export const DEFAULT_TENANT = "_";
  * The key of a thread of any tenant in in-memory maps. For the default tenant it is the id itself: it is looked up a dozen
  * times a run, and a concatenated string must be hashed each time.
  */
-export function threadName({ tenant, thread }: ThreadKey): string {
+export function threadMapKey({ tenant, thread }: ThreadKey): string {
   return tenant === DEFAULT_TENANT ? thread : `${tenant}/${thread}`;
 }
 
 /**
  * State of a thread without work. `idle`: nothing has run, or the last run was cancelled. The others: how the last run ended.
  */
-export type RestState = "idle" | "success" | "interrupted" | "error";
+export type SettledState = "idle" | "success" | "interrupted" | "error";
 
 /** Status of a thread in the API. */
 export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
@@ -40,7 +40,7 @@ export interface ThreadRecord {
   readonly metadata: JsonObject;
   readonly config: JsonObject;
   /** How the last run ended: the state of the thread when it has no work. */
-  readonly rest: RestState;
+  readonly rest: SettledState;
   readonly error: PlainError | null;
   /** The fence: +1 in the append that starts an attempt of a run. A write with an older epoch is refused. */
   readonly epoch: number;
@@ -58,7 +58,7 @@ export interface ThreadRecord {
   /** The `order` of the next run that is admitted. */
   readonly next_run: number;
   /** Set on the thread made for a run without one: it is not shown, and is deleted at the end of the run. */
-  readonly temporary: Temporary | null;
+  readonly temporary: TemporaryKind | null;
   /**
    * Delayed runs that are not due, in no order; null for none. They are not work: the thread is idle and accepts other runs.
    */
@@ -79,7 +79,7 @@ export const ttlStrategies = ["delete", "keep_latest"] as const;
 export type TtlStrategy = (typeof ttlStrategies)[number];
 
 /** Minutes: the longest time to live of a thread, a hundred years. */
-export const MOST_MINUTES = 100 * 366 * 24 * 60;
+export const MAX_TTL_MINUTES = 100 * 366 * 24 * 60;
 
 /** How long a thread is kept after its last change. */
 export interface ThreadLifetime {
@@ -102,14 +102,14 @@ export interface ThreadStart {
   readonly metadata?: JsonObject;
   readonly ttl?: ThreadLifetime | null;
   /** Set when it is made for one run: hidden, and deleted when the run has ended and its readers have seen that. */
-  readonly temporary?: Temporary | null;
+  readonly temporary?: TemporaryKind | null;
 }
 
 /**
  * How a run without a thread depends on its client. `background`: not at all. `bound`: it ends when its client disconnects.
  * `free`: its client may disconnect and reconnect.
  */
-export type Temporary = "background" | "bound" | "free";
+export type TemporaryKind = "background" | "bound" | "free";
 
 /** True when a run is in progress or queued. */
 export function hasWork({ active, queue }: ThreadRecord): boolean {
@@ -118,11 +118,11 @@ export function hasWork({ active, queue }: ThreadRecord): boolean {
 
 /** The status in the API: busy while a run is in progress or queued. */
 export function threadStatus(thread: ThreadRecord): ThreadStatus {
-  return hasWork(thread) ? "busy" : restStatus(thread);
+  return hasWork(thread) ? "busy" : settledStatus(thread);
 }
 
 /** The status in the API of a thread without work. */
-export function restStatus({ rest }: Pick<ThreadRecord, "rest">): Exclude<ThreadStatus, "busy"> {
+export function settledStatus({ rest }: Pick<ThreadRecord, "rest">): Exclude<ThreadStatus, "busy"> {
   return rest === "success" ? "idle" : rest;
 }
 

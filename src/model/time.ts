@@ -12,7 +12,7 @@ const UNITS = new Map([
 ]);
 
 /** Milliseconds of a duration, given as a number or as a text such as `"30s"`; undefined unless it is above 0. */
-export function durationOf(time: unknown): number | undefined {
+export function parseDuration(time: unknown): number | undefined {
   if (typeof time === "number") return Number.isFinite(time) && time > 0 ? time : undefined;
   const parts = typeof time === "string" ? /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(time) : null;
   const result = Number(parts?.[1]) * (UNITS.get(parts?.[2] ?? "") ?? 0);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 
 /** The most file descriptors that this process may have open; undefined when the platform gives no limit. */
-export function mostDescriptors(): number | undefined {
+export function maxFileDescriptors(): number | undefined {
   try {
     const most = Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1]);
     return Number.isSafeInteger(most) ? most : undefined;

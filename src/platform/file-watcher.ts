@@ -1,10 +1,10 @@
 import { type FSWatcher, watch } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Logger } from "../ports/logger.ts";
-import type { Watch } from "../ports/file-watcher.ts";
+import type { WatchFiles } from "../ports/file-watcher.ts";
 
 /** Watches files through their folders: the watch of a file itself ends when an editor replaces the file. */
-export function systemWatch(logger: Logger): Watch {
+export function systemWatchFiles(logger: Logger): WatchFiles {
   return (changed) => {
     const folders = new Map<string, FSWatcher | undefined>();
     return {

@@ -2,12 +2,12 @@ import { readableStack } from "../model/stack-trace.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogFields, LogLevel, Logger } from "../ports/logger.ts";
 
-export const LEVELS = ["debug", "info", "warn", "error"] as const satisfies readonly LogLevel[];
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const satisfies readonly LogLevel[];
 
 export type { LogLevel };
 
 export function isLogLevel(text: string): text is LogLevel {
-  return (LEVELS as readonly string[]).includes(text);
+  return (LOG_LEVELS as readonly string[]).includes(text);
 }
 
 export interface LogOptions {
@@ -25,7 +25,7 @@ type Print = (time: string, level: LogLevel, message: string, fields: LogFields 
 /** Makes a logger that writes one line for each message: JSON, or text for people. */
 export function createLogger({ clock, level = "info", pretty = false, write }: LogOptions): Logger {
   const print: Print = pretty ? text : json;
-  const least = LEVELS.indexOf(level);
+  const least = LOG_LEVELS.indexOf(level);
   const at =
     (own: LogLevel, rank: number) =>
     (message: string, fields?: LogFields): void => {
@@ -37,7 +37,7 @@ export function createLogger({ clock, level = "info", pretty = false, write }: L
       }
     };
   return {
-    isOn: (level) => LEVELS.indexOf(level) >= least,
+    isOn: (level) => LOG_LEVELS.indexOf(level) >= least,
     debug: at("debug", 0),
     info: at("info", 1),
     warn: at("warn", 2),
@@ -49,7 +49,7 @@ export function createLogger({ clock, level = "info", pretty = false, write }: L
  * A logger for requests. After the server `hasStopped`, requests in progress fail because their connections and the storage
  * are closed. That is no fault, so warnings and errors are then logged as information.
  */
-export function calmOnceStopped(logger: Logger, hasStopped: () => boolean): Logger {
+export function quietAfterStop(logger: Logger, hasStopped: () => boolean): Logger {
   const at =
     (level: "warn" | "error") =>
     (message: string, fields?: LogFields): void =>
@@ -64,7 +64,7 @@ export function calmOnceStopped(logger: Logger, hasStopped: () => boolean): Logg
 }
 
 /** A logger that writes nothing, for example for tests. */
-export const silent: Logger = {
+export const silentLogger: Logger = {
   isOn: () => false,
   debug: () => undefined,
   info: () => undefined,

@@ -1,7 +1,7 @@
-import type { ReadProcess } from "../ports/process-metrics.ts";
+import type { ReadProcessMetrics } from "../ports/process-metrics.ts";
 
 /** Reads the metrics of this process from Node. */
-export const systemProcess: ReadProcess = () => {
+export const systemProcessMetrics: ReadProcessMetrics = () => {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
   const { active, idle } = performance.eventLoopUtilization();

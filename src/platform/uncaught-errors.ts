@@ -5,7 +5,7 @@ import type { Logger } from "../ports/logger.ts";
  * end all other runs in its thread (the server's or a worker's). Going on is safe: everything stored is atomic and fenced, so
  * at worst one thread waits for the next start.
  */
-export function keepServing(logger: Logger): void {
+export function logUncaughtErrors(logger: Logger): void {
   const log = (message: string) => (cause: unknown) => logger.error(message, { cause });
   process.on("uncaughtException", log("an error that nobody caught"));
   process.on("unhandledRejection", log("a rejected promise that nobody handled"));

@@ -1,7 +1,7 @@
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import type { WorkerThread } from "../ports/worker-thread.ts";
 
-/** Starts a worker thread that runs `file`. The thread reads `data` with {@link startedWith}. */
+/** Starts a worker thread that runs `file`. The thread reads `data` with {@link workerStartData}. */
 export function startWorker<Out, In>(file: URL, data: unknown): WorkerThread<Out, In> {
   const worker = new Worker(file, {
     workerData: data,
@@ -36,4 +36,4 @@ export function parentThread<Out, In>(): ParentThread<Out, In> {
 }
 
 /** The data with which this worker thread was started. */
-export const startedWith = (): unknown => workerData;
+export const workerStartData = (): unknown => workerData;

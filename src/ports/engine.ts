@@ -3,13 +3,13 @@ import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/run-event.ts";
-import type { Asking, Interrupt, Interrupts } from "../model/interrupt.ts";
+import type { PendingInterrupts, Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { Statechart } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
 import type { Emission, Position, EngineHost } from "./engine-host.ts";
-import type { StateUpdate, Updated } from "./state-update.ts";
+import type { StateUpdate, StateUpdateResult } from "./state-update.ts";
 
 export type { Emission, Position };
 
@@ -44,7 +44,7 @@ export type TaskOutcome =
       /** The value comes from the cache of an earlier task: the body did not run. */
       readonly cached?: true;
     }
-  | ({ readonly kind: "interrupted" } & Asking)
+  | ({ readonly kind: "interrupted" } & PendingInterrupts)
   | {
       readonly kind: "failed";
       readonly error: PlainError;
@@ -55,7 +55,7 @@ export type TaskOutcome =
       /**
        * Set when it failed because answers were refused: the interrupts that wait again, and the answers' indexes in `resumes`.
        */
-      readonly refused?: Asking & { readonly places: readonly number[] };
+      readonly refused?: PendingInterrupts & { readonly places: readonly number[] };
     };
 
 /** Milliseconds: pauses between the tries of a node. */
@@ -70,7 +70,7 @@ export interface Backoff {
 }
 
 /** The result of a task, after the engine has read its outcome. `again`: the engine wants it to run once more. */
-export interface Settled {
+export interface SettledTask {
   readonly kind: "done" | "interrupted" | "failed" | "again";
   readonly writes: TaskWrites;
   readonly emissions: readonly Emission[];
@@ -140,7 +140,7 @@ export interface Execution {
   /** The call for the task's next try. Called once for each try. */
   call(task: string): NodeCall;
   /** Reads a task's outcome. An invalid return value (unknown key, unstorable value) makes it `failed`, with the path. */
-  settle(task: string, outcome: TaskOutcome): Eventually<Settled>;
+  settle(task: string, outcome: TaskOutcome): Eventually<SettledTask>;
   /** Applies the writes of the tasks, in task order, and plans what follows. Called when all tasks of the plan are settled. */
   apply(): Eventually<Step>;
   /**
@@ -150,7 +150,7 @@ export interface Execution {
    */
   cut?(streamed: ReadonlyMap<string, readonly StreamedFact[]>): Step | null;
   /** The subgraph that is the node of a task. Called once for each `call` with `subgraph`. */
-  enter(task: string): Inner;
+  enter(task: string): Subgraph;
   /**
    * The outcome of a subgraph that has ended, or failed with `failure`, for the task whose node it is. The task is settled
    * with it, as with the outcome of a body.
@@ -170,7 +170,7 @@ export interface Execution {
  * tasks are stored, and which its facts carry. If an earlier try, attempt or run has stored something there, the subgraph
  * goes on from it: tasks that have ended there MUST NOT run again.
  */
-export interface Inner {
+export interface Subgraph {
   readonly ns: string;
   /** The checkpoint of another branch at which it begins while its namespace has none; null: it begins at its start. */
   readonly from: Pick<CheckpointHead, "ns" | "id"> | null;
@@ -183,7 +183,7 @@ export interface Inner {
 }
 
 /** The tenant, the time and new ids for an execution. The caller's ports provide them. */
-export interface Source {
+export interface ExecutionServices {
   readonly tenant: string;
   now(): number;
   /** A new checkpoint id, above every earlier one of the thread. It is `made`, if that is above them. */
@@ -215,7 +215,7 @@ export interface Engine {
    */
   isSubgraph(graph: string, ns: string, node: string): boolean;
   /** @throws ServiceError `graph.not_found` */
-  open(run: RunRecord, position: Position, source: Source, stage: EngineHost): Execution;
+  open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**
    * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next tasks
    * by the edges of `as_node`. Pure, as an execution is: it stores nothing, runs no node body, and takes times and ids only
@@ -224,7 +224,7 @@ export interface Engine {
    * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*` with the wrong fields: an `as_node` that is no
    *   node, or is needed and missing; values that the state refuses
    */
-  update(asked: StateUpdate, position: Position, source: Source): Eventually<Updated>;
+  update(asked: StateUpdate, position: Position, source: ExecutionServices): Eventually<StateUpdateResult>;
   /** The keys of the state that a run of this graph shows as its values; null for all, also when the graph is unknown. */
   output(graph: string): readonly string[] | null;
   /**
@@ -234,17 +234,17 @@ export interface Engine {
    * @param unfinished true when nodes are yet to run: the thread is paused, was updated, or its last run failed
    */
   refuses(
-    run: RunAsked,
+    run: UnadmittedRun,
     interrupts: Interrupts | null,
     blank?: boolean,
     unfinished?: boolean,
-  ): PlainRefusal | null;
+  ): RunRefusal | null;
 }
 
 /** The part of a run that is known before it is admitted. */
-export type RunAsked = Pick<RunRecord, "graph_id" | "kwargs">;
+export type UnadmittedRun = Pick<RunRecord, "graph_id" | "kwargs">;
 
-export interface PlainRefusal {
+export interface RunRefusal {
   readonly code: "resume.ambiguous" | "resume.invalid" | "validation.failed";
   readonly message: string;
   /** The wrong fields of the request, when these are the reason. */

@@ -1,5 +1,5 @@
 /** A loaded graph that another library made. Only the engine of its kind knows its other members. */
-export interface Hosted {
+export interface HostedGraph {
   /** A hash that changes with the definition of the graph. */
   readonly hash: string;
 }

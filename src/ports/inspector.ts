@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 export type ActorKind = "thread" | "run" | "task" | "graph";
 
 /** A live actor, as the inspector shows it. Its ids are those of the API, so they stay the same after a restart. */
-export interface ShownActor {
+export interface InspectedActor {
   /** `thread_id`, `run_id`, a task's id, `subgraph:` and the task that runs it, or `graph:` and the run's id. */
   readonly id: string;
   readonly kind: ActorKind;
@@ -17,11 +17,11 @@ export interface ShownActor {
 }
 
 /** A state value, as in XState: a state, or an object with the state inside each region or parent. */
-export type ShownValue = string | { readonly [state: string]: ShownValue };
+export type InspectedValue = string | { readonly [state: string]: InspectedValue };
 
-export interface ShownState {
+export interface InspectedState {
   readonly status: "active" | "done" | "error" | "stopped";
-  readonly value: ShownValue;
+  readonly value: InspectedValue;
   /** The context, with lists cut off. The state of a graph is in `values` only. */
   readonly context: JsonObject;
   /** Names of its children. */
@@ -32,12 +32,12 @@ export interface ShownState {
   readonly values?: JsonObject;
 }
 
-export interface Shown {
-  readonly actor: ShownActor;
-  readonly state: ShownState;
+export interface ActorSnapshot {
+  readonly actor: InspectedActor;
+  readonly state: InspectedState;
 }
 
-export type ShownEvent = JsonObject & { readonly type: string };
+export type InspectedEvent = JsonObject & { readonly type: string };
 
 /** The actors to inspect. */
 export interface InspectScope {
@@ -58,7 +58,7 @@ export interface LiveThreadList {
 /** Summary of a thread whose actor is in memory. */
 export interface LiveThreadSummary {
   readonly thread: string;
-  readonly value: ShownValue;
+  readonly value: InspectedValue;
   /** Number of runs that have not ended. */
   readonly runs: number;
 }
@@ -69,9 +69,9 @@ export interface LiveThreadSummary {
  */
 export interface Inspector {
   /** Called for each actor with its current state; again when a thread that was unloaded is loaded again. */
-  actor(actor: ShownActor, state: ShownState): void;
+  actor(actor: InspectedActor, state: InspectedState): void;
   /** Called when an actor gets an event. `source` is the sender, if that is an actor. */
-  event(actor: ShownActor, event: ShownEvent, source: string | null): void;
+  event(actor: InspectedActor, event: InspectedEvent, source: string | null): void;
   /** Called when the state of an actor has changed, after `event`. */
-  snapshot(actor: ShownActor, state: ShownState, event: ShownEvent): void;
+  snapshot(actor: InspectedActor, state: InspectedState, event: InspectedEvent): void;
 }

@@ -40,13 +40,13 @@ export interface Append {
    * The request that it carries out, with the idempotency key of its client. {@link Journal.once} finds it when it is sent
    * again.
    */
-  readonly once?: Once | undefined;
+  readonly once?: IdempotentRequest | undefined;
   /** Webhook deliveries for the runs that end in it. They stay in the outbox even if the run or the thread is deleted. */
   readonly outbox?: readonly OutboxItem[] | undefined;
 }
 
 /** A request that is carried out once, however often it is sent (an idempotency record). */
-export interface Once {
+export interface IdempotentRequest {
   /** The idempotency key, unique within the tenant. */
   readonly name: string;
   /** A digest of the request. A request with the same name and another digest is not a repetition. */
@@ -56,13 +56,13 @@ export interface Once {
   readonly at: number;
 }
 
-/** A {@link Once} that was carried out, with its thread. */
-export interface Done extends Once {
+/** A {@link IdempotentRequest} that was carried out, with its thread. */
+export interface CompletedRequest extends IdempotentRequest {
   readonly thread: string;
 }
 
 /** A delayed run, with its thread. */
-export interface Due extends DelayedRun {
+export interface DueRun extends DelayedRun {
   readonly key: ThreadKey;
 }
 
@@ -128,9 +128,9 @@ export interface Journal {
   started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;
 
   /** Delayed runs of all threads (`ThreadRecord.delayed`): the first `limit`, by due time. */
-  delayed(limit: number): Promise<readonly Due[]>;
+  delayed(limit: number): Promise<readonly DueRun[]>;
   /** The request that an append has carried out under this idempotency key. */
-  once(tenant: string, name: string): Eventually<Done | undefined>;
+  once(tenant: string, name: string): Eventually<CompletedRequest | undefined>;
 
   // --- checkpoints ---
   checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined>;

@@ -1,5 +1,5 @@
 /** Resources that the process has used so far, and uses now. */
-export interface ProcessFigures {
+export interface ProcessMetrics {
   /** Seconds of processor time of all threads, in user code and in the system. */
   readonly cpu: { readonly user: number; readonly system: number };
   /** Bytes. */
@@ -15,4 +15,4 @@ export interface ProcessFigures {
   readonly started: number;
 }
 
-export type ReadProcess = () => ProcessFigures;
+export type ReadProcessMetrics = () => ProcessMetrics;

@@ -36,7 +36,7 @@ export interface StateUpdate {
 }
 
 /** The result of a state update. */
-export interface Updated {
+export interface StateUpdateResult {
   /** The new checkpoint. Its `run_id` is null, its parent the position's head. */
   readonly checkpoint: NewCheckpoint;
   readonly values: JsonObject;

@@ -1,4 +1,4 @@
-import type { ItemPlace, Namespace } from "../model/store-item.ts";
+import type { ItemKey, Namespace } from "../model/store-item.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
@@ -10,7 +10,7 @@ export interface ThreadFence {
 }
 
 /** An item without its value: what a search reads first. */
-export interface ItemHead extends ItemPlace {
+export interface ItemHead extends ItemKey {
   /** Epoch milliseconds. */
   readonly created_at: number;
   readonly updated_at: number;
@@ -27,7 +27,7 @@ export interface ItemRecord extends ItemHead {
 }
 
 /** Vectors by which an item is found, each normalised to length 1. */
-export interface ItemVectors extends ItemPlace {
+export interface ItemVectors extends ItemKey {
   readonly vectors: readonly Float32Array[];
 }
 
@@ -37,13 +37,13 @@ export type ItemChange =
       readonly value: JsonObject;
       readonly ttl: number | null;
     })
-  | (ItemPlace & { readonly kind: "delete" })
+  | (ItemKey & { readonly kind: "delete" })
   /** Restarts its time to live. Does nothing when the item is gone, has expired, or never expires. */
-  | (ItemPlace & { readonly kind: "refresh" })
+  | (ItemKey & { readonly kind: "refresh" })
   /** For an item that {@link Items.expiring} listed: deletes it if it has expired, and its index entry in any case. */
-  | (ItemPlace & { readonly kind: "expire"; readonly expires_at: number });
+  | (ItemKey & { readonly kind: "expire"; readonly expires_at: number });
 
-export interface Expiring extends ItemPlace {
+export interface Expiring extends ItemKey {
   readonly tenant: string;
   readonly expires_at: number;
 }
@@ -61,7 +61,7 @@ export interface ItemWrite {
  * Namespaces have one label or more; labels and keys are any strings that are not empty.
  */
 export interface Items {
-  find(tenant: string, place: ItemPlace): Eventually<ItemRecord | undefined>;
+  find(tenant: string, place: ItemKey): Eventually<ItemRecord | undefined>;
   /** Heads of all items whose namespace begins with `prefix`. MUST NOT read other items, nor values. */
   heads(tenant: string, prefix: Namespace): AsyncIterable<ItemHead>;
   /** Vectors of all items that have some, with a namespace that begins with `prefix`. MUST NOT read others. */

@@ -19,10 +19,10 @@ const MOST = 256;
  * A time budget for work in each turn of the event loop. All work that grows with what a client sends, or with what is stored,
  * uses one: work that does not fit into the turn waits for the following turns, so that other events are handled in between.
  *
- * Requests begin with {@link take}. Long work asks its {@link Share} after each item whether it may go on, so a turn takes no
+ * Requests begin with {@link take}. Long work asks its {@link BudgetShare} after each item whether it may go on, so a turn takes no
  * longer however much work there is. Waiting work goes on in order, one of each lane in turn (a lane is a tenant).
  */
-export class Budget {
+export class TimeBudget {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #waiting = new Lanes();
@@ -52,9 +52,9 @@ export class Budget {
   }
 
   /** Makes a share for one piece of long work of a tenant. */
-  share(lane = ""): Share {
+  share(lane = ""): BudgetShare {
     this.#isLong = true;
-    return new Share(this, lane);
+    return new BudgetShare(this, lane);
   }
 
   /** Calls `go` in a later turn. */
@@ -64,7 +64,7 @@ export class Budget {
   }
 
   /** The time and the number of the turn, for a share. `isOver`: nothing more fits into this turn. */
-  look(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
+  checkTurn(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
     this.#watch();
     const now = this.#clock.mono();
     return { now, turn: this.#turn, isOver: this.#isOver(now) };
@@ -108,21 +108,21 @@ export class Budget {
 }
 
 /** The share of one piece of long work in the current turn. */
-export class Share {
-  readonly #budget: Budget;
+export class BudgetShare {
+  readonly #budget: TimeBudget;
   readonly #lane: string;
   #turn = -1;
   #since = 0;
   #bytes = 0;
 
-  constructor(budget: Budget, lane: string) {
+  constructor(budget: TimeBudget, lane: string) {
     this.#budget = budget;
     this.#lane = lane;
   }
 
   /** True when the share is used up: then the caller MUST await {@link next}. Called after each item, with its `bytes`. */
   isSpent(bytes = 0): boolean {
-    const { now, turn, isOver } = this.#budget.look();
+    const { now, turn, isOver } = this.#budget.checkTurn();
     if (turn !== this.#turn) {
       this.#turn = turn;
       this.#since = now;

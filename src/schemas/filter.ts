@@ -1,13 +1,13 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import { invalidField } from "./error-responses.ts";
-import { LONGEST_INDEXED } from "../model/thread-search.ts";
+import { MAX_INDEXED_LENGTH } from "../model/thread-search.ts";
 import { Type } from "./typebox.ts";
 
 /** Members and list entries of a filter at all its levels together, and nesting levels. */
 const ENTRIES = 1_000;
 const LEVELS = 32;
 /** Characters of all names and texts of a filter together. Longer ones are not in the index of threads by metadata either. */
-const TEXT = LONGEST_INDEXED;
+const TEXT = MAX_INDEXED_LENGTH;
 
 const TOO_LARGE = `must not have more than ${ENTRIES} members and list entries in all, nor more than ${LEVELS} levels, nor more than ${TEXT} characters`;
 

@@ -1,4 +1,4 @@
-import { channels, type EventFilter } from "../model/thread-protocol.ts";
+import { protocolChannels, type EventFilter } from "../model/thread-protocol.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
 import { PAGE_LIMITS } from "./request-schemas.ts";
@@ -41,7 +41,7 @@ export const subscription = bodySchema(
   }),
 );
 
-const KNOWN: ReadonlySet<string> = new Set(channels);
+const KNOWN: ReadonlySet<string> = new Set(protocolChannels);
 
 /** The event filter of a subscription, and the number after which it starts. @throws ServiceError `validation.failed` */
 export function subscriptionOf(body: RawBody): {
@@ -51,7 +51,7 @@ export function subscriptionOf(body: RawBody): {
   const { channels: wanted, namespaces = [], depth, since } = subscription.parse(body);
   for (const [i, channel] of wanted.entries()) {
     if (KNOWN.has(channel) || channel.startsWith("custom:")) continue;
-    throw invalidField(`channels[${i}]`, `must be one of ${channels.join(", ")}, or custom:<name>`);
+    throw invalidField(`channels[${i}]`, `must be one of ${protocolChannels.join(", ")}, or custom:<name>`);
   }
   return { filter: { channels: new Set(wanted), namespaces, depth }, since };
 }

@@ -1,7 +1,7 @@
 import { type CancelAction, streamModes } from "../model/run.ts";
 import { assistantOrders } from "../service/assistant-search.ts";
 import { threadOrders } from "../model/thread-search.ts";
-import { MOST_MINUTES, ttlStrategies } from "../model/thread.ts";
+import { MAX_TTL_MINUTES, ttlStrategies } from "../model/thread.ts";
 import { metadataFilter } from "./filter.ts";
 import { type TSchema, Type } from "./typebox.ts";
 import { bodySchema } from "./validator.ts";
@@ -51,7 +51,7 @@ const asNode = Type.String({ maxLength: 128 });
 /** Supersteps of a new thread, and updates of one superstep, at most. */
 const MOST_STEPS = 1000;
 /** Minutes, alone or together with a strategy. */
-const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MOST_MINUTES });
+const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MAX_TTL_MINUTES });
 const ttl = Type.Union([
   minutes,
   Type.Object({ ttl: minutes, strategy: Type.Optional(Type.Enum([...ttlStrategies])) }),

@@ -1,7 +1,7 @@
 import { chartDefinitions } from "../../actors/inspection/chart-definitions.ts";
 import type { ThreadSystem } from "../../actors/thread-system.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
-import { hex32, twin } from "../model/ids.ts";
+import { md5Hex, pairedId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
@@ -9,9 +9,9 @@ import type {
   Inspector,
   InspectScope,
   LiveThreadSummary,
-  Shown,
-  ShownActor,
-  ShownState,
+  ActorSnapshot,
+  InspectedActor,
+  InspectedState,
 } from "../ports/inspector.ts";
 import type { Journal } from "../ports/journal.ts";
 import { storedRunActors, storedThreadActor } from "./stored-actors.ts";
@@ -43,9 +43,9 @@ export interface ActorInspection {
    * The stored state of a thread, of one of its runs (null: the latest) and of that run's graph. For actors that are not in memory.
    * @throws ServiceError `thread.not_found`, `run.not_found`
    */
-  storedActors(key: ThreadKey, run: string | null): Promise<readonly Shown[]>;
+  storedActors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
   /** Like {@link storedActors}, with the current state of those actors that are in memory; parents first. */
-  actors(key: ThreadKey, run: string | null): Promise<readonly Shown[]>;
+  actors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
   /** Reports the actors in memory and their events, until the returned function is called. */
   watch(scope: InspectScope, inspector: Inspector): () => void;
 }
@@ -77,7 +77,7 @@ export function createActorInspection({ system, journal, engine }: Deps): ActorI
       const live = system.live.threadOf(tenant, run);
       if (live !== undefined) return live;
       // A run that was started without a thread has one whose id is derived from the run's.
-      const alone = twin(run);
+      const alone = pairedId(run);
       if ((await journal.run({ tenant, thread: alone }, run)) !== undefined) return alone;
       throw new ServiceError("run.not_found", `Run ${run} does not live; give its thread_id too`);
     },
@@ -99,7 +99,7 @@ export function createActorInspection({ system, journal, engine }: Deps): ActorI
     async actors(key, run) {
       const stored = await inspection.storedActors(key, run);
       const found = new Map(stored.map((one) => [one.actor.id, one]));
-      const add = (actor: ShownActor, state: ShownState) => {
+      const add = (actor: InspectedActor, state: InspectedState) => {
         if (run === null || actor.run === null || actor.run === run) found.set(actor.id, { actor, state });
       };
       system.inspect(
@@ -116,5 +116,5 @@ export function createActorInspection({ system, journal, engine }: Deps): ActorI
 
 function machineOf(id: string, definition: JsonObject): MachineInfo {
   const text = JSON.stringify(definition);
-  return { id, hash: hex32(text), definition, text };
+  return { id, hash: md5Hex(text), definition, text };
 }

@@ -5,7 +5,7 @@ import type { CronRecord } from "../model/cron.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { mapOf } from "../model/run-start.ts";
+import { checkpointMapOf } from "../model/run-start.ts";
 import { type ThreadRecord, threadStatus, ttlFrom } from "../model/thread.ts";
 import { toIso } from "../model/time.ts";
 
@@ -159,7 +159,12 @@ export function apiState(parts: StateParts): JsonObject {
 
 /** A checkpoint to continue from. In a subgraph it has a map of the checkpoints above it too, which its metadata holds. */
 export function apiCheckpoint(thread: string, ns: string, id: string, metadata: JsonObject = {}): JsonObject {
-  return { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: mapOf(ns, id, metadata) };
+  return {
+    thread_id: thread,
+    checkpoint_ns: ns,
+    checkpoint_id: id,
+    checkpoint_map: checkpointMapOf(ns, id, metadata),
+  };
 }
 
 export function apiCheckpointMetadata(

@@ -1,6 +1,6 @@
 import type { AssistantRecord } from "../model/assistant.ts";
-import { type AssistantFilter, matches } from "../model/assistant.ts";
-import type { Share } from "../ports/time-budget.ts";
+import { type AssistantFilter, matchesAssistant } from "../model/assistant.ts";
+import type { BudgetShare } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import { SortedPages } from "./sorted-page.ts";
 
@@ -35,12 +35,12 @@ export async function searchAssistants(
   tenant: string,
   defaults: readonly AssistantRecord[],
   { limit, offset, sort_by = "created_at", sort_order = "desc", ...filter }: AssistantSearch,
-  share: Share,
+  share: BudgetShare,
 ): Promise<AssistantPage> {
   const system = new Map(defaults.map((assistant) => [assistant.assistant_id, assistant]));
   async function* places(): AsyncGenerator<SortEntry> {
     for (const assistant of defaults) {
-      if (!matches(assistant, filter)) continue;
+      if (!matchesAssistant(assistant, filter)) continue;
       const { assistant_id: id, version } = assistant;
       const isOld = sort_by === "created_at" || (sort_by === "updated_at" && version === 1);
       yield { id, by: isOld ? Number.NEGATIVE_INFINITY : orderOf(assistant[sort_by]) };

@@ -2,7 +2,7 @@ import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../mode
 import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
-import type { Budget } from "../ports/time-budget.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
@@ -69,7 +69,7 @@ interface Deps {
   readonly clock: Clock;
   readonly newId: () => string;
   /** Makes long searches yield to other work. */
-  readonly budget: Budget;
+  readonly budget: TimeBudget;
 }
 
 export function createAssistants({ catalog, engine, clock, newId, budget }: Deps): Assistants {

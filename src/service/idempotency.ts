@@ -1,8 +1,8 @@
 import { ServiceError } from "../model/errors.ts";
-import { digest } from "../model/ids.ts";
+import { sha256Hex } from "../model/ids.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Journal, Once } from "../ports/journal.ts";
+import type { Journal, IdempotentRequest } from "../ports/journal.ts";
 import { KeyedMutex } from "./keyed-mutex.ts";
 
 /** Milliseconds for which an idempotency key is valid. */
@@ -18,7 +18,7 @@ export interface IdempotencyKey {
 }
 
 /** Makes the record of the idempotency key, stored together with the run that the request starts. */
-export type MakeOnceRecord = (run: string) => Once;
+export type MakeOnceRecord = (run: string) => IdempotentRequest;
 
 /** Carries out each request with an idempotency key once. */
 export class IdempotentRequests {
@@ -41,7 +41,7 @@ export class IdempotentRequests {
     request: IdempotencyKey,
     start: (mark: MakeOnceRecord) => Promise<RunRecord>,
   ): Promise<RunRecord> {
-    const name = digest(request.key);
+    const name = sha256Hex(request.key);
     return this.#exclusive.run(`${tenant}/${name}`, () => this.#find(tenant, name, request, start));
   }
 
@@ -53,7 +53,7 @@ export class IdempotentRequests {
   ): Promise<RunRecord> {
     const done = await this.#journal.once(tenant, name);
     const at = this.#clock.now();
-    const said = digest(says);
+    const said = sha256Hex(says);
     if (done === undefined || (lasting !== true && done.at <= at - IDEMPOTENCY_TTL))
       return start((run) => ({ name, digest: said, run, at }));
     if (done.digest !== said) {

@@ -3,7 +3,7 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { threadNotFound } from "../model/errors.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { startOf } from "../model/run-start.ts";
+import { rootCheckpointOf } from "../model/run-start.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Eventually } from "../ports/eventually.ts";
@@ -58,7 +58,7 @@ async function read(
 
 /** The checkpoint that the run started from. */
 function baseOf({ kwargs, base_checkpoint }: RunRecord): string | null {
-  return startOf(kwargs.config.configurable) ?? base_checkpoint;
+  return rootCheckpointOf(kwargs.config.configurable) ?? base_checkpoint;
 }
 
 /** The run's last checkpoint; if it made none, the one that it started from. */

@@ -1,9 +1,9 @@
 import type { RunDraft, ThreadSystem } from "../../actors/thread-system.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
-import { twin } from "../model/ids.ts";
+import { pairedId } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
 import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
-import type { Temporary, ThreadKey, ThreadLifetime } from "../model/thread.ts";
+import type { TemporaryKind, ThreadKey, ThreadLifetime } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal, RunsQuery } from "../ports/journal.ts";
@@ -53,7 +53,7 @@ export interface Runs extends RunCancellation {
   startAlone(
     tenant: string,
     request: RunRequest,
-    temporary: Temporary,
+    temporary: TemporaryKind,
     again?: IdempotencyKey,
   ): Promise<RunRecord>;
   /**
@@ -168,7 +168,7 @@ export function createRuns(deps: Deps): Runs {
   async function startAlone(
     tenant: string,
     request: RunRequest,
-    temporary: Temporary,
+    temporary: TemporaryKind,
     mark?: MakeOnceRecord,
   ): Promise<RunRecord> {
     const { key, draft } = await prepareAlone(tenant, request, temporary);
@@ -178,7 +178,7 @@ export function createRuns(deps: Deps): Runs {
   async function prepareAlone(
     tenant: string,
     request: RunRequest,
-    temporary: Temporary,
+    temporary: TemporaryKind,
   ): Promise<{ readonly key: ThreadKey; readonly draft: RunDraft }> {
     webhooks.check(request.webhook);
     const waiting = journal.waitForCapacity();
@@ -188,8 +188,8 @@ export function createRuns(deps: Deps): Runs {
     const metadata = storableObject(request.metadata, "metadata");
     const keep = request.on_completion === "keep" || request.on_completion === "continue";
     const create = keep ? { metadata, ttl: threadTtl } : { metadata, temporary };
-    const place = { thread_id: twin(id), metadata, create };
-    const key = { tenant, thread: twin(id) };
+    const place = { thread_id: pairedId(id), metadata, create };
+    const key = { tenant, thread: pairedId(id) };
     const from = resolveRunStart(journal, key, request);
     const draft = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
     return { key, draft };

@@ -2,7 +2,7 @@ import type { ThreadSystem } from "../../actors/thread-system.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadLifetime } from "../model/thread.ts";
 import type { WebhookPolicy } from "../model/webhook-policy.ts";
-import type { Budget } from "../ports/time-budget.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CronBook } from "../ports/cron-book.ts";
@@ -34,7 +34,7 @@ export interface ServiceDeps {
   /** Each new id sorts above all earlier ones. */
   readonly newId: () => string;
   /** Makes long work yield to other work. */
-  readonly budget: Budget;
+  readonly budget: TimeBudget;
   /** Which webhooks are allowed. */
   readonly policy: WebhookPolicy;
   /** The default lifetime of threads; absent: they are kept for good. */

@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { above, LATEST, type RunStart } from "../model/run-start.ts";
+import { parentNamespaces, LATEST_CHECKPOINT, type RunStart } from "../model/run-start.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { isResume } from "../graph/interrupts.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -34,7 +34,7 @@ export function resolveRunStart(
   const named = checkpoint?.checkpoint_id ?? checkpoint_id ?? configured.checkpoint_id;
   const id = parseUuid(named) ?? mapped(map, String(ns)) ?? null;
   if (typeof ns === "string" && ns !== "") return within(journal, key, asked, { ns, id, map });
-  return id === null ? LATEST : atRoot(journal, key, id);
+  return id === null ? LATEST_CHECKPOINT : atRoot(journal, key, id);
 }
 
 async function atRoot(journal: Journal, key: ThreadKey, id: string): Promise<RunStart> {
@@ -58,7 +58,7 @@ async function within(
   const known = found.metadata["parents"];
   const places: Record<string, string> = {};
   const segments = ns.split("|");
-  for (const [depth, over] of above(ns).entries()) {
+  for (const [depth, over] of parentNamespaces(ns).entries()) {
     const own = mapped(map, over) ?? mapped(isObject(known) ? known : {}, over);
     // A graph that is called inside a node's function has no checkpoint in the namespaces between.
     if (own === undefined && over !== "") continue;

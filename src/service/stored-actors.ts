@@ -5,14 +5,18 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { Statechart } from "../model/statechart.ts";
 import { hasWork, type ThreadRecord } from "../model/thread.ts";
-import type { Shown, ShownActor, ShownState } from "../ports/inspector.ts";
+import type { ActorSnapshot, InspectedActor, InspectedState } from "../ports/inspector.ts";
 
-const ACTIVE: Pick<ShownState, "status" | "children" | "tags"> = { status: "active", children: [], tags: [] };
+const ACTIVE: Pick<InspectedState, "status" | "children" | "tags"> = {
+  status: "active",
+  children: [],
+  tags: [],
+};
 
 /** A thread's stored state in the form of its actor's. */
-export function storedThreadActor(record: ThreadRecord): Shown {
+export function storedThreadActor(record: ThreadRecord): ActorSnapshot {
   const { thread_id: thread, rest, active, queue } = record;
-  const actor: ShownActor = {
+  const actor: InspectedActor = {
     id: thread,
     kind: "thread",
     name: "thread",
@@ -33,16 +37,16 @@ export function storedRunActors(
   run: RunRecord,
   head: CheckpointHead | undefined,
   chart: Statechart | undefined,
-): readonly Shown[] {
+): readonly ActorSnapshot[] {
   const { run_id: id, thread_id: thread, graph_id: graph } = run;
   const base = { thread, run: id } as const;
   const status = isTerminal(run.status) ? "done" : "active";
-  const shown: Shown = {
+  const shown: ActorSnapshot = {
     actor: { ...base, id, kind: "run", name: "run", parent: thread, machine: "run" },
     state: { ...ACTIVE, status, value: run.status, context: { ...base, attempt: run.attempt } },
   };
   if (chart === undefined) return [shown];
-  const actor: ShownActor = {
+  const actor: InspectedActor = {
     ...base,
     id: `graph:${id}`,
     kind: "graph",
@@ -58,7 +62,7 @@ function graphStateAt(
   run: RunRecord,
   head: CheckpointHead | undefined,
   chart: Statechart,
-): Pick<ShownState, "status" | "value" | "tags"> {
+): Pick<InspectedState, "status" | "value" | "tags"> {
   const next = head?.run_id === run.run_id ? head.next.map(({ name }) => [name]) : [];
   const value = next.length > 0 ? chartValueOf(chart, next) : run.status === "success" ? END : START;
   switch (run.status) {

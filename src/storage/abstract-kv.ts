@@ -1,6 +1,6 @@
 import type { AbstractLevel } from "abstract-level";
 import { ServiceError } from "../model/errors.ts";
-import type { Budget, Share } from "../ports/time-budget.ts";
+import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import type { Entry, Kv, Op, Range } from "./kv.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
@@ -14,7 +14,7 @@ const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
 /** The common part of all stores of the Level family. Each kind opens its store in its own file. */
 export abstract class AbstractKv<D extends Db> implements Kv {
-  budget: Budget | undefined;
+  budget: TimeBudget | undefined;
   protected db: D | undefined;
 
   abstract open(): Promise<void>;
@@ -83,7 +83,7 @@ export abstract class AbstractKv<D extends Db> implements Kv {
   }
 
   /** The work budget of the tenant whose keys are read: each key begins with its tenant. */
-  #share({ gte }: Range): Share | undefined {
+  #share({ gte }: Range): BudgetShare | undefined {
     return this.budget?.share(gte.slice(0, gte.indexOf("/") + 1));
   }
 

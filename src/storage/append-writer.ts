@@ -1,8 +1,8 @@
 import type { NewCheckpoint } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
-import { endOf, type EventChunk } from "../model/run-event.ts";
+import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
-import type { Append, Done, Once } from "../ports/journal.ts";
+import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journal.ts";
 import { deriveChannels } from "./channel-values.ts";
 import { delayedIndexOps } from "./delayed-runs.ts";
 import type { AppendDraft } from "./append-draft.ts";
@@ -98,7 +98,7 @@ export function writeAppend(draft: AppendDraft, append: Append, known: MemberKey
     if (head.latest.size > NAMESPACES) head.latest.clear();
     for (const [ns, made] of latest ?? []) head.latest.set(ns, made);
     for (const [span, end] of draft.spanEnds ?? []) head.spanEnds.set(span, end);
-    if (events !== undefined) head.ends.set(events.run_id, endOf(events));
+    if (events !== undefined) head.ends.set(events.run_id, chunkEnd(events));
     for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
   };
 }
@@ -157,9 +157,9 @@ function writeLate(draft: AppendDraft, run: RunRecord, seq: number): void {
   draft.put(orderKey(prefix, run.order, run.run_id), seq);
 }
 
-function markOnce(draft: AppendDraft, once: Once): void {
+function markOnce(draft: AppendDraft, once: IdempotentRequest): void {
   const { tenant, thread } = draft.head.key;
-  const done: Done = { ...once, thread };
+  const done: CompletedRequest = { ...once, thread };
   draft.put(onceKey(tenant, once.name), done);
   draft.putSealed(onceMark(once.at, tenant, once.name), PRESENT);
 }

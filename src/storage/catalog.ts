@@ -2,9 +2,9 @@ import {
   type AssistantFilter,
   type AssistantRecord,
   type AssistantVersion,
-  matches,
+  matchesAssistant,
 } from "../model/assistant.ts";
-import { fitsThread } from "../model/thread-search.ts";
+import { matchesThread } from "../model/thread-search.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type {
   Catalog,
@@ -14,7 +14,7 @@ import type {
   ThreadSelection,
   ThreadsFound,
 } from "../ports/catalog.ts";
-import type { Budget } from "../ports/time-budget.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Items } from "../ports/store-items.ts";
 import type { Committer } from "./committer.ts";
@@ -46,10 +46,10 @@ const AHEAD = 25;
 export class KvCatalog implements Catalog {
   readonly #kv: Kv;
   readonly #committer: Committer;
-  readonly #budget: Budget;
+  readonly #budget: TimeBudget;
   readonly items: Items;
 
-  constructor(kv: Kv, committer: Committer, budget: Budget, items: Items) {
+  constructor(kv: Kv, committer: Committer, budget: TimeBudget, items: Items) {
     this.#kv = kv;
     this.#committer = committer;
     this.#budget = budget;
@@ -68,7 +68,8 @@ export class KvCatalog implements Catalog {
     })) {
       const record = this.assistant(tenant, lastSegment(at));
       // A record stored again with another date is in the index twice; one entry is right.
-      if (record !== undefined && orderOf(tenant, record) === at && matches(record, filter)) yield record;
+      if (record !== undefined && orderOf(tenant, record) === at && matchesAssistant(record, filter))
+        yield record;
     }
   }
 
@@ -181,7 +182,7 @@ export class KvCatalog implements Catalog {
     const read = (thread: string) => this.#thread({ tenant, thread });
     const find = (thread: string): Eventually<ThreadRecord | undefined> => {
       const record = read(thread);
-      if (record === undefined || !fitsThread(record, filter)) return undefined;
+      if (record === undefined || !matchesThread(record, filter)) return undefined;
       if (keep === undefined) return record;
       return andThen(keep(record), (fits) => (fits ? record : undefined));
     };

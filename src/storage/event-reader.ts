@@ -1,8 +1,8 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
-import { endOf, type EventChunk } from "../model/run-event.ts";
+import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { Budget, Share } from "../ports/time-budget.ts";
+import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import { readListItems, readWholeValue, type ValueSource } from "./channel-values.ts";
 import { unseal } from "./envelope.ts";
@@ -20,7 +20,7 @@ export function readValues(
   source: ValueSource,
   checkpoint: Checkpoint,
   channels: readonly string[] | undefined,
-  budget: Budget,
+  budget: TimeBudget,
 ): Eventually<JsonObject> {
   const reading = new Reading(source, checkpoint, channels);
   return reading.advance() ? reading.values : reading.rest(budget.share(source.key.tenant));
@@ -68,7 +68,7 @@ class Reading {
     return false;
   }
 
-  async rest(share: Share): Promise<JsonObject> {
+  async rest(share: BudgetShare): Promise<JsonObject> {
     do await share.next();
     while (!this.advance());
     return this.values;
@@ -104,14 +104,14 @@ export class EventReader {
       if (bytes === undefined) break;
       const chunk = this.#decode(id, bytes);
       chunks.push(chunk);
-      id = endOf(chunk);
+      id = chunkEnd(chunk);
     } while (chunks.length < limit);
     return chunks;
   }
 
   async #search(id: number, limit: number): Promise<readonly EventChunk[]> {
     const before = await this.#last(this.#prefix + ordinal(id));
-    if (before !== undefined && endOf(before) > id) return this.#chain(before.first, limit);
+    if (before !== undefined && chunkEnd(before) > id) return this.#chain(before.first, limit);
     // No chunk contains it. A later attempt may have started at a higher id.
     const range = { gte: this.#prefix + ordinal(id), lt: prefixRange(this.#prefix).lt, limit: 1 };
     for await (const [key] of this.#kv.entries(range)) return this.#chain(this.#first(key), limit);
@@ -121,7 +121,7 @@ export class EventReader {
   /** The id after the last stored event. */
   async next(): Promise<number> {
     const last = await this.#last(prefixRange(this.#prefix).lt);
-    return last === undefined ? 0 : endOf(last);
+    return last === undefined ? 0 : chunkEnd(last);
   }
 
   async #last(lt: string): Promise<EventChunk | undefined> {

@@ -1,12 +1,12 @@
-import type { Done } from "../ports/journal.ts";
+import type { CompletedRequest } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
 import { ONCE_MARKS, onceKey, parseOnce } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 
 /** The record of a request with an idempotency key that was carried out. */
-export function readOnceRecord(kv: Kv, tenant: string, name: string): Done | undefined {
+export function readOnceRecord(kv: Kv, tenant: string, name: string): CompletedRequest | undefined {
   const bytes = kv.getSync(onceKey(tenant, name));
-  return bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as Done);
+  return bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as CompletedRequest);
 }
 
 /** Deletes the records of requests before `before`, at most `most`. Returns true when there may be more. */

@@ -1,16 +1,16 @@
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
-import { endOf, type EventChunk } from "../model/run-event.ts";
+import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import type { Budget } from "../ports/time-budget.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type {
   Append,
   Damage,
-  Done,
-  Due,
+  CompletedRequest,
+  DueRun,
   Fence,
   HistoryQuery,
   Journal,
@@ -45,7 +45,7 @@ export class KvJournal implements Journal {
   readonly #heads: ThreadHeads;
   readonly #sweeper: DeletionSweeper;
   readonly #outbox: KvOutbox;
-  readonly #budget: Budget;
+  readonly #budget: TimeBudget;
   readonly #memberKeys = new MemberKeyCache();
 
   constructor(
@@ -54,7 +54,7 @@ export class KvJournal implements Journal {
     heads: ThreadHeads,
     sweeper: DeletionSweeper,
     outbox: KvOutbox,
-    budget: Budget,
+    budget: TimeBudget,
   ) {
     this.#kv = kv;
     this.#committer = committer;
@@ -95,11 +95,11 @@ export class KvJournal implements Journal {
     return this.#lists(key).begun(seq, next_run - 1, limit);
   }
 
-  delayed(limit: number): Promise<readonly Due[]> {
+  delayed(limit: number): Promise<readonly DueRun[]> {
     return readDelayed(this.#kv, limit);
   }
 
-  once(tenant: string, name: string): Done | undefined {
+  once(tenant: string, name: string): CompletedRequest | undefined {
     return readOnceRecord(this.#kv, tenant, name);
   }
 
@@ -195,7 +195,7 @@ export class KvJournal implements Journal {
       this.#refuseSwept(key, chunk.run_id);
       const draft = new AppendDraft(head, this.#kv);
       writeEvents(draft, chunk);
-      head.ends.set(chunk.run_id, endOf(chunk));
+      head.ends.set(chunk.run_id, chunkEnd(chunk));
       return this.#submit(draft.ops, false, head.prefix);
     } catch (cause) {
       return Promise.reject(cause);

@@ -1,4 +1,4 @@
-import type { ItemPlace, Namespace } from "../model/store-item.ts";
+import type { ItemKey, Namespace } from "../model/store-item.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Range } from "./kv.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
@@ -144,7 +144,7 @@ export type ItemKeyKind = "s" | "sv" | "sx";
 const labels = (namespace: Namespace): string => namespace.map((label) => `${segment(label)}#`).join("");
 const itemRoom = (tenant: string, room: ItemKeyKind): string => `${segment(tenant)}/${room}/`;
 /** The item without its value (`s`), its value (`sv`), its vectors (`sx`). */
-export const itemKey = (tenant: string, room: ItemKeyKind, { namespace, key }: ItemPlace): string =>
+export const itemKey = (tenant: string, room: ItemKeyKind, { namespace, key }: ItemKey): string =>
   `${itemRoom(tenant, room)}${labels(namespace)}!${segment(key)}`;
 /** The range of items whose namespace begins with this one. */
 export function itemsBelow(tenant: string, room: ItemKeyKind, namespace: Namespace): Range {
@@ -161,13 +161,13 @@ export function itemsIn(tenant: string, room: ItemKeyKind, namespace: Namespace)
 /** The item of such a key; undefined for any other key. */
 export function parseItem(
   at: string,
-): (ItemPlace & { readonly tenant: string; readonly room: ItemKeyKind }) | undefined {
+): (ItemKey & { readonly tenant: string; readonly room: ItemKeyKind }) | undefined {
   const [tenant = "", room = "", place = "", more] = at.split("/");
   if (more !== undefined || (room !== "s" && room !== "sv" && room !== "sx")) return undefined;
   return { tenant: unsegment(tenant), room, ...placeOf(place) };
 }
 
-function placeOf(text: string): ItemPlace {
+function placeOf(text: string): ItemKey {
   const end = text.indexOf("!");
   const namespace = text.slice(0, end).split("#").slice(0, -1).map(unsegment);
   return { namespace, key: unsegment(text.slice(end + 1)) };
@@ -265,11 +265,11 @@ export const deadLetterKey = (due: number, tenant: string, id: string): string =
 
 /** Items of all tenants, by their expiry. */
 export const ITEM_EXPIRIES = prefixRange("!expire/");
-export const expireKey = (due: number, tenant: string, { namespace, key }: ItemPlace): string =>
+export const expireKey = (due: number, tenant: string, { namespace, key }: ItemKey): string =>
   `!expire/${ordinal(Math.ceil(due))}/${segment(tenant)}/${labels(namespace)}!${segment(key)}`;
 
 /** The item in a key of `!expire/`. */
-export function parseExpire(at: string): ItemPlace & { readonly tenant: string; readonly due: number } {
+export function parseExpire(at: string): ItemKey & { readonly tenant: string; readonly due: number } {
   const [, due = "", tenant = "", place = ""] = at.split("/");
   return { due: parseOrdinal(due), tenant: unsegment(tenant), ...placeOf(place) };
 }

@@ -1,4 +1,4 @@
-import type { Budget } from "../ports/time-budget.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 
 /** One change of the store: a put, or a delete if the value is null. */
 export interface Op {
@@ -25,7 +25,7 @@ export interface Range {
  */
 export interface Kv {
   /** Makes scans yield to other work; without it they occupy the event loop. */
-  budget?: Budget | undefined;
+  budget?: TimeBudget | undefined;
   /** Opens the store, also again after a close: everything stored before MUST be there. */
   open(): Promise<void>;
   /** Reads a value in the same turn. MUST throw while the store is closed. */

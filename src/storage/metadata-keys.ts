@@ -1,5 +1,5 @@
-import { hex32 } from "../model/ids.ts";
-import { LONGEST_INDEXED } from "../model/thread-search.ts";
+import { md5Hex } from "../model/ids.ts";
+import { MAX_INDEXED_LENGTH } from "../model/thread-search.ts";
 
 /**
  * The index key of a metadata member: short, and practically unique. Undefined for a value that is not indexed: an object, a list, or a
@@ -7,8 +7,8 @@ import { LONGEST_INDEXED } from "../model/thread-search.ts";
  */
 export function memberKey(name: string, value: unknown): string | undefined {
   if (value === undefined || (typeof value === "object" && value !== null)) return undefined;
-  if (name.length + (typeof value === "string" ? value.length : 0) > LONGEST_INDEXED) return undefined;
-  return hex32(JSON.stringify([name, value])).slice(0, 16);
+  if (name.length + (typeof value === "string" ? value.length : 0) > MAX_INDEXED_LENGTH) return undefined;
+  return md5Hex(JSON.stringify([name, value])).slice(0, 16);
 }
 
 /** Cached keys at most, and characters of a cached name or value at most: both come from clients. */

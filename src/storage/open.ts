@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { ServiceError, withCauses } from "../model/errors.ts";
-import { Budget } from "../ports/time-budget.ts";
+import { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { CronBook } from "../ports/cron-book.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -41,7 +41,7 @@ export type StorageOptions =
 
 export interface StorageDeps extends CommitterDeps {
   /** Makes long reads yield to other work; the caller may share its own budget. */
-  readonly budget?: Budget;
+  readonly budget?: TimeBudget;
 }
 
 export interface Storage {
@@ -121,7 +121,7 @@ async function start(
   deps: StorageDeps,
   integrity?: Integrity,
 ): Promise<Storage & { readonly forget: () => void }> {
-  const { budget = new Budget(deps.clock, deps.scheduler) } = deps;
+  const { budget = new TimeBudget(deps.clock, deps.scheduler) } = deps;
   raw.budget = budget;
   await raw.open();
   const kv = integrity === undefined ? raw : new QuarantiningKv(raw, integrity.quarantine);

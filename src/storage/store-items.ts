@@ -1,4 +1,4 @@
-import type { ItemPlace, Namespace } from "../model/store-item.ts";
+import type { ItemKey, Namespace } from "../model/store-item.ts";
 import type { JsonObject } from "../model/json.ts";
 import type {
   Expiring,
@@ -48,7 +48,7 @@ export class KvItems implements Items {
     this.#heads = heads;
   }
 
-  find(tenant: string, place: ItemPlace): ItemRecord | undefined {
+  find(tenant: string, place: ItemKey): ItemRecord | undefined {
     const head = this.#stored(tenant, place);
     if (head === undefined) return undefined;
     const { namespace, key } = place;
@@ -58,7 +58,7 @@ export class KvItems implements Items {
     return { namespace, key, ...head, value };
   }
 
-  #stored(tenant: string, place: ItemPlace): Stored | undefined {
+  #stored(tenant: string, place: ItemKey): Stored | undefined {
     const bytes = this.#kv.getSync(itemKey(tenant, "s", place));
     return bytes && readItemHead(bytes, tenant, place);
   }
@@ -205,17 +205,17 @@ function after(change: ItemChange, before: Stored | undefined, now: number): Sto
 
 const isAlive = ({ expires_at }: Stored, now: number): boolean => expires_at === null || expires_at > now;
 
-export function readItemHead(bytes: Buffer, tenant: string, place: ItemPlace): Stored {
+export function readItemHead(bytes: Buffer, tenant: string, place: ItemKey): Stored {
   return rows.record(unseal(bytes, { tenant, thread: "" }, itemLabel(place)));
 }
 
-function itemPlaceOf(at: string): ItemPlace {
+function itemPlaceOf(at: string): ItemKey {
   const place = parseItem(at);
   if (place === undefined) throw new TypeError(`${at} is no item`);
   return place;
 }
 
-export function itemLabel({ namespace, key }: ItemPlace): string {
+export function itemLabel({ namespace, key }: ItemKey): string {
   return `item ${JSON.stringify(key)} of ${JSON.stringify(namespace)}`;
 }
 

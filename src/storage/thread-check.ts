@@ -1,4 +1,4 @@
-import { endOf, type Fact } from "../model/run-event.ts";
+import { chunkEnd, type Fact } from "../model/run-event.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
@@ -105,7 +105,7 @@ export class ThreadCheck {
   }
 
   #addChunk(run: string, first: number, facts: readonly Fact[]): void {
-    const chunk = { first, end: endOf({ run_id: run, first, facts }), starts: facts[0]?.t === "start" };
+    const chunk = { first, end: chunkEnd({ run_id: run, first, facts }), starts: facts[0]?.t === "start" };
     const known = this.#chunks.get(run);
     if (known === undefined) this.#chunks.set(run, [chunk]);
     else known.push(chunk);

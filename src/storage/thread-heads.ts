@@ -1,5 +1,5 @@
 import type { RunKwargs } from "../model/run.ts";
-import { hasWork, threadName, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
+import { hasWork, threadMapKey, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
 import { headKey, threadPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
@@ -51,7 +51,7 @@ export class ThreadHeads {
   }
 
   get(key: ThreadKey): ThreadHead {
-    const name = threadName(key);
+    const name = threadMapKey(key);
     const known = this.#heads.get(name);
     if (known !== undefined) {
       known.released = false;
@@ -81,7 +81,7 @@ export class ThreadHeads {
 
   /** The thread's record as it is stored. */
   thread(key: ThreadKey): ThreadRecord | undefined {
-    const name = threadName(key);
+    const name = threadMapKey(key);
     // With an append in flight, the store may be newer than the cache, and what the cached record refers to may be gone.
     const settled = (this.#heads.get(name)?.inFlight.length ?? 0) === 0;
     const recent = settled ? this.#records.get(name) : undefined;
@@ -95,7 +95,7 @@ export class ThreadHeads {
 
   /** The head if it is in memory. */
   peek(key: ThreadKey): ThreadHead | undefined {
-    return this.#heads.get(threadName(key));
+    return this.#heads.get(threadMapKey(key));
   }
 
   release(key: ThreadKey): void {

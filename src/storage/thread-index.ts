@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import { restStatus, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
+import { settledStatus, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import {
   createdPrefix,
   dueKey,
@@ -50,7 +50,7 @@ export function indexKeysOf(key: ThreadKey, thread: ThreadRecord): readonly stri
     indexKey(key),
     sortKey(createdPrefix(tenant), created_at, id),
     sortKey(restedPrefix(tenant), rested_at, id),
-    sortKey(statusPrefix(tenant, restStatus(thread)), created_at, id),
+    sortKey(statusPrefix(tenant, settledStatus(thread)), created_at, id),
     ...membersOf(thread.metadata).map((member) => sortKey(metadataPrefix(tenant, member), created_at, id)),
     ...(ttl === null ? [] : [dueKey(key, ttl.due)]),
   ];
@@ -75,7 +75,7 @@ export function indexOps(
     const prefix = restedPrefix(tenant);
     move(ops, sortKey(prefix, before.rested_at, id), sortKey(prefix, after.rested_at, id));
   }
-  const [was, is] = [restStatus(before), restStatus(after)];
+  const [was, is] = [settledStatus(before), settledStatus(after)];
   if (was !== is) {
     const from = sortKey(statusPrefix(tenant, was), created_at, id);
     move(ops, from, sortKey(statusPrefix(tenant, is), created_at, id));

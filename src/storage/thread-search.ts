@@ -1,6 +1,6 @@
-import { placeIn } from "../model/thread-search.ts";
+import { threadSortKey } from "../model/thread-search.ts";
 import type { ThreadRecord } from "../model/thread.ts";
-import type { Share } from "../ports/time-budget.ts";
+import type { BudgetShare } from "../ports/time-budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { IndexScan, ScanQuery } from "./index-scans.ts";
 
@@ -45,7 +45,7 @@ export async function raceScans(
   wanted: ScanQuery,
   page: PageRange,
   find: FindThread,
-  share: Share,
+  share: BudgetShare,
 ): Promise<ThreadMatches> {
   const counts = page.limit === 0 && page.ahead === Number.POSITIVE_INFINITY;
   // If everything has to be counted, a scan whose keys are enough is the best one.
@@ -73,7 +73,7 @@ async function* seek(
   scan: IndexScan,
   { offset, limit, ahead }: PageRange,
   find: FindThread,
-  share: Share,
+  share: BudgetShare,
 ): Search {
   const threads: ThreadRecord[] = [];
   let total = 0;
@@ -124,7 +124,7 @@ async function* collect(
   { sort_by, reverse }: ScanQuery,
   { offset, limit }: PageRange,
   find: FindThread,
-  share: Share,
+  share: BudgetShare,
 ): Search {
   const most = offset + limit;
   const sign = reverse ? -1 : 1;
@@ -142,7 +142,7 @@ async function* collect(
       const record = one instanceof Promise ? await one : one;
       if (record !== undefined) {
         total++;
-        places.push({ id: thread, by: placeIn(sort_by, record) });
+        places.push({ id: thread, by: threadSortKey(sort_by, record) });
       }
       if ((spent += RECORD) < turn && !share.isSpent()) continue;
       spent = 0;

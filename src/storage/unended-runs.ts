@@ -1,7 +1,7 @@
 import type { PlainError } from "../model/errors.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import { listsRun, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
-import type { Budget } from "../ports/time-budget.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 import type { RecordedEnd, UnendedRun, UnendedRuns } from "../ports/unended-runs.ts";
 import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
@@ -16,12 +16,12 @@ const TENANTS = '"';
 export class KvUnendedRuns implements UnendedRuns {
   readonly areNone: boolean;
   readonly #kv: Kv;
-  readonly #budget: Budget;
+  readonly #budget: TimeBudget;
   readonly #isHidden: () => boolean;
   #hasMissedSome = false;
 
   /** `isHidden` says whether some threads are quarantined. */
-  constructor(kv: Kv, budget: Budget, isHidden: () => boolean) {
+  constructor(kv: Kv, budget: TimeBudget, isHidden: () => boolean) {
     this.#kv = kv;
     this.#budget = budget;
     this.#isHidden = isHidden;

@@ -1,4 +1,4 @@
-import { type EventChunk, type Fact, width } from "../model/run-event.ts";
+import { type EventChunk, type Fact, eventCountOf } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
@@ -100,7 +100,7 @@ export class AttemptSink implements Sink {
     if (values !== undefined) (this.#states ??= new Map()).set(this.#facts.length, { values, head });
     this.#facts.push(fact);
     this.#weight += weight;
-    this.#next = id + width(fact);
+    this.#next = id + eventCountOf(fact);
     if (!this.#scheduled && this.#inFlight === 0) {
       this.#scheduled = true;
       this.#deps.scheduler.soon(this.#flush);

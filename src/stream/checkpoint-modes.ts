@@ -3,7 +3,7 @@ import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { mapOf } from "../model/run-start.ts";
+import { checkpointMapOf } from "../model/run-start.ts";
 import { toIso } from "../model/time.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import {
@@ -29,7 +29,7 @@ const placeOf = (run: RunRecord, ns: string, id: string, head: CheckpointHead | 
   thread_id: run.thread_id,
   checkpoint_ns: ns,
   checkpoint_id: id,
-  checkpoint_map: mapOf(ns, id, head?.metadata ?? {}),
+  checkpoint_map: checkpointMapOf(ns, id, head?.metadata ?? {}),
 });
 
 /** The configuration with which a run would resume from this checkpoint. */

@@ -1,4 +1,4 @@
-import { type EventChunk, type Fact, type Inline, width } from "../model/run-event.ts";
+import { type EventChunk, type Fact, type InlineState, eventCountOf } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
@@ -76,11 +76,11 @@ export class RunSource {
    * The copy of a checkpoint in an earlier fact, for durability `exit`: the checkpoint itself is not stored, and a
    * reader may have started after that fact.
    */
-  #inline(ns: string, id: string): Eventually<Inline | undefined> {
+  #inline(ns: string, id: string): Eventually<InlineState | undefined> {
     return this.run.kwargs.durability === "exit" ? this.#seekInline(ns, id) : undefined;
   }
 
-  async #seekInline(ns: string, id: string): Promise<Inline | undefined> {
+  async #seekInline(ns: string, id: string): Promise<InlineState | undefined> {
     for await (const fact of this.facts(0, Number.POSITIVE_INFINITY)) {
       if (fact.t === "checkpoint" && fact.id === id && fact.ns === ns) return fact.inline;
     }
@@ -147,7 +147,7 @@ export class RunSource {
         for (const fact of chunk.facts) {
           if (id >= until) return;
           if (id >= from) yield fact;
-          id += width(fact);
+          id += eventCountOf(fact);
         }
         at = id;
       }
@@ -162,7 +162,7 @@ export class RunSource {
         this.learn(id, fact);
         return true;
       }
-      at += width(fact);
+      at += eventCountOf(fact);
     }
     return false;
   }

@@ -1,4 +1,4 @@
-import { width } from "../model/run-event.ts";
+import { eventCountOf } from "../model/run-event.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 
@@ -18,7 +18,7 @@ export async function eventAt(
     for (const { first, facts } of chunks) {
       let id = first;
       for (const fact of facts) {
-        id += width(fact);
+        id += eventCountOf(fact);
         if (fact.t === "checkpoint" && fact.ns === "" && fact.id === checkpoint) return id - 1;
       }
       after = id - 1;

@@ -1,4 +1,4 @@
-import { endOf, type EventChunk } from "../model/run-event.ts";
+import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 
@@ -22,7 +22,7 @@ export class LogEntry {
 
   constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, LiveState>) {
     this.chunk = chunk;
-    this.end = end ?? endOf(chunk);
+    this.end = end ?? chunkEnd(chunk);
     this.weight = weight;
     this.states = states;
   }

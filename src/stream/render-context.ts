@@ -1,6 +1,6 @@
 import { sseEventName } from "../codec/sse.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
-import type { Fact, slots } from "../model/run-event.ts";
+import type { Fact, eventModes } from "../model/run-event.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { MessageHead, RunSource } from "./fact-context.ts";
@@ -9,7 +9,7 @@ export { json } from "../model/json-text.ts";
 
 export type Kind = Fact["t"];
 export type FactOf<T extends Kind> = Extract<Fact, { t: T }>;
-type Slot<T extends Kind> = (typeof slots)[T][number];
+type Slot<T extends Kind> = (typeof eventModes)[T][number];
 
 /** Context of a renderer: where it puts events, and how it reads what the current fact refers to. */
 export interface RenderContext {

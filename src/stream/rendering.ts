@@ -1,5 +1,5 @@
 import { SseBatch } from "../codec/sse.ts";
-import { type Fact, width } from "../model/run-event.ts";
+import { type Fact, eventCountOf } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
@@ -181,7 +181,7 @@ class Rendering<Out> implements RenderContext {
         }
       }
       this.#slot = 0;
-      this.#id += width(fact);
+      this.#id += eventCountOf(fact);
     }
     return { out: this.#out.done(), partials: this.#partials };
   }

@@ -1,4 +1,4 @@
-import { type EventChunk, endOf } from "../model/run-event.ts";
+import { type EventChunk, chunkEnd } from "../model/run-event.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
@@ -176,7 +176,7 @@ export class RunReader implements Reader {
   #fromAhead(): Segment | undefined {
     while (this.#place < this.#ahead.length) {
       const chunk = this.#ahead[this.#place++] as EventChunk;
-      const end = endOf(chunk);
+      const end = chunkEnd(chunk);
       if (end > this.#cursor + 1) return this.#pass(new LogEntry(chunk, end, 0, inlineStates(chunk)));
     }
     if (this.#place > 0) this.rest();

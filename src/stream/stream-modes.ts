@@ -1,4 +1,4 @@
-import { type Fact, slots } from "../model/run-event.ts";
+import { type Fact, eventModes } from "../model/run-event.ts";
 import type { StreamMode } from "../model/run.ts";
 import { toIso } from "../model/time.ts";
 import { andThen } from "../ports/eventually.ts";
@@ -148,11 +148,11 @@ export type Row = readonly (SlotRenderer<Kind> | undefined)[];
 export function rowsOf(modes: readonly StreamMode[]): Readonly<Record<Kind, Row | undefined>> {
   const wanted = new Set<string>(modes);
   const rows: Partial<Record<Kind, Row>> = {};
-  for (const kind of Object.keys(slots) as Kind[]) {
+  for (const kind of Object.keys(eventModes) as Kind[]) {
     const renderers = table[kind] as Readonly<
       Record<string, SlotRenderer<Kind> | readonly SlotRenderer<Kind>[]>
     >;
-    const names: readonly string[] = slots[kind];
+    const names: readonly string[] = eventModes[kind];
     const row = names.map((slot, place) => {
       if (!wanted.has(slot) && !control.has(slot)) return undefined;
       const found = renderers[slot];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DelayedRuns } from "../../actors/delayed-runs.ts";
 import { graph, list, value } from "../../src/index.ts";
-import { silent } from "../../src/platform/log.ts";
+import { silentLogger } from "../../src/platform/log.ts";
 import type { MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
@@ -202,7 +202,7 @@ describe("a run with a delay", () => {
       const key = { tenant: "_", thread: "t" };
       let waits = [{ key, run: "r", due }];
       const delays = new DelayedRuns(
-        { journal: { delayed: async () => waits }, clock, scheduler, logger: silent },
+        { journal: { delayed: async () => waits }, clock, scheduler, logger: silentLogger },
         async () => void (waits = []),
       );
       await delays.startDueRuns();

@@ -9,8 +9,8 @@ import { localHost } from "../../src/engine/local-host.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { graph, list } from "../../src/index.ts";
-import { silent } from "../../src/platform/log.ts";
-import { growingIds } from "../../src/model/ids.ts";
+import { silentLogger } from "../../src/platform/log.ts";
+import { monotonicIds } from "../../src/model/ids.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { openStorage } from "../../src/storage/open.ts";
@@ -29,7 +29,12 @@ const AT_ONCE = 100;
 
 test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () => {
   const directory = mkdtempSync(join(tmpdir(), "heddle-idle-"));
-  const deps = { scheduler: systemScheduler, clock: systemClock, failpoints: noFailpoints, logger: silent };
+  const deps = {
+    scheduler: systemScheduler,
+    clock: systemClock,
+    failpoints: noFailpoints,
+    logger: silentLogger,
+  };
   const storage = await openStorage({ kind: "level", directory }, deps);
   onTestFinished(async () => {
     await storage.close();
@@ -47,14 +52,14 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     ...deps,
     journal,
     engine: nativeEngine(registry),
-    host: localHost(registry, { logger: silent, random, clock: systemClock }),
+    host: localHost(registry, { logger: silentLogger, random, clock: systemClock }),
     store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
-    sinks: createHub({ journal, scheduler: systemScheduler, logger: silent }),
+    sinks: createHub({ journal, scheduler: systemScheduler, logger: silentLogger }),
     random,
     boot: "boot",
     limits: { ...defaultLimits, maxIdle: AT_ONCE },
   });
-  const newId = growingIds(
+  const newId = monotonicIds(
     () => systemClock.now(),
     (count) => random.bytes(count),
   );

@@ -7,7 +7,7 @@ import {
 import { localHost } from "../../src/engine/local-host.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
-import { growingIds } from "../../src/model/ids.ts";
+import { monotonicIds } from "../../src/model/ids.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { MultitaskStrategy, RunKwargs, RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
@@ -113,7 +113,7 @@ export class Server {
     return promise;
   }
 
-  readonly newId = growingIds(
+  readonly newId = monotonicIds(
     () => this.clock.now(),
     (count) => this.random.bytes(count),
   );

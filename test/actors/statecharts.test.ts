@@ -9,7 +9,7 @@ import { runMachine, type RunMachine } from "../../actors/run/run-machine.ts";
 import { situationOf } from "../../actors/thread/thread-chart.ts";
 import { xstateThreadChart } from "../../actors/thread/xstate-chart.ts";
 import { threadMachine } from "../../actors/thread/thread-machine.ts";
-import type { RestState } from "../../src/model/thread.ts";
+import type { SettledState } from "../../src/model/thread.ts";
 
 const idleRun = fromCallback<RunEvent, RunInput>(() => undefined) as unknown as RunMachine;
 const thread = xstateThreadChart({ ask: () => undefined, start: () => undefined }, idleRun);
@@ -38,7 +38,7 @@ const threadEvents = [
 
 describe("the thread's chart, walked through", () => {
   const paths = getShortestPaths(thread, {
-    input: { thread: "_/t", active: null, queue: [], rest: "idle" as RestState },
+    input: { thread: "_/t", active: null, queue: [], rest: "idle" as SettledState },
     events: threadEvents,
     serializeState: (state) =>
       JSON.stringify([

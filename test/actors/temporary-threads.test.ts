@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
-import type { Temporary, ThreadKey } from "../../src/model/thread.ts";
+import type { TemporaryKind, ThreadKey } from "../../src/model/thread.ts";
 import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
@@ -29,7 +29,7 @@ function gated() {
   return { work, open };
 }
 
-async function start(server: Server, temporary: Temporary, webhook: string | null = null) {
+async function start(server: Server, temporary: TemporaryKind, webhook: string | null = null) {
   const key: ThreadKey = { tenant: "_", thread: server.newId() };
   const draft = { ...draftOf(server.newId(), { webhook }), create: { metadata: {}, temporary } };
   const run = await server.do(server.system.admit(key, draft));

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { twin } from "../../src/model/ids.ts";
+import { pairedId } from "../../src/model/ids.ts";
 import type { Asking, Order } from "./asking.ts";
 import type { AloneEntry, Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import type { Dice } from "./random.ts";
@@ -97,7 +97,7 @@ export class Alone {
   async #keep(): Promise<void> {
     const { asking, dice, ledger } = this.#deps;
     const note: Order["note"] = (run, sent, hooked) => {
-      const thread = twin(run);
+      const thread = pairedId(run);
       ledger.threads.set(thread, { acknowledged: ledger.now() });
       return ledger.acknowledge(thread, run, "kept", sent, hooked);
     };

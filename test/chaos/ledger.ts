@@ -1,4 +1,4 @@
-import { twin } from "../../src/model/ids.ts";
+import { pairedId } from "../../src/model/ids.ts";
 import type { Frame } from "./client.ts";
 
 /** What a reader got of a run's stream. */
@@ -89,7 +89,7 @@ export class Ledger {
     hooked: boolean,
     more: Pick<AloneEntry, "bound" | "last">,
   ): AloneEntry {
-    const entry = { ...this.#entry(twin(run), run, what, sent, hooked), ...more };
+    const entry = { ...this.#entry(pairedId(run), run, what, sent, hooked), ...more };
     this.alone.set(run, entry);
     return entry;
   }

@@ -1,6 +1,6 @@
 import { cpSync, rmSync } from "node:fs";
 import type { Checkpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { endOf, type EventChunk } from "../../src/model/run-event.ts";
+import { chunkEnd, type EventChunk } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../../src/model/thread.ts";
@@ -141,7 +141,7 @@ async function readChunks(journal: Journal, key: ThreadKey, run: string): Promis
     if (last === undefined) return chunks;
     chunks.push(...more);
     // A journal that answers the same chunk for ever is left to the check of contiguity.
-    if (endOf(last) - 1 <= after) return chunks;
-    after = endOf(last) - 1;
+    if (chunkEnd(last) - 1 <= after) return chunks;
+    after = chunkEnd(last) - 1;
   }
 }

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { isSmallJson, jsonPieces, memorySizeOf } from "../../src/codec/json-pieces.ts";
-import { Kept, KeptValue } from "../../src/model/class-instance.ts";
+import { ClassInstance, NonJsonValue } from "../../src/model/class-instance.ts";
 
 const many = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i));
 const members = (count: number) => Object.fromEntries(many(count, (i) => [`m${i}`, { i, t: `"${i}"\n` }]));
-const date = new KeptValue({ kind: "date", data: 0 });
-const none = new KeptValue({ kind: "undefined", data: null });
+const date = new NonJsonValue({ kind: "date", data: 0 });
+const none = new NonJsonValue({ kind: "undefined", data: null });
 const deep = (levels: number, value: unknown): unknown =>
   levels === 0 ? value : [1, { a: deep(levels - 1, value) }];
 
@@ -36,7 +36,11 @@ const large: readonly (readonly [string, unknown])[] = [
   ],
   [
     "objects of other classes",
-    new Kept("c", { at: date, b: new Kept("d", { t: "x".repeat(200_000) }), c: many(20_000, () => date) }),
+    new ClassInstance("c", {
+      at: date,
+      b: new ClassInstance("d", { t: "x".repeat(200_000) }),
+      c: many(20_000, () => date),
+    }),
   ],
   ["a value with a form of its own", [{ toJSON: () => ({ t: "x".repeat(200_000) }) }, many(20_000, () => 1)]],
 ];

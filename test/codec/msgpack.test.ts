@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
 import { PlainPacker } from "../../src/codec/fast-msgpack.ts";
 import { STORED_SHAPES } from "../../src/codec/stored-shapes.ts";
-import { digest } from "../../src/model/ids.ts";
-import { Kept } from "../../src/model/class-instance.ts";
+import { sha256Hex } from "../../src/model/ids.ts";
+import { ClassInstance } from "../../src/model/class-instance.ts";
 
 const again = (value: unknown): unknown => unpackValue(packValue(value, 8), 8);
 /** By their texts: `toEqual` takes a second for the large ones. */
@@ -71,9 +71,11 @@ describe("a value comes back as it was", () => {
   });
 
   test("what is kept as data", () => {
-    const back = again({ kept: new Kept("HumanMessage", { content: "hi" }) }) as { readonly kept: Kept };
-    expect(back.kept).toBeInstanceOf(Kept);
-    expect(Kept.kindOf(back.kept)).toBe("HumanMessage");
+    const back = again({ kept: new ClassInstance("HumanMessage", { content: "hi" }) }) as {
+      readonly kept: ClassInstance;
+    };
+    expect(back.kept).toBeInstanceOf(ClassInstance);
+    expect(ClassInstance.kindOf(back.kept)).toBe("HumanMessage");
   });
 });
 
@@ -150,7 +152,7 @@ describe("what is written in short", () => {
     expect(unpackValue(Buffer.from(stored, "hex"), 0)).toEqual(value);
     expect(packValue(value, 0).toString("hex")).toBe(stored);
     // Those of format 4, all of them; what comes later stands behind them.
-    expect(digest(JSON.stringify(STORED_SHAPES.slice(0, 31)))).toBe(
+    expect(sha256Hex(JSON.stringify(STORED_SHAPES.slice(0, 31)))).toBe(
       "05878a8445fee99fbdc0d16cb27ecbb331c9e8ea869a96048fcd8141d88c9370",
     );
   });

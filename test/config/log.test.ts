@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { calmOnceStopped, createLogger, type LogOptions } from "../../src/platform/log.ts";
+import { quietAfterStop, createLogger, type LogOptions } from "../../src/platform/log.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 
 function log(options: Partial<LogOptions> = {}) {
@@ -29,7 +29,7 @@ describe("JSON lines", () => {
   test("what serves clients has no faults to tell once the server has stopped", () => {
     const { lines, logger } = log();
     let hasStopped = false;
-    const calm = calmOnceStopped(logger, () => hasStopped);
+    const calm = quietAfterStop(logger, () => hasStopped);
     calm.error("a");
     hasStopped = true;
     calm.error("b", { n: 1 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ItemPlace, Namespace } from "../../src/model/store-item.ts";
+import type { ItemKey, Namespace } from "../../src/model/store-item.ts";
 import type { ItemChange, Items, ItemWrite } from "../../src/ports/store-items.ts";
 import { all, threadKey, Writer } from "../storage/samples.ts";
 import type { Harness } from "./harness.ts";
@@ -18,7 +18,7 @@ export function itemsContract(name: string, open: () => Promise<Harness>): void 
       await harness.close();
     });
 
-    const at = (path: string): ItemPlace => {
+    const at = (path: string): ItemKey => {
       const labels = path.split("/");
       return { key: labels.pop() ?? "", namespace: labels };
     };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { endOf, type EventChunk } from "../../src/model/run-event.ts";
+import { chunkEnd, type EventChunk } from "../../src/model/run-event.ts";
 import { all, aRun, id, someEvents, threadKey, Writer } from "../storage/samples.ts";
 import type { Opened, Supports } from "./harness.ts";
 
@@ -22,7 +22,7 @@ export function eventsContract(opened: Opened, supports: Supports): void {
       const last = more.at(-1);
       if (last === undefined) return chunks;
       chunks.push(...more);
-      at = endOf(last) - 1;
+      at = chunkEnd(last) - 1;
     }
   }
 
@@ -34,7 +34,7 @@ export function eventsContract(opened: Opened, supports: Supports): void {
     for (let n = 0; n < 200; n++) {
       const chunk = someEvents(RUN, first, 1 + (n % 5));
       chunks.push(chunk);
-      first = endOf(chunk);
+      first = chunkEnd(chunk);
     }
     await Promise.all(chunks.map((chunk) => journal.publish(one.key, 1, chunk)));
     for (const limit of [1, 7, 1_000]) expect(await replay(one, -1, limit)).toEqual(chunks);

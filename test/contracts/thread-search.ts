@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import { placeIn, threadOrders } from "../../src/model/thread-search.ts";
+import { threadSortKey, threadOrders } from "../../src/model/thread-search.ts";
 import { newThread, type ThreadRecord, threadStatus } from "../../src/model/thread.ts";
 import type { ThreadSearch } from "../../src/ports/catalog.ts";
 import { all, aRun, id, threadKey, Writer } from "../storage/samples.ts";
@@ -259,7 +259,7 @@ export function threadSearchContract(opened: Opened, supports: Supports): void {
                 ([name, value]) => JSON.stringify(one.metadata[name]) === JSON.stringify(value),
               ),
           );
-          const by = (one: ThreadRecord) => placeIn(sort_by, one);
+          const by = (one: ThreadRecord) => threadSortKey(sort_by, one);
           const order = fit.toSorted((a, b) =>
             by(a) < by(b) || (by(a) === by(b) && a.thread_id < b.thread_id) ? -1 : 1,
           );

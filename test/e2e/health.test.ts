@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { silent } from "../../src/platform/log.ts";
+import { silentLogger } from "../../src/platform/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { GatedKv } from "../storage/gated-kv.ts";
@@ -14,7 +14,7 @@ const deps = {
   scheduler: systemScheduler,
   clock: systemClock,
   failpoints: noFailpoints,
-  logger: silent,
+  logger: silentLogger,
 };
 
 test("ready follows the storage; the server is alive all the while", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import research from "../../src/demo/research.ts";
-import { silent } from "../../src/platform/log.ts";
+import { silentLogger } from "../../src/platform/log.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { systemClock } from "../../src/platform/clock.ts";
@@ -68,10 +68,13 @@ test("a write that fails is told without the storage's own words; those are in t
     scheduler: systemScheduler,
     clock: systemClock,
     failpoints: noFailpoints,
-    logger: silent,
+    logger: silentLogger,
   };
   const logged: string[] = [];
-  const logger = { ...silent, error: (_: string, fields?: object) => logged.push(JSON.stringify(fields)) };
+  const logger = {
+    ...silentLogger,
+    error: (_: string, fields?: object) => logged.push(JSON.stringify(fields)),
+  };
   const storage = await openStorage({ kind: "kv", kv }, { ...deps, logger });
   const { url } = await serve({ storage });
   kv.free = false;

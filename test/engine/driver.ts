@@ -2,7 +2,7 @@ import { someKwargs, someRun } from "../fixtures/runs.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { plainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
-import { width } from "../../src/model/run-event.ts";
+import { eventCountOf } from "../../src/model/run-event.ts";
 import { uuid6 } from "../../src/model/ids.ts";
 import { pendingInterrupts } from "./pending.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
@@ -10,7 +10,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
 import type { Execution, Plan, Position, Step } from "../../src/ports/engine.ts";
 import type { EngineHost } from "../../src/ports/engine-host.ts";
-import type { StateWrite, Updated } from "../../src/ports/state-update.ts";
+import type { StateWrite, StateUpdateResult } from "../../src/ports/state-update.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
@@ -112,7 +112,7 @@ export class Thread {
   }
 
   /** A superstep that no run makes; of the latest checkpoint unless another is given. */
-  async update(writes: readonly Partial<StateWrite>[], head?: NewCheckpoint): Promise<Updated> {
+  async update(writes: readonly Partial<StateWrite>[], head?: NewCheckpoint): Promise<StateUpdateResult> {
     const at = head ?? this.head;
     const position = { head: at, values: this.stored(at), writes: this.writesAt(at) };
     const updated = await this.engine.update(
@@ -149,7 +149,7 @@ export class Thread {
     const emit = (fact: Fact) => {
       facts.push(structuredClone(fact));
       const id = next;
-      next += width(fact);
+      next += eventCountOf(fact);
       return id;
     };
     let error: PlainError | null = null;

@@ -6,7 +6,7 @@ import type { AssistantRecord } from "../../src/model/assistant.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import { Budget } from "../../src/ports/time-budget.ts";
+import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../../src/ports/transport.ts";
@@ -310,7 +310,7 @@ export function protocol(
   const handler = createHandler({
     service,
     scheduler: timers,
-    budget: new Budget(accessAndClock.clock, timers),
+    budget: new TimeBudget(accessAndClock.clock, timers),
     logger,
     traffic: new Traffic(),
     ...accessAndClock,

@@ -4,8 +4,8 @@ import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
 import { latch } from "../e2e/support/gate.ts";
 import { serve } from "../e2e/support/server.ts";
-import { libraryOf } from "../../src/langgraph/user-library.ts";
-import { baseStore } from "../../src/langgraph/base-store.ts";
+import { resolveLibrary } from "../../src/langgraph/user-library.ts";
+import { createBaseStore } from "../../src/langgraph/base-store.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { deps } from "../storage/support.ts";
@@ -108,7 +108,7 @@ test("namespaces, by what they begin and end with", async () => {
   const storage = await openStorage({ kind: "memory" }, deps);
   const { items } = storage.catalog;
   const service = createStore({ ...deps, items, policy: DEFAULT_STORE_POLICY });
-  const store = baseStore(await libraryOf(import.meta.filename, null), {
+  const store = createBaseStore(await resolveLibrary(import.meta.filename, null), {
     batch: (ops) => service.batch({ tenant: "_" }, ops),
   });
   for (const namespace of [

@@ -2,7 +2,7 @@ import { type BaseStore, Command, InMemoryStore, MemorySaver, type Pregel } from
 import { Client } from "@langchain/langgraph-sdk";
 import { expect } from "vitest";
 import { serve } from "../e2e/support/server.ts";
-import { shownState } from "../../src/langgraph/loop-checkpoints.ts";
+import { toVisibleState } from "../../src/langgraph/loop-checkpoints.ts";
 import { normal, normalState, type Shown } from "./normal.ts";
 import { served } from "./support.ts";
 
@@ -81,7 +81,7 @@ export async function inProcess(make: () => Graph, deeds: readonly Deed[]): Prom
 }
 
 const stateAt = (state: object) =>
-  normalState({ ...state, values: shownState((state as { readonly values?: unknown }).values) });
+  normalState({ ...state, values: toVisibleState((state as { readonly values?: unknown }).values) });
 
 /** Whether a question that was answered since is still told there depends on what ran beside it, in LangGraph too. */
 function past(state: object): unknown {
@@ -91,11 +91,11 @@ function past(state: object): unknown {
 
 /** A state is an object to clients, whatever the functional API says. */
 function asShown(mode: string, data: unknown): unknown {
-  if (mode === "values") return shownState(data);
+  if (mode === "values") return toVisibleState(data);
   const { payload, values } = data as { readonly payload?: unknown; readonly values?: unknown };
   if (mode === "debug") return { ...(data as object), payload: asShown("checkpoints", payload) };
   return mode === "checkpoints" && values !== undefined
-    ? { ...(data as object), values: shownState(values) }
+    ? { ...(data as object), values: toVisibleState(values) }
     : data;
 }
 

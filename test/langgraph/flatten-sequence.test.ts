@@ -2,7 +2,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { Annotation, Command, END, getConfig, Send, START, StateGraph } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
 import { hostGraph } from "../../src/langgraph/node-interception.ts";
-import { libraryOf } from "../../src/langgraph/user-library.ts";
+import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import type { CompiledGraph } from "../../src/langgraph/exported-graph.ts";
 
 /** A hosted node is run as one step, where LangGraph makes a sequence of it. */
@@ -36,7 +36,7 @@ const graph = new StateGraph(State)
   .compile() as unknown as CompiledGraph;
 
 async function hosted(of: CompiledGraph): Promise<CompiledGraph> {
-  return hostGraph(await libraryOf(import.meta.filename, of), of, (call) => call.run());
+  return hostGraph(await resolveLibrary(import.meta.filename, of), of, (call) => call.run());
 }
 
 describe("a hosted node", () => {

@@ -9,14 +9,14 @@ import {
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { drawOutline } from "../../src/graph/outline.ts";
-import { drawingOf, outlineOf } from "../../src/langgraph/graph-drawing.ts";
-import { libraryOf, type Library } from "../../src/langgraph/user-library.ts";
+import { langGraphDrawing, langGraphOutline } from "../../src/langgraph/graph-drawing.ts";
+import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
 import type { CompiledGraph } from "../../src/langgraph/exported-graph.ts";
-import { schemasOf, subgraphSchemas } from "../../src/langgraph/graph-schemas.ts";
+import { langGraphSchemas, subgraphSchemas } from "../../src/langgraph/graph-schemas.ts";
 
 let library: Library;
 beforeAll(async () => {
-  library = await libraryOf(import.meta.filename, null);
+  library = await resolveLibrary(import.meta.filename, null);
 });
 
 const nothing = async () => ({});
@@ -54,7 +54,7 @@ const outer = new StateGraph(Notes)
 
 describe("schemas", () => {
   test("of a zod state are those of zod: nothing of an input is required", () => {
-    expect(schemasOf(library, zod, "g")).toEqual({
+    expect(langGraphSchemas(library, zod, "g")).toEqual({
       graph_id: "g",
       input_schema: {
         $schema: DIALECT,
@@ -86,7 +86,7 @@ describe("schemas", () => {
   });
 
   test("of an annotation have its names, and what its reducers and defaults tell", () => {
-    const { input_schema, state_schema, config_schema } = schemasOf(library, outer, "g");
+    const { input_schema, state_schema, config_schema } = langGraphSchemas(library, outer, "g");
     expect(input_schema).toEqual({
       $schema: DIALECT,
       title: "g input",
@@ -110,7 +110,7 @@ describe("schemas", () => {
   test("of a StateSchema are its own; messages are known as such", () => {
     const state = new StateSchema({ messages: MessagesValue, n: z.number() });
     const graph = new StateGraph(state).addNode("a", nothing).addEdge("__start__", "a").compile();
-    const { input_schema } = schemasOf(library, graph as unknown as CompiledGraph, "g");
+    const { input_schema } = langGraphSchemas(library, graph as unknown as CompiledGraph, "g");
     expect(input_schema).toMatchObject({
       properties: { messages: { langgraph_type: "messages" }, n: { type: "number" } },
     });
@@ -121,7 +121,7 @@ describe("schemas", () => {
       .addNode("a", nothing)
       .addEdge("__start__", "a")
       .compile();
-    const { state_schema } = schemasOf(library, graph as unknown as CompiledGraph, "g");
+    const { state_schema } = langGraphSchemas(library, graph as unknown as CompiledGraph, "g");
     expect(state_schema === null || "properties" in state_schema).toBe(true);
   });
 
@@ -137,7 +137,7 @@ describe("schemas", () => {
 });
 
 describe("a drawing", () => {
-  const ids = async (levels: number) => (await drawingOf(outer, levels)).nodes.map(({ id }) => id);
+  const ids = async (levels: number) => (await langGraphDrawing(outer, levels)).nodes.map(({ id }) => id);
 
   test("shows as many levels of subgraphs as are asked for", async () => {
     expect(await ids(0)).toEqual(["__start__", "a", "sub", "__end__"]);
@@ -148,7 +148,7 @@ describe("a drawing", () => {
   });
 
   test("has edges with their labels, and what a node is marked with", async () => {
-    const { nodes, edges } = await drawingOf(outer, 0);
+    const { nodes, edges } = await langGraphDrawing(outer, 0);
     expect(edges).toEqual([
       { source: "__start__", target: "a", conditional: false },
       { source: "a", target: "sub", data: "go", conditional: true },
@@ -165,7 +165,7 @@ describe("a drawing", () => {
 });
 
 describe("charts", () => {
-  const chart = (graph: unknown) => drawOutline(outlineOf(graph as CompiledGraph), "g");
+  const chart = (graph: unknown) => drawOutline(langGraphOutline(graph as CompiledGraph), "g");
 
   test("nodes are states, edges their ends, and graphs within are states with states inside", () => {
     const { states = {}, ...own } = chart(outer);

@@ -10,7 +10,7 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import type { Library } from "../../src/langgraph/user-library.ts";
 import type { RawCheckpoint, RawWrites } from "../../src/langgraph/saver-records.ts";
-import { checkpointRecord, langGraphPart, writesRecord } from "../../src/langgraph/checkpoint-records.ts";
+import { checkpointRecord, storedLangGraphData, addWrites } from "../../src/langgraph/checkpoint-records.ts";
 import { StoredIds } from "../../src/langgraph/stored-ids.ts";
 import { attemptSaver, type SaverIo } from "../../src/langgraph/saver.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -72,7 +72,7 @@ class ThreadIo implements SaverIo {
     this.#namespaces.add(made.ns);
     this.#then(async () => {
       const before = made.parent === null ? null : await this.#parent(made.ns, made.parent);
-      const channels = langGraphPart(before?.head?.engine ?? null)?.channels ?? {};
+      const channels = storedLangGraphData(before?.head?.engine ?? null)?.channels ?? {};
       const shown = shownOf(made, before?.values ?? {});
       const record = checkpointRecord(
         made,
@@ -94,7 +94,7 @@ class ThreadIo implements SaverIo {
       const left = await this.#journal.writes(this.writer.key, ns, checkpoint);
       const site = { ns, checkpoint, task, name: "" };
       const before = left.find((each) => each.task === task);
-      await this.writer.append({ writes: [writesRecord(site, writes, before)] });
+      await this.writer.append({ writes: [addWrites(site, writes, before)] });
     });
   }
 

@@ -53,7 +53,7 @@ describe("a graph file of LangGraph.js", () => {
     ],
     ["an agent that has one", "a.ts", `${imports} export const graph = { graph: ${builder}.compile() };`],
   ])("%s", async (name, file, text) => {
-    const { library, graph, hash, compiled } = await graphOf(name.replaceAll(" ", "-"), file, text);
+    const { library, graph, hash, graphFor: compiled } = await graphOf(name.replaceAll(" ", "-"), file, text);
     expect(graph).toBeInstanceOf(library.pregel.Pregel);
     expect(await compiled({})).toBeInstanceOf(library.pregel.Pregel);
     expect(library.version).toBe("1.4.16");
@@ -77,7 +77,7 @@ describe("a graph file of LangGraph.js", () => {
       const name = config.configurable.node ?? "none";
       return new StateGraph(MessagesAnnotation).addNode(name, async () => ({})).addEdge("__start__", name).compile();
     };`;
-    const { compiled } = await graphOf("asks", "a.js", text);
+    const { graphFor: compiled } = await graphOf("asks", "a.js", text);
     const nodes = async (node: string) =>
       Object.keys((await compiled({ configurable: { node } })).nodes as object);
     expect(await nodes("one")).toContain("one");

@@ -16,7 +16,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
 import type { AppOptions } from "../../src/app.ts";
-import { silent } from "../../src/platform/log.ts";
+import { silentLogger } from "../../src/platform/log.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { systemClock } from "../../src/platform/clock.ts";
@@ -263,7 +263,7 @@ const deps = {
   scheduler: systemScheduler,
   clock: systemClock,
   failpoints: noFailpoints,
-  logger: silent,
+  logger: silentLogger,
 };
 
 test("a run that stores nothing before its end: what it leaves at a question is whole, and answered", async () => {

@@ -1,4 +1,4 @@
-import { show } from "../../src/langgraph/serialisation.ts";
+import { serialise } from "../../src/langgraph/serialisation.ts";
 
 /** One event of a stream: what mode shows it, of which graph, and what it shows. */
 export interface Shown {
@@ -7,7 +7,7 @@ export interface Shown {
   readonly data: unknown;
 }
 
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(show(value) ?? null)) as unknown;
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(serialise(value) ?? null)) as unknown;
 
 type Loose = Record<string, unknown>;
 

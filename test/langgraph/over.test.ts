@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Ear } from "../../src/langgraph/event-queue.ts";
-import { libraryOf } from "../../src/langgraph/user-library.ts";
+import { EventQueue } from "../../src/langgraph/event-queue.ts";
+import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import { attemptSaver } from "../../src/langgraph/saver.ts";
 import { StoredIds } from "../../src/langgraph/stored-ids.ts";
 
@@ -11,13 +11,13 @@ test("what LangGraph.js still writes once an attempt is over is lost, and reject
   const tasks: (() => void)[] = [];
   const stage = { soon: (task: () => void) => void tasks.push(task), read: async () => null };
   const ids = new StoredIds({ checkpointId: () => ID });
-  const ear = new Ear(
+  const ear = new EventQueue(
     ids,
     stage as never,
     { head: null, values: {}, writes: [] },
     (all) => void heard.push(...all),
   );
-  const saver = attemptSaver(await libraryOf(import.meta.filename, null), "thread", ear);
+  const saver = attemptSaver(await resolveLibrary(import.meta.filename, null), "thread", ear);
   const at = { configurable: { thread_id: "thread", checkpoint_ns: "", checkpoint_id: ID } };
   await saver.putWrites(at, [["log", "in time"]], "task");
   ear.close();

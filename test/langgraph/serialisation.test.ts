@@ -14,19 +14,19 @@ import { Send } from "@langchain/langgraph";
 import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
 import { beforeAll, describe, expect, test } from "vitest";
 import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
-import { libraryOf, type Library } from "../../src/langgraph/user-library.ts";
-import { revive } from "../../src/langgraph/deserialisation.ts";
-import { show } from "../../src/langgraph/serialisation.ts";
+import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
+import { deserialise } from "../../src/langgraph/deserialisation.ts";
+import { serialise } from "../../src/langgraph/serialisation.ts";
 import { isObject } from "../../src/model/json.ts";
 
 let library: Library;
 beforeAll(async () => {
-  library = await libraryOf(import.meta.filename, null);
+  library = await resolveLibrary(import.meta.filename, null);
 });
 
 /** Stored and read again. */
 const stored = (shown: unknown): unknown => unpackValue(packValue(shown, 0), 0);
-const again = (value: unknown): unknown => revive(library, stored(show(value)));
+const again = (value: unknown): unknown => deserialise(library, stored(serialise(value)));
 const onWire = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 class Twice extends HumanMessage {}
@@ -80,13 +80,13 @@ describe("messages", () => {
   });
 
   test.each(messages)("a %s that nobody has changed is shown as it was stored", (_, message) => {
-    const read = stored(show(message));
-    const live = revive(library, read);
-    expect(show(live)).toBe(read);
+    const read = stored(serialise(message));
+    const live = deserialise(library, read);
+    expect(serialise(live)).toBe(read);
   });
 
   test("are shown in the form of the wire", () => {
-    expect(onWire(show(messages[0]?.[1]))).toEqual({
+    expect(onWire(serialise(messages[0]?.[1]))).toEqual({
       type: "human",
       content: "hi",
       name: "Ann",
@@ -95,7 +95,7 @@ describe("messages", () => {
       response_metadata: {},
       example: false,
     });
-    expect(onWire(stored(show(messages[1]?.[1])))).toEqual({
+    expect(onWire(stored(serialise(messages[1]?.[1])))).toEqual({
       type: "ai",
       content: [{ type: "text", text: "yes" }],
       id: "2",
@@ -107,21 +107,21 @@ describe("messages", () => {
       usage_metadata: null,
       example: false,
     });
-    expect(isObject(stored(show(messages[0]?.[1])))).toBe(true);
+    expect(isObject(stored(serialise(messages[0]?.[1])))).toBe(true);
   });
 
   test("changed in place, they are shown anew, and the others of a list as before", () => {
     const [one, two] = [new AIMessage({ id: "1", content: "a" }), new AIMessage({ id: "2", content: "b" })];
     const list = [one, two];
-    const before = show(list) as unknown[];
-    expect(show(list)).toBe(before);
+    const before = serialise(list) as unknown[];
+    expect(serialise(list)).toBe(before);
     two.content = "c";
-    const after = show(list) as unknown[];
+    const after = serialise(list) as unknown[];
     expect(after[0]).toBe(before[0]);
     expect(onWire(after[1])).toMatchObject({ content: "c" });
     expect(onWire(before[1])).toMatchObject({ content: "b" });
     list.push(new AIMessage({ id: "3", content: "d" }));
-    expect(show(list)).toHaveLength(3);
+    expect(serialise(list)).toHaveLength(3);
     expect(after).toHaveLength(2);
   });
 
@@ -162,10 +162,10 @@ describe("other values", () => {
 
   test("JSON shows the nearest that it has", () => {
     const shown = stored(
-      show([new Map([["a", 1]]), new Set([1]), new Date(0), 5n, Number.NaN, undefined, /a/u]),
+      serialise([new Map([["a", 1]]), new Set([1]), new Date(0), 5n, Number.NaN, undefined, /a/u]),
     );
     expect(onWire(shown)).toEqual([{ a: 1 }, [1], "1970-01-01T00:00:00.000Z", "5", null, null, "/a/u"]);
-    expect(onWire(show(new Error("no")))).toEqual({ name: "Error", message: "no" });
+    expect(onWire(serialise(new Error("no")))).toEqual({ name: "Error", message: "no" });
   });
 
   test("LangGraph's own: Send, with what it carries, and DeltaSnapshot", () => {
@@ -185,8 +185,8 @@ describe("other values", () => {
   });
 
   test("what comes back is shared with nobody", () => {
-    const read = stored(show({ list: [{ a: 1 }] })) as { list: { a: number }[] };
-    const [one, two] = [revive(library, read), revive(library, read)] as [typeof read, typeof read];
+    const read = stored(serialise({ list: [{ a: 1 }] })) as { list: { a: number }[] };
+    const [one, two] = [deserialise(library, read), deserialise(library, read)] as [typeof read, typeof read];
     Object.assign(one.list[0] ?? {}, { a: 2 });
     expect(two.list[0]?.a).toBe(1);
     expect(read.list[0]?.a).toBe(1);
@@ -195,8 +195,8 @@ describe("other values", () => {
   test("what cannot be stored is refused with its path", () => {
     const circle: Record<string, unknown> = {};
     circle["self"] = circle;
-    expect(() => show({ a: [circle] })).toThrow(/at \.a\[0\]\.self\.self.*contains itself/);
-    expect(() => show({ a: JSON.parse('{"__proto__":1}') as unknown })).toThrow(
+    expect(() => serialise({ a: [circle] })).toThrow(/at \.a\[0\]\.self\.self.*contains itself/);
+    expect(() => serialise({ a: JSON.parse('{"__proto__":1}') as unknown })).toThrow(
       /at \.a\.__proto__: the key is reserved/,
     );
   });

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { libraryOf, type Library } from "../../src/langgraph/user-library.ts";
+import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
 import type { Harness } from "../contracts/harness.ts";
 import { inMemory } from "../storage/support.ts";
 import { JournalSaver } from "./journal-saver.ts";
@@ -14,10 +14,10 @@ let library: Library;
 const initializer = {
   checkpointerName: "Heddle",
   beforeAll: async () => {
-    library = await libraryOf(import.meta.filename, null);
+    library = await resolveLibrary(import.meta.filename, null);
   },
   createCheckpointer: async () => {
-    library ??= await libraryOf(import.meta.filename, null);
+    library ??= await resolveLibrary(import.meta.filename, null);
     const storage = await inMemory();
     const saver = new JournalSaver(library, storage);
     opened.set(saver, storage);

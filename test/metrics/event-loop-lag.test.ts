@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { keptFor } from "../../src/metrics/cached-reading.ts";
-import { Lag } from "../../src/metrics/event-loop-lag.ts";
+import { cachedFor } from "../../src/metrics/cached-reading.ts";
+import { EventLoopLag } from "../../src/metrics/event-loop-lag.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { Timers } from "../http/support.ts";
 
@@ -21,7 +21,7 @@ function timed() {
 
 test("the lag is how late a timer fires, told while somebody looks now and then", () => {
   const { clock, timers, pass } = timed();
-  const lag = new Lag(clock, timers);
+  const lag = new EventLoopLag(clock, timers);
   expect(timers.pending).toBe(0);
   const seen: number[] = [];
   const look = () => lag.look((value) => void seen.push(value));
@@ -41,7 +41,7 @@ test("the lag is how late a timer fires, told while somebody looks now and then"
 
 test("closed, it has no timer and begins none", () => {
   const { clock, timers } = timed();
-  const lag = new Lag(clock, timers);
+  const lag = new EventLoopLag(clock, timers);
   lag.look(() => undefined);
   lag.close();
   lag.look(() => undefined);
@@ -51,7 +51,7 @@ test("closed, it has no timer and begins none", () => {
 test("what is dear to find out is kept for a while; a failure is not", async () => {
   const { clock, pass } = timed();
   let reads = 0;
-  const read = keptFor(1_000, clock, async () => {
+  const read = cachedFor(1_000, clock, async () => {
     reads++;
     if (reads === 2) throw new Error("not now");
     return reads;

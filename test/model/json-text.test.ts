@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toStorable } from "../../src/model/json.ts";
 import { toJsonText } from "../../src/model/json-text.ts";
-import { Kept, KeptValue } from "../../src/model/class-instance.ts";
+import { ClassInstance, NonJsonValue } from "../../src/model/class-instance.ts";
 
 function nested(depth: number): unknown {
   let value: unknown = 1;
@@ -24,8 +24,8 @@ describe("the text of a value is that of its storable copy", () => {
     ["a date", { at: new Date(0) }],
     ["a toJSON of its own", { toJSON: () => ({ in: "its place" }) }],
     ["a member named toJSON", { toJSON: "just a member" }],
-    ["what is kept as data", { kept: new Kept("AIMessage", { content: "hi" }) }],
-    ["a kept value", [new KeptValue({ kind: "number", data: "NaN" })]],
+    ["what is kept as data", { kept: new ClassInstance("AIMessage", { content: "hi" }) }],
+    ["a kept value", [new NonJsonValue({ kind: "number", data: "NaN" })]],
     ["deep data", nested(250)],
   ])("%s", (_, value) => {
     expect(toJsonText(value, "data")).toBe(JSON.stringify(toStorable(value, "data")));

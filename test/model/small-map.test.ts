@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Few, fewBy } from "../../src/model/small-map.ts";
+import { SmallMap, smallMapBy } from "../../src/model/small-map.ts";
 
 const names = ["a", "b", "c"] as const;
 type Name = (typeof names)[number];
@@ -18,7 +18,7 @@ function* ways(length: number): Generator<readonly Deed[]> {
   for (const before of ways(length - 1)) for (const deed of deeds) yield [...before, deed];
 }
 
-function does(map: Few<Name, number> | Map<Name, number>, deed: Deed): unknown {
+function does(map: SmallMap<Name, number> | Map<Name, number>, deed: Deed): unknown {
   if (deed[0] === "set") return map.set(deed[1], deed[2]) === map;
   if (deed[0] === "delete") return map.delete(deed[1]);
   return map.clear();
@@ -34,7 +34,7 @@ function shows(map: ReadonlyMap<Name, number>): unknown {
 test("whatever is done with it, it is as a Map would be", () => {
   let count = 0;
   for (const way of ways(4)) {
-    const [few, map] = [new Few<Name, number>(), new Map<Name, number>()];
+    const [few, map] = [new SmallMap<Name, number>(), new Map<Name, number>()];
     const told = way.map((deed) => [does(few, deed), does(map, deed)]);
     expect(told.map(([one]) => one)).toEqual(told.map(([, other]) => other));
     expect(shows(few)).toEqual(shows(map));
@@ -44,7 +44,7 @@ test("whatever is done with it, it is as a Map would be", () => {
 });
 
 test("of two with the same key, the later counts", () => {
-  const few = fewBy(
+  const few = smallMapBy(
     [
       { id: "a", n: 1 },
       { id: "b", n: 2 },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Budget } from "../../src/ports/time-budget.ts";
+import { TimeBudget } from "../../src/ports/time-budget.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { protocol, THREAD } from "../http/support.ts";
 
@@ -8,7 +8,7 @@ function aLoop() {
   let now = 0;
   let tasks: (() => void)[] = [];
   const begun: number[] = [];
-  const budget = new Budget(
+  const budget = new TimeBudget(
     { now: () => now, mono: () => now },
     {
       soon: (task) => void tasks.push(task),
@@ -109,7 +109,7 @@ test("one that fails as it begins keeps nobody from beginning", () => {
 });
 
 /** A piece of long work: items of `ms` milliseconds and so many bytes each, told by its name as they are done. */
-function worker(budget: Budget, pass: (ms: number) => void, lane: string, ms: number, bytes = 0) {
+function worker(budget: TimeBudget, pass: (ms: number) => void, lane: string, ms: number, bytes = 0) {
   const work = { done: 0, isOver: false };
   const run = async (items: number) => {
     const share = budget.share(lane);
@@ -137,7 +137,7 @@ function aWorkLoop() {
       return () => undefined;
     },
   };
-  const budget = new Budget(clock, scheduler);
+  const budget = new TimeBudget(clock, scheduler);
   return {
     budget,
     pass: (ms: number) => void (now += ms),

@@ -2,12 +2,12 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ThreadSystem } from "../../actors/create-system.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { readPolicy } from "../../src/config/webhooks.ts";
-import { growingIds, uuid6 } from "../../src/model/ids.ts";
+import { monotonicIds, uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord, RunStatus } from "../../src/model/run.ts";
 import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
-import { Budget } from "../../src/ports/time-budget.ts";
+import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Engine } from "../../src/ports/engine.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Append } from "../../src/ports/journal.ts";
@@ -107,8 +107,8 @@ beforeEach(async () => {
     engine: engine as Engine,
     hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),
     clock,
-    budget: new Budget(clock, new Timers()),
-    newId: growingIds(
+    budget: new TimeBudget(clock, new Timers()),
+    newId: monotonicIds(
       () => clock.now(),
       (count) => new Uint8Array(count).fill(++seed),
     ),

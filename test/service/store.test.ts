@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { FoundItem, StoreOp } from "../../src/model/store-item.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { Budget } from "../../src/ports/time-budget.ts";
+import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Store, StoreCaller } from "../../src/ports/store.ts";
 import { createStore, DEFAULT_STORE_POLICY, type StorePolicy } from "../../src/service/store/store.ts";
 import { ItemSweeper } from "../../src/service/store/item-sweeper.ts";
@@ -28,7 +28,7 @@ const open = (policy: Partial<StorePolicy> = {}) => {
     scheduler: timers,
     logger,
     policy: { ...DEFAULT_STORE_POLICY, ...policy },
-    budget: new Budget(clock, deps.scheduler),
+    budget: new TimeBudget(clock, deps.scheduler),
   });
 };
 

@@ -1,6 +1,6 @@
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { endOf } from "../../src/model/run-event.ts";
+import { chunkEnd } from "../../src/model/run-event.ts";
 import { isTerminal } from "../../src/model/run.ts";
 import { indexesAgree } from "../chaos/checkers/stored.ts";
 import { readAll, type Snapshot } from "../chaos/snapshot.ts";
@@ -43,7 +43,7 @@ function* faultsOfLogs({ threads }: Snapshot, hasGaps: boolean): Generator<strin
         if (hasGaps ? chunk.first < next : chunk.first !== next) {
           yield `run ${record.run_id}: a stored chunk begins at event ${chunk.first}, ${next} was due`;
         }
-        next = endOf(chunk);
+        next = chunkEnd(chunk);
       }
       const end = isTerminal(record.status) ? record.next_event : nextEvent;
       if (chunks.length > 0 && (end !== next || nextEvent !== next)) {

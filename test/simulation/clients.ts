@@ -1,8 +1,8 @@
 import type { RunDraft } from "../../actors/thread-system.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import { growingIds } from "../../src/model/ids.ts";
+import { monotonicIds } from "../../src/model/ids.ts";
 import type { Durability, MultitaskStrategy, RunKwargs } from "../../src/model/run.ts";
-import type { Temporary, ThreadKey } from "../../src/model/thread.ts";
+import type { TemporaryKind, ThreadKey } from "../../src/model/thread.ts";
 import type { RunRequest } from "../../src/service/run-draft.ts";
 import type { SimulatedClock } from "./clock.ts";
 import type { Plan } from "./graph.ts";
@@ -11,7 +11,7 @@ import type { SimulatedRandom } from "./random.ts";
 import type { Life } from "./server.ts";
 import { Transcript } from "./transcript.ts";
 
-const temporaries: readonly Temporary[] = ["background", "bound", "free"];
+const temporaries: readonly TemporaryKind[] = ["background", "bound", "free"];
 const durabilities: readonly Durability[] = ["async", "async", "sync", "exit"];
 const strategies: readonly MultitaskStrategy[] = ["reject", "enqueue", "interrupt", "rollback"];
 
@@ -90,7 +90,7 @@ export class Clients {
     );
   }
 
-  readonly #newId = growingIds(
+  readonly #newId = monotonicIds(
     () => this.#deps.clock.now(),
     (count) => this.#deps.random.bytes(count),
   );

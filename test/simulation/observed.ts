@@ -1,5 +1,5 @@
 import { isTerminal, type RunRecord } from "../../src/model/run.ts";
-import type { Temporary, ThreadKey } from "../../src/model/thread.ts";
+import type { TemporaryKind, ThreadKey } from "../../src/model/thread.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import type { Host } from "../../src/ports/node-host.ts";
@@ -10,7 +10,7 @@ import { Drains } from "./drains.ts";
 /** A run that was asked for without a thread, and the thread that was made for it. */
 export interface AloneRun {
   readonly key: ThreadKey;
-  readonly temporary: Temporary;
+  readonly temporary: TemporaryKind;
   /** The life of the server in which it was asked for. */
   readonly life: number;
   acknowledged: boolean;
@@ -168,7 +168,11 @@ export class Observed {
   }
 
   /** A cron's slot has got its run: from here on that is promised. */
-  #started({ name, run }: NonNullable<Append["once"]>, key: ThreadKey, temporary: Temporary | null): void {
+  #started(
+    { name, run }: NonNullable<Append["once"]>,
+    key: ThreadKey,
+    temporary: TemporaryKind | null,
+  ): void {
     const before = this.#slots.get(name);
     if (before !== undefined && before !== run) {
       this.violation("I13", `one slot of a cron has started run ${before} and run ${run}`);

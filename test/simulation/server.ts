@@ -1,10 +1,10 @@
 import { createSystem, defaultLimits, type ThreadSystem } from "../../actors/create-system.ts";
-import { Budget } from "../../src/ports/time-budget.ts";
+import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { localHost } from "../../src/engine/local-host.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
-import { growingIds } from "../../src/model/ids.ts";
+import { monotonicIds } from "../../src/model/ids.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { HttpClient } from "../../src/ports/http-client.ts";
 import type { Logger } from "../../src/ports/logger.ts";
@@ -85,8 +85,8 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   const policy = readPolicy({});
   const { catalog, outbox, crons: book } = storage;
   const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
-  const budget = new Budget(clock, scheduler);
-  const newId = growingIds(
+  const budget = new TimeBudget(clock, scheduler);
+  const newId = monotonicIds(
     () => clock.now(),
     (count) => random.bytes(count),
   );

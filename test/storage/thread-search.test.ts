@@ -1,6 +1,6 @@
-import { Budget } from "../../src/ports/time-budget.ts";
+import { TimeBudget } from "../../src/ports/time-budget.ts";
 import { expect, test } from "vitest";
-import { fitsThread, type ThreadFilter, threadOrders } from "../../src/model/thread-search.ts";
+import { matchesThread, type ThreadFilter, threadOrders } from "../../src/model/thread-search.ts";
 import { newThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { openStorage } from "../../src/storage/open.ts";
@@ -58,7 +58,7 @@ test("every way to the threads that are meant finds the same page of them", asyn
         const wanted: ScanQuery = { filter, sort_by, reverse, isPartial: false };
         const find = (thread: string) => {
           const record = read(thread);
-          return record !== undefined && fitsThread(record, filter) ? record : undefined;
+          return record !== undefined && matchesThread(record, filter) ? record : undefined;
         };
         for (const page of [
           { offset: 0, limit: 10, ahead: 1_000 },
@@ -74,7 +74,7 @@ test("every way to the threads that are meant finds the same page of them", asyn
               wanted,
               page,
               find,
-              new Budget(deps.clock, deps.scheduler).share(),
+              new TimeBudget(deps.clock, deps.scheduler).share(),
             );
             pages.push(found.threads.map(({ thread_id }) => thread_id));
             if (found.isAll) totals.push(found.total);
@@ -109,7 +109,7 @@ async function costOf(threads: number, search: Partial<ScanQuery>) {
   const find = (thread: string) => {
     read++;
     const record = records.get(thread);
-    return record !== undefined && fitsThread(record, wanted.filter) ? record : undefined;
+    return record !== undefined && matchesThread(record, wanted.filter) ? record : undefined;
   };
   const walks = new IndexScans(kv, "_", (thread) => records.get(thread), wanted).plan(wanted);
   const { threads: found } = await raceScans(
@@ -117,7 +117,7 @@ async function costOf(threads: number, search: Partial<ScanQuery>) {
     wanted,
     { offset: 0, limit: 10, ahead: 1_000 },
     find,
-    new Budget(deps.clock, deps.scheduler).share(),
+    new TimeBudget(deps.clock, deps.scheduler).share(),
   );
   expect(found.length).toBe(10);
   return read;
@@ -167,11 +167,17 @@ test("what many have, and none has both: that is told without reading them", asy
     const find = (thread: string) => {
       read++;
       const record = records.get(thread);
-      return record !== undefined && fitsThread(record, filter) ? record : undefined;
+      return record !== undefined && matchesThread(record, filter) ? record : undefined;
     };
     const wanted: ScanQuery = { filter, sort_by: "created_at", reverse: true, isPartial: false };
     const walks = new IndexScans(kv, "_", (thread) => records.get(thread), wanted).plan(wanted);
-    const found = await raceScans(walks, wanted, page, find, new Budget(deps.clock, deps.scheduler).share());
+    const found = await raceScans(
+      walks,
+      wanted,
+      page,
+      find,
+      new TimeBudget(deps.clock, deps.scheduler).share(),
+    );
     expect(found).toMatchObject({ threads: [], total: 0, isAll: true });
     expect(read).toBeLessThan(500);
   }

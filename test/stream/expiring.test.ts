@@ -2,7 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
 import { type Ctx, graph, value } from "../../src/index.ts";
-import { silent } from "../../src/platform/log.ts";
+import { silentLogger } from "../../src/platform/log.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
@@ -29,7 +29,12 @@ const telling = graph({
 });
 
 async function ended() {
-  const parts = { scheduler: systemScheduler, clock: systemClock, failpoints: noFailpoints, logger: silent };
+  const parts = {
+    scheduler: systemScheduler,
+    clock: systemClock,
+    failpoints: noFailpoints,
+    logger: silentLogger,
+  };
   const storage = await openStorage({ kind: "memory" }, parts);
   const { url } = await serve({ storage, graphs: { telling: telling as never } });
   const { journal } = storage;
@@ -40,7 +45,7 @@ async function ended() {
   const key = { tenant: "_", thread: thread_id };
   const run = await journal.run(key, run_id);
   if (run === undefined) throw new TypeError("The run is gone");
-  const hub = createHub({ journal, scheduler: systemScheduler, logger: silent });
+  const hub = createHub({ journal, scheduler: systemScheduler, logger: silentLogger });
   const follow = () => hub.follow(key, run, { after: -1 });
   const expire = () =>
     journal.expireEvents(Number.MAX_SAFE_INTEGER, null, 1_000, (...asked) => hub.isRead(...asked));

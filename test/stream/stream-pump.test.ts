@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { silent } from "../../src/platform/log.ts";
+import { silentLogger } from "../../src/platform/log.ts";
 import { type Outlet, Pump } from "../../src/stream/stream-pump.ts";
 import type { Pause, Reader } from "../../src/stream/run-reader.ts";
 import { HeldScheduler, Lines } from "./support.ts";
@@ -66,7 +66,7 @@ test.each([0, 1, 2, 3, 4, 5, 6])(
     };
     const pump = new Pump(reader, () => undefined as never, outlet, {
       scheduler: new HeldScheduler(),
-      logger: silent,
+      logger: silentLogger,
     });
     pump.start();
     said.push("early");

@@ -1,8 +1,8 @@
 import { someRun } from "../fixtures/runs.ts";
 import type { ChannelChange, Checkpoint, NewCheckpoint } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
-import { endOf, type EventChunk } from "../../src/model/run-event.ts";
-import { silent } from "../../src/platform/log.ts";
+import { chunkEnd, type EventChunk } from "../../src/model/run-event.ts";
+import { silentLogger } from "../../src/platform/log.ts";
 import { uuid6 } from "../../src/model/ids.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
@@ -283,7 +283,12 @@ export const journals = [
 ] as const;
 
 async function storageJournal(): Promise<Journal> {
-  const deps = { scheduler: systemScheduler, clock: systemClock, failpoints: noFailpoints, logger: silent };
+  const deps = {
+    scheduler: systemScheduler,
+    clock: systemClock,
+    failpoints: noFailpoints,
+    logger: silentLogger,
+  };
   return (await openStorage({ kind: "memory" }, deps)).journal;
 }
 
@@ -297,7 +302,7 @@ export function slowJournal(): Journal {
     const list = chunks.get(chunk.run_id) ?? [];
     chunks.set(chunk.run_id, list);
     const last = list.at(-1);
-    if (last !== undefined && chunk.first < endOf(last)) {
+    if (last !== undefined && chunk.first < chunkEnd(last)) {
       throw new ServiceError("journal.conflict", "the chunk begins before the last one's end");
     }
     list.push(structuredClone(chunk));
@@ -315,10 +320,10 @@ export function slowJournal(): Journal {
     thread: (key) => threads.get(key.thread),
     run: (key, run) => Promise.resolve(runs.get(`${key.thread} ${run}`)),
     events: async (_key, run, after, limit) =>
-      (chunks.get(run) ?? []).filter((chunk) => endOf(chunk) > after + 1).slice(0, limit),
+      (chunks.get(run) ?? []).filter((chunk) => chunkEnd(chunk) > after + 1).slice(0, limit),
     nextEvent: async (_key, run) => {
       const last = chunks.get(run)?.at(-1);
-      return last === undefined ? 0 : endOf(last);
+      return last === undefined ? 0 : chunkEnd(last);
     },
     checkpoint: (_key, ns, id) => {
       const { changes: _changes, ...head } = states.get(id) ?? {};

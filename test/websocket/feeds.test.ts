@@ -4,7 +4,7 @@ import type { Socket } from "../../src/ports/transport.ts";
 import type { ActorInspection } from "../../src/service/actor-inspection.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
-import { silent } from "../../src/platform/log.ts";
+import { silentLogger } from "../../src/platform/log.ts";
 
 /** A socket whose other end does nothing. */
 class Peer implements Socket {
@@ -35,7 +35,7 @@ function watchers(): { readonly feeds: InspectorFeeds; readonly open: (tenant: s
     inspection,
     clock: systemClock,
     scheduler: systemScheduler,
-    logger: silent,
+    logger: silentLogger,
     values: false,
   });
   return {

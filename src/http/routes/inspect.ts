@@ -1,7 +1,7 @@
 import { ServiceError } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Shown } from "../../ports/inspector.ts";
+import type { ActorSnapshot } from "../../ports/inspector.ts";
 import type { MachineInfo } from "../../service/actor-inspection.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -68,8 +68,8 @@ function uuid(call: RouteCall, name: string): string | null {
 }
 
 /** Nests each actor in its parent. */
-function treeOf(shown: readonly Shown[]): readonly JsonObject[] {
-  const children = new Map<string | null, Shown[]>();
+function treeOf(shown: readonly ActorSnapshot[]): readonly JsonObject[] {
+  const children = new Map<string | null, ActorSnapshot[]>();
   for (const one of shown) children.set(one.actor.parent, [...(children.get(one.actor.parent) ?? []), one]);
   const below = (parent: string | null): readonly JsonObject[] =>
     (children.get(parent) ?? []).map(({ actor, state }) => ({

@@ -1,4 +1,4 @@
-import { twin } from "../../model/ids.ts";
+import { pairedId } from "../../model/ids.ts";
 import type { AssistantRecord } from "../../model/assistant.ts";
 import type { CronRecord } from "../../model/cron.ts";
 import { ServiceError } from "../../model/errors.ts";
@@ -35,7 +35,7 @@ export async function checkCronRun(
   assistant: AssistantRecord,
 ): Promise<void> {
   const request = cronRunRequest(cron);
-  const thread_id = cron.thread_id ?? twin(cron.cron_id);
+  const thread_id = cron.thread_id ?? pairedId(cron.cron_id);
   let from;
   try {
     from = await resolveRunStart(journal, { tenant, thread: thread_id }, request);

@@ -1,8 +1,8 @@
-import { type CronFilter, type CronRecord, fits, type OnRunCompleted } from "../../model/cron.ts";
+import { type CronFilter, type CronRecord, matchesCron, type OnRunCompleted } from "../../model/cron.ts";
 import { ServiceError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { ThreadKey } from "../../model/thread.ts";
-import type { Budget } from "../../ports/time-budget.ts";
+import type { TimeBudget } from "../../ports/time-budget.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CronBook } from "../../ports/cron-book.ts";
 import type { Engine } from "../../ports/engine.ts";
@@ -86,7 +86,7 @@ interface Deps {
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
   /** Makes long searches yield to other work. */
-  readonly budget: Budget;
+  readonly budget: TimeBudget;
 }
 
 export function createCrons(parts: Deps): Crons {
@@ -134,7 +134,7 @@ export function createCrons(parts: Deps): Crons {
 
   async function* found(tenant: string, filter: CronFilter): AsyncGenerator<CronRecord> {
     const wanted = await named(tenant, filter);
-    for await (const cron of book.list(tenant)) if (fits(cron, wanted)) yield cron;
+    for await (const cron of book.list(tenant)) if (matchesCron(cron, wanted)) yield cron;
   }
 
   /** Replaces a graph's name by the id of its default assistant. */

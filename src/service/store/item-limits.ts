@@ -1,5 +1,5 @@
 import { ServiceError } from "../../model/errors.ts";
-import type { ItemPlace, Namespace, PutOp } from "../../model/store-item.ts";
+import type { ItemKey, Namespace, PutOp } from "../../model/store-item.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { storableObject } from "../storable-values.ts";
 
@@ -39,7 +39,7 @@ export function checkLabels(namespace: unknown, at: string): asserts namespace i
 }
 
 /** Checks the namespace and key of an item that is put or deleted. */
-export function checkItemPlace({ namespace, key }: ItemPlace, at: string): void {
+export function checkItemPlace({ namespace, key }: ItemKey, at: string): void {
   checkLabels(namespace, `${at}namespace`);
   if (namespace.length === 0) {
     const message = "Namespace is required";

@@ -1,5 +1,5 @@
-import type { ItemPlace, SearchOp } from "../../model/store-item.ts";
-import type { Share } from "../../ports/time-budget.ts";
+import type { ItemKey, SearchOp } from "../../model/store-item.ts";
+import type { BudgetShare } from "../../ports/time-budget.ts";
 import type { ItemHead, ItemRecord, Items } from "../../ports/store-items.ts";
 import { refuseOperation } from "./item-limits.ts";
 import { SortedPages } from "../sorted-page.ts";
@@ -20,7 +20,7 @@ export interface ItemSearch {
   /** Prefix that names the operation in an error. */
   readonly at: string;
   /** Makes the search yield to other work. */
-  readonly share: Share;
+  readonly share: BudgetShare;
 }
 
 export interface ItemMatch {
@@ -87,7 +87,7 @@ function compare({ head: a, score: of }: Candidate, { head: b, score: than }: Ca
 async function scoresOf(
   items: Items,
   tenant: string,
-  prefix: ItemPlace["namespace"],
+  prefix: ItemKey["namespace"],
   query: Float32Array,
 ): Promise<ReadonlyMap<string, number>> {
   const scores = new Map<string, number>();
@@ -104,7 +104,7 @@ async function scoresOf(
 
 const descending = (a: number, b: number): number => b - a;
 
-const itemName = ({ namespace, key }: ItemPlace): string => JSON.stringify([...namespace, key]);
+const itemName = ({ namespace, key }: ItemKey): string => JSON.stringify([...namespace, key]);
 
 export const isUnexpired = ({ expires_at }: ItemHead, now: number): boolean =>
   expires_at === null || expires_at > now;

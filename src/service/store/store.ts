@@ -1,5 +1,5 @@
 import type { Item, PutOp, SearchOp, StoreOp, StoreResult } from "../../model/store-item.ts";
-import { Budget } from "../../ports/time-budget.ts";
+import { TimeBudget } from "../../ports/time-budget.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ItemChange, ItemRecord, Items } from "../../ports/store-items.ts";
 import type { Logger } from "../../ports/logger.ts";
@@ -43,7 +43,7 @@ export interface StoreDeps {
   readonly logger: Logger;
   readonly policy: StorePolicy;
   /** Makes long searches yield to other work. */
-  readonly budget?: Budget;
+  readonly budget?: TimeBudget;
 }
 
 /** Texts embedded for one item, at most. */
@@ -64,7 +64,7 @@ interface Put {
 }
 
 export function createStore(deps: StoreDeps): Store {
-  const { items, clock, scheduler, logger, policy, budget = new Budget(clock, scheduler) } = deps;
+  const { items, clock, scheduler, logger, policy, budget = new TimeBudget(clock, scheduler) } = deps;
   const { index } = policy;
 
   async function vectorsOf(texts: readonly string[]): Promise<readonly Float32Array[]> {

@@ -1,5 +1,5 @@
 import type { CheckpointHead } from "../../model/checkpoint.ts";
-import { type Fact, width } from "../../model/run-event.ts";
+import { type Fact, eventCountOf } from "../../model/run-event.ts";
 import { uuid6Time } from "../../model/ids.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import type { RunRecord } from "../../model/run.ts";
@@ -61,8 +61,8 @@ export class Translator {
     let seq = first;
     for (let i = place; i < facts.length; i++) {
       const fact = facts[i] as Fact;
-      this.#numbers.begin(seq, width(fact));
-      const next = seq + width(fact);
+      this.#numbers.begin(seq, eventCountOf(fact));
+      const next = seq + eventCountOf(fact);
       const wait = this.#tell(fact, seq - this.#run.seq_base, this.#page(segment, i));
       if (wait instanceof Promise) return wait.then(() => this.#from(segment, i + 1, next));
       seq = next;

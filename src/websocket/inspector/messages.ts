@@ -1,4 +1,4 @@
-import type { ShownActor, ShownEvent, ShownState } from "../../ports/inspector.ts";
+import type { InspectedActor, InspectedEvent, InspectedState } from "../../ports/inspector.ts";
 
 /** The release of `@statelyai/inspect` whose message format this is. */
 const FORMAT = "0.7.2";
@@ -14,7 +14,12 @@ export interface Stamp {
 }
 
 /** The message for a new actor; `definition` is its statechart as text. */
-export function actorMessage(actor: ShownActor, state: ShownState, definition: string, stamp: Stamp): string {
+export function actorMessage(
+  actor: InspectedActor,
+  state: InspectedState,
+  definition: string,
+  stamp: Stamp,
+): string {
   const { name, parent } = actor;
   return JSON.stringify({
     type: "@xstate.actor",
@@ -27,8 +32,8 @@ export function actorMessage(actor: ShownActor, state: ShownState, definition: s
 }
 
 export function eventMessage(
-  actor: ShownActor,
-  event: ShownEvent,
+  actor: InspectedActor,
+  event: InspectedEvent,
   source: string | null,
   stamp: Stamp,
 ): string {
@@ -41,9 +46,9 @@ export function eventMessage(
 }
 
 export function snapshotMessage(
-  actor: ShownActor,
-  state: ShownState,
-  event: ShownEvent,
+  actor: InspectedActor,
+  state: InspectedState,
+  event: InspectedEvent,
   stamp: Stamp,
 ): string {
   return JSON.stringify({
@@ -54,7 +59,7 @@ export function snapshotMessage(
   });
 }
 
-function base({ id, kind, machine, thread, run }: ShownActor, { seq, at }: Stamp) {
+function base({ id, kind, machine, thread, run }: InspectedActor, { seq, at }: Stamp) {
   return {
     sessionId: id,
     rootId: thread,
@@ -70,7 +75,7 @@ function base({ id, kind, machine, thread, run }: ShownActor, { seq, at }: Stamp
   };
 }
 
-function snapshotOf({ status, value, context, children, tags, output, values }: ShownState) {
+function snapshotOf({ status, value, context, children, tags, output, values }: InspectedState) {
   return {
     status,
     value,

@@ -2,10 +2,10 @@ import type { Clock } from "../../ports/clock.ts";
 import type {
   Inspector,
   InspectScope,
-  Shown,
-  ShownActor,
-  ShownEvent,
-  ShownState,
+  ActorSnapshot,
+  InspectedActor,
+  InspectedEvent,
+  InspectedState,
 } from "../../ports/inspector.ts";
 import type { ActorInspection } from "../../service/actor-inspection.ts";
 import { actorMessage, eventMessage, snapshotMessage, type Stamp } from "./messages.ts";
@@ -35,7 +35,7 @@ export class ThreadFeed implements Inspector {
   readonly #deps: FeedDeps;
   readonly #scope: InspectScope;
   readonly #viewers = new Set<Viewer>();
-  readonly #recent: { readonly text: string; readonly actor: ShownActor }[] = [];
+  readonly #recent: { readonly text: string; readonly actor: InspectedActor }[] = [];
   #stop: (() => void) | null = null;
 
   constructor(scope: InspectScope, deps: FeedDeps) {
@@ -44,9 +44,9 @@ export class ThreadFeed implements Inspector {
   }
 
   /** Adds a peer. `recorded`: past actors, shown unless they are live. */
-  join(viewer: Viewer, recorded: readonly Shown[]): void {
+  join(viewer: Viewer, recorded: readonly ActorSnapshot[]): void {
     const found = new Map(recorded.map((one) => [one.actor.id, one]));
-    const add = (actor: ShownActor, state: ShownState) => void found.set(actor.id, { actor, state });
+    const add = (actor: InspectedActor, state: InspectedState) => void found.set(actor.id, { actor, state });
     // The live actors are read again for each peer: nothing has to be kept for later ones.
     this.#deps.inspection.watch(this.#scope, { actor: add, event: () => undefined, snapshot: add })();
     for (const { actor, state } of found.values()) {
@@ -81,22 +81,22 @@ export class ThreadFeed implements Inspector {
     return true;
   }
 
-  actor(actor: ShownActor, state: ShownState): void {
+  actor(actor: InspectedActor, state: InspectedState): void {
     this.#tell(this.#actorMessage(actor, state, this.#stamp()), actor.run);
   }
 
-  event(actor: ShownActor, event: ShownEvent, source: string | null): void {
+  event(actor: InspectedActor, event: InspectedEvent, source: string | null): void {
     const text = eventMessage(actor, event, source, this.#stamp());
     this.#recent.push({ text, actor });
     if (this.#recent.length > RECENT) this.#recent.shift();
     this.#tell(text, actor.run);
   }
 
-  snapshot(actor: ShownActor, state: ShownState, event: ShownEvent): void {
+  snapshot(actor: InspectedActor, state: InspectedState, event: InspectedEvent): void {
     this.#tell(snapshotMessage(actor, state, event, this.#stamp()), actor.run);
   }
 
-  #actorMessage(actor: ShownActor, state: ShownState, stamp: Stamp): string {
+  #actorMessage(actor: InspectedActor, state: InspectedState, stamp: Stamp): string {
     const definition = this.#deps.inspection.machine(actor.machine)?.text ?? `{"id":"${actor.kind}"}`;
     return actorMessage(actor, state, definition, stamp);
   }

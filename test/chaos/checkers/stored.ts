@@ -1,4 +1,4 @@
-import { endOf } from "../../../src/model/run-event.ts";
+import { chunkEnd } from "../../../src/model/run-event.ts";
 import { isTerminal } from "../../../src/model/run.ts";
 import type { Violation } from "../ledger.ts";
 import type { Snapshot, StoredCheckpoint, StoredThread } from "../snapshot.ts";
@@ -14,10 +14,10 @@ export function eventsAreContiguous(snapshot: Snapshot): Violation[] {
           found.push({
             invariant: "I4",
             message: `run ${record.run_id}: a stored chunk begins at event ${chunk.first}, ${next} was due`,
-            evidence: { thread: key.thread, chunks: chunks.map((c) => [c.first, endOf(c)]) },
+            evidence: { thread: key.thread, chunks: chunks.map((c) => [c.first, chunkEnd(c)]) },
           });
         }
-        next = endOf(chunk);
+        next = chunkEnd(chunk);
       }
       const told = isTerminal(record.status) ? [nextEvent, record.next_event] : [nextEvent];
       for (const end of told) {

@@ -3,7 +3,7 @@ import { graph, list, value } from "../../../src/index.ts";
 import type { CronRecord } from "../../../src/model/cron.ts";
 import { defaultAssistantId } from "../../../src/model/ids.ts";
 import type { ThreadKey } from "../../../src/model/thread.ts";
-import { Budget } from "../../../src/ports/time-budget.ts";
+import { TimeBudget } from "../../../src/ports/time-budget.ts";
 import type { CronBook } from "../../../src/ports/cron-book.ts";
 import { CronWorker } from "../../../src/service/crons/cron-worker.ts";
 import { createService, type Service } from "../../../src/service/service.ts";
@@ -58,7 +58,7 @@ async function rig({
     engine,
     hub,
     clock,
-    budget: new Budget(clock, scheduler),
+    budget: new TimeBudget(clock, scheduler),
     newId: server.newId,
     policy,
     store,
