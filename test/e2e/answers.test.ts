@@ -145,7 +145,7 @@ test("an answer that waits behind an answer of the same question is a conflict t
   const replies = [await answer("first"), await answer("second"), await answer("third")];
   expect(replies.map(({ status }) => status)).toEqual([200, 409, 409]);
   expect(await replies[1]?.json()).toEqual({
-    detail: expect.stringContaining("is being answered") as unknown,
+    detail: expect.stringContaining("is answered") as unknown,
     code: "resume.conflict",
   });
   open();
