@@ -3,6 +3,7 @@ import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
 import type { AppOptions } from "../../src/app.ts";
+import { describeOverEachTransport } from "../transport/each.ts";
 import { check } from "../../src/cli/maintenance.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { served } from "../langgraph/support.ts";
@@ -163,9 +164,8 @@ async function read(answer: Promise<Response>): Promise<string> {
   }
 }
 
-test.each(["uws", "node"] as const)(
-  "over %s: a stop that ends runs whose clients wait for them cuts the clients, whether the runs have started or not, and tells the webhooks",
-  async (transport) => {
+describeOverEachTransport("a stop", (transport) => {
+  test("that ends runs whose clients wait for them cuts the clients, whether the runs have started or not, and tells the webhooks", async () => {
     const data = await directory();
     const hook = await receiver();
     const begun: Begun = new Map();
@@ -220,6 +220,5 @@ test.each(["uws", "node"] as const)(
     const lines: string[] = [];
     expect(await check(data, (line) => lines.push(line)), lines.join()).toBe(0);
     expect([...first.complaints, ...second.complaints]).toEqual([]);
-  },
-  60_000,
-);
+  }, 60_000);
+});

@@ -283,7 +283,11 @@ describeOverEachTransport("the thread's socket", (transport) => {
         [{ ...run, after_seconds: -5 }, 422, /after_seconds/],
         [{ ...run, on_disconnect: "cancel" }, 422, /on_disconnect/],
         [{ type: "resume", assistant_id: "echo" }, 422, /resume is required/],
-        [{ type: "resume", resume: 1 }, 422, /^assistant_id is required: .*no interrupt waits for an answer$/],
+        [
+          { type: "resume", resume: 1 },
+          422,
+          /^assistant_id is required: .*no interrupt waits for an answer$/,
+        ],
         [{ type: "cancel", run_id: NOBODY }, 404, /not found/],
         [{ type: "cancel", run_id: "x" }, 422, /run_id/],
         [{ type: "cancel", action: "kill" }, 422, /action/],

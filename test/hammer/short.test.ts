@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
+import { describeOverEachTransport } from "../transport/each.ts";
 import { directory } from "../e2e/support/server.ts";
 import { hammer } from "./hammer.ts";
 
-test.each(["uws", "node"] as const)(
-  "whatever clients do at once over %s: each answer is right, and run, thread and storage agree",
-  async (transport) => {
+describeOverEachTransport("whatever clients do at once", (transport) => {
+  test("each answer is right, and run, thread and storage agree", async () => {
     const data = await directory();
     const { faults, answers, rounds } = await hammer({
       data,
@@ -18,6 +18,5 @@ test.each(["uws", "node"] as const)(
     // It gets far enough to be of use.
     expect(answers.get("start 200") ?? 0).toBeGreaterThan(0);
     expect(answers.get("delete run 204") ?? 0).toBeGreaterThan(0);
-  },
-  120_000,
-);
+  }, 120_000);
+});
