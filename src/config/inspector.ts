@@ -1,3 +1,4 @@
+import { parseUrl } from "../model/url.ts";
 import type { JsonObject } from "../model/json.ts";
 
 /** What the inspector shows, and where. */
@@ -20,5 +21,5 @@ export function readInspect(section: JsonObject, refuse: (what: string) => never
 }
 
 function isPage(text: string): boolean {
-  return URL.canParse(text) && ["http:", "https:"].includes(new URL(text).protocol);
+  return ["http:", "https:"].includes(parseUrl(text)?.protocol ?? "");
 }

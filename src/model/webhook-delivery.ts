@@ -1,3 +1,4 @@
+import { parseUrl } from "./url.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 import type { RunRecord } from "./run.ts";
@@ -61,5 +62,5 @@ export function outboxItem(content: DeliveryContent, webhook: string, now: numbe
 
 /** The target of a URL: its host, or "" for a path on this server. Deliveries wait only for others to the same target. */
 export function webhookTargetOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : "";
+  return parseUrl(url)?.host ?? "";
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from "../../model/errors.ts";
+import { parseUrl } from "../../model/url.ts";
 import type { WebhookPolicy } from "../../model/webhook-policy.ts";
 import { isAddress, mayReach } from "./addresses.ts";
 
@@ -18,17 +19,18 @@ export function urlRefusal(policy: WebhookPolicy, webhook: string): string | und
   // A URL parser drops these characters, and would read another URL than people see.
   if (/[\p{Cc}\s\\]/u.test(webhook)) return "must not hold spaces, control characters or backslashes";
   if (webhook.startsWith("/")) return refusalOfPath(policy, webhook);
-  if (!/^https?:\/\//i.test(webhook) || !URL.canParse(webhook)) {
+  const url = /^https?:\/\//i.test(webhook) ? parseUrl(webhook) : undefined;
+  if (url === undefined) {
     return policy.ownPaths
       ? "must be an absolute http or https URL, or a path on this server"
       : "must be an absolute http or https URL";
   }
-  return refusalOfUrl(policy, new URL(webhook));
+  return refusalOfUrl(policy, url);
 }
 
 function refusalOfPath({ ownPaths }: WebhookPolicy, path: string): string | undefined {
   if (!ownPaths) return "must be an absolute http or https URL: paths on this server are turned off";
-  return path.startsWith("//") || !URL.canParse(path, "http://self")
+  return path.startsWith("//") || parseUrl(path, "http://self") === undefined
     ? "must be a path on this server"
     : undefined;
 }
