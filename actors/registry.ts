@@ -11,11 +11,11 @@ import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";
 import { admitAll } from "./batch-admission.ts";
-import { startDelayedRun } from "./thread/thread-delays.ts";
+import { startDelayedRun } from "./thread/delayed-run.ts";
 import { deleteEndedRun } from "./thread/run-rollback.ts";
 import { LiveThread, type LiveThreadOwner } from "./thread/live-thread.ts";
 import { threadActor } from "./thread/thread-actor.ts";
-import { update } from "./thread/state-update.ts";
+import { updateThreadState } from "./thread/state-update.ts";
 import { createStatecharts, type Statecharts } from "./statecharts.ts";
 import { createThreadRecord } from "./thread-creation.ts";
 import { DelayedRuns } from "./delayed-runs.ts";
@@ -148,7 +148,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
 
   async update(key: ThreadKey, draft: UpdateDraft) {
     this.#refuseWhenDraining();
-    return this.#onLiveThread(key, (liveThread) => update(liveThread, draft));
+    return this.#onLiveThread(key, (liveThread) => updateThreadState(liveThread, draft));
   }
 
   async settled(key: ThreadKey, run: string): Promise<RunRecord | undefined> {

@@ -5,7 +5,7 @@ import type { RunDraft } from "../thread-system.ts";
 import { refuseConflictingResume } from "./resume-conflicts.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
-import { storeDelayedRun, withoutDelayed } from "./thread-delays.ts";
+import { storeDelayedRun, withoutDelayed } from "./delayed-run.ts";
 import { decideMultitask, type MultitaskDecision } from "./multitask.ts";
 import { afterAdmission, withRunConfig, newRun } from "./record-changes.ts";
 import { beginAttempt, type AdmissionExtras, slotRequestOf, storeStart } from "./run-start.ts";

@@ -78,7 +78,7 @@ export async function createWithState(
  * Changes the state of an idle thread. The new state is computed first. Then, in one turn, it is sent to the thread's
  * actor and written, if nothing else was stored meanwhile; else it is computed again.
  */
-export async function update(liveThread: LiveThread, draft: UpdateDraft): Promise<CheckpointHead> {
+export async function updateThreadState(liveThread: LiveThread, draft: UpdateDraft): Promise<CheckpointHead> {
   if (liveThread.record.temporary !== null) throw threadNotFound(liveThread.key.thread);
   for (;;) {
     const { seq } = liveThread.record;

@@ -8,7 +8,7 @@ import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { parentThread, workerStartData } from "../platform/worker-thread.ts";
 import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
-import { NodeFunctions } from "../workers/node-functions.ts";
+import { NodeRunner } from "../workers/node-runner.ts";
 import type { FromWorker, ToWorker } from "../workers/worker-messages.ts";
 
 // The entry of a worker thread: it loads the graph files of a configuration and runs their node functions for the server.
@@ -19,7 +19,7 @@ try {
   const { stacks, ...config } = workerStartData() as Pick<Config, "path" | "graphs"> & { stacks: boolean };
   const { graphs } = await loadGraphs(config, { random, scheduler: systemScheduler });
   registry.replace(graphs);
-  const bodies = new NodeFunctions(
+  const bodies = new NodeRunner(
     { post: (messages) => parent.post(messages), scheduler: systemScheduler },
     (logger) => localHost(registry, { logger, random, clock: systemClock, stacks }),
     (graph) => registry.current(graph).edition,

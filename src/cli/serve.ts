@@ -51,7 +51,7 @@ export async function serve(asked: Serving): Promise<void> {
       return;
     }
     process.env["NODE_ENV"] ??= "development";
-    const { DevServer, toolLinks } = await import("./dev.ts");
+    const { DevServer, toolLinks } = await import("./dev-server.ts");
     const { systemWatchFiles } = await import("../platform/file-watcher.ts");
     const dev = new DevServer({ config, read, setEnv, start, logger, watch: systemWatchFiles(logger) });
     running = () => dev.app;

@@ -1,4 +1,4 @@
-import { wordsOf, type Value } from "./inspector/chart.ts";
+import { stateLabel, type Value } from "./inspector/chart.ts";
 import { text } from "./inspector/element.ts";
 import { Figures } from "./inspector/figures.ts";
 import { Handover } from "./inspector/handover.ts";
@@ -180,7 +180,7 @@ async function list(): Promise<void> {
     link.href = `inspector?thread_id=${id}`;
     link.textContent = id;
     row.className = runs > 0 ? "lives" : "";
-    row.append(link, " ", text("span", wordsOf(value as Value), "state"));
+    row.append(link, " ", text("span", stateLabel(value as Value), "state"));
     return row;
   });
   const focused = (document.activeElement as HTMLAnchorElement | null)?.href;

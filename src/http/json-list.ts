@@ -5,7 +5,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream, Headers } from "../ports/transport.ts";
 import { JSON_HEADERS } from "../schemas/error-responses.ts";
 import type { RouteCall } from "./request-context.ts";
-import { ListMemory } from "./list-memory.ts";
+import { ListMemoryLimiter } from "./list-memory.ts";
 
 /** Bytes of JSON collected before a list is written. A shorter list is sent at once, with its length. */
 const PAGE = 64 * 1024;
@@ -55,7 +55,7 @@ export function listSender({
   readonly scheduler: Scheduler;
   readonly logger: Logger;
 }): SendList {
-  const memory = new ListMemory(scheduler);
+  const memory = new ListMemoryLimiter(scheduler);
 
   return async (call, items, { headers = JSON_HEADERS, open = "[", close = "]", stream } = {}) => {
     const share = budget.share(call.tenant);

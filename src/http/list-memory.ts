@@ -22,7 +22,7 @@ interface TenantUsage {
  * Limits the memory of lists that are being written: clients that ask for large items and take them slowly wait for each other, but not for
  * those of other tenants.
  */
-export class ListMemory {
+export class ListMemoryLimiter {
   readonly #scheduler: Scheduler;
   readonly #tenants = new Map<string, TenantUsage>();
   readonly #places = new Set<ListUsage>();
@@ -92,13 +92,13 @@ export class ListMemory {
 export class ListUsage {
   readonly tenant: string;
   readonly use: TenantUsage;
-  readonly #memory: ListMemory;
+  readonly #memory: ListMemoryLimiter;
   #bytes = 0;
   #isReading = false;
   #moved: number;
   #cut: () => void = () => undefined;
 
-  constructor(memory: ListMemory, tenant: string, use: TenantUsage) {
+  constructor(memory: ListMemoryLimiter, tenant: string, use: TenantUsage) {
     this.#memory = memory;
     this.tenant = tenant;
     this.use = use;

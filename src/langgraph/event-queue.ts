@@ -23,7 +23,7 @@ export type LangGraphEvent =
  * Queue of all events of one attempt: what LangGraph puts to its saver, streams, and calls. It delivers them in order, in
  * one batch for each turn of the event loop.
  */
-export class EventQueue implements CallReceiver, SaverIo {
+export class LangGraphEventQueue implements CallReceiver, SaverIo {
   readonly ids: StoredIds;
   readonly #stage: EngineHost;
   readonly #position: Position;

@@ -17,7 +17,7 @@ import type { EngineHost } from "../ports/engine-host.ts";
 import type { NodeIo } from "../ports/node-host.ts";
 import type { InterceptedCall } from "./intercepted-call.ts";
 import { ExecutionRecorder } from "./execution-recorder.ts";
-import { EventQueue, type LangGraphEvent } from "./event-queue.ts";
+import { LangGraphEventQueue, type LangGraphEvent } from "./event-queue.ts";
 import { withBodyError, nodeCallOf, plannedTaskOfCall, settledFromWrites, takeStep } from "./step-output.ts";
 import { answerRefusal, checkpointRunDataOf, pendingInterruptIds, wantsMessages } from "./graph-input.ts";
 import { CheckpointBranch } from "./branch-from-checkpoint.ts";
@@ -45,7 +45,7 @@ export class HostedExecution implements Execution {
   readonly #recorder: ExecutionRecorder;
   readonly #leading: CheckpointBranch;
   /** Receives all events from LangGraph. */
-  readonly events: EventQueue;
+  readonly events: LangGraphEventQueue;
   readonly #abort = new AbortController();
   /** Calls of nodes that wait to run, by task. */
   readonly #called = new Map<string, InterceptedCall>();
@@ -84,7 +84,9 @@ export class HostedExecution implements Execution {
       hidden: (ns) => untrackedKeys(hosted.graph, ns),
       ended: (task) => this.#taskEnded(task),
     });
-    this.events = new EventQueue(this.#recorder.ids, stage, position, (heard) => this.#takeIn(heard));
+    this.events = new LangGraphEventQueue(this.#recorder.ids, stage, position, (heard) =>
+      this.#takeIn(heard),
+    );
     this.#leading = new CheckpointBranch(run, position, stage, this.#recorder);
   }
 

@@ -96,7 +96,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/config/ui-components.ts",
     "src/config/config.ts",
     "src/cli/serve.ts",
-    "src/cli/dev.ts",
+    "src/cli/dev-server.ts",
     "src/graph-loader/",
     "src/langgraph/user-library.ts",
   ],

@@ -4,7 +4,7 @@ import { drawn, marksOf, subgraphsOf, waysOf } from "../../src/dashboard/graphs/
 import { chartOf, placesOf } from "../../src/dashboard/inspector/chart.ts";
 import { walked } from "../../src/dashboard/inspector/taken.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
-import { waitingOf, wordsOf } from "../../src/dashboard/live/waiting.ts";
+import { waitingOf, questionText } from "../../src/dashboard/live/waiting.ts";
 import type { Json, Run, Thread } from "../../src/dashboard/api/records.ts";
 import { groupsOf, numbering, rangeOf, slowestOf, ticksOf } from "../../src/dashboard/runs/layout.ts";
 import { filterOf } from "../../src/dashboard/threads/search.ts";
@@ -171,9 +171,9 @@ describe("a thread that waits", () => {
   test("waits with its newest run: at a question, or at a breakpoint", () => {
     const asks = waitingOf(thread({ interrupts }), runs);
     expect(asks).toEqual({ run: "newest", questions: interrupts.task });
-    expect(asks === null ? "" : wordsOf(asks)).toBe("awaits an answer");
+    expect(asks === null ? "" : questionText(asks)).toBe("awaits an answer");
     const pauses = waitingOf(thread({}), runs);
-    expect(pauses === null ? "" : wordsOf(pauses)).toBe("paused");
+    expect(pauses === null ? "" : questionText(pauses)).toBe("paused");
   });
 
   test("does not wait while it runs, nor once it is idle", () => {

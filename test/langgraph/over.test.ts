@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EventQueue } from "../../src/langgraph/event-queue.ts";
+import { LangGraphEventQueue } from "../../src/langgraph/event-queue.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import { attemptSaver } from "../../src/langgraph/saver.ts";
 import { StoredIds } from "../../src/langgraph/stored-ids.ts";
@@ -11,7 +11,7 @@ test("what LangGraph.js still writes once an attempt is over is lost, and reject
   const tasks: (() => void)[] = [];
   const stage = { soon: (task: () => void) => void tasks.push(task), read: async () => null };
   const ids = new StoredIds({ checkpointId: () => ID });
-  const ear = new EventQueue(
+  const ear = new LangGraphEventQueue(
     ids,
     stage as never,
     { head: null, values: {}, writes: [] },

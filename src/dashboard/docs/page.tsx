@@ -5,7 +5,7 @@ import { fragmentOf, guide, overview } from "./guide.ts";
 import { GuidePageView } from "./guide-page.tsx";
 import { operationsOf, type OpenApi } from "./openapi.ts";
 import { fragmentOfTag, Reference } from "./reference.tsx";
-import { SearchResults, wordsOf } from "./search.tsx";
+import { SearchResults, searchTerms } from "./search.tsx";
 
 /** The guide and the API reference. */
 export function Docs() {
@@ -13,7 +13,7 @@ export function Docs() {
   const { api, failure } = useApi();
   const [wanted, setWanted] = useState("");
   const [isMenuOpen, setMenuOpen] = useState(false);
-  const words = wordsOf(wanted);
+  const words = searchTerms(wanted);
   const isSearch = words.length > 0;
   const page = pageOf(fragment);
   const operations = api === undefined ? [] : operationsOf(api);

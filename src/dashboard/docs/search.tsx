@@ -8,7 +8,7 @@ const MOST_SECTIONS = 30;
 const BEFORE = 50;
 const EXCERPT = 200;
 
-export const wordsOf = (wanted: string): readonly string[] =>
+export const searchTerms = (wanted: string): readonly string[] =>
   wanted.toLowerCase().split(/\s+/).filter(Boolean);
 
 const hasAll = (text: string, words: readonly string[]): boolean =>

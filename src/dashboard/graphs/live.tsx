@@ -3,7 +3,7 @@ import { RunWatch } from "../live/run-watch.ts";
 import { read } from "../server.ts";
 import { go } from "../app/route.ts";
 import type { Definition } from "../inspector/chart.ts";
-import { wordsOf } from "../inspector/chart.ts";
+import { stateLabel } from "../inspector/chart.ts";
 import { type Actor, isLive, type Model } from "../inspector/model.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
 import type { Task, Trace } from "../live/trace.ts";
@@ -97,7 +97,7 @@ export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) 
 }
 
 function ActorChart({ actor }: { readonly actor: Actor }) {
-  const words = wordsOf(actor.message.snapshot?.value);
+  const words = stateLabel(actor.message.snapshot?.value);
   return (
     <details class="more">
       <summary>

@@ -195,16 +195,16 @@ export function nodesOf(chart: Chart, value: Value | undefined): string {
       const inside = words(state.children, here);
       return inside.length > 0 ? inside : [here.join("/")];
     });
-  return words(chart.root, []).join(" + ") || wordsOf(value);
+  return words(chart.root, []).join(" + ") || stateLabel(value);
 }
 
 /** A value in words. */
-export function wordsOf(value: Value | undefined): string {
+export function stateLabel(value: Value | undefined): string {
   if (value === undefined) return "";
   if (typeof value === "string") return value;
   return Object.entries(value)
     .map(([name, inner]) => {
-      const words = wordsOf(inner);
+      const words = stateLabel(inner);
       return words === "" ? name : `${name}.${words}`;
     })
     .join(" + ");

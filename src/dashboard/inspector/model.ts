@@ -1,4 +1,4 @@
-import { type Chart, chartOf, type Definition, nodesOf, type Value, wordsOf } from "./chart.ts";
+import { type Chart, chartOf, type Definition, nodesOf, type Value, stateLabel } from "./chart.ts";
 
 /** A message of the feed, in the format of `@statelyai/inspect`. */
 export interface Message {
@@ -121,5 +121,5 @@ export const nameOf = ({ kind, name }: Actor): string =>
 /** How an actor stands, in words. */
 export function said({ kind, chart, message }: Actor): string {
   const value = message.snapshot?.value;
-  return kind === "graph" ? nodesOf(chart, value) : wordsOf(value);
+  return kind === "graph" ? nodesOf(chart, value) : stateLabel(value);
 }

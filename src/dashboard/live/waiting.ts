@@ -14,5 +14,5 @@ export function waitingOf({ status, interrupts }: Thread, runs: readonly Run[]):
   return { run: newest.run_id, questions: Object.values(interrupts).flat() };
 }
 
-export const wordsOf = ({ questions }: Waiting): string =>
+export const questionText = ({ questions }: Waiting): string =>
   questions.length > 0 ? "awaits an answer" : "paused";

@@ -5,7 +5,7 @@ import { go, route, to, toRun, toThread } from "../app/route.ts";
 import { now } from "../app/clock.ts";
 import { attempt, tell } from "../app/session.ts";
 import { RunWatch } from "../live/run-watch.ts";
-import { type Waiting, wordsOf } from "../live/waiting.ts";
+import { type Waiting, questionText } from "../live/waiting.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Empty, Failure } from "../parts/empty.tsx";
 import { JsonTree } from "../parts/json.tsx";
@@ -141,7 +141,7 @@ function RunHead({ watch, run }: { readonly watch: RunWatch; readonly run: Run }
           {waiting === null ? (
             <Status of={run.status} />
           ) : (
-            <Status of="interrupted" words={wordsOf(waiting)} />
+            <Status of="interrupted" words={questionText(waiting)} />
           )}
           {state === "broken" && <span class="live broken">connection lost, trying again…</span>}
         </h2>

@@ -5,7 +5,7 @@ import { now } from "../app/clock.ts";
 import { toRun, toThread } from "../app/route.ts";
 import { attempt, tell } from "../app/session.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
-import { waitingOf, wordsOf } from "../live/waiting.ts";
+import { waitingOf, questionText } from "../live/waiting.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Age, lasting, shortId, Status } from "../parts/status.tsx";
@@ -52,7 +52,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
             />
             <a class="main" href={toRun(watch.id, run.run_id)}>
               {waiting?.run === run.run_id ? (
-                <Status of="interrupted" words={wordsOf(waiting)} />
+                <Status of="interrupted" words={questionText(waiting)} />
               ) : (
                 <Status of={run.status} />
               )}

@@ -10,17 +10,17 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 /** Messages: when this many are queued, they are posted before the current turn of the event loop ends. */
 const MAX_QUEUED = 64;
 
-export interface NodeFunctionsDeps {
+export interface NodeRunnerDeps {
   /** Posts messages to the server. @throws DOMException `DataCloneError`; then none of them has been posted */
   post(messages: readonly FromWorker[]): void;
   readonly scheduler: Scheduler;
 }
 
 /** Runs node functions in a worker thread, for the server. */
-export class NodeFunctions {
+export class NodeRunner {
   /** Sends log lines to the server. */
   readonly logger: Logger;
-  readonly #deps: NodeFunctionsDeps;
+  readonly #deps: NodeRunnerDeps;
   readonly #host: Host;
   /** The edition of a graph in this thread: each thread has its own definitions and numbers. */
   readonly #edition: (graph: string) => number;
@@ -29,7 +29,7 @@ export class NodeFunctions {
   #flushing = false;
 
   /** @param host makes the host, with {@link logger} */
-  constructor(deps: NodeFunctionsDeps, host: (logger: Logger) => Host, edition: (graph: string) => number) {
+  constructor(deps: NodeRunnerDeps, host: (logger: Logger) => Host, edition: (graph: string) => number) {
     this.#deps = deps;
     this.logger = this.#createLogger();
     this.#host = host(this.logger);
