@@ -1,6 +1,7 @@
 import type { RunRecord } from "../src/model/run.ts";
 import type { ThreadKey, ThreadStart } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
+import { HeldStarts, type Starts } from "./start-queue.ts";
 import type { RunDraft } from "./thread-system.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
@@ -12,38 +13,46 @@ interface Batch {
   refuseWhenDraining(): void;
   wake(key: ThreadKey, start: ThreadStart | undefined): Eventually<LiveThread>;
   letGo(liveThread: LiveThread): void;
+  /** Where the runs wait for their turn. */
+  readonly starts: Starts;
 }
 
 /**
  * Admits runs to new threads, all in one turn, so that no shutdown can come between them. Where one is refused, the
- * runs before it are rolled back in the same turn, before any of them has begun.
+ * runs before it are rolled back in the same turn. No run begins before all are stored: a node that computes would keep the
+ * client from its response, and the rest of the batch from being acknowledged.
  */
 export async function admitAll(
   runs: readonly { readonly key: ThreadKey; readonly draft: RunDraft }[],
-  { refused, refuseWhenDraining, wake, letGo }: Batch,
+  { refused, refuseWhenDraining, wake, letGo, starts }: Batch,
 ): Promise<readonly RunRecord[]> {
   refuseWhenDraining();
   const liveThreads: LiveThread[] = [];
   // oxlint-disable-next-line no-await-in-loop -- there is nothing to read of a thread that is new
   for (const { key, draft } of runs) liveThreads.push(await wake(key, draft.create));
   refuseWhenDraining();
+  const held = new HeldStarts(starts);
   const admitted: Promise<RunRecord>[] = [];
   for (const [i, { draft }] of runs.entries()) {
     const liveThread = liveThreads[i] as LiveThread;
     try {
-      admitted.push(admitRun(liveThread, draft));
+      admitted.push(admitRun(liveThread, draft, held));
     } catch (cause) {
       const back = takeBack(liveThreads.slice(0, i), runs);
       for (const unused of liveThreads.slice(i)) letGo(unused);
-      await Promise.allSettled([...admitted, ...back]);
+      await Promise.allSettled(admitted);
+      held.release();
+      await Promise.allSettled(back);
       throw refused(i, cause);
     }
   }
   const results = await Promise.allSettled(admitted);
   const failed = results.findIndex(({ status }) => status === "rejected");
-  if (failed < 0) return Promise.all(admitted);
   // The storage failed in between.
-  await Promise.allSettled(takeBack(liveThreads, runs));
+  const back = failed < 0 ? [] : takeBack(liveThreads, runs);
+  held.release();
+  if (failed < 0) return Promise.all(admitted);
+  await Promise.allSettled(back);
   throw refused(failed, (results[failed] as PromiseRejectedResult).reason);
 }
 

@@ -128,6 +128,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
       refuseWhenDraining: () => this.#refuseWhenDraining(),
       wake: (key, start) => this.#wake(key, start),
       letGo: (liveThread) => this.#removeFromMemory(liveThread),
+      starts: this.starts,
     });
   }
 

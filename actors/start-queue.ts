@@ -4,12 +4,17 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 /** Milliseconds that one turn may spend on beginning runs. */
 const BUDGET_MS = 8;
 
+/** Takes runs whose start is stored. `begin` MUST NOT throw, and has to check whether the run may still begin. */
+export interface Starts {
+  add(begin: () => void): void;
+}
+
 /**
  * Runs whose start is stored and that have yet to begin. Each begins in a later turn than the one in which its start
  * is stored: in that turn the HTTP response goes out, before a node computes. Where many runs begin at once, other
  * work gets a turn every few milliseconds.
  */
-export class StartQueue {
+export class StartQueue implements Starts {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   #waiting: (() => void)[] = [];
@@ -20,7 +25,6 @@ export class StartQueue {
     this.#scheduler = scheduler;
   }
 
-  /** Adds a run. `begin` MUST NOT throw, and has to check whether the run may still begin. */
   add(begin: () => void): void {
     this.#waiting.push(begin);
     this.#schedule();
@@ -46,4 +50,24 @@ export class StartQueue {
     this.#waiting = [...waiting.slice(begun), ...this.#waiting];
     this.#schedule();
   };
+}
+
+/** Keeps runs from beginning until they are released together. */
+export class HeldStarts implements Starts {
+  readonly #starts: Starts;
+  #held: (() => void)[] = [];
+
+  /** `starts` gets the runs that are released. */
+  constructor(starts: Starts) {
+    this.#starts = starts;
+  }
+
+  add(begin: () => void): void {
+    this.#held.push(begin);
+  }
+
+  release(): void {
+    for (const begin of this.#held) this.#starts.add(begin);
+    this.#held = [];
+  }
 }

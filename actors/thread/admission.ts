@@ -1,6 +1,7 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
+import type { Starts } from "../start-queue.ts";
 import type { RunDraft } from "../thread-system.ts";
 import { refuseConflictingResume } from "./resume-conflicts.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
@@ -24,9 +25,10 @@ const CONFLICT =
 
 /**
  * Decides and stores the admission of a run. Everything up to the append happens in one turn, so that two requests
- * can never both find the thread idle; the append holds the run and all that was decided with it.
+ * can never both find the thread idle; the append holds the run and all that was decided with it. `starts`: where a run that
+ * starts now waits for its turn.
  */
-export function admitRun(liveThread: LiveThread, draft: RunDraft): Promise<RunRecord> {
+export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: Starts): Promise<RunRecord> {
   const { clock, engine } = liveThread.deps;
   const { actor } = liveThread;
   if (actor === undefined || !liveThread.alive) throw threadUnavailable();
@@ -77,7 +79,7 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft): Promise<RunRe
     if (out !== null) for (const id of withdrawnIds(out)) removeWaitingRun(liveThread, id);
     actor.send({ type: "RUN.ADMITTED", starts: true, run: run.run_id, strategy });
     return start.stored.then(() => {
-      beginAttempt(liveThread, start);
+      beginAttempt(liveThread, start, starts);
       if (out !== null) notifyWithdrawn(liveThread, out);
       return start.run;
     });

@@ -3,6 +3,7 @@ import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import { Attempt } from "../run/attempt.ts";
+import type { Starts } from "../start-queue.ts";
 import type { LiveThread, AppendChange } from "./live-thread.ts";
 import { afterStart } from "./record-changes.ts";
 
@@ -73,11 +74,16 @@ export function storeStart(
 
 /**
  * Begins a run whose start is stored: its first event is published at once, and its nodes start in a later turn.
- * Requests that arrive until then, such as a cancellation, reach the statechart first.
+ * Requests that arrive until then, such as a cancellation, reach the statechart first. `starts` defaults to the queue of all
+ * runs.
  */
-export function beginAttempt(liveThread: LiveThread, { run, events, attempt }: AttemptStart): void {
+export function beginAttempt(
+  liveThread: LiveThread,
+  { run, events, attempt }: AttemptStart,
+  starts: Starts = liveThread.owner.starts,
+): void {
   if (events !== undefined) attempt.sink.stored(events);
-  liveThread.owner.starts.add(() => {
+  starts.add(() => {
     if (liveThread.alive) liveThread.actor?.send({ type: "RUN.STARTED", run: run.run_id });
   });
 }

@@ -147,7 +147,7 @@ describeOverEachTransport("a node that computes keeps nobody from the answer,", 
       graphs,
       ...(where === "on a disk" && { data: await directory() }),
     });
-    ask(url, { path: "/runs/batch", body: Array.from({ length: 50 }, () => run), until: "run_id" }, flag);
+    ask(url, { path: "/runs/batch", body: Array.from({ length: 100 }, () => run), until: "run_id" }, flag);
     expect(await isAnswered).toBe(true);
   });
 

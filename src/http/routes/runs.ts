@@ -2,6 +2,7 @@ import type { RunStatus } from "../../model/run.ts";
 import type { RunListQuery } from "../../service/runs.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
+import { memorySizeOf } from "../../codec/json-pieces.ts";
 import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
 import { checkFilter } from "../../schemas/filter.ts";
 import { mapItems, pageHeaders, pickFields } from "../pagination.ts";
@@ -18,6 +19,9 @@ const STATUSES = [
   "timeout",
   "interrupted",
 ] as const satisfies RunStatus[];
+
+/** Bytes: the largest response to a batch that is written in one piece. */
+const MAX_WHOLE_BATCH = 512 * 1024;
 
 const FIELDS: ReadonlySet<string> = new Set([
   "run_id",
@@ -97,7 +101,9 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         const shown = started.map((run) => {
           return { ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" };
         });
-        await sendList(call, shown);
+        // In one piece: the nodes of these runs begin in the next turn, and one that computes would hold up the other pieces.
+        if (memorySizeOf(shown) < MAX_WHOLE_BATCH) call.json(shown);
+        else await sendList(call, shown);
       },
     },
   ];
