@@ -1,3 +1,16 @@
+import {
+  BACKSLASH,
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  type LongContainers,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  STEP,
+  StringEnds,
+} from "./json-structure.ts";
 import { hasLoneSurrogate, refuseLoneSurrogates } from "./text-encoding.ts";
 
 /** A work budget that long work checks after each step. When `isSpent` returns true, it MUST await `next`. */
@@ -6,19 +19,13 @@ export interface WorkPace {
   next(): Promise<void>;
 }
 
-/** Bytes of JSON parsed at a time, about: 10 ms for small numbers. */
-export const STEP = 256 * 1024;
 /** Bytes of a string above which it is parsed by itself. */
 const LONG = STEP;
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COLON = 0x3a;
-const COMMA = 0x2c;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
+const LETTER_U = 0x75;
+/** The upper two bits of each byte of a UTF-8 character but the first. */
+const CONTINUATION = 0x80;
+const CONTINUATION_MASK = 0xc0;
 
 const BLANK = /^[\t\n\r ]*$/;
 /** Characters that a JSON string cannot contain as they are. */
@@ -31,12 +38,11 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /**
  * Parses JSON as `JSON.parse` does, a few hundred kilobytes at a time, and yields to other work in between: 16 MiB at once take up to half
  * a second. Longer lists and objects are assembled from parts, cut at their commas.
- * @param longer start and end (the two brackets) of each list and object longer than {@link STEP}
  * @throws SyntaxError, TypeError (not UTF-8), ServiceError `validation.failed` for text that is not Unicode
  */
 export async function parseInSteps(
   bytes: Uint8Array,
-  longer: ReadonlyMap<number, number>,
+  longer: LongContainers,
   pace: WorkPace,
 ): Promise<unknown> {
   const parsing = new Parsing(bytes, longer, pace);
@@ -59,12 +65,14 @@ class Parsing {
   /** Whether some string contains half of a surrogate pair. */
   isOdd = false;
   readonly #bytes: Uint8Array;
-  readonly #longer: ReadonlyMap<number, number>;
+  readonly #longer: LongContainers;
+  readonly #strings: StringEnds;
   readonly #pace: WorkPace;
 
-  constructor(bytes: Uint8Array, longer: ReadonlyMap<number, number>, pace: WorkPace) {
+  constructor(bytes: Uint8Array, longer: LongContainers, pace: WorkPace) {
     this.#bytes = bytes;
     this.#longer = longer;
+    this.#strings = new StringEnds(bytes);
     this.#pace = pace;
   }
 
@@ -93,7 +101,7 @@ class Parsing {
       const byte = bytes[i];
       let last = i;
       if (byte === QUOTE) {
-        for (i++; i < end && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++;
+        i = this.#strings.after(i);
         if (depth > 0 || !hasName || i - last < LONG) continue;
         [last, i] = [i, last];
       } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
@@ -129,9 +137,8 @@ class Parsing {
       if (isRead) throw new SyntaxError("a comma is missing");
       if (member > from) built.take(this.#decode(from, member - 1));
       const head = this.#decode(member, i);
-      const value = byte === QUOTE ? this.#long(i, last) : await this.container(i, last);
+      const value = byte === QUOTE ? await this.#long(i, last) : await this.container(i, last);
       built.add(head, value);
-      await this.#rest(byte === QUOTE ? last - i : 0);
       isRead = true;
       i = last;
       from = last + 1;
@@ -150,10 +157,34 @@ class Parsing {
 
   parse = (text: string): unknown => this.#parse(text);
 
-  /** Parses a string, given the positions of its quotes. Without escapes it is its own value. */
-  #long(from: number, to: number): unknown {
-    const text = this.#decode(from + 1, to);
-    return ESCAPE.test(text) ? this.#parse(`"${text}"`) : text;
+  /** Parses a string part by part, given the positions of its quotes. A part without escapes is its own value. */
+  async #long(open: number, close: number): Promise<string> {
+    let value = "";
+    for (let from = open + 1; from < close;) {
+      const to = this.#partEnd(from, close);
+      const text = this.#decode(from, to);
+      value += ESCAPE.test(text) ? String(this.#parse(`"${text}"`)) : text;
+      // oxlint-disable-next-line no-await-in-loop -- one part after another
+      await this.#rest(to - from);
+      from = to;
+    }
+    return value;
+  }
+
+  /** Where a part of a string may end that begins at `from`: between two characters, and not within an escape. */
+  #partEnd(from: number, close: number): number {
+    const bytes = this.#bytes;
+    const least = from + STEP;
+    // A pair of surrogates may be two escapes: parts end after the last of many escapes in succession, unless there are too many.
+    const most = least + STEP;
+    for (let i = from; i < close; i++) {
+      const byte = bytes[i] as number;
+      if (i >= least && (byte & CONTINUATION_MASK) !== CONTINUATION && (byte !== BACKSLASH || i >= most)) {
+        return i;
+      }
+      if (byte === BACKSLASH) i += bytes[i + 1] === LETTER_U ? 5 : 1;
+    }
+    return close;
   }
 
   #decode(from: number, to: number): string {

@@ -45,6 +45,9 @@ test.each([
   ["a reserved name", `{"__proto__":[${many("1.5")}],"a":{"__proto__":${filler(LARGE)}}}`],
   ["a long text", `{"a": ${filler(2 * LARGE)} , "b":1}`],
   ["a long text with escapes", `{"a":"${'\\n\\u00e9\\\\\\"'.repeat(LARGE / 8)}"}`],
+  ["a long text with pairs of escapes", `{"a":"${"\\ud83d\\ude00".repeat(LARGE / 6)}"}`],
+  ["a long text of two bytes a character", `{"a":"x${"é".repeat(LARGE)}"}`],
+  ["a long text that ends with backslashes", `{"a":"${"x".repeat(LARGE)}\\\\","b":"${"y".repeat(300)}\\""}`],
   ["a long name", `{${filler(LARGE)}:1,"b":[${many("1.5")}]}`],
   ["texts that are not ASCII", `{"a":["${"é😀".repeat(LARGE / 4)}",${many('"ü,"')}]}`],
   ["levels of long ones", `[[[`.replaceAll("[", '{"a":[1,') + many("[2]") + `,3],"b":4}`.repeat(3)],
@@ -92,6 +95,7 @@ test.each([
   ],
   ["half of a pair", `{"a":{"b":[${many("1.5")},"\\ud800"]}}`],
   ["half of a pair in a long text", `{"a":["\\udc00${"x".repeat(LARGE)}"]}`],
+  ["half of a pair amid escapes", `{"a":["${"\\n".repeat(LARGE)}\\ud800${"\\n".repeat(LARGE)}"]}`],
   ["half of a pair in a name", `{"a":{"\\ud800":[${many("1.5")}]}}`],
 ])("a large body that is wrong is refused as it is at once: %s", async (_, body) => {
   const [inSteps, atOnce] = await both(body);

@@ -1,0 +1,176 @@
+import { ServiceError } from "../model/errors.ts";
+import { MAX_DEPTH } from "../model/json.ts";
+import { invalidField } from "./error-responses.ts";
+
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
+export const COLON = 0x3a;
+export const COMMA = 0x2c;
+export const OPEN_LIST = 0x5b;
+export const CLOSE_LIST = 0x5d;
+export const OPEN_OBJECT = 0x7b;
+export const CLOSE_OBJECT = 0x7d;
+
+/** Bytes of JSON parsed at a time, about: 10 ms for small numbers. */
+export const STEP = 256 * 1024;
+
+/**
+ * Nesting levels of a body. Stored values may have {@link MAX_DEPTH} levels and are at most this far below the body itself. Deeper bodies
+ * are refused before parsing, since every later step (copy, digest, comparison) is recursive.
+ */
+export const DEEPEST = MAX_DEPTH + 16;
+/** Lists, objects and named members of a whole body, at most: each takes a thousand times as long to parse as its bytes. */
+const PARTS = 500_000;
+/** List entries and members of a whole body, at most; plain numbers are the cheapest. */
+const ENTRIES = 2_000_000;
+/** Members of one object, at most: names that all differ are the slowest. */
+const WIDEST = 100_000;
+
+/** Characters of a string that are looked at one by one before its end is searched for: most strings are shorter. */
+const SHORT = 256;
+
+/** Start and end (the two brackets) of each list and object longer than {@link STEP}. */
+export type LongContainers = ReadonlyMap<number, number>;
+
+/** Malformed JSON; `name`: what it was, such as "body". */
+export function malformed(name: string, cause?: unknown): ServiceError {
+  const where = name === "body" ? "request body" : `the ${name}`;
+  return new ServiceError("body.malformed", `Malformed JSON in ${where}`, { cause });
+}
+
+/**
+ * Finds the ends of the strings of a JSON text, from front to back. The end of a string of 16 MiB is found in 0.3 ms, where a loop over
+ * its bytes takes 20 ms.
+ */
+export class StringEnds {
+  readonly #bytes: Uint8Array;
+  /** The next quote and the next backslash, as last searched for; the length when there is none. */
+  #quote = -1;
+  #backslash = -1;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  /** The position of the quote that ends the string, given the quote that opens it; the length or more, if there is none. */
+  after(open: number): number {
+    const bytes = this.#bytes;
+    const { length } = bytes;
+    for (let i = open + 1; i < length;) {
+      const looked = Math.min(i + SHORT, length);
+      for (; i < looked; i++) {
+        if (bytes[i] === QUOTE) return i;
+        if (bytes[i] === BACKSLASH) i++;
+      }
+      if (i >= length) return i;
+      // Each is searched for again only when it has been passed, so that no byte is looked at twice.
+      if (this.#quote < i) this.#quote = this.#next(QUOTE, i);
+      if (this.#backslash < i) this.#backslash = this.#next(BACKSLASH, i);
+      if (this.#quote < this.#backslash) return this.#quote;
+      i = this.#backslash;
+    }
+    return length;
+  }
+
+  #next(byte: number, from: number): number {
+    const found = this.#bytes.indexOf(byte, from);
+    return found < 0 ? this.#bytes.length : found;
+  }
+}
+
+/** Refuses bodies that would take long to parse or walk, before that is done. */
+export class StructureCheck {
+  readonly #bytes: Uint8Array;
+  readonly #whole: string;
+  readonly #strings: StringEnds;
+  readonly #longer = new Map<number, number>();
+  /** Number of members of the open object at each level. */
+  readonly #members = new Int32Array(DEEPEST + 1);
+  /** Start of the open list or object at each level. */
+  readonly #begins = new Int32Array(DEEPEST + 1);
+  #at = 0;
+  #depth = 0;
+  #parts = 0;
+  #entries = 0;
+  #isObject = false;
+  /** Start and end of the latest string directly in the body: the name of the next member. */
+  #name: readonly [from: number, to: number] = [0, 0];
+
+  /** `whole`: the name of the body in errors. */
+  constructor(bytes: Uint8Array, whole: string) {
+    this.#bytes = bytes;
+    this.#whole = whole;
+    this.#strings = new StringEnds(bytes);
+  }
+
+  /** What is long, once everything has been checked. */
+  get longer(): LongContainers {
+    return this.#longer;
+  }
+
+  /**
+   * Checks about so many bytes more. Returns true when all are checked.
+   * @throws ServiceError `validation.failed`, naming the member that is nested too deep; `body.too_large`; `body.malformed` when a long
+   *   list or object ends with the wrong bracket
+   */
+  check(count: number): boolean {
+    const bytes = this.#bytes;
+    const members = this.#members;
+    const begins = this.#begins;
+    const strings = this.#strings;
+    const end = Math.min(this.#at + count, bytes.length);
+    let i = this.#at;
+    let depth = this.#depth;
+    let parts = this.#parts;
+    let entries = this.#entries;
+    for (; i < end; i++) {
+      const byte = bytes[i];
+      if (byte === QUOTE) {
+        const start = i;
+        i = strings.after(start);
+        if (depth === 1) this.#name = [start, i + 1];
+      } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+        if (++depth === 1) this.#isObject = byte === OPEN_OBJECT;
+        else if (depth > DEEPEST)
+          throw invalidField(this.#member() || this.#whole, `is nested deeper than ${MAX_DEPTH} levels`);
+        members[depth] = 0;
+        begins[depth] = i;
+        parts++;
+      } else if (byte === COLON) {
+        parts++;
+        if (++(members[depth] as number) > WIDEST)
+          throw this.#tooLarge(`an object has more than ${WIDEST} members`);
+      } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
+        const begin = begins[depth] as number;
+        if (depth > 0 && i - begin > STEP) {
+          if ((bytes[begin] === OPEN_LIST) !== (byte === CLOSE_LIST)) throw malformed(this.#whole);
+          this.#longer.set(begin, i);
+        }
+        depth--;
+      } else if (byte === COMMA && ++entries > ENTRIES)
+        throw this.#tooLarge(`there are more than ${ENTRIES} members and list entries`);
+      if (parts > PARTS)
+        throw this.#tooLarge(`there are more than ${PARTS} lists, objects and members of objects`);
+    }
+    this.#at = i;
+    this.#depth = depth;
+    this.#parts = parts;
+    this.#entries = entries;
+    return i >= bytes.length;
+  }
+
+  #tooLarge(what: string): ServiceError {
+    const member = this.#member();
+    return new ServiceError("body.too_large", `The body is too large: ${what}${member && `, in ${member}`}`);
+  }
+
+  /** The name of the body's member that is being checked; "" when there is none. */
+  #member(): string {
+    if (!this.#isObject) return "";
+    try {
+      return String(JSON.parse(new TextDecoder().decode(this.#bytes.subarray(...this.#name))));
+    } catch {
+      return "";
+    }
+  }
+}
