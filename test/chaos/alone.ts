@@ -99,7 +99,7 @@ export class Alone {
     const note: Order["note"] = (run, sent, hooked) => {
       const thread = pairedId(run);
       ledger.threads.set(thread, { acknowledged: ledger.now() });
-      return ledger.acknowledge(thread, run, "kept", sent, hooked);
+      return ledger.acknowledge(thread, run, "kept", sent, { hooked });
     };
     const input = { kind: "work", pace: dice.between(0, 25) };
     const body = { input, on_completion: "keep", on_disconnect: "continue" };

@@ -65,6 +65,18 @@ describe("I1: nothing acknowledged is lost", () => {
     expect(ledger.mayVanish(late)).toBe(false);
   });
 
+  test("a run whose client is cut off by a stop may end with it if that was asked for; not by a kill", () => {
+    const { ledger } = oneRun();
+    const entry = ledger.acknowledge("t", "left", "leave", ledger.now(), { bound: true });
+    ledger.gone("killed");
+    expect(ledger.mayBeCut(entry)).toBe(false);
+    ledger.gone("stopped");
+    expect(ledger.mayBeCut(entry)).toBe(true);
+    expect(ledger.mayBeCut(ledger.acknowledge("t", "later", "leave", ledger.now(), { bound: true }))).toBe(
+      false,
+    );
+  });
+
   test("a run that stopped although nobody asked for it is found", () => {
     const { ledger, entry, there } = oneRun();
     const found = nothingIsLost(ledger, [{ entry, status: "interrupted" }], there);
@@ -153,7 +165,7 @@ describe("I8: one run at a time", () => {
 
 describe("I9: every end is told", () => {
   const hooked = () => {
-    const entry = new Ledger().acknowledge("t", "r", "wait", 0, true);
+    const entry = new Ledger().acknowledge("t", "r", "wait", 0, { hooked: true });
     return { entry, status: "success" };
   };
   const told = { run: "r", id: "r", status: "success" };

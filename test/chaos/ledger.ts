@@ -26,12 +26,12 @@ export interface RunEntry {
   readonly streams: StreamEntry[];
   /** Is its end to be told to a webhook? */
   readonly hooked: boolean;
+  /** It ends when its client leaves, or is cut off by a stop. */
+  readonly bound: boolean;
 }
 
-/** A run that was given no thread: its own is hidden, and goes with its end. */
+/** A run that was given no thread: its own is hidden, and goes with its end. If it is bound, it also ends with the server. */
 export interface AloneEntry extends RunEntry {
-  /** It ends when its client leaves, and with the server. */
-  readonly bound: boolean;
   /** The node that begins last. */
   readonly last: "join" | "ask";
 }
@@ -74,10 +74,16 @@ export class Ledger {
     return performance.now() - this.#began;
   }
 
-  acknowledge(thread: string, run: string, what: string, sent: number, hooked = false): RunEntry {
+  acknowledge(
+    thread: string,
+    run: string,
+    what: string,
+    sent: number,
+    { hooked = false, bound = false } = {},
+  ): RunEntry {
     const known = this.runs.get(run);
     if (known !== undefined) return known;
-    const entry = this.#entry(thread, run, what, sent, hooked);
+    const entry = { ...this.#entry(thread, run, what, sent, hooked), bound };
     this.runs.set(run, entry);
     return entry;
   }
@@ -94,7 +100,7 @@ export class Ledger {
     return entry;
   }
 
-  #entry(thread: string, run: string, what: string, sent: number, hooked: boolean): RunEntry {
+  #entry(thread: string, run: string, what: string, sent: number, hooked: boolean): Omit<RunEntry, "bound"> {
     return {
       thread,
       run,
@@ -145,8 +151,8 @@ export class Ledger {
 
   /** May this run have been stopped before it was through? */
   mayBeCut(entry: RunEntry | AloneEntry): boolean {
-    if ("bound" in entry && entry.bound && this.#among([...this.kills, ...this.stops], entry) > 0)
-      return true;
+    const cuts = "last" in entry ? [...this.kills, ...this.stops] : this.stops;
+    if (entry.bound && this.#among(cuts, entry) > 0) return true;
     return this.#disturbed(entry, ["rollback", "interrupt"]);
   }
 

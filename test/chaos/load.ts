@@ -159,7 +159,7 @@ export class Load {
     const { dice } = this.#deps;
     const bound = dice.chance(0.5);
     const body = { input, multitask_strategy: "enqueue", on_disconnect: bound ? "cancel" : "continue" };
-    const order = { ...this.#order(thread, "leave", body), bound, leaves: dice.between(1, 80) };
+    const order = { ...this.#order(thread, "leave", body, bound), bound, leaves: dice.between(1, 80) };
     await (dice.chance(0.5) ? this.#asking.wait(order) : this.#asking.stream(order));
   }
 
@@ -178,9 +178,10 @@ export class Load {
     await this.#asking.json("GET", `/threads/${thread}/${what}`);
   }
 
-  #order(thread: string, what: string, body: object): Order {
+  #order(thread: string, what: string, body: object, bound = false): Order {
     const { ledger } = this.#deps;
-    const note: Order["note"] = (run, sent, hooked) => ledger.acknowledge(thread, run, what, sent, hooked);
+    const note: Order["note"] = (run, sent, hooked) =>
+      ledger.acknowledge(thread, run, what, sent, { hooked, bound });
     return { at: `/threads/${thread}`, what, body, note };
   }
 
