@@ -26,6 +26,8 @@ import type { OnSubgraphEnd } from "./task-runner.ts";
  * Event ids: the mark is raised when fewer than this many ids are left below it, so that the raise is stored in time.
  */
 const HEADROOM = 1_024;
+/** Errors of nodes that an attempt remembers as logged. */
+const MAX_LOGGED = 100;
 
 /**
  * One attempt to execute a run: its graphs, its log, and its writes to storage. It batches the writes of its graphs
@@ -49,6 +51,8 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
   flushed: Promise<void> = Promise.resolve();
+  /** Errors of nodes that are in the server's log already. */
+  #logged: PlainError[] | null = null;
   #alive = true;
   /** The run has ended, and its end is being stored. */
   #closing = false;
@@ -146,6 +150,15 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
   /** The run applies its input, or resumes, and then fails with this error before any node runs. */
   failAfterFirstStep(error: PlainError): void {
     this.#root.failAfterFirstStep(error);
+  }
+
+  noteLogged(error: PlainError): void {
+    // Further ones are errors that the graph has caught: at most, the run's own is then logged twice.
+    if ((this.#logged ??= []).length < MAX_LOGGED) this.#logged.push(error);
+  }
+
+  isLogged({ error, message }: PlainError): boolean {
+    return this.#logged?.some((one) => one.error === error && one.message === message) ?? false;
   }
 
   #close(stop: StopReason | null): void {

@@ -43,6 +43,8 @@ export interface GraphExecutionOwner {
   emit(fact: Fact): number;
   flush(kind: string, durable: boolean): Promise<void>;
   flushSoon(): void;
+  /** Notes an error that a node failed with and that the host has logged. */
+  noteLogged(error: PlainError): void;
   /** Checks whether all graphs have come to a halt now. */
   checkHalted(): void;
 }
@@ -316,6 +318,10 @@ export class GraphExecution implements TaskOwner {
 
   flushSoon(): void {
     this.attempt.flushSoon();
+  }
+
+  noteLogged(error: PlainError): void {
+    this.attempt.noteLogged(error);
   }
 
   taskSettled(): void {

@@ -37,6 +37,8 @@ export interface EndingAttempt {
   /** The state as it is stored at the head. */
   readonly stored: JsonObject;
   readonly writes: ReadonlyMap<string, TaskWrites>;
+  /** True when the error of a node is in the server's log already. */
+  isLogged(error: PlainError): boolean;
   /** Resolves when none of its writes is in flight. */
   readonly flushed: Promise<void>;
   takePending(): {
@@ -168,11 +170,27 @@ function conclude(attempt: EndingAttempt, verdict: Verdict, values: JsonObject |
         if (events !== undefined) sink.stored(events);
         sink.close();
         liveThread.owner.counters.forGraph(run.graph_id)[verdict.status]++;
+        if (verdict.error !== null) logFailedRun(attempt, verdict.error, run);
         liveThread.owner.runEnded(liveThread, id, endOf(attempt, verdict, run), sink.isRead);
       },
       // The live thread was given up; recovery takes the run up again.
       () => undefined,
     );
+}
+
+/** Logs the error of a run, unless it is that of a node, which was logged with its stack. A refused answer is the client's error. */
+function logFailedRun(attempt: EndingAttempt, { error, message }: PlainError, run: RunRecord): void {
+  if (attempt.isLogged({ error, message })) return;
+  const { graph_id: graph, run_id, status } = run;
+  const { key, deps } = attempt.liveThread;
+  deps.logger[attempt.isRefused ? "info" : "warn"]("a run failed", {
+    graph,
+    run_id,
+    thread_id: key.thread,
+    attempt: run.attempt,
+    status,
+    error: `${error}: ${message}`,
+  });
 }
 
 /** Where several steps were stored as one, the parent of the last checkpoint is the one before the first step. */

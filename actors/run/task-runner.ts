@@ -43,6 +43,8 @@ export interface TaskOwner {
   flushSoon(): void;
   /** Records the failure of a task. `refused`: only because an answer was refused. */
   fail(error: PlainError, refused?: boolean): void;
+  /** Notes an error that a node failed with and that the host has logged. */
+  noteLogged(error: PlainError): void;
   startSubgraph(call: NodeCall, before: Position | undefined, ended: OnSubgraphEnd): SubgraphHandle;
   /** Called when the end of a body is settled. */
   taskSettled(): void;
@@ -191,6 +193,7 @@ export class TaskRunner {
       });
       return;
     }
+    if (outcome.kind === "failed" && outcome.isLogged) attempt.noteLogged(outcome.error);
     live.refused = outcome.kind === "failed" && outcome.refused !== undefined;
     const broken = (thrown: unknown): void => {
       if (!attempt.alive) return;

@@ -98,7 +98,10 @@ async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<Tas
     // Open interrupts pause the task, even if the body caught the pause or threw another error.
     const waits = questions.outcome();
     if (waits !== undefined) return waits;
-    if (reason !== undefined && !own.signal.aborted) logFailure(parts, call, own, reason.thrown);
+    if (reason !== undefined && outcome.kind === "failed" && !own.signal.aborted) {
+      logFailure(parts, call, own, reason.thrown);
+      outcome = { ...outcome, isLogged: true };
+    }
     if (key !== null && node.cache !== null && outcome.kind === "returned") {
       cache.put(node, node.cache, key, outcome.value, clock.mono());
     }

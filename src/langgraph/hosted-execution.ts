@@ -120,8 +120,9 @@ export class HostedExecution implements Execution {
     const places = from === undefined ? undefined : await this.#leading.checkpointMapFor(called, from);
     // LangGraph's own signal stops the root graph's nodes; nodes of subgraphs need the signal of their task.
     const outcome = await called.start({ signal: called.ns === "" ? undefined : io.signal, places });
-    if (outcome.kind === "failed" && called.thrown && !io.signal.aborted) failed(called.thrown.error);
-    return outcome;
+    if (outcome.kind !== "failed" || !called.thrown || io.signal.aborted) return outcome;
+    failed(called.thrown.error);
+    return { ...outcome, isLogged: true };
   }
 
   settle(task: string, outcome: TaskOutcome): Promise<SettledTask> {

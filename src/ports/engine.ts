@@ -48,6 +48,8 @@ export type TaskOutcome =
   | {
       readonly kind: "failed";
       readonly error: PlainError;
+      /** The host has logged the error. */
+      readonly isLogged?: true;
       /** There is no further try: it would fail as well, or is not wanted. */
       readonly final?: true;
       /** Interrupts that still wait for an answer: those of a subgraph in which another task failed. */

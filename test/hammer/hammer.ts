@@ -46,7 +46,7 @@ export async function hammer(options: HammerOptions): Promise<Outcome> {
     clock: systemClock,
     level: "warn",
     // Nodes that fail do as they were told.
-    write: (line) => void (line.includes(`"a node failed"`) || faults.push(`logged: ${line.trim()}`)),
+    write: (line) => void (/"a (node|run) failed"/.test(line) || faults.push(`logged: ${line.trim()}`)),
   });
   const unhandled = (cause: unknown): void =>
     void faults.push(`nobody handled: ${cause instanceof Error ? cause.stack : String(cause)}`);

@@ -52,6 +52,41 @@ test("where a node failed is logged once, however deep it stands", async () => {
   expect(lines[0]?.["error"]).toMatch(/^TypeError: no such thing\n.*failing\.test\.ts/s);
 });
 
+test.each([
+  [
+    "InvalidUpdateError",
+    new StateGraph(Annotation.Root({ n: Annotation<number>() }))
+      .addNode("a", () => ({ n: 1 }))
+      .addNode("b", () => ({ n: 2 }))
+      .addEdge(START, "a")
+      .addEdge(START, "b")
+      .compile(),
+  ],
+  [
+    "GraphRecursionError",
+    new StateGraph(Annotation.Root({ n: Annotation<number>() }))
+      .addNode("a", () => ({ n: 1 }))
+      .addEdge(START, "a")
+      .addEdge("a", "a")
+      .compile(),
+  ],
+] as const)("a run that fails with %s, which no node threw, is logged once", async (error, graph) => {
+  const app = await serve({ langGraphs: await served({ broken: graph }) });
+  const client = new Client({ apiUrl: app.url });
+  const { thread_id } = await client.threads.create();
+  const outcome = await client.runs.wait(thread_id, "broken", { input: {}, raiseError: false });
+  expect(outcome).toMatchObject({ __error__: { error } });
+  expect(parsed(app.complaints)).toEqual([
+    expect.objectContaining({
+      level: "warn",
+      message: "a run failed",
+      graph: "broken",
+      thread_id,
+      error: expect.stringMatching(`^${error}: `),
+    }),
+  ]);
+});
+
 test("each try that failed is logged", async () => {
   let tries = 0;
   const graph = around(
