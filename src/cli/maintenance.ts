@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { unendedRunChange } from "../../actors/unended-run.ts";
-import { keepAliveDuring } from "../platform/keep-process-alive.ts";
 import { silentLogger } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import { noFailpoints } from "../ports/failpoints.ts";
@@ -16,15 +15,9 @@ const deps = {
   logger: silentLogger,
 };
 
-// The pauses of long work do not keep the process alive by themselves: without `keepAliveDuring` it would end there, with exit code 0.
-
 /** Prints each damage found, one line each. Returns their number. */
 export async function check(data: string, say: (line: string) => void): Promise<number> {
   mustExist(data);
-  return keepAliveDuring(checkAll(data, say));
-}
-
-async function checkAll(data: string, say: (line: string) => void): Promise<number> {
   const storage = await openStorage({ kind: "level", directory: data, isVerified: true }, deps);
   let found = 0;
   try {
@@ -45,7 +38,8 @@ async function checkAll(data: string, say: (line: string) => void): Promise<numb
 
 export async function repair(data: string): Promise<void> {
   mustExist(data);
-  await keepAliveDuring(repairStorage(data, deps).then(() => endRuns(data)));
+  await repairStorage(data, deps);
+  await endRuns(data);
 }
 
 /** Ends runs that shutdowns of older versions left without an end. */
@@ -75,7 +69,7 @@ async function endRuns(data: string): Promise<void> {
 /** Accepts the losses that were found, and prints them. */
 export async function accept(data: string, say: (line: string) => void): Promise<void> {
   mustExist(data);
-  const accepted = await keepAliveDuring(acceptDamage(data, deps));
+  const accepted = await acceptDamage(data, deps);
   for (const finding of accepted) say(`accepted: ${finding.what}; ${JSON.stringify(mayHaveHeld(finding))}`);
   say(
     accepted.length === 0 ? `${data}: there is no loss to accept` : `${data} is served again as it is stored`,
@@ -84,7 +78,7 @@ export async function accept(data: string, say: (line: string) => void): Promise
 
 export async function backup(data: string, target: string): Promise<void> {
   mustExist(data);
-  await keepAliveDuring(backupStorage(data, target));
+  await backupStorage(data, target);
 }
 
 /** Opening the storage would create the directory. */

@@ -9,12 +9,12 @@ export const systemScheduler: Scheduler = {
     setImmediate(task);
   },
 
-  after(ms, task) {
+  after(ms, task, isAwaited = false) {
     let timer: NodeJS.Timeout;
     const wait = (left: number) => {
       const next = left > LONGEST ? () => wait(left - LONGEST) : task;
       timer = setTimeout(next, Math.min(left, LONGEST));
-      timer.unref();
+      if (!isAwaited) timer.unref();
     };
     wait(ms);
     return () => clearTimeout(timer);

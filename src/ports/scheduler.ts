@@ -7,7 +7,7 @@ export interface Scheduler {
   soon(task: () => void): void;
   /**
    * Runs `task` once after `ms` milliseconds. MUST NOT fire early for delays beyond 2^31-1 ms (Node fires those at
-   * once), and MUST NOT keep the process alive by itself.
+   * once), and MUST NOT keep the process alive by itself, unless `isAwaited`: then work is in progress that `task` continues.
    */
-  after(ms: number, task: () => void): Cancel;
+  after(ms: number, task: () => void, isAwaited?: boolean): Cancel;
 }

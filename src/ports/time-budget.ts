@@ -86,7 +86,8 @@ export class TimeBudget {
   readonly #turned = (): void => {
     const took = this.#since === undefined || !this.#isLong ? 0 : this.#clock.mono() - this.#since;
     if (took < LONG) this.#begin();
-    else this.#scheduler.after(Math.min(took, LONGEST_PAUSE), this.#begin);
+    // It keeps the process alive: a command such as `heddle check` would end here, in the middle of its work.
+    else this.#scheduler.after(Math.min(took, LONGEST_PAUSE), this.#begin, true);
   };
 
   readonly #begin = (): void => {

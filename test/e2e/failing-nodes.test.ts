@@ -35,7 +35,7 @@ test("where a node failed is logged for its author, and never told to clients", 
 });
 
 describe("a run that fails without an error of a node leaves one line in the log", () => {
-  const state = { n: value({ default: 0 }) };
+  const state = { n: value(0) };
   const never = graph({
     state,
     nodes: { slow: { run: () => new Promise<never>(() => undefined), timeout: 20 } },
