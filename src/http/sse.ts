@@ -2,15 +2,15 @@ import { HEARTBEAT } from "../codec/sse.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { ByteStream } from "../ports/transport.ts";
-import { type Outcome, type Outlet, Pump, type PumpOptions } from "../stream/stream-pump.ts";
+import { type PumpOutcome, type PumpOutput, StreamPump, type PumpOptions } from "../stream/stream-pump.ts";
 import type { Reader } from "../stream/run-reader.ts";
-import { render, type Segment, type View } from "../stream/rendering.ts";
+import { render, type Segment, type StreamView } from "../stream/rendering.ts";
 import type { Traffic } from "./response-counts.ts";
 
 export interface SseOptions extends PumpOptions {
   /** Counts open streams. */
   readonly traffic: Traffic;
-  readonly view: View<Uint8Array> | (() => View<Uint8Array>);
+  readonly view: StreamView<Uint8Array> | (() => StreamView<Uint8Array>);
   /** Milliseconds between heartbeats. Clients learn the interval and take a longer silence for a broken connection. */
   readonly heartbeat?: number;
 }
@@ -45,7 +45,7 @@ export function pumpRendered(
   const { scheduler, traffic, heartbeat = 5_000, onDone } = options;
   const outlet = new SseOutlet(stream);
   let cancelBeat: Cancel | undefined;
-  const pump = new Pump(reader, rendered, outlet, {
+  const pump = new StreamPump(reader, rendered, outlet, {
     ...options,
     onDone(outcome) {
       cancelBeat?.();
@@ -65,7 +65,7 @@ export function pumpRendered(
   return () => pump.left();
 }
 
-class SseOutlet implements Outlet<Uint8Array> {
+class SseOutlet implements PumpOutput<Uint8Array> {
   readonly #stream: ByteStream;
   #parts: Uint8Array[] = [];
   #size = 0;
@@ -99,7 +99,7 @@ class SseOutlet implements Outlet<Uint8Array> {
     return this.#stream.write(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts));
   }
 
-  finish(outcome: Exclude<Outcome, "left">): void {
+  finish(outcome: Exclude<PumpOutcome, "left">): void {
     if (outcome === "ended") this.#stream.end();
     else this.#stream.close();
   }

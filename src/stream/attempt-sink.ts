@@ -7,7 +7,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
 import { LogEntry, type LiveState, type TailLimits } from "./log-tail.ts";
-import { weigh } from "./memory-size.ts";
+import { factSize } from "./memory-size.ts";
 
 /**
  * When readers see a fact. `os`: when it would survive the end of the process. `memory`: when the write of its chunk
@@ -39,7 +39,7 @@ export interface LogDeps {
 }
 
 /** The log of a run, as the writer of an attempt sees it. */
-export interface Chunks {
+export interface ChunkLog {
   readonly key: ThreadKey;
   readonly run: string;
   readonly readers: number;
@@ -55,7 +55,7 @@ export interface Chunks {
 
 /** The writer of one attempt: collects facts into chunks, and stores them. */
 export class AttemptSink implements Sink {
-  readonly #log: Chunks;
+  readonly #log: ChunkLog;
   readonly #deps: LogDeps;
   readonly #epoch: number;
   /** False when a newer attempt, or the end of the log, has replaced this writer. */
@@ -73,7 +73,7 @@ export class AttemptSink implements Sink {
   /** Chunks that the caller has taken to store them, in the order of the takes. */
   #taken: LogEntry[] = [];
 
-  constructor(log: Chunks, deps: LogDeps, epoch: number, first: number) {
+  constructor(log: ChunkLog, deps: LogDeps, epoch: number, first: number) {
     this.#log = log;
     this.#deps = deps;
     this.#epoch = epoch;
@@ -92,7 +92,7 @@ export class AttemptSink implements Sink {
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number {
     if (!this.#open) return -1;
     const id = this.#next;
-    const weight = weigh(fact, values);
+    const weight = factSize(fact, values);
     const { chunkFacts, chunkWeight } = this.#deps.limits;
     // A full chunk is written at once, even while another is in flight: the journal keeps the order of the calls.
     const full = this.#facts.length >= chunkFacts || this.#weight + weight > chunkWeight;

@@ -9,13 +9,13 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import {
   type FactOf,
   json,
-  named,
+  eventName,
   type RenderContext,
-  shows,
+  isShown,
   type SlotRenderer,
   taskNs,
 } from "./render-context.ts";
-import { messageMeta } from "./fact-context.ts";
+import { messageMeta } from "./run-data.ts";
 
 /** The modes `checkpoints`, `tasks` and `debug`: checkpoints, and the start and the end of their tasks. */
 
@@ -62,15 +62,15 @@ const plannedOf = ({ id, name, path }: PlannedTask): JsonObject => ({
 /** Renders a checkpoint in full; nothing where its state is not stored any more. */
 function withCheckpoint(
   fact: CheckpointFact,
-  page: RenderContext,
+  context: RenderContext,
   put: (payload: JsonObject, head: CheckpointHead | null) => void,
 ): Eventually<void> {
   const { ns, id } = fact;
-  const { run } = page.source;
-  if (!shows(ns, page) || fact.shows === "values") return;
-  return andThen(page.state(ns, id), (values) => {
+  const { run } = context.data;
+  if (!isShown(ns, context) || fact.shows === "values") return;
+  return andThen(context.state(ns, id), (values) => {
     if (values === null) return undefined;
-    return andThen(page.checkpoint(ns, id), (head) => {
+    return andThen(context.checkpoint(ns, id), (head) => {
       const parent = head?.parent ?? null;
       const payload = {
         config: configAt(run, ns, id),
@@ -88,15 +88,17 @@ function withCheckpoint(
 }
 
 export const checkpointShown: SlotRenderer<"checkpoint"> = {
-  put: (fact, id, page) =>
-    withCheckpoint(fact, page, (payload) => page.put(id, named("checkpoints", fact.ns), json(payload))),
+  put: (fact, id, context) =>
+    withCheckpoint(fact, context, (payload) =>
+      context.put(id, eventName("checkpoints", fact.ns), json(payload)),
+    ),
 };
 
 export const checkpointDebugged: SlotRenderer<"checkpoint"> = {
-  put: (fact, id, page) =>
-    withCheckpoint(fact, page, (payload, head) => {
-      const at = head?.created_at ?? timeOf(fact.id) ?? page.source.run.created_at;
-      page.put(id, named("debug", fact.ns), envelope("checkpoint", fact.step, at, payload));
+  put: (fact, id, context) =>
+    withCheckpoint(fact, context, (payload, head) => {
+      const at = head?.created_at ?? timeOf(fact.id) ?? context.data.run.created_at;
+      context.put(id, eventName("debug", fact.ns), envelope("checkpoint", fact.step, at, payload));
     }),
 };
 
@@ -112,14 +114,17 @@ function envelope(type: string, step: number | null, at: number, payload: JsonOb
 // --- tasks ---
 
 /** A task as its checkpoint planned it, and the number of its step. */
-export interface TaskPlace {
+export interface PlannedStep {
   /** The step; null where the checkpoint is not stored any more. */
   readonly step: number | null;
   readonly planned: PlannedTask | undefined;
 }
 
-export function taskPlace(page: RenderContext, fact: TaskFact | ResultFact): Eventually<TaskPlace> {
-  return andThen(page.checkpoint(fact.ns, fact.checkpoint), (head) => ({
+export function findPlannedStep(
+  context: RenderContext,
+  fact: TaskFact | ResultFact,
+): Eventually<PlannedStep> {
+  return andThen(context.checkpoint(fact.ns, fact.checkpoint), (head) => ({
     step: head === null ? null : head.step + 1,
     planned: head?.next.find(({ id }) => id === fact.id),
   }));
@@ -129,7 +134,7 @@ export function taskPlace(page: RenderContext, fact: TaskFact | ResultFact): Eve
 export function taskMeta(
   run: RunRecord,
   fact: TaskFact | ResultFact,
-  { step, planned }: TaskPlace,
+  { step, planned }: PlannedStep,
 ): JsonObject {
   const ns = taskNs(fact.ns, fact.name, fact.id);
   return messageMeta(run, {
@@ -144,23 +149,23 @@ export function taskMeta(
 
 /** The input of a task: the one that was sent to it, or the state of its checkpoint. */
 export function taskInput(
-  page: RenderContext,
+  context: RenderContext,
   { ns, checkpoint }: TaskFact | ResultFact,
   sent: PlannedTask["input"],
 ): Eventually<unknown> {
-  return sent === undefined ? page.state(ns, checkpoint) : sent.value;
+  return sent === undefined ? context.state(ns, checkpoint) : sent.value;
 }
 
 function withStart(
   fact: TaskFact,
-  page: RenderContext,
+  context: RenderContext,
   put: (payload: JsonObject, step: number | null) => void,
 ): Eventually<void> {
-  if (!shows(fact.ns, page)) return;
+  if (!isShown(fact.ns, context)) return;
   const { id, name, triggers } = fact;
-  return andThen(taskPlace(page, fact), (place) =>
-    andThen(taskInput(page, fact, fact.input), (input) => {
-      const metadata = taskMeta(page.source.run, fact, place);
+  return andThen(findPlannedStep(context, fact), (place) =>
+    andThen(taskInput(context, fact, fact.input), (input) => {
+      const metadata = taskMeta(context.data.run, fact, place);
       put({ id, name, input, triggers, interrupts: [], metadata }, place.step);
     }),
   );
@@ -175,29 +180,29 @@ function resultOf({ id, name, update, written, error, interrupts }: ResultFact):
 }
 
 export const taskShown: SlotRenderer<"task"> = {
-  put: (fact, id, page) =>
-    withStart(fact, page, (payload) => page.put(id, named("tasks", fact.ns), json(payload))),
+  put: (fact, id, context) =>
+    withStart(fact, context, (payload) => context.put(id, eventName("tasks", fact.ns), json(payload))),
 };
 
 export const taskDebugged: SlotRenderer<"task"> = {
-  put: (fact, id, page) =>
-    withStart(fact, page, (payload, step) =>
-      page.put(id, named("debug", fact.ns), envelope("task", step, fact.at, payload)),
+  put: (fact, id, context) =>
+    withStart(fact, context, (payload, step) =>
+      context.put(id, eventName("debug", fact.ns), envelope("task", step, fact.at, payload)),
     ),
 };
 
 export const resultShown: SlotRenderer<"result"> = {
-  put(fact, id, page) {
-    if (shows(fact.ns, page) && fact.again === undefined)
-      page.put(id, named("tasks", fact.ns), json(resultOf(fact)));
+  put(fact, id, context) {
+    if (isShown(fact.ns, context) && fact.again === undefined)
+      context.put(id, eventName("tasks", fact.ns), json(resultOf(fact)));
   },
 };
 
 export const resultDebugged: SlotRenderer<"result"> = {
-  put(fact, id, page) {
-    if (!shows(fact.ns, page) || fact.again !== undefined) return;
-    return andThen(taskPlace(page, fact), ({ step }) =>
-      page.put(id, named("debug", fact.ns), envelope("task_result", step, fact.at, resultOf(fact))),
+  put(fact, id, context) {
+    if (!isShown(fact.ns, context) || fact.again !== undefined) return;
+    return andThen(findPlannedStep(context, fact), ({ step }) =>
+      context.put(id, eventName("debug", fact.ns), envelope("task_result", step, fact.at, resultOf(fact))),
     );
   },
 };

@@ -7,9 +7,9 @@ import type { Sink, Sinks } from "../ports/sink.ts";
 import { defaultLogLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-sink.ts";
 import { RunLog, type LogOwner } from "./run-log.ts";
 import { type Reader, RunReader } from "./run-reader.ts";
-import { RunSource } from "./fact-context.ts";
+import { RunData } from "./run-data.ts";
 import { ThreadReader } from "./thread-reader.ts";
-import { Watch } from "./thread-watch.ts";
+import { ThreadWatch } from "./thread-watch.ts";
 import { RunAndEndReader } from "./run-end-reader.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 
@@ -61,7 +61,7 @@ export function createHub(deps: HubDeps): Hub {
 class StreamHub implements Hub, LogOwner {
   readonly #deps: LogDeps;
   readonly #logs = new ReleasingMap<string, RunLog>();
-  readonly #watches = new Map<string, Watch>();
+  readonly #watches = new Map<string, ThreadWatch>();
   /** Number of readers by run, including runs that have ended and have no log. */
   readonly #readers = new Map<string, number>();
   #closed = false;
@@ -114,8 +114,8 @@ class StreamHub implements Hub, LogOwner {
     // The record may be older than the log.
     const bound = log?.next ?? boundOf(run);
     const start = Number.isSafeInteger(after) && after >= 0 && after < bound ? after : -1;
-    const source = log === undefined ? new RunSource(journal, key, run) : sourceOf(log, journal, run);
-    const reader = new RunReader(journal, source, log, start, this.#isClosed, () => this.#left(name));
+    const data = log === undefined ? new RunData(journal, key, run) : dataOf(log, journal, run);
+    const reader = new RunReader(journal, data, log, start, this.#isClosed, () => this.#left(name));
     this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1);
     return reader;
   }
@@ -143,11 +143,11 @@ class StreamHub implements Hub, LogOwner {
     return new ThreadReader({ key, after, journal, logger, watch: this.#watch(key), follow, ends: true });
   }
 
-  #watch(key: ThreadKey): Watch {
+  #watch(key: ThreadKey): ThreadWatch {
     const name = threadOf(key);
     let watch = this.#watches.get(name);
     if (watch === undefined) {
-      watch = new Watch(this.#running(key), () => this.#watches.delete(name));
+      watch = new ThreadWatch(this.#running(key), () => this.#watches.delete(name));
       if (this.#closed) watch.break();
       else this.#watches.set(name, watch);
     }
@@ -222,7 +222,7 @@ function boundOf(run: RunRecord): number {
   return isTerminal(run.status) ? run.next_event : Math.max(run.next_event, run.event_mark);
 }
 
-function sourceOf(log: RunLog, journal: Journal, run: RunRecord): RunSource {
-  log.source ??= new RunSource(journal, log.key, run, (id) => log.find(id)?.chunk);
-  return log.source;
+function dataOf(log: RunLog, journal: Journal, run: RunRecord): RunData {
+  log.data ??= new RunData(journal, log.key, run, (id) => log.find(id)?.chunk);
+  return log.data;
 }

@@ -3,8 +3,8 @@ import type { RunRecord } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { pieceOf } from "./message-modes.ts";
 import { type FactOf, json, outputOf, type RenderContext, type SlotRenderer } from "./render-context.ts";
-import { taskInput, taskMeta, taskPlace } from "./checkpoint-modes.ts";
-import { type MessageHead, messageMeta } from "./fact-context.ts";
+import { taskInput, taskMeta, findPlannedStep } from "./checkpoint-modes.ts";
+import { type MessageHead, messageMeta } from "./run-data.ts";
 
 /**
  * The mode `events`: a run as LangChain's event objects (version 2). The graph is a chain, each node is a chain
@@ -26,7 +26,8 @@ interface LangEvent {
   readonly parent_ids: readonly string[];
 }
 
-const put = (page: RenderContext, id: number, event: LangEvent): void => page.put(id, "events", json(event));
+const put = (context: RenderContext, id: number, event: LangEvent): void =>
+  context.put(id, "events", json(event));
 
 // --- the graph ---
 
@@ -38,39 +39,40 @@ function ofRun(run: RunRecord, event: string, data: JsonObject): LangEvent {
 }
 
 /** A chunk of the graph's output: the stream mode, and the data of that mode. */
-const chunkOf = (page: RenderContext, mode: string, shown: unknown): LangEvent =>
-  ofRun(page.source.run, "on_chain_stream", { chunk: [mode, shown] });
+const chunkOf = (context: RenderContext, mode: string, shown: unknown): LangEvent =>
+  ofRun(context.data.run, "on_chain_stream", { chunk: [mode, shown] });
 
 export const runStarted: SlotRenderer<"start"> = {
-  put(_, id, page) {
-    const { run } = page.source;
-    put(page, id, ofRun(run, "on_chain_start", { input: run.kwargs.input }));
+  put(_, id, context) {
+    const { run } = context.data;
+    put(context, id, ofRun(run, "on_chain_start", { input: run.kwargs.input }));
   },
 };
 
 /** The output state at root checkpoints, except the one before the input is applied. */
 function withState(
   { ns, id, input, output, shows: part }: FactOf<"checkpoint">,
-  page: RenderContext,
+  context: RenderContext,
   then: (state: JsonObject) => Eventually<void>,
 ): Eventually<void> {
   if (ns !== "" || input || part === "values") return;
-  return andThen(page.state(ns, id), (found) => {
+  return andThen(context.state(ns, id), (found) => {
     const state = outputOf(found, output);
     return state === null ? undefined : then(state);
   });
 }
 
 const stateStreamed: SlotRenderer<"checkpoint"> = {
-  put: (fact, id, page) => withState(fact, page, (state) => put(page, id, chunkOf(page, "values", state))),
+  put: (fact, id, context) =>
+    withState(fact, context, (state) => put(context, id, chunkOf(context, "values", state))),
 };
 
 const runEnded: SlotRenderer<"checkpoint"> = {
-  put: (fact, id, page) =>
-    withState(fact, page, (output) =>
-      andThen(page.checkpoint(fact.ns, fact.id), (head) => {
+  put: (fact, id, context) =>
+    withState(fact, context, (output) =>
+      andThen(context.checkpoint(fact.ns, fact.id), (head) => {
         if (head === null || head.next.length > 0) return;
-        put(page, id, ofRun(page.source.run, "on_chain_end", { output }));
+        put(context, id, ofRun(context.data.run, "on_chain_end", { output }));
       }),
     ),
 };
@@ -80,25 +82,30 @@ export const checkpointEvents = [stateStreamed, runEnded] as const;
 /** The state where a run pauses, with its interrupts. */
 function paused(
   { ns, checkpoint, interrupts, output }: FactOf<"interrupt">,
-  page: RenderContext,
+  context: RenderContext,
   then: (state: JsonObject) => void,
 ): Eventually<void> {
   if (ns !== "") return;
-  return andThen(page.state(ns, checkpoint), (state) =>
+  return andThen(context.state(ns, checkpoint), (state) =>
     then({ ...outputOf(state, output), __interrupt__: interrupts }),
   );
 }
 
 export const interruptEvents: readonly SlotRenderer<"interrupt">[] = [
   {
-    put({ ns, interrupts }, id, page) {
-      if (ns === "") put(page, id, chunkOf(page, "updates", { __interrupt__: interrupts }));
+    put({ ns, interrupts }, id, context) {
+      if (ns === "") put(context, id, chunkOf(context, "updates", { __interrupt__: interrupts }));
     },
   },
-  { put: (fact, id, page) => paused(fact, page, (state) => put(page, id, chunkOf(page, "values", state))) },
   {
-    put: (fact, id, page) =>
-      paused(fact, page, (output) => put(page, id, ofRun(page.source.run, "on_chain_end", { output }))),
+    put: (fact, id, context) =>
+      paused(fact, context, (state) => put(context, id, chunkOf(context, "values", state))),
+  },
+  {
+    put: (fact, id, context) =>
+      paused(fact, context, (output) =>
+        put(context, id, ofRun(context.data.run, "on_chain_end", { output })),
+      ),
   },
 ];
 
@@ -111,15 +118,15 @@ function parentsOf(run: RunRecord, ns: string): readonly string[] {
 }
 
 function ofTask(
-  page: RenderContext,
+  context: RenderContext,
   fact: FactOf<"task"> | FactOf<"result">,
   event: string,
   data: (input: unknown) => JsonObject,
 ): Eventually<LangEvent> {
-  const { run } = page.source;
-  return andThen(taskPlace(page, fact), (place) => {
+  const { run } = context.data;
+  return andThen(findPlannedStep(context, fact), (place) => {
     const sent = fact.t === "task" ? fact.input : place.planned?.input;
-    return andThen(taskInput(page, fact, sent), (input) => ({
+    return andThen(taskInput(context, fact, sent), (input) => ({
       event,
       name: fact.name,
       run_id: fact.id,
@@ -132,10 +139,10 @@ function ofTask(
 }
 
 export const taskStarted: SlotRenderer<"task"> = {
-  put: (fact, id, page) =>
+  put: (fact, id, context) =>
     andThen(
-      ofTask(page, fact, "on_chain_start", (input) => ({ input })),
-      (event) => put(page, id, event),
+      ofTask(context, fact, "on_chain_start", (input) => ({ input })),
+      (event) => put(context, id, event),
     ),
 };
 
@@ -145,29 +152,29 @@ const returned = ({ error, update, interrupts, again }: FactOf<"result">): boole
 
 export const resultEvents: readonly SlotRenderer<"result">[] = [
   {
-    put(fact, id, page) {
+    put(fact, id, context) {
       if (!returned(fact)) return;
       const { update: chunk = null } = fact;
       return andThen(
-        ofTask(page, fact, "on_chain_stream", () => ({ chunk })),
-        (event) => put(page, id, event),
+        ofTask(context, fact, "on_chain_stream", () => ({ chunk })),
+        (event) => put(context, id, event),
       );
     },
   },
   {
-    put(fact, id, page) {
+    put(fact, id, context) {
       if (!returned(fact)) return;
       const { update: output = null } = fact;
       return andThen(
-        ofTask(page, fact, "on_chain_end", (input) => ({ output, input })),
-        (event) => put(page, id, event),
+        ofTask(context, fact, "on_chain_end", (input) => ({ output, input })),
+        (event) => put(context, id, event),
       );
     },
   },
   {
-    put(fact, id, page) {
+    put(fact, id, context) {
       if (fact.ns !== "" || !returned(fact)) return;
-      put(page, id, chunkOf(page, "updates", { [fact.name]: fact.update ?? null }));
+      put(context, id, chunkOf(context, "updates", { [fact.name]: fact.update ?? null }));
     },
   },
 ];
@@ -195,26 +202,30 @@ function ofModel(run: RunRecord, { id, name, ns, meta }: Call, event: string, da
 }
 
 export const modelStarted: SlotRenderer<"message"> = {
-  put: (fact, id, page) => put(page, id, ofModel(page.source.run, fact, "on_chat_model_start", {})),
+  put: (fact, id, context) => put(context, id, ofModel(context.data.run, fact, "on_chat_model_start", {})),
 };
 
-const streamed = (page: RenderContext, id: number, head: MessageHead, chunk: JsonObject): void =>
-  put(page, id, ofModel(page.source.run, head.fact, "on_chat_model_stream", { chunk: pieceOf(head, chunk) }));
+const streamed = (context: RenderContext, id: number, head: MessageHead, chunk: JsonObject): void =>
+  put(
+    context,
+    id,
+    ofModel(context.data.run, head.fact, "on_chat_model_stream", { chunk: pieceOf(head, chunk) }),
+  );
 
 export const tokenStreamed: SlotRenderer<"token"> = {
-  put: ({ m, text }, id, page) =>
-    andThen(page.head(m), (head) => streamed(page, id, head, { content: text })),
+  put: ({ m, text }, id, context) =>
+    andThen(context.head(m), (head) => streamed(context, id, head, { content: text })),
 };
 
 export const pieceStreamed: SlotRenderer<"piece"> = {
-  put: ({ m, chunk }, id, page) => andThen(page.head(m), (head) => streamed(page, id, head, chunk)),
+  put: ({ m, chunk }, id, context) => andThen(context.head(m), (head) => streamed(context, id, head, chunk)),
 };
 
 export const modelEnded: SlotRenderer<"complete"> = {
-  put({ message, streamed: wasStreamed, ns, meta }, id, page) {
+  put({ message, streamed: wasStreamed, ns, meta }, id, context) {
     if (!wasStreamed) return;
     const { id: own, name } = message;
     const call = { id: String(own), name: typeof name === "string" ? name : null, ns, meta };
-    put(page, id, ofModel(page.source.run, call, "on_chat_model_end", { output: message }));
+    put(context, id, ofModel(context.data.run, call, "on_chat_model_end", { output: message }));
   },
 };

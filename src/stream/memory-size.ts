@@ -11,7 +11,7 @@ const DEPTH = 4;
  * Estimates the bytes that a fact holds in memory. The estimate has to be cheap: long lists are sampled. A state
  * counts in full although steps share most of it, which errs on the side of removing chunks early.
  */
-export function weigh(fact: Fact, values: JsonObject | undefined): number {
+export function factSize(fact: Fact, values: JsonObject | undefined): number {
   const state = values === undefined ? 0 : size(values, DEPTH);
   switch (fact.t) {
     case "token":

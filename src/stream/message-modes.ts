@@ -1,7 +1,14 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { type FactOf, json, named, type RenderContext, shows, type SlotRenderer } from "./render-context.ts";
-import { blankMessage, type MessageHead, messageMeta } from "./fact-context.ts";
+import {
+  type FactOf,
+  json,
+  eventName,
+  type RenderContext,
+  isShown,
+  type SlotRenderer,
+} from "./render-context.ts";
+import { blankMessage, type MessageHead, messageMeta } from "./run-data.ts";
 
 /**
  * The modes `messages-tuple` (event name `messages`: each new piece) and `messages` (each message as received so
@@ -17,20 +24,25 @@ import { blankMessage, type MessageHead, messageMeta } from "./fact-context.ts";
 function nameOf(ns: string, meta: JsonObject, subgraphs: boolean): string {
   if (ns === "" || !subgraphs) return "messages";
   const leaf = meta["langgraph_checkpoint_ns"];
-  return named("messages", typeof leaf === "string" && leaf !== "" ? leaf : ns);
+  return eventName("messages", typeof leaf === "string" && leaf !== "" ? leaf : ns);
 }
 
-function putToken({ fact, before, after }: MessageHead, text: string, id: number, page: RenderContext): void {
-  const event = fact.ns === "" ? "messages" : nameOf(fact.ns, fact.meta, page.subgraphs);
-  page.put(id, event, before + JSON.stringify(text) + after);
+function putToken(
+  { fact, before, after }: MessageHead,
+  text: string,
+  id: number,
+  context: RenderContext,
+): void {
+  const event = fact.ns === "" ? "messages" : nameOf(fact.ns, fact.meta, context.subgraphs);
+  context.put(id, event, before + JSON.stringify(text) + after);
 }
 
 export const tokenTuple: SlotRenderer<"token"> = {
-  put({ m, text }, id, page) {
-    const head = page.head(m);
+  put({ m, text }, id, context) {
+    const head = context.head(m);
     // Tokens are the most frequent fact: no closure is created for them.
-    if (head instanceof Promise) return head.then((found) => putToken(found, text, id, page));
-    putToken(head, text, id, page);
+    if (head instanceof Promise) return head.then((found) => putToken(found, text, id, context));
+    putToken(head, text, id, context);
   },
 };
 
@@ -41,72 +53,75 @@ export function pieceOf({ fact }: MessageHead, chunk: JsonObject): JsonObject {
 }
 
 export const pieceTuple: SlotRenderer<"piece"> = {
-  put: ({ m, chunk }, id, page) =>
-    andThen(page.head(m), (head) => {
+  put: ({ m, chunk }, id, context) =>
+    andThen(context.head(m), (head) => {
       const { ns, meta } = head.fact;
-      const pair = [pieceOf(head, chunk), messageMeta(page.source.run, meta)];
-      page.put(id, nameOf(ns, meta, page.subgraphs), json(pair));
+      const pair = [pieceOf(head, chunk), messageMeta(context.data.run, meta)];
+      context.put(id, nameOf(ns, meta, context.subgraphs), json(pair));
     }),
 };
 
 export const completeTuple: SlotRenderer<"complete"> = {
-  put(fact, id, page) {
+  put(fact, id, context) {
     // Its tokens have been shown already.
     if (fact.streamed) return;
-    const event = nameOf(fact.ns, fact.meta, page.subgraphs);
-    page.put(id, event, json([fact.message, messageMeta(page.source.run, fact.meta)]));
+    const event = nameOf(fact.ns, fact.meta, context.subgraphs);
+    context.put(id, event, json([fact.message, messageMeta(context.data.run, fact.meta)]));
   },
 };
 
 // --- messages ---
 
 export const messageBegun: SlotRenderer<"message"> = {
-  put(fact, id, page) {
-    const metadata = messageMeta(page.source.run, fact.meta);
-    page.put(id, "messages/metadata", json({ [fact.id]: { metadata } }));
+  put(fact, id, context) {
+    const metadata = messageMeta(context.data.run, fact.meta);
+    context.put(id, "messages/metadata", json({ [fact.id]: { metadata } }));
   },
 };
 
-const partial = ({ m }: FactOf<"token"> | FactOf<"piece">, id: number, page: RenderContext): void =>
-  page.put(id, "messages/partial", json([page.partial(m)]));
+const partial = ({ m }: FactOf<"token"> | FactOf<"piece">, id: number, context: RenderContext): void =>
+  context.put(id, "messages/partial", json([context.partial(m)]));
 
 export const tokenPartial: SlotRenderer<"token"> = { put: partial };
 export const piecePartial: SlotRenderer<"piece"> = { put: partial };
 
 export const messageComplete: SlotRenderer<"complete"> = {
-  put(fact, id, page) {
+  put(fact, id, context) {
     // A subgraph's message becomes the root's when the subgraph returns it.
-    if (!shows(fact.ns, page) || fact.message["type"] === "remove") return;
-    page.put(id, "messages/complete", json([fact.message]));
+    if (!isShown(fact.ns, context) || fact.message["type"] === "remove") return;
+    context.put(id, "messages/complete", json([fact.message]));
   },
 };
 
 /** The messages of the run's input, which no task emits. */
 export const inputComplete: SlotRenderer<"checkpoint"> = {
-  put(fact, id, page) {
+  put(fact, id, context) {
     if (fact.input || fact.shows !== undefined || fact.ns !== "") return;
-    return andThen(beforeInput(page, fact), (before) => {
+    return andThen(beforeInput(context, fact), (before) => {
       if (before === undefined) return;
-      return andThen(page.state("", fact.id), (now) => {
+      return andThen(context.state("", fact.id), (now) => {
         const known = new Set(messagesIn(before).map((message) => message["id"]));
         const brought = messagesIn(now ?? {}).filter((message) => !known.has(message["id"]));
-        if (brought.length > 0) page.put(id, "messages/complete", json(brought));
+        if (brought.length > 0) context.put(id, "messages/complete", json(brought));
       });
     });
   },
 };
 
 /** The state before the input was applied to give this checkpoint; undefined where no input gave it. */
-function beforeInput(page: RenderContext, { id }: FactOf<"checkpoint">): Eventually<JsonObject | undefined> {
+function beforeInput(
+  context: RenderContext,
+  { id }: FactOf<"checkpoint">,
+): Eventually<JsonObject | undefined> {
   const stateAt = (at: string | null): Eventually<JsonObject | undefined> =>
-    at === null ? {} : andThen(page.state("", at), (state) => state ?? undefined);
-  return andThen(page.checkpoint("", id), (head) => {
+    at === null ? {} : andThen(context.state("", at), (state) => state ?? undefined);
+  return andThen(context.checkpoint("", id), (head) => {
     // A checkpoint that the run only starts from has an earlier run's input.
-    if (head === null || head.run_id !== page.source.run.run_id) return undefined;
+    if (head === null || head.run_id !== context.data.run.run_id) return undefined;
     const { parent, source } = head;
     if (source === "input") return stateAt(parent);
     if (parent === null) return undefined;
-    return andThen(page.checkpoint("", parent), (above) =>
+    return andThen(context.checkpoint("", parent), (above) =>
       above?.source === "input" && above.next[0]?.name === "__start__" ? stateAt(parent) : undefined,
     );
   });

@@ -1,6 +1,6 @@
 import type { Fact } from "../model/run-event.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { blankMessage } from "./fact-context.ts";
+import { blankMessage } from "./run-data.ts";
 
 type MessageFact = Extract<Fact, { t: "message" }>;
 export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
@@ -12,12 +12,12 @@ export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
 export type Partials = ReadonlyMap<number, JsonObject>;
 
 /** A message without content yet. */
-export function begun({ id, name }: MessageFact): JsonObject {
+export function startMessage({ id, name }: MessageFact): JsonObject {
   return { content: "", ...blankMessage, id, type: "ai", example: false, name };
 }
 
 /** The message with one more piece, joined as clients join pieces. */
-export function grown(message: JsonObject, fact: PieceFact): JsonObject {
+export function extendMessage(message: JsonObject, fact: PieceFact): JsonObject {
   if (fact.t === "token") return { ...message, content: joinContent(message["content"], fact.text) };
   const {
     content,

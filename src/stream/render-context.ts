@@ -3,7 +3,7 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { Fact, eventModes } from "../model/run-event.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { MessageHead, RunSource } from "./fact-context.ts";
+import type { MessageHead, RunData } from "./run-data.ts";
 
 export { json } from "../model/json-text.ts";
 
@@ -13,7 +13,7 @@ type Slot<T extends Kind> = (typeof eventModes)[T][number];
 
 /** Context of a renderer: where it puts events, and how it reads what the current fact refers to. */
 export interface RenderContext {
-  readonly source: RunSource;
+  readonly data: RunData;
   readonly subgraphs: boolean;
   /** The streamed message whose fact has this id. */
   head(m: number): Eventually<MessageHead>;
@@ -30,7 +30,7 @@ export interface RenderContext {
 /** Renders one slot of one kind of fact as an event; it may put nothing. */
 export interface SlotRenderer<T extends Kind> {
   /** The next renderer is called when this one has resolved. */
-  put(fact: FactOf<T>, id: number, page: RenderContext): Eventually<void>;
+  put(fact: FactOf<T>, id: number, context: RenderContext): Eventually<void>;
 }
 
 /** A mode with several slots of a kind has a renderer for each, in order. */
@@ -39,9 +39,9 @@ export type ModeTable = {
 };
 
 /** True for facts to show: those of the root graph, and those of subgraphs if the reader asked for subgraphs. */
-export const shows = (ns: string, { subgraphs }: RenderContext): boolean => ns === "" || subgraphs;
+export const isShown = (ns: string, { subgraphs }: RenderContext): boolean => ns === "" || subgraphs;
 
-export const named = (event: string, ns: string): string =>
+export const eventName = (event: string, ns: string): string =>
   ns === "" ? event : sseEventName(`${event}|${ns}`);
 
 /** The part of a state that its graph outputs. */

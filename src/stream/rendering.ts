@@ -4,10 +4,10 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { namesMessage, type Row, rowsOf } from "./stream-modes.ts";
+import { namesMessage, type KindRenderers, renderersByKind } from "./stream-modes.ts";
 import type { RenderContext } from "./render-context.ts";
-import { begun, grown, type Partials, type PieceFact } from "./partial-messages.ts";
-import type { MessageHead, RunSource } from "./fact-context.ts";
+import { startMessage, extendMessage, type Partials, type PieceFact } from "./partial-messages.ts";
+import type { MessageHead, RunData } from "./run-data.ts";
 import type { LogEntry, LiveState } from "./log-tail.ts";
 
 /** State that a reader carries between chunks: the messages that are being streamed at its position. */
@@ -21,7 +21,7 @@ export interface ReaderState {
 export interface Segment {
   readonly entry: LogEntry;
   readonly after: number;
-  readonly source: RunSource;
+  readonly data: RunData;
   /** True when several readers follow this run: rendered output is kept for the others. */
   readonly shared: boolean;
   /** The state of the reader that read it. */
@@ -34,10 +34,10 @@ export interface Segment {
 }
 
 /** What a reader wants to see, and in which format. Two views with the same key give the same output. */
-export interface View<Out> {
+export interface StreamView<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
-  readonly rows: Readonly<Record<Fact["t"], Row | undefined>>;
+  readonly renderers: Readonly<Record<Fact["t"], KindRenderers | undefined>>;
   /** The namespaces to show; null: all. */
   readonly only: ReadonlySet<string> | null;
   /** True when it shows messages as received so far: each piece needs those before it. */
@@ -47,19 +47,19 @@ export interface View<Out> {
    * from them.
    */
   readonly remembers: boolean;
-  readonly format: Format<Out>;
+  readonly format: OutputFormat<Out>;
 }
 
 const REMEMBERS: readonly StreamMode[] = ["messages", "debug", "tasks", "events"];
 
 /** Collects events into one piece of output. */
-export interface Format<Out> {
+export interface OutputFormat<Out> {
   readonly name: string;
   begin(): { put(id: number, event: string, data: string): void; done(): Out };
 }
 
 /** Server-sent events as bytes; no bytes where the view shows nothing. */
-export const sse: Format<Uint8Array> = {
+export const sseFormat: OutputFormat<Uint8Array> = {
   name: "sse",
   begin() {
     const text = new SseBatch();
@@ -74,12 +74,12 @@ export const sse: Format<Uint8Array> = {
  * Creates a view. `namespaces`: only facts in these are shown; `""` is the root graph. Modes without a renderer show
  * nothing; control events are in every view.
  */
-export function viewOf<Out>(
+export function createView<Out>(
   modes: readonly StreamMode[],
   subgraphs: boolean,
-  format: Format<Out>,
+  format: OutputFormat<Out>,
   namespaces?: readonly string[],
-): View<Out> {
+): StreamView<Out> {
   const wanted = [...new Set(modes)].sort();
   const only = namespaces === undefined ? null : new Set([...namespaces].sort());
   const place = only === null ? "" : ` ${JSON.stringify([...only])}`;
@@ -88,7 +88,7 @@ export function viewOf<Out>(
     key,
     subgraphs,
     only,
-    rows: rowsOf(wanted),
+    renderers: renderersByKind(wanted),
     accumulates: wanted.includes("messages"),
     remembers: REMEMBERS.some((mode) => wanted.includes(mode)),
     format,
@@ -102,7 +102,7 @@ interface Rendered<Out> {
 }
 
 /** Renders a segment for a view; synchronously when everything its facts refer to is in memory. */
-export function render<Out>(segment: Segment, view: View<Out>): Eventually<Out> {
+export function render<Out>(segment: Segment, view: StreamView<Out>): Eventually<Out> {
   const { entry, memo } = segment;
   return andThen(rendered(segment, view), ({ out, partials }) => {
     memo.partials = partials;
@@ -111,7 +111,7 @@ export function render<Out>(segment: Segment, view: View<Out>): Eventually<Out> 
   });
 }
 
-function rendered<Out>(segment: Segment, view: View<Out>): Eventually<Rendered<Out>> {
+function rendered<Out>(segment: Segment, view: StreamView<Out>): Eventually<Rendered<Out>> {
   const { entry } = segment;
   if (!segment.shared || segment.after >= entry.chunk.first) return new Rendering(segment, view).run();
   entry.rendered ??= new Map();
@@ -133,10 +133,10 @@ function rendered<Out>(segment: Segment, view: View<Out>): Eventually<Rendered<O
 
 /** One pass over the facts of a segment, which waits where something has to be read. */
 class Rendering<Out> implements RenderContext {
-  readonly source: RunSource;
+  readonly data: RunData;
   readonly subgraphs: boolean;
   readonly #segment: Segment;
-  readonly #view: View<Out>;
+  readonly #view: StreamView<Out>;
   readonly #partials: Map<number, JsonObject> | undefined;
   readonly #out: { put(id: number, event: string, data: string): void; done(): Out };
   /** The index of the current fact in the chunk. The next field: the id of its first event. */
@@ -144,11 +144,11 @@ class Rendering<Out> implements RenderContext {
   #id: number;
   #slot = 0;
 
-  constructor(segment: Segment, view: View<Out>) {
-    const { entry, memo, source } = segment;
+  constructor(segment: Segment, view: StreamView<Out>) {
+    const { entry, memo, data } = segment;
     this.#segment = segment;
     this.#view = view;
-    this.source = source;
+    this.data = data;
     this.subgraphs = view.subgraphs;
     this.#id = entry.chunk.first;
     this.#out = view.format.begin();
@@ -158,13 +158,13 @@ class Rendering<Out> implements RenderContext {
   run(): Eventually<Rendered<Out>> {
     const { entry, after } = this.#segment;
     const { facts } = entry.chunk;
-    const { rows, only } = this.#view;
+    const { renderers: rows, only } = this.#view;
     for (; this.#place < facts.length; this.#place++) {
       const fact = facts[this.#place] as Fact;
       if (this.#slot === 0) {
         // The namespace of a message is in its first fact.
-        if (only !== null && namesMessage(fact) && this.source.head(fact.m) === undefined) {
-          const wait = this.source.seek(fact.m);
+        if (only !== null && namesMessage(fact) && this.data.head(fact.m) === undefined) {
+          const wait = this.data.seek(fact.m);
           if (wait instanceof Promise) return wait.then(() => this.run());
         }
         const wait = this.#meet(fact);
@@ -188,7 +188,7 @@ class Rendering<Out> implements RenderContext {
 
   /** True when the fact is in one of the namespaces. A fact without a namespace is in every one. */
   #isIn(fact: Fact, only: ReadonlySet<string>): boolean {
-    if (namesMessage(fact)) return only.has(this.source.head(fact.m)?.fact.ns ?? "");
+    if (namesMessage(fact)) return only.has(this.data.head(fact.m)?.fact.ns ?? "");
     return !("ns" in fact) || only.has(fact.ns);
   }
 
@@ -197,10 +197,10 @@ class Rendering<Out> implements RenderContext {
   }
 
   head(m: number): Eventually<MessageHead> {
-    const head = this.source.head(m);
+    const head = this.data.head(m);
     if (head !== undefined) return head;
     // Looks again: another reader may have displaced it meanwhile.
-    return andThen(this.source.seek(m), () => this.head(m));
+    return andThen(this.data.seek(m), () => this.head(m));
   }
 
   partial(m: number): JsonObject {
@@ -208,19 +208,19 @@ class Rendering<Out> implements RenderContext {
   }
 
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
-    const known = this.#live(checkpoint)?.values ?? this.source.snapshot(checkpoint)?.state;
+    const known = this.#live(checkpoint)?.values ?? this.data.snapshot(checkpoint)?.state;
     if (known !== undefined) return known;
-    return andThen(this.source.state(ns, checkpoint), (state) => {
-      if (this.#view.remembers && state !== null) this.source.remember(checkpoint, { state });
+    return andThen(this.data.state(ns, checkpoint), (state) => {
+      if (this.#view.remembers && state !== null) this.data.remember(checkpoint, { state });
       return state;
     });
   }
 
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
-    const known = this.#live(id)?.head ?? this.source.snapshot(id)?.head;
+    const known = this.#live(id)?.head ?? this.data.snapshot(id)?.head;
     if (known !== undefined) return known;
-    return andThen(this.source.checkpoint(ns, id), (head) => {
-      if (this.#view.remembers && head !== null) this.source.remember(id, { head });
+    return andThen(this.data.checkpoint(ns, id), (head) => {
+      if (this.#view.remembers && head !== null) this.data.remember(id, { head });
       return head;
     });
   }
@@ -241,11 +241,11 @@ class Rendering<Out> implements RenderContext {
    */
   #meet(fact: Fact): Promise<unknown> | undefined {
     if (fact.t === "message") {
-      this.source.learn(this.#id, fact);
-      this.#partials?.set(this.#id, begun(fact));
+      this.data.learn(this.#id, fact);
+      this.#partials?.set(this.#id, startMessage(fact));
     } else if (fact.t === "checkpoint" && this.#view.remembers) {
       const live = this.#live(fact.id);
-      if (live !== undefined) this.source.remember(fact.id, { state: live.values, head: live.head });
+      if (live !== undefined) this.data.remember(fact.id, { state: live.values, head: live.head });
     } else if (this.#partials !== undefined) {
       if (namesMessage(fact)) return this.#grow(this.#partials, fact);
       if (fact.t === "complete" && fact.streamed) forget(this.#partials, fact.message["id"]);
@@ -257,7 +257,7 @@ class Rendering<Out> implements RenderContext {
     const { m } = fact;
     const known = partials.get(m);
     if (known !== undefined) {
-      partials.set(m, grown(known, fact));
+      partials.set(m, extendMessage(known, fact));
       return undefined;
     }
     return this.#rebuild(m).then((message) => {
@@ -268,9 +268,9 @@ class Rendering<Out> implements RenderContext {
 
   /** Reads a message whose beginning this reader has not seen, as received before the current fact. */
   async #rebuild(m: number): Promise<JsonObject> {
-    let message = begun((await this.head(m)).fact);
-    for await (const fact of this.source.facts(m, this.#id)) {
-      if (namesMessage(fact) && fact.m === m) message = grown(message, fact);
+    let message = startMessage((await this.head(m)).fact);
+    for await (const fact of this.data.facts(m, this.#id)) {
+      if (namesMessage(fact) && fact.m === m) message = extendMessage(message, fact);
     }
     return message;
   }

@@ -2,8 +2,8 @@ import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
-import type { Pause, Reader } from "./run-reader.ts";
-import { RunSource } from "./fact-context.ts";
+import type { ReadPause, Reader } from "./run-reader.ts";
+import { RunData } from "./run-data.ts";
 import { LogEntry } from "./log-tail.ts";
 import type { Segment } from "./rendering.ts";
 
@@ -52,12 +52,12 @@ export class RunAndEndReader implements Reader {
     this.#inner.close();
   }
 
-  next(): Eventually<Segment | Pause> {
+  next(): Eventually<Segment | ReadPause> {
     if (this.#end !== undefined) return "end";
     return andThen(this.#inner.next(), (got) => (got === "end" && !this.#closed ? this.#ended() : got));
   }
 
-  #ended(): Eventually<Segment | Pause> {
+  #ended(): Eventually<Segment | ReadPause> {
     const { journal, key, run } = this.#deps;
     return andThen(journal.run(key, run.run_id), (record) => {
       // Its log was broken before its end: there is nothing more to read, and no end to report.
@@ -69,7 +69,7 @@ export class RunAndEndReader implements Reader {
       return {
         entry,
         after: first - 1,
-        source: new RunSource(journal, key, run),
+        data: new RunData(journal, key, run),
         shared: false,
         memo,
         ended: { record },

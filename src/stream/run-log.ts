@@ -2,12 +2,12 @@ import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
-import { AttemptSink, type Chunks, type LogDeps } from "./attempt-sink.ts";
-import type { RunSource } from "./fact-context.ts";
+import { AttemptSink, type ChunkLog, type LogDeps } from "./attempt-sink.ts";
+import type { RunData } from "./run-data.ts";
 import { type LogEntry, LogTail } from "./log-tail.ts";
 
 /** A listener that waits for a log to change. */
-export interface Waiter {
+export interface LogListener {
   ready(): void;
 }
 
@@ -24,11 +24,11 @@ export interface LogOwner {
 export type LogState = "waiting" | "live" | "ended" | "broken";
 
 /** The log of one run in memory: chunks that are being stored, and the newest stored ones. */
-export class RunLog implements Chunks {
+export class RunLog implements ChunkLog {
   readonly key: ThreadKey;
   readonly run: string;
   /** The rendering context of the run; created by the first reader, which has the record. */
-  source: RunSource | undefined;
+  data: RunData | undefined;
   /** The run's record while an attempt is live: it may not be stored yet. */
   record: RunRecord | undefined;
   /** Cancels the timer that removes the log after its end. */
@@ -45,7 +45,7 @@ export class RunLog implements Chunks {
   #early: boolean;
   #shown = false;
   #visible = Number.POSITIVE_INFINITY;
-  #waiters: Waiter[] = [];
+  #waiters: LogListener[] = [];
   #readers = 0;
   #version = 0;
 
@@ -172,7 +172,7 @@ export class RunLog implements Chunks {
     this.#readers++;
   }
 
-  leave(waiter: Waiter): void {
+  leave(waiter: LogListener): void {
     this.#readers--;
     const at = this.#waiters.indexOf(waiter);
     if (at >= 0) this.#waiters.splice(at, 1);
@@ -180,7 +180,7 @@ export class RunLog implements Chunks {
   }
 
   /** Calls `waiter` once, at the next change. */
-  wait(waiter: Waiter): void {
+  wait(waiter: LogListener): void {
     this.#waiters.push(waiter);
   }
 

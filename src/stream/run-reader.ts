@@ -2,7 +2,7 @@ import { type EventChunk, chunkEnd } from "../model/run-event.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
-import type { RunSource } from "./fact-context.ts";
+import type { RunData } from "./run-data.ts";
 import type { ReaderState, Segment } from "./rendering.ts";
 import { LogEntry, inlineStates } from "./log-tail.ts";
 
@@ -10,7 +10,7 @@ import { LogEntry, inlineStates } from "./log-tail.ts";
  * `wait`: nothing more yet, the `onReady` listener will be called. `end`: the run has ended and all of it has been
  * read. `cut`: the log was broken; read again from the last id.
  */
-export type Pause = "wait" | "end" | "cut";
+export type ReadPause = "wait" | "end" | "cut";
 
 /** A reader of events: a cursor that moves at the reader's own pace and costs the writer nothing. */
 export interface Reader {
@@ -19,7 +19,7 @@ export interface Reader {
    * returned promise has settled.
    * @throws ServiceError `journal.damaged` rather than leave a gap
    */
-  next(): Eventually<Segment | Pause>;
+  next(): Eventually<Segment | ReadPause>;
   /** Registers the one listener, which is called after a `wait` when `next` is worth another try. */
   onReady(listener: () => void): void;
   /** True when the log was broken, as by a shutdown: a read that fails now is no error. */
@@ -42,7 +42,7 @@ const AHEAD = 1024;
 /** Reads a run's events from storage until it reaches those in memory, then from there. */
 export class RunReader implements Reader {
   readonly #journal: Journal;
-  readonly #source: RunSource;
+  readonly #data: RunData;
   /** Undefined: the run has ended, and the storage has all of it. */
   readonly #log: RunLog | undefined;
   #cursor: number;
@@ -63,7 +63,7 @@ export class RunReader implements Reader {
   /** `isStopping`: the server is stopping, and cuts all readers. */
   constructor(
     journal: Journal,
-    source: RunSource,
+    data: RunData,
     log: RunLog | undefined,
     after: number,
     isStopping: () => boolean,
@@ -72,7 +72,7 @@ export class RunReader implements Reader {
     this.#isStopping = isStopping;
     this.#closes = closes;
     this.#journal = journal;
-    this.#source = source;
+    this.#data = data;
     this.#log = log;
     this.#cursor = after;
     log?.join();
@@ -115,7 +115,7 @@ export class RunReader implements Reader {
     this.#closes();
   }
 
-  next(): Eventually<Segment | Pause> {
+  next(): Eventually<Segment | ReadPause> {
     const log = this.#log;
     for (;;) {
       if (this.#closed) return "end";
@@ -130,12 +130,7 @@ export class RunReader implements Reader {
       if (this.#dry) return log === undefined || log.state === "ended" ? "end" : this.#wait(log);
       const from = log?.from ?? Number.POSITIVE_INFINITY;
       const version = log?.version;
-      const answer = this.#journal.events(
-        this.#source.key,
-        this.#source.run.run_id,
-        this.#cursor,
-        this.#limit,
-      );
+      const answer = this.#journal.events(this.#data.key, this.#data.run.run_id, this.#cursor, this.#limit);
       if (answer instanceof Promise) {
         return answer.then((chunks) => {
           this.#took(chunks, from, version);
@@ -187,6 +182,6 @@ export class RunReader implements Reader {
     const after = this.#cursor;
     this.#cursor = entry.end - 1;
     const shared = this.#log !== undefined && this.#log.readers > 1;
-    return { entry, after, source: this.#source, shared, memo: this.#memo };
+    return { entry, after, data: this.#data, shared, memo: this.#memo };
   }
 }

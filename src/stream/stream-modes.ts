@@ -28,9 +28,9 @@ import {
   json,
   type Kind,
   type ModeTable,
-  named,
+  eventName,
   outputOf,
-  shows,
+  isShown,
   type SlotRenderer,
 } from "./render-context.ts";
 import {
@@ -52,20 +52,21 @@ const CACHED = ',"__metadata__":{"cached":true}';
 const table: ModeTable = {
   start: {
     metadata: {
-      put({ attempt }, id, page) {
-        const { run_id, thread_id } = page.source.run;
-        page.put(id, "metadata", json({ run_id, attempt, thread_id }));
+      put({ attempt }, id, context) {
+        const { run_id, thread_id } = context.data.run;
+        context.put(id, "metadata", json({ run_id, attempt, thread_id }));
       },
     },
     events: runStarted,
   },
   checkpoint: {
     values: {
-      put(fact, id, page) {
-        if (fact.input || fact.shows === "rest" || !shows(fact.ns, page)) return;
+      put(fact, id, context) {
+        if (fact.input || fact.shows === "rest" || !isShown(fact.ns, context)) return;
         const between = fact.shows === undefined ? undefined : fact.inline?.values;
-        return andThen(between ?? page.state(fact.ns, fact.id), (state) => {
-          if (state !== null) page.put(id, named("values", fact.ns), json(outputOf(state, fact.output)));
+        return andThen(between ?? context.state(fact.ns, fact.id), (state) => {
+          if (state !== null)
+            context.put(id, eventName("values", fact.ns), json(outputOf(state, fact.output)));
         });
       },
     },
@@ -77,13 +78,13 @@ const table: ModeTable = {
   task: { tasks: taskShown, debug: taskDebugged, events: taskStarted },
   result: {
     updates: {
-      put(fact, id, page) {
-        if (!shows(fact.ns, page) || fact.error !== undefined) return;
+      put(fact, id, context) {
+        if (!isShown(fact.ns, context) || fact.error !== undefined) return;
         // A node that waits at an interrupt has not returned anything.
         if (fact.update === undefined && fact.interrupts.length > 0) return;
-        page.put(
+        context.put(
           id,
-          named("updates", fact.ns),
+          eventName("updates", fact.ns),
           `{${json(fact.name)}:${json(fact.update)}${fact.cached ? CACHED : ""}}`,
         );
       },
@@ -94,17 +95,21 @@ const table: ModeTable = {
   },
   interrupt: {
     updates: {
-      put(fact, id, page) {
-        if (!shows(fact.ns, page)) return;
-        page.put(id, named("updates", fact.ns), json({ __interrupt__: fact.interrupts }));
+      put(fact, id, context) {
+        if (!isShown(fact.ns, context)) return;
+        context.put(id, eventName("updates", fact.ns), json({ __interrupt__: fact.interrupts }));
       },
     },
     values: {
-      put(fact, id, page) {
-        if (!shows(fact.ns, page)) return;
+      put(fact, id, context) {
+        if (!isShown(fact.ns, context)) return;
         const { ns, checkpoint, interrupts, output } = fact;
-        return andThen(page.state(ns, checkpoint), (state) =>
-          page.put(id, named("values", ns), json({ ...outputOf(state, output), __interrupt__: interrupts })),
+        return andThen(context.state(ns, checkpoint), (state) =>
+          context.put(
+            id,
+            eventName("values", ns),
+            json({ ...outputOf(state, output), __interrupt__: interrupts }),
+          ),
         );
       },
     },
@@ -112,17 +117,17 @@ const table: ModeTable = {
   },
   custom: {
     custom: {
-      put(fact, id, page) {
-        if (shows(fact.ns, page)) page.put(id, named("custom", fact.ns), fact.json);
+      put(fact, id, context) {
+        if (isShown(fact.ns, context)) context.put(id, eventName("custom", fact.ns), fact.json);
       },
     },
   },
   log: {
     logs: {
-      put({ ns, at, task, node, level, message, fields, stack }, id, page) {
-        if (!shows(ns, page)) return;
+      put({ ns, at, task, node, level, message, fields, stack }, id, context) {
+        if (!isShown(ns, context)) return;
         const line = { timestamp: toIso(at), task, node, level, message, fields, stack };
-        page.put(id, named("logs", ns), json(line));
+        context.put(id, eventName("logs", ns), json(line));
       },
     },
   },
@@ -132,8 +137,8 @@ const table: ModeTable = {
   complete: { "messages-tuple": completeTuple, messages: messageComplete, events: modelEnded },
   error: {
     error: {
-      put: ({ error }, id, page) =>
-        page.put(id, "error", json({ error: error.error, message: error.message })),
+      put: ({ error }, id, context) =>
+        context.put(id, "error", json({ error: error.error, message: error.message })),
     },
   },
 };
@@ -142,12 +147,14 @@ const table: ModeTable = {
 const control: ReadonlySet<string> = new Set(["metadata", "error"]);
 
 /** The renderers of a view for one kind of fact, by slot. */
-export type Row = readonly (SlotRenderer<Kind> | undefined)[];
+export type KindRenderers = readonly (SlotRenderer<Kind> | undefined)[];
 
 /** The part of the table for these modes. A kind without any renderer has no row. */
-export function rowsOf(modes: readonly StreamMode[]): Readonly<Record<Kind, Row | undefined>> {
+export function renderersByKind(
+  modes: readonly StreamMode[],
+): Readonly<Record<Kind, KindRenderers | undefined>> {
   const wanted = new Set<string>(modes);
-  const rows: Partial<Record<Kind, Row>> = {};
+  const rows: Partial<Record<Kind, KindRenderers>> = {};
   for (const kind of Object.keys(eventModes) as Kind[]) {
     const renderers = table[kind] as Readonly<
       Record<string, SlotRenderer<Kind> | readonly SlotRenderer<Kind>[]>
@@ -162,7 +169,7 @@ export function rowsOf(modes: readonly StreamMode[]): Readonly<Record<Kind, Row 
     });
     if (row.some((renderer) => renderer !== undefined)) rows[kind] = row;
   }
-  return rows as Record<Kind, Row | undefined>;
+  return rows as Record<Kind, KindRenderers | undefined>;
 }
 
 /** True for kinds of facts that refer to a streamed message. */

@@ -1,11 +1,11 @@
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
-import type { Pause, Reader } from "./run-reader.ts";
+import type { ReadPause, Reader } from "./run-reader.ts";
 import type { Segment } from "./rendering.ts";
 
 /** The output of a pump. It never holds more than the last piece it was given. */
-export interface Outlet<Out> {
+export interface PumpOutput<Out> {
   /** Sends a piece. False: the peer is slow; the pump waits until it has drained. */
   put(piece: Out): boolean;
   /** Sends what it has buffered. False: the peer is slow. */
@@ -16,14 +16,14 @@ export interface Outlet<Out> {
    */
   shed?(): number | undefined;
   /** Ends the output: normally, or (`cut`, `stalled`, `failed`) so that the peer connects again with its last id. */
-  finish(outcome: Exclude<Outcome, "left">): void;
+  finish(outcome: Exclude<PumpOutcome, "left">): void;
 }
 
 /**
  * `ended`: all events were sent. `cut`: the log was broken. `stalled`: the peer took nothing for too long. `failed`:
  * the events could not be read. `left`: the peer closed the connection.
  */
-export type Outcome = "ended" | "cut" | "stalled" | "failed" | "left";
+export type PumpOutcome = "ended" | "cut" | "stalled" | "failed" | "left";
 
 export interface PumpOptions {
   readonly scheduler: Scheduler;
@@ -31,7 +31,7 @@ export interface PumpOptions {
   /** Milliseconds that a peer may take nothing while data waits. */
   readonly stall?: number;
   /** Called once, when the pump has ended. */
-  readonly onDone?: (outcome: Outcome) => void;
+  readonly onDone?: (outcome: PumpOutcome) => void;
 }
 
 /** `stop`: there is nothing more to do for now. */
@@ -42,10 +42,10 @@ const STALL = 10_000;
 const BURST = 32;
 
 /** Moves events from a reader to one peer, at the peer's pace: events that the peer does not take stay in the log. */
-export class Pump<Out> {
+export class StreamPump<Out> {
   readonly #reader: Reader;
   readonly #render: (segment: Segment) => Eventually<Out>;
-  readonly #outlet: Outlet<Out>;
+  readonly #outlet: PumpOutput<Out>;
   readonly #options: PumpOptions;
   #done = false;
   /** True while the peer is slow. */
@@ -62,7 +62,7 @@ export class Pump<Out> {
   constructor(
     reader: Reader,
     render: (segment: Segment) => Eventually<Out>,
-    outlet: Outlet<Out>,
+    outlet: PumpOutput<Out>,
     options: PumpOptions,
   ) {
     this.#reader = reader;
@@ -168,7 +168,7 @@ export class Pump<Out> {
     if (this.#missed && !this.#done) this.#turn();
   }
 
-  #step(got: Segment | Pause): Eventually<Step> {
+  #step(got: Segment | ReadPause): Eventually<Step> {
     if (this.#done) return "stop";
     if (typeof got === "string") {
       // A slow peer gets the last events before the end.
@@ -192,12 +192,12 @@ export class Pump<Out> {
     this.#finish("failed");
   };
 
-  #finish(outcome: Exclude<Outcome, "left">): void {
+  #finish(outcome: Exclude<PumpOutcome, "left">): void {
     if (this.#done) return;
     this.#close(outcome, () => this.#outlet.finish(outcome));
   }
 
-  #close(outcome: Outcome, finish?: () => void): void {
+  #close(outcome: PumpOutcome, finish?: () => void): void {
     if (this.#done) return;
     this.#done = true;
     this.#cancelStall();

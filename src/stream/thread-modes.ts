@@ -2,7 +2,7 @@ import { sseEvent } from "../codec/sse.ts";
 import type { RunRecord, StreamMode, ThreadMode } from "../model/run.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { ThreadReader } from "./thread-reader.ts";
-import { type Format, render, type Segment, type View, viewOf } from "./rendering.ts";
+import { type OutputFormat, render, type Segment, type StreamView, createView } from "./rendering.ts";
 
 /**
  * Renders a thread's runs as server-sent events, with the thread's event numbers as ids, for a pump that reads
@@ -13,7 +13,7 @@ export function threadEvents(
   modes: ReadonlySet<ThreadMode>,
 ): (segment: Segment) => Eventually<Uint8Array> {
   let of: RunRecord | undefined;
-  let view: View<Uint8Array> | undefined;
+  let view: StreamView<Uint8Array> | undefined;
   return (segment) => {
     const { run } = reader;
     if (run === undefined) throw new TypeError("no run is being read");
@@ -22,7 +22,7 @@ export function threadEvents(
       const { stream_mode, subgraphs } = run.kwargs;
       const own = modes.has("run_modes") ? stream_mode : [];
       const all: readonly StreamMode[] = modes.has("state_update") ? [...own, "checkpoints"] : own;
-      view = viewOf(all, subgraphs, formatOf(run, modes, own));
+      view = createView(all, subgraphs, formatOf(run, modes, own));
     }
     of = run;
     return render(segment, view);
@@ -38,7 +38,7 @@ function formatOf(
   { seq_base }: RunRecord,
   modes: ReadonlySet<ThreadMode>,
   own: readonly StreamMode[],
-): Format<Uint8Array> {
+): OutputFormat<Uint8Array> {
   const isShown = (event: string) => {
     if (event.split("|", 1)[0] === "checkpoints") return own.includes("checkpoints");
     return modes.has("run_modes") || (event === "metadata" && modes.has("lifecycle"));

@@ -3,9 +3,9 @@ import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { Pause, Reader } from "./run-reader.ts";
+import type { ReadPause, Reader } from "./run-reader.ts";
 import type { Segment } from "./rendering.ts";
-import type { Watch, RunListener } from "./thread-watch.ts";
+import type { ThreadWatch, RunListener } from "./thread-watch.ts";
 
 interface Deps {
   readonly key: ThreadKey;
@@ -13,7 +13,7 @@ interface Deps {
   readonly after: number;
   readonly journal: Journal;
   readonly logger: Logger;
-  readonly watch: Watch;
+  readonly watch: ThreadWatch;
   /** Opens a reader of one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
   /** Set when the end of a run is an event too, whose number follows the run's last. */
@@ -29,7 +29,7 @@ const PAGE = 8;
  */
 export class ThreadReader implements Reader, RunListener {
   readonly #deps: Deps;
-  readonly #watch: Watch;
+  readonly #watch: ThreadWatch;
   #run: RunRecord | undefined;
   #reader: Reader | undefined;
   /** The thread's event number of the last event that was read. */
@@ -69,12 +69,12 @@ export class ThreadReader implements Reader, RunListener {
     this.#listener = listener;
   }
 
-  told(): void {
+  runsChanged(): void {
     if (!this.#waits && !this.#watch.broken && !this.#watch.over) return;
     this.#wake();
   }
 
-  next(): Eventually<Segment | Pause> {
+  next(): Eventually<Segment | ReadPause> {
     for (;;) {
       if (this.#closed) return "end";
       if (this.#watch.broken) return "cut";
@@ -125,20 +125,20 @@ export class ThreadReader implements Reader, RunListener {
     }
   }
 
-  #wait(): Pause {
+  #wait(): ReadPause {
     if (this.#closed || this.#watch.over) return "end";
     if (this.#watch.broken) return "cut";
     this.#waits = true;
     return "wait";
   }
 
-  #took(got: Segment | Pause): Segment | Pause {
+  #took(got: Segment | ReadPause): Segment | ReadPause {
     if (typeof got !== "string" && this.#reader !== undefined)
       this.#cursor = this.#base + this.#reader.cursor;
     return got;
   }
 
-  #over(): Eventually<Segment | Pause> {
+  #over(): Eventually<Segment | ReadPause> {
     this.#leave();
     return this.next();
   }

@@ -3,14 +3,14 @@ import type { RunRecord } from "../model/run.ts";
 /** A listener for new runs of a thread. */
 export interface RunListener {
   /** Called when a run has begun, or the watch has ended or was broken. */
-  told(): void;
+  runsChanged(): void;
 }
 
 /**
  * Notifies the readers of a thread of each run that begins. No actor is involved, and no thread is loaded. Created
  * for the first reader, removed with the last.
  */
-export class Watch {
+export class ThreadWatch {
   readonly #onEmpty: () => void;
   readonly #watchers = new Set<RunListener>();
   #last: RunRecord | undefined;
@@ -73,6 +73,6 @@ export class Watch {
   }
 
   #tell(): void {
-    for (const watcher of this.#watchers) watcher.told();
+    for (const watcher of this.#watchers) watcher.runsChanged();
   }
 }

@@ -1,6 +1,6 @@
 import { packMessage } from "../codec/msgpack.ts";
 import type { RunRecord } from "../model/run.ts";
-import type { Format } from "./rendering.ts";
+import type { OutputFormat } from "./rendering.ts";
 
 /** Events as WebSocket messages, one message for each event, in order. */
 export interface Frames {
@@ -13,7 +13,7 @@ export interface Frames {
  * The format `{"id","event","data"}`, as JSON text or, `packed`, as MessagePack. For a `run` of a thread, messages
  * also carry `run_id`, and their ids are the thread's event numbers.
  */
-export function frames(packed: boolean, run?: RunRecord): Format<Frames> {
+export function frameFormat(packed: boolean, run?: RunRecord): OutputFormat<Frames> {
   const base = run?.seq_base ?? 0;
   const beside = run === undefined ? {} : { run_id: run.run_id };
   // The text after the data.

@@ -1,11 +1,11 @@
 import type { Socket } from "../ports/transport.ts";
-import type { Outcome } from "../stream/stream-pump.ts";
+import type { PumpOutcome } from "../stream/stream-pump.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
 
-type Closing = readonly [code: number, reason: string];
+type CloseFrame = readonly [code: number, reason: string];
 
 /** Close code and reason for each way in which a stream ends: RFC 6455 §7.4, and the codes that IANA has added. */
-export const closing: Readonly<Record<Exclude<Outcome, "left">, Closing>> = {
+export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFrame>> = {
   ended: [1000, "The run has ended"],
   cut: [1012, "The stream was interrupted; connect again with last_event_id"],
   stalled: [1013, "Events were not taken for too long; connect again with last_event_id"],
@@ -13,10 +13,10 @@ export const closing: Readonly<Record<Exclude<Outcome, "left">, Closing>> = {
 };
 
 /** For a peer that sends commands without reading the answers. */
-export const FLOOD: Closing = [1008, "Too many commands whose answers were not taken"];
+export const TOO_MANY_COMMANDS: CloseFrame = [1008, "Too many commands whose answers were not taken"];
 
 /** For a socket without valid credentials. Close codes are 4000 + the HTTP status of the same request. */
-export const UNAUTHORIZED: Closing = [4401, "A valid key or token is needed"];
+export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"];
 
 /** Bytes that the reason in a close frame may have. */
 const REASON = 123;

@@ -12,7 +12,7 @@ import type { WebSocketDeps } from "./deps.ts";
 type Command = (body: RawBody) => Promise<JsonObject>;
 
 /** The commands of a thread's socket, with the fields of the same HTTP requests, validated in the same way. */
-export function commander(deps: WebSocketDeps, key: ThreadKey): Command {
+export function createCommandHandler(deps: WebSocketDeps, key: ThreadKey): Command {
   const { journal, runs, logger, requestLog } = deps;
 
   async function start(body: RawBody): Promise<JsonObject> {

@@ -1,25 +1,25 @@
 import type { Socket } from "../ports/transport.ts";
 import type { Frames } from "../stream/websocket-frames.ts";
-import { Pump, type PumpOptions } from "../stream/stream-pump.ts";
+import { StreamPump, type PumpOptions } from "../stream/stream-pump.ts";
 import type { Reader } from "../stream/run-reader.ts";
-import { render, type View } from "../stream/rendering.ts";
+import { render, type StreamView } from "../stream/rendering.ts";
 import { SocketWriter } from "./socket-writer.ts";
 
 /** Sends other messages while events are sent. */
-export interface Mirror {
+export interface EventMirror {
   /** Sends an answer as soon as the peer takes it. Returns the number of answers that the peer has not taken. */
   say(answer: string | Uint8Array): number;
 }
 
 /** Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls. */
-export function mirror(
+export function mirrorEvents(
   reader: Reader,
   socket: Socket,
-  view: () => View<Frames>,
+  view: () => StreamView<Frames>,
   options: PumpOptions,
-): Mirror {
+): EventMirror {
   const outlet = new SocketWriter(socket);
-  const pump = new Pump(reader, (segment) => render(segment, view()), outlet, options);
+  const pump = new StreamPump(reader, (segment) => render(segment, view()), outlet, options);
   socket.onDrain(pump.drained);
   let gone = false;
   socket.onClose(() => {

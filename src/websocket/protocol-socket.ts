@@ -3,11 +3,11 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
 import type { Frames } from "../stream/websocket-frames.ts";
-import { type Outlet, Pump } from "../stream/stream-pump.ts";
+import { type PumpOutput, StreamPump } from "../stream/stream-pump.ts";
 import { parseCommand, executeCommand, errorAnswer, successAnswer } from "../schemas/protocol-commands.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { SubscriptionFeed } from "./subscriptions.ts";
-import { FLOOD, refuseSocket } from "./close-codes.ts";
+import { TOO_MANY_COMMANDS, refuseSocket } from "./close-codes.ts";
 import { PendingCommands } from "./pending-commands.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
 import { SocketWriter } from "./socket-writer.ts";
@@ -31,12 +31,12 @@ export async function openProtocolSocket(
   const outlet = new SocketWriter(socket);
   // No `shed`: events for a slow peer stay buffered, because they depend on earlier ones and cannot be read again
   // from the middle.
-  const kept: Outlet<Frames> = {
+  const kept: PumpOutput<Frames> = {
     put: (frames) => outlet.put(frames),
     flush: () => outlet.flush(),
     finish: (outcome) => outlet.finish(outcome),
   };
-  const pump = new Pump(feed.reader, feed.render, kept, { scheduler, logger });
+  const pump = new StreamPump(feed.reader, feed.render, kept, { scheduler, logger });
   let gone = false;
   let cancelStart: Cancel = () => undefined;
   socket.onDrain(pump.drained);
@@ -50,7 +50,7 @@ export async function openProtocolSocket(
     if (gone) return;
     outlet.say(JSON.stringify(answer));
     pump.nudge();
-    if (outlet.backlog > UNTAKEN) socket.close(...FLOOD);
+    if (outlet.backlog > UNTAKEN) socket.close(...TOO_MANY_COMMANDS);
   };
 
   async function done(body: RawBody): Promise<void> {

@@ -3,10 +3,10 @@ import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Socket } from "../ports/transport.ts";
-import { frames } from "../stream/websocket-frames.ts";
-import { viewOf } from "../stream/rendering.ts";
+import { frameFormat } from "../stream/websocket-frames.ts";
+import { createView } from "../stream/rendering.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
-import { mirror } from "./event-mirror.ts";
+import { mirrorEvents } from "./event-mirror.ts";
 import { mirrorParams, uuidOf } from "./mirror-params.ts";
 
 /** Sends one run's events until the run ends. */
@@ -23,9 +23,9 @@ export async function openRunSocket(
   const { after = -1, modes } = mirrorParams(asked.query, asked.lastEventId);
   const run = await find(deps.journal, key, runId);
   if (gone) return;
-  const view = viewOf(modes ?? run.kwargs.stream_mode, run.kwargs.subgraphs, frames(asked.packed));
+  const view = createView(modes ?? run.kwargs.stream_mode, run.kwargs.subgraphs, frameFormat(asked.packed));
   const { scheduler, logger } = deps;
-  mirror(deps.hub.follow(key, run, { after }), socket, () => view, { scheduler, logger });
+  mirrorEvents(deps.hub.follow(key, run, { after }), socket, () => view, { scheduler, logger });
 }
 
 async function find(journal: Journal, key: ThreadKey, run: string): Promise<RunRecord> {

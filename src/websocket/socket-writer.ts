@@ -1,7 +1,7 @@
 import type { Socket } from "../ports/transport.ts";
 import type { Frames } from "../stream/websocket-frames.ts";
-import type { Outcome, Outlet } from "../stream/stream-pump.ts";
-import { closing } from "./close-codes.ts";
+import type { PumpOutcome, PumpOutput } from "../stream/stream-pump.ts";
+import { closeFrames } from "./close-codes.ts";
 
 /** Bytes of events that are buffered for a slow peer; if more wait, they are dropped and read again. */
 const HELD = 128 * 1024;
@@ -9,7 +9,7 @@ const HELD = 128 * 1024;
 const NONE: Frames = { messages: [], ids: [] };
 
 /** Sends events over a WebSocket, and answers between them. */
-export class SocketWriter implements Outlet<Frames> {
+export class SocketWriter implements PumpOutput<Frames> {
   readonly #socket: Socket;
   /** The current chunk, shared with other readers. The next field: how many of its messages have been sent. */
   #frames = NONE;
@@ -73,7 +73,7 @@ export class SocketWriter implements Outlet<Frames> {
     return sent;
   }
 
-  finish(outcome: Exclude<Outcome, "left">): void {
-    this.#socket.close(...closing[outcome]);
+  finish(outcome: Exclude<PumpOutcome, "left">): void {
+    this.#socket.close(...closeFrames[outcome]);
   }
 }

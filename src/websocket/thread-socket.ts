@@ -2,14 +2,14 @@ import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Socket } from "../ports/transport.ts";
 import { packMessage } from "../codec/msgpack.ts";
-import { frames } from "../stream/websocket-frames.ts";
+import { frameFormat } from "../stream/websocket-frames.ts";
 import { threadView } from "../stream/thread-view.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
-import { FLOOD } from "./close-codes.ts";
-import { commander } from "./command-handler.ts";
+import { TOO_MANY_COMMANDS } from "./close-codes.ts";
+import { createCommandHandler } from "./command-handler.ts";
 import { PendingCommands } from "./pending-commands.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
-import { type Mirror, mirror } from "./event-mirror.ts";
+import { type EventMirror, mirrorEvents } from "./event-mirror.ts";
 import { mirrorParams, uuidOf } from "./mirror-params.ts";
 
 /** Answers that a peer may leave unread. */
@@ -26,20 +26,20 @@ export async function openThreadSocket(
   socket.onClose(() => (gone = true));
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
   const { after, modes } = mirrorParams(asked.query, asked.lastEventId);
-  const opened = deps.runs.followThread(key, after).then((reader): Mirror | undefined => {
+  const opened = deps.runs.followThread(key, after).then((reader): EventMirror | undefined => {
     if (gone) {
       reader.close();
       return undefined;
     }
-    const view = threadView(reader, modes, (run) => frames(asked.packed, run));
-    return mirror(reader, socket, view, { scheduler, logger });
+    const view = threadView(reader, modes, (run) => frameFormat(asked.packed, run));
+    return mirrorEvents(reader, socket, view, { scheduler, logger });
   });
   const pack = (answer: JsonObject) => (asked.packed ? packMessage(answer) : JSON.stringify(answer));
   const answer = async (told: JsonObject) => {
     const untaken = (await opened)?.say(pack(told)) ?? 0;
-    if (untaken > UNTAKEN) socket.close(...FLOOD);
+    if (untaken > UNTAKEN) socket.close(...TOO_MANY_COMMANDS);
   };
-  const command = commander(deps, key);
+  const command = createCommandHandler(deps, key);
   const commands = new PendingCommands(
     async (id, body) => answer({ type: "ack", id, ...(await command(body)) }),
     (id, cause) => {

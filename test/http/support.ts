@@ -18,7 +18,7 @@ import type { Service } from "../../src/service/service.ts";
 import { newThread } from "../../src/model/thread.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
-import type { Pause, Reader } from "../../src/stream/run-reader.ts";
+import type { ReadPause, Reader } from "../../src/stream/run-reader.ts";
 
 export const THREAD = "01a1f8d4-0000-7000-8000-000000000001";
 export const RUN = "01a1f8d4-0000-7000-8000-000000000002";
@@ -151,13 +151,13 @@ export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunR
 class EmptyReader implements Reader {
   readonly isCut = false;
   readonly cursor = -1;
-  readonly #pause: Pause;
+  readonly #pause: ReadPause;
 
-  constructor(pause: Pause) {
+  constructor(pause: ReadPause) {
     this.#pause = pause;
   }
 
-  next(): Pause {
+  next(): ReadPause {
     return this.#pause;
   }
 
@@ -184,7 +184,7 @@ export interface Asked {
 /** The protocol over a service that only notes what it is asked for. */
 export function protocol(
   overrides: { readonly [room in keyof Service]?: Partial<Service[room]> } = {},
-  pause: Pause = "end",
+  pause: ReadPause = "end",
 ) {
   const asked: Asked[] = [];
   const logged: string[] = [];

@@ -2,11 +2,11 @@ import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import type { Hub } from "../../src/stream/hub.ts";
 import type { Reader } from "../../src/stream/run-reader.ts";
-import { type Frames, frames } from "../../src/stream/websocket-frames.ts";
-import { render, viewOf } from "../../src/stream/rendering.ts";
+import { type Frames, frameFormat } from "../../src/stream/websocket-frames.ts";
+import { render, createView } from "../../src/stream/rendering.ts";
 import type { Crash } from "./disk.ts";
 
-const view = viewOf(["values", "updates", "messages-tuple", "custom"], false, frames(false));
+const view = createView(["values", "updates", "messages-tuple", "custom"], false, frameFormat(false));
 
 /** The events of a run, as a client has received them over all its reconnections. */
 export class Transcript {

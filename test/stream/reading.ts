@@ -1,7 +1,7 @@
 import { type StreamMode, streamModes } from "../../src/model/run.ts";
-import type { Pause, Reader } from "../../src/stream/run-reader.ts";
-import { type Frames, frames } from "../../src/stream/websocket-frames.ts";
-import { render, type Segment, viewOf } from "../../src/stream/rendering.ts";
+import type { ReadPause, Reader } from "../../src/stream/run-reader.ts";
+import { type Frames, frameFormat } from "../../src/stream/websocket-frames.ts";
+import { render, type Segment, createView } from "../../src/stream/rendering.ts";
 
 export interface Event {
   readonly id: number;
@@ -20,13 +20,13 @@ export function eventsOf({ messages }: Frames): Event[] {
 export class Collector {
   readonly events: Event[] = [];
   readonly reader: Reader;
-  pause: Pause | undefined;
+  pause: ReadPause | undefined;
   #ready = true;
   readonly #view;
 
   constructor(reader: Reader, modes: readonly StreamMode[] = streamModes, subgraphs = true) {
     this.reader = reader;
-    this.#view = viewOf(modes, subgraphs, frames(false));
+    this.#view = createView(modes, subgraphs, frameFormat(false));
     reader.onReady(() => (this.#ready = true));
   }
 
@@ -35,11 +35,11 @@ export class Collector {
   }
 
   /** Takes at most `most` segments. A reader that was told to wait waits for its signal. */
-  async read(most = Number.POSITIVE_INFINITY): Promise<Pause | undefined> {
+  async read(most = Number.POSITIVE_INFINITY): Promise<ReadPause | undefined> {
     for (let i = 0; i < most; i++) {
       if (this.pause === "wait" && !this.#ready) return this.pause;
       this.#ready = false;
-      const got: Segment | Pause = await this.reader.next();
+      const got: Segment | ReadPause = await this.reader.next();
       if (typeof got === "string") return (this.pause = got);
       this.pause = undefined;
       this.events.push(...eventsOf(await render(got, this.#view)));

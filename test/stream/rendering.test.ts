@@ -5,7 +5,7 @@ import type { StreamMode } from "../../src/model/run.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import type { Reader } from "../../src/stream/run-reader.ts";
-import { render, type Segment, sse, type View, viewOf } from "../../src/stream/rendering.ts";
+import { render, type Segment, sseFormat, type StreamView, createView } from "../../src/stream/rendering.ts";
 import { Collector } from "./reading.ts";
 import { HeldScheduler, KEY, Lines, journals, RUN, runRecord, Writer } from "./support.ts";
 
@@ -37,7 +37,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     return collector.events.map(({ id, event, data }) => [id, event, data]);
   }
 
-  async function text(reader: Reader, as: View<Uint8Array>): Promise<string> {
+  async function text(reader: Reader, as: StreamView<Uint8Array>): Promise<string> {
     return Buffer.from(await render(await segmentOf(reader), as)).toString();
   }
 
@@ -77,7 +77,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       ],
       [{ t: "error", error: { error: "TypeError", message: "kaboom" } }],
     ]);
-    expect(await text(reader, viewOf(["values", "updates"], false, sse))).toBe(
+    expect(await text(reader, createView(["values", "updates"], false, sseFormat))).toBe(
       `event: metadata\ndata: {"run_id":"${RUN}","attempt":1,"thread_id":"${KEY.thread}"}\nid: 0\n\n` +
         'event: values\ndata: {"a":1,"text":"line\\n\\"two\\"\u2028"}\nid: 8\n\n' +
         'event: updates\ndata: {"node":{"a":1}}\nid: 14\n\n' +
@@ -134,7 +134,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
 
     test("a node may be named like a member of every object", async () => {
       const reader = await live([[{ ...result, name: "__proto__", update: 1, interrupts: [] }]]);
-      const got = await text(reader, viewOf(["updates"], false, sse));
+      const got = await text(reader, createView(["updates"], false, sseFormat));
       expect(got).toBe('event: updates\ndata: {"__proto__":1}\nid: 0\n\n');
     });
   });
@@ -258,7 +258,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
 
     test("a node's name cannot break the framing", async () => {
       const reader = await live([[{ t: "custom", ns: "a\nevent: error\r:1", json: "1" }]]);
-      const got = await text(reader, viewOf(["custom"], true, sse));
+      const got = await text(reader, createView(["custom"], true, sseFormat));
       expect(got).toBe("event: custom|a event: error :1\ndata: 1\nid: 0\n\n");
     });
   });
@@ -269,7 +269,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     return got;
   }
 
-  const view = () => viewOf(["custom", "values"], false, sse);
+  const view = () => createView(["custom", "values"], false, sseFormat);
 
   describe("sharing", () => {
     test("readers of the same view get the very same bytes; other views, or a place inside the chunk, their own", async () => {
@@ -277,16 +277,18 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const second = hub.follow(KEY, runRecord(), { after: -1 });
       const inside = hub.follow(KEY, runRecord(), { after: 0 });
       const bytes = await render(await segmentOf(first), view());
-      expect(await render(await segmentOf(second), viewOf(["values", "custom"], false, sse))).toBe(bytes);
+      expect(await render(await segmentOf(second), createView(["values", "custom"], false, sseFormat))).toBe(
+        bytes,
+      );
       const rest = await render(await segmentOf(inside), view());
       expect(Buffer.from(rest).toString()).toBe("event: custom\ndata: 2\nid: 1\n\n");
       const third = hub.follow(KEY, runRecord(), { after: -1 });
-      expect(await render(await segmentOf(third), viewOf(["custom"], false, sse))).not.toBe(bytes);
+      expect(await render(await segmentOf(third), createView(["custom"], false, sseFormat))).not.toBe(bytes);
     });
 
     test("a lone reader keeps no bytes in memory", async () => {
       const segment = await segmentOf(await live([[{ t: "custom", ns: "", json: "1" }]]));
-      await render(segment, viewOf(["custom"], false, sse));
+      await render(segment, createView(["custom"], false, sseFormat));
       expect(segment.entry.rendered).toBeUndefined();
     });
 
@@ -295,7 +297,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const first = await live([[checkpoint(id)]]);
       const second = hub.follow(KEY, runRecord(), { after: -1 });
       const segments = [await segmentOf(first), await segmentOf(second)] as const;
-      const own = viewOf(["values"], false, sse);
+      const own = createView(["values"], false, sseFormat);
       const values = journal.values.bind(journal);
       let reads = 0;
       journal.values = () => {

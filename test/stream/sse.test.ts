@@ -4,7 +4,7 @@ import { Traffic } from "../../src/http/response-counts.ts";
 import type { StreamMode } from "../../src/model/run.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
-import { sse, viewOf } from "../../src/stream/rendering.ts";
+import { sseFormat, createView } from "../../src/stream/rendering.ts";
 import { Peer } from "./peers.ts";
 import { GatedJournal, HeldScheduler, KEY, Lines, journals, runRecord, Writer } from "./support.ts";
 
@@ -34,7 +34,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   function pump(peer: Peer, after = -1, modes: StreamMode[] = ["custom"], over: Partial<SseOptions> = {}) {
     const reader = hub.follow(KEY, runRecord(), { after });
     return pumpSse(reader, peer, {
-      view: viewOf(modes, false, sse),
+      view: createView(modes, false, sseFormat),
       scheduler,
       logger: new Lines(),
       traffic,
@@ -208,7 +208,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     gate.heldReads = true;
     const reader = hub.follow(KEY, runRecord({ status: "success", next_event: 1 }), { after: -1 });
     const left = pumpSse(reader, peer, {
-      view: viewOf(["custom"], false, sse),
+      view: createView(["custom"], false, sseFormat),
       scheduler,
       logger: new Lines(),
       traffic,

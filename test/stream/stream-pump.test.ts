@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { silentLogger } from "../../src/platform/log.ts";
-import { type Outlet, Pump } from "../../src/stream/stream-pump.ts";
-import type { Pause, Reader } from "../../src/stream/run-reader.ts";
+import { type PumpOutput, StreamPump } from "../../src/stream/stream-pump.ts";
+import type { ReadPause, Reader } from "../../src/stream/run-reader.ts";
 import { HeldScheduler, Lines } from "./support.ts";
 
 test.each([
@@ -16,8 +16,8 @@ test.each([
     onReady: () => undefined,
     close: () => undefined,
   };
-  const outlet: Outlet<never> = { put: () => true, flush: () => true, finish: () => undefined };
-  const pump = new Pump(reader as Reader, () => undefined as never, outlet, {
+  const outlet: PumpOutput<never> = { put: () => true, flush: () => true, finish: () => undefined };
+  const pump = new StreamPump(reader as Reader, () => undefined as never, outlet, {
     scheduler: new HeldScheduler(),
     logger: lines,
     onDone: (how) => outcomes.push(how),
@@ -30,9 +30,9 @@ test.each([
 
 /** There is nothing to read, and that takes a while to find out. */
 function idleReader() {
-  let read: (pause: Pause) => void = () => undefined;
+  let read: (pause: ReadPause) => void = () => undefined;
   const reader: Partial<Reader> = {
-    next: () => new Promise<Pause>((resolve) => (read = resolve)),
+    next: () => new Promise<ReadPause>((resolve) => (read = resolve)),
     onReady: () => undefined,
     rest: () => undefined,
     close: () => undefined,
@@ -50,7 +50,7 @@ test.each([0, 1, 2, 3, 4, 5, 6])(
       said.push(what);
       pump.nudge();
     };
-    const outlet: Outlet<never> = {
+    const outlet: PumpOutput<never> = {
       put: () => true,
       flush: () => {
         const isFirst = sent.length === 0;
@@ -64,7 +64,7 @@ test.each([0, 1, 2, 3, 4, 5, 6])(
       for (let turn = 0; turn < turns; turn++) await undefined;
       say("late");
     };
-    const pump = new Pump(reader, () => undefined as never, outlet, {
+    const pump = new StreamPump(reader, () => undefined as never, outlet, {
       scheduler: new HeldScheduler(),
       logger: silentLogger,
     });

@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
-import { frames } from "../../src/stream/websocket-frames.ts";
-import { Pump } from "../../src/stream/stream-pump.ts";
+import { frameFormat } from "../../src/stream/websocket-frames.ts";
+import { StreamPump } from "../../src/stream/stream-pump.ts";
 import type { ThreadReader } from "../../src/stream/thread-reader.ts";
-import { render, viewOf } from "../../src/stream/rendering.ts";
+import { render, createView } from "../../src/stream/rendering.ts";
 import { SocketWriter } from "../../src/websocket/socket-writer.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import { FakeSocket } from "./peers.ts";
@@ -63,9 +63,9 @@ describe("a thread's reader", () => {
     const socket = new FakeSocket(room);
     const view = () => {
       if (reader.run === undefined) throw new TypeError("no run");
-      return viewOf(["custom"], false, frames(false, reader.run));
+      return createView(["custom"], false, frameFormat(false, reader.run));
     };
-    const pump = new Pump(reader, (segment) => render(segment, view()), new SocketWriter(socket), {
+    const pump = new StreamPump(reader, (segment) => render(segment, view()), new SocketWriter(socket), {
       scheduler,
       logger: new Lines(),
     });

@@ -12,7 +12,7 @@ import { createThreadProtocol } from "../../src/service/thread-protocol.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
-import { sse, viewOf } from "../../src/stream/rendering.ts";
+import { sseFormat, createView } from "../../src/stream/rendering.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import { FakeSocket, Peer } from "../stream/peers.ts";
@@ -131,7 +131,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   ])("the mirror is the SSE, event for event: %s", async (query, modes) => {
     const peer = new Peer();
     pumpSse(hub.follow(KEY, run, { after: -1 }), peer, {
-      view: viewOf(modes, false, sse),
+      view: createView(modes, false, sseFormat),
       scheduler,
       logger: new Lines(),
       traffic: new Traffic(),

@@ -1,6 +1,6 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
 import type { ThreadKey } from "../../model/thread.ts";
-import { sse, type View, viewOf } from "../../stream/rendering.ts";
+import { sseFormat, type StreamView, createView } from "../../stream/rendering.ts";
 import { threadEvents } from "../../stream/thread-modes.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -42,7 +42,9 @@ export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
     // Naming a subgraph turns its events on.
     const subgraphs = run.kwargs.subgraphs || namespaces?.some((ns) => ns !== "") === true;
     const view =
-      namespaces === undefined ? views.of(modes, subgraphs) : viewOf(modes, subgraphs, sse, namespaces);
+      namespaces === undefined
+        ? views.of(modes, subgraphs)
+        : createView(modes, subgraphs, sseFormat, namespaces);
     const reader = service.runs.follow(key, run, after);
     // Starts with a comment, so that the headers are sent at once.
     const stream = call.open(headers, HEARTBEAT);
@@ -125,13 +127,13 @@ function afterOf({ request, query }: RouteCall): number | undefined {
 
 /** A cache of views: few differ, and making one costs more than finding it. */
 class Views {
-  readonly #made = new Map<string, View<Uint8Array>>();
+  readonly #made = new Map<string, StreamView<Uint8Array>>();
 
-  of(modes: StreamModeList, subgraphs: boolean): View<Uint8Array> {
+  of(modes: StreamModeList, subgraphs: boolean): StreamView<Uint8Array> {
     const key = modes.length === 1 && !subgraphs ? (modes[0] as string) : `${modes.join()} ${subgraphs}`;
     let view = this.#made.get(key);
     if (view === undefined) {
-      view = viewOf(modes, subgraphs, sse);
+      view = createView(modes, subgraphs, sseFormat);
       // Bounded, because a client's list may repeat modes endlessly.
       if (this.#made.size < 256) this.#made.set(key, view);
     }

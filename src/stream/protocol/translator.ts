@@ -6,7 +6,7 @@ import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { type FactOf, outputOf, type RenderContext, taskNs } from "../render-context.ts";
 import { resultShown, taskShown } from "../checkpoint-modes.ts";
-import type { RunSource } from "../fact-context.ts";
+import type { RunData } from "../run-data.ts";
 import type { Segment } from "../rendering.ts";
 import { json, Numbers, type ProtocolEvent } from "./protocol-event.ts";
 import { Messages, objectsIn } from "./message-events.ts";
@@ -172,7 +172,7 @@ export class Translator {
   }
 
   /** The context for the renderers of single modes. */
-  #page({ entry, source }: Segment, place: number): RenderContext {
+  #page({ entry, data: source }: Segment, place: number): RenderContext {
     return new FactPage(source, entry.states?.get(place), (event, data) => {
       const bar = event.indexOf("|");
       this.#put(bar < 0 ? event : event.slice(0, bar), bar < 0 ? "" : event.slice(bar + 1), data);
@@ -181,17 +181,17 @@ export class Translator {
 }
 
 class FactPage implements RenderContext {
-  readonly source: RunSource;
+  readonly data: RunData;
   readonly subgraphs = true;
   readonly #live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined;
   readonly #show: (event: string, data: string) => void;
 
   constructor(
-    source: RunSource,
+    source: RunData,
     live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined,
     show: (event: string, data: string) => void,
   ) {
-    this.source = source;
+    this.data = source;
     this.#live = live;
     this.#show = show;
   }
@@ -205,25 +205,25 @@ class FactPage implements RenderContext {
   }
 
   state(ns: string, id: string): Eventually<JsonObject | null> {
-    const known = this.#live?.values ?? this.source.snapshot(id)?.state;
+    const known = this.#live?.values ?? this.data.snapshot(id)?.state;
     if (known !== undefined) {
-      this.source.remember(id, { state: known });
+      this.data.remember(id, { state: known });
       return known;
     }
-    return andThen(this.source.state(ns, id), (state) => {
-      if (state !== null) this.source.remember(id, { state });
+    return andThen(this.data.state(ns, id), (state) => {
+      if (state !== null) this.data.remember(id, { state });
       return state;
     });
   }
 
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
-    const known = this.#live?.head ?? this.source.snapshot(id)?.head;
+    const known = this.#live?.head ?? this.data.snapshot(id)?.head;
     if (known !== undefined) {
-      this.source.remember(id, { head: known });
+      this.data.remember(id, { head: known });
       return known;
     }
-    return andThen(this.source.checkpoint(ns, id), (head) => {
-      if (head !== null) this.source.remember(id, { head });
+    return andThen(this.data.checkpoint(ns, id), (head) => {
+      if (head !== null) this.data.remember(id, { head });
       return head;
     });
   }
