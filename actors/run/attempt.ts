@@ -114,8 +114,8 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
     return this.#root.isLoaded;
   }
   get neverReachedStart(): boolean {
-    const { hasEntered: entered, head } = this.#root;
-    return !entered && (head?.id ?? null) !== this.liveThread.record.checkpoint;
+    const { hasEntered, head } = this.#root;
+    return !hasEntered && (head?.id ?? null) !== this.liveThread.record.checkpoint;
   }
   get failure(): PlainError | null {
     return this.#root.failure;

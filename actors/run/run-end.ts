@@ -86,13 +86,8 @@ function verdictOf(attempt: EndingAttempt, stop: StopReason | null): Verdict {
   return { status: "success", rest: "success", error: null, interrupts: {} };
 }
 
-function waitingAt({
-  isLoaded: loaded,
-  neverReachedStart: elsewhere,
-  writes,
-  liveThread,
-}: EndingAttempt): Interrupts {
-  return loaded && !elsewhere ? pendingInterrupts(writes.values()) : liveThread.record.interrupts;
+function waitingAt({ isLoaded: loaded, neverReachedStart, writes, liveThread }: EndingAttempt): Interrupts {
+  return loaded && !neverReachedStart ? pendingInterrupts(writes.values()) : liveThread.record.interrupts;
 }
 
 function timeoutOf({ run, liveThread }: EndingAttempt): PlainError {
@@ -129,7 +124,7 @@ async function stateAt(liveThread: LiveThread): Promise<JsonObject | null> {
 
 /** Writes the end of a run. `values`: the state for the webhook, if the run has one. */
 function conclude(attempt: EndingAttempt, verdict: Verdict, values: JsonObject | null): void {
-  const { liveThread, id, sink, neverReachedStart: elsewhere } = attempt;
+  const { liveThread, id, sink, neverReachedStart } = attempt;
   const now = liveThread.deps.clock.now();
   if (verdict.error !== null) attempt.stage(undefined, [{ fact: { t: "error", error: verdict.error } }]);
   const { checkpoints, writes, events } = attempt.takePending();
@@ -153,7 +148,7 @@ function conclude(attempt: EndingAttempt, verdict: Verdict, values: JsonObject |
           active: null,
           rest: verdict.rest,
           error: verdict.resting === undefined ? verdict.error : verdict.resting,
-          checkpoint: elsewhere ? thread.checkpoint : (attempt.head?.id ?? thread.checkpoint),
+          checkpoint: neverReachedStart ? thread.checkpoint : (attempt.head?.id ?? thread.checkpoint),
           interrupts: verdict.interrupts,
           next_event: run.seq_base + sink.next,
           state_updated_at: checkpoints.length > 0 ? now : thread.state_updated_at,
@@ -161,7 +156,7 @@ function conclude(attempt: EndingAttempt, verdict: Verdict, values: JsonObject |
     )
     .then(
       () => {
-        if (attempt.isLoaded && !elsewhere) {
+        if (attempt.isLoaded && !neverReachedStart) {
           liveThread.cachePosition(asStored(attempt.head, checkpoints), attempt.stored, [
             ...attempt.writes.values(),
           ]);

@@ -108,17 +108,7 @@ export class LiveThread {
     this.record = thread;
     this.inFlight++;
     const fence = { epoch: before.epoch, seq: before.seq };
-    const {
-      kind,
-      durable,
-      runs,
-      checkpoints,
-      writes,
-      events,
-      forget: dropCachedPosition,
-      once,
-      outbox,
-    } = change;
+    const { kind, durable, runs, checkpoints, writes, events, forget, once, outbox } = change;
     const append = {
       key: this.key,
       fence,
@@ -129,7 +119,7 @@ export class LiveThread {
       checkpoints,
       writes,
       events,
-      forget: dropCachedPosition,
+      forget,
       once,
       outbox,
     };

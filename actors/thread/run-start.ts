@@ -56,18 +56,18 @@ export function storeStart(
   kind: string,
   beside: AdmissionExtras | null,
 ): Launched {
-  let startWaitingRun: AttemptStart;
+  let prepared: AttemptStart;
   try {
-    startWaitingRun = prepareAttempt(liveThread, before, run, 0);
+    prepared = prepareAttempt(liveThread, before, run, 0);
   } catch (cause) {
     liveThread.owner.limiter.release(run.run_id);
     throw cause;
   }
-  const { thread, run: begun, events, attempt } = startWaitingRun;
+  const { thread, run: begun, events, attempt } = prepared;
   liveThread.owner.activityChanged(liveThread);
   const change = { kind, durable: true, runs: [begun], events };
   const all =
-    beside === null ? change : { ...beside, ...change, runs: [startWaitingRun.run, ...(beside.runs ?? [])] };
+    beside === null ? change : { ...beside, ...change, runs: [prepared.run, ...(beside.runs ?? [])] };
   const stored = liveThread.write(all, () => thread);
   return { thread, run: begun, events, attempt, stored };
 }

@@ -250,8 +250,8 @@ export class HostedExecution implements Execution {
 
   /** Hands over what was recorded so far, in the middle of a step. */
   #tell(joining: readonly InterceptedCall[], ending = false): void {
-    const { checkpoints, emissions, pendingWrites: left } = this.#recorder;
-    const writes = left.takeChanged(({ ns, task }) => ns !== "" || !this.#atWork.has(task));
+    const { checkpoints, emissions, pendingWrites } = this.#recorder;
+    const writes = pendingWrites.takeChanged(({ ns, task }) => ns !== "" || !this.#atWork.has(task));
     if (checkpoints.length + emissions.length + writes.length + joining.length === 0) return;
     this.#recorder.checkpoints = [];
     this.#recorder.emissions = [];

@@ -62,13 +62,13 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
       return langGraphDrawing(await found(name).graphFor(config), levels);
     },
     async schemas(name, config) {
-      const { library, graphFor: compiled } = found(name);
-      return langGraphSchemas(library, await compiled(config), name);
+      const { library, graphFor } = found(name);
+      return langGraphSchemas(library, await graphFor(config), name);
     },
     async subgraphs(name, config) {
-      const { library, graphFor: compiled } = found(name);
+      const { library, graphFor } = found(name);
       const served = new Map([...graphs()].map(([known, { graph }]) => [graph, known]));
-      return subgraphSchemas(library, await compiled(config), served);
+      return subgraphSchemas(library, await graphFor(config), served);
     },
     isSubgraph(name, ns, node) {
       const graph = graphs().get(name)?.graph;

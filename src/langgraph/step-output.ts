@@ -79,11 +79,11 @@ export function withBodyError(settled: SettledTask, outcome: TaskOutcome): Settl
 
 /** Everything that is not handed over yet, as a step of the root graph. Checkpoints of subgraphs are handed over before it. */
 export function takeStep(recorder: ExecutionRecorder, stage: EngineHost, plan: Plan): Step {
-  const { checkpoints, emissions, pendingWrites: left, root } = recorder;
+  const { checkpoints, emissions, pendingWrites, root } = recorder;
   recorder.checkpoints = [];
   recorder.emissions = [];
   recorder.hasAdvanced = false;
-  const writes = left.takeChanged(() => true);
+  const writes = pendingWrites.takeChanged(() => true);
   const inner = checkpoints.filter(({ ns }) => ns !== "");
   if (inner.length > 0) stage.report({ checkpoints: inner, emissions: [], writes: [], tasks: [] });
   const own = checkpoints.filter(({ ns }) => ns === "");

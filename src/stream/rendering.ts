@@ -158,7 +158,7 @@ class Rendering<Out> implements RenderContext {
   run(): Eventually<Rendered<Out>> {
     const { entry, after } = this.#segment;
     const { facts } = entry.chunk;
-    const { renderers: rows, only } = this.#view;
+    const { renderers, only } = this.#view;
     for (; this.#place < facts.length; this.#place++) {
       const fact = facts[this.#place] as Fact;
       if (this.#slot === 0) {
@@ -170,7 +170,7 @@ class Rendering<Out> implements RenderContext {
         const wait = this.#meet(fact);
         if (wait !== undefined) return wait.then(() => this.run());
       }
-      const row = rows[fact.t];
+      const row = renderers[fact.t];
       if (row !== undefined && (only === null || this.#isIn(fact, only))) {
         while (this.#slot < row.length) {
           const id = this.#id + this.#slot;
