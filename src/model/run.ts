@@ -10,7 +10,9 @@ export type TerminalStatus = Exclude<RunStatus, "pending" | "running">;
 export const isTerminal = (status: RunStatus): status is TerminalStatus =>
   status !== "pending" && status !== "running";
 
-export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
+/** What happens to a new run of a thread that is busy; the rules are in `actors/thread/multitask.ts`. */
+export const multitaskStrategies = ["reject", "enqueue", "interrupt", "rollback"] as const;
+export type MultitaskStrategy = (typeof multitaskStrategies)[number];
 
 /** How a run is stopped. `rollback` also undoes its changes of the thread. */
 export type CancelAction = "interrupt" | "rollback";

@@ -1,3 +1,4 @@
+import { multitaskStrategies } from "../model/run.ts";
 import { type TSchema, Type } from "./typebox.ts";
 
 /** Schemas of the records in responses, for people and for client generators. A test validates responses with them. */
@@ -82,7 +83,7 @@ const records = {
     metadata: object,
     status: Type.Enum(["pending", "running", "success", "error", "timeout", "interrupted"]),
     kwargs: object,
-    multitask_strategy: Type.Enum(["reject", "enqueue", "interrupt", "rollback"]),
+    multitask_strategy: Type.Enum(multitaskStrategies),
     queue_position: Type.Optional(Type.Integer({ minimum: 1 })),
     scheduled_for: Type.Optional(time),
     cancel_reason: Type.Optional(text),

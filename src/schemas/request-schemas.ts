@@ -1,4 +1,4 @@
-import { type CancelAction, streamModes } from "../model/run.ts";
+import { type CancelAction, multitaskStrategies, streamModes } from "../model/run.ts";
 import { assistantOrders } from "../service/assistant-search.ts";
 import { threadOrders } from "../model/thread-search.ts";
 import { MAX_TTL_MINUTES, ttlStrategies } from "../model/thread.ts";
@@ -183,7 +183,7 @@ export const runCreate = bodySchema(
     stream_resumable: Type.Optional(Type.Boolean()),
     interrupt_before: Type.Optional(breakpoints),
     interrupt_after: Type.Optional(breakpoints),
-    multitask_strategy: Type.Optional(Type.Enum(["reject", "enqueue", "interrupt", "rollback"])),
+    multitask_strategy: Type.Optional(Type.Enum(multitaskStrategies)),
     on_disconnect: Type.Optional(Type.Enum(["cancel", "continue"])),
     on_completion: Type.Optional(Type.Enum(["delete", "keep", "complete", "continue"])),
     if_not_exists: Type.Optional(Type.Enum(["reject", "create"])),
