@@ -90,7 +90,7 @@ export interface App {
   readonly url: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
   readonly storage: Pick<Storage, "stats" | "memory">;
-  readonly system: Pick<ThreadSystem, "counts">;
+  readonly system: Pick<ThreadSystem, "counts" | "figures">;
   /**
    * Replaces all graphs. Runs in progress keep the definition that they started with.
    * @throws ServiceError `graph.invalid`; then nothing has changed

@@ -39,10 +39,10 @@ export function guardProcess(logger: Logger, running: () => App | undefined): ()
   };
 }
 
-function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (code: number) => never): void {
+function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (code: number) => never): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals) => {
-    const app = running();
+    const app = current();
     // On a second signal, or before the server is up, the process ends at once. Stored data is consistent at any moment.
     if (stopping || app === undefined) return exit(128 + constants.signals[signal]);
     stopping = true;
@@ -51,6 +51,8 @@ function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (co
       logger.error("did not stop in time; the next start resumes unfinished runs");
       exit(1);
     });
+    const { running } = app.system.figures;
+    if (running > 0) logger.info(waitingFor(running, signal));
     app.close(DRAIN).then(
       () => {
         logger.info("stopped");
@@ -66,4 +68,10 @@ function stopOnSignals(logger: Logger, running: () => App | undefined, exit: (co
   process.on("SIGINT", stop);
   // The terminal was closed.
   process.on("SIGHUP", stop);
+}
+
+function waitingFor(runs: number, signal: NodeJS.Signals): string {
+  const whose = runs === 1 ? "1 run" : `${runs} runs`;
+  const again = signal === "SIGINT" ? "press Ctrl-C again to end now" : "a second signal ends it at once";
+  return `waiting up to ${DRAIN / 1_000} s for the running nodes of ${whose}; ${again}`;
 }
