@@ -57,33 +57,39 @@ export type Invocation =
 
 export const HELP = `Usage: heddle COMMAND [options]
 
-  dev           serves the graphs of a configuration file, and loads them anew when their files change
-  start         serves them, as they are
-  check         reads all of a data directory and tells what is damaged; exit code 1 if anything is
-  repair        rebuilds the database of a data directory after damage; with --accept it
-                accepts what was lost instead, and threads are served as they are stored
-  backup DIR    copies a data directory to DIR, also while a server runs on it
-  inspect [ID]  tells where live statecharts are seen, of a thread or of all; with --relay PORT it serves what happens there
-                to tools of @statelyai/inspect on this machine (HEDDLE_API_KEY: the key, where the server has one)
+Commands
+  start          Serve the graphs of a configuration file
+  dev            Serve the graphs of a configuration file, and reload them when their files change
+  check          Read a whole data directory and list what is damaged; exit code 1 if anything is
+  repair         Rebuild a damaged database; --accept also gives up what is lost, so that its threads are served again
+  backup DIR     Copy a data directory to DIR, also while a server uses it
+  inspect [ID]   Print the address of the inspector, for one thread or for all; --relay PORT forwards the statecharts'
+                 events to tools of @statelyai/inspect on this machine (HEDDLE_API_KEY: the server's key, if it has one)
 
-  --config FILE        default: heddle.json, then langgraph.json, in this directory
-  --host HOST          default 127.0.0.1; another than loopback needs HEDDLE_API_KEYS, or --insecure
-  --port PORT          default 2024; 0 takes any free one
-  --data DIR           where everything is kept; default .heddle here (dev: beside the configuration file)
-  --transport KIND     uws or node; default: uws where it has a binary
-  --workers N          run nodes in N worker threads; default 0: beside everything else (start alone)
-  --insecure           serve other machines although there is no key
+Options
+  --config FILE      Configuration file; default: heddle.json, then langgraph.json, in this directory
+  --host HOST        Address to listen on; default 127.0.0.1. Any other address needs HEDDLE_API_KEYS or --insecure
+  --port PORT        Port to listen on; default 2024. 0 takes a free port
+  --data DIR         Data directory; default .heddle in this directory (dev: next to the configuration file)
+  --transport KIND   uws or node; default: uws if its binary loads on this machine
+  --workers N        Run nodes in N worker threads; default 0: on the main thread (start only)
+  --insecure         Listen on other addresses without a key
   --help, --version
 
-Each can be set in the environment instead: HEDDLE_CONFIG, HEDDLE_HOST (or HOST), HEDDLE_PORT (or PORT), HEDDLE_DATA,
-HEDDLE_TRANSPORT, HEDDLE_WORKERS, HEDDLE_INSECURE=1; and HEDDLE_MAX_BODY (bytes), HEDDLE_STREAMS_SYNC (${STREAM_SYNC_MODES.join(", ")}),
-HEDDLE_LOG (debug, info, warn, error). Flags win over the environment, the environment over the file.
-
-Who may come in: HEDDLE_API_KEYS, keys with commas between, each KEY or TENANT:KEY; HEDDLE_TOKEN_SECRET signs tokens for
-WebSockets (32 bytes or more; default: made at start); HEDDLE_ALLOWED_HOSTS and HEDDLE_CORS_ALLOW_ORIGINS (or
-CORS_ALLOW_ORIGINS) name with commas whom a server without a key serves beside loopback; HEDDLE_MOUNT_PREFIX (or
-MOUNT_PREFIX) is what all paths begin with; HEDDLE_REQUEST_LOG is the level of the lines about requests, default debug.
-HEDDLE_WEBHOOK_SECRET signs webhooks.
+Environment
+  An option wins over a variable, and a variable over the configuration file.
+  HEDDLE_CONFIG, HEDDLE_HOST (or HOST), HEDDLE_PORT (or PORT), HEDDLE_DATA, HEDDLE_TRANSPORT, HEDDLE_WORKERS,
+  HEDDLE_INSECURE=1            The options above
+  HEDDLE_API_KEYS              API keys, separated by commas, each KEY or TENANT:KEY
+  HEDDLE_TOKEN_SECRET          Secret that signs WebSocket tokens, 32 bytes or more; default: a new one at each start
+  HEDDLE_ALLOWED_HOSTS         Host names, separated by commas, that a server without a key accepts besides loopback
+  HEDDLE_CORS_ALLOW_ORIGINS    Origins, separated by commas, that browsers may call from (or CORS_ALLOW_ORIGINS)
+  HEDDLE_MOUNT_PREFIX          Prefix of all paths (or MOUNT_PREFIX)
+  HEDDLE_WEBHOOK_SECRET        Secret that signs webhooks
+  HEDDLE_MAX_BODY              Largest request body, in bytes
+  HEDDLE_STREAMS_SYNC          Where stream events are stored: os or memory
+  HEDDLE_LOG                   Log level: debug, info, warn or error
+  HEDDLE_REQUEST_LOG           Log level of the lines about requests; default debug
 `;
 
 const OPTIONS = {
