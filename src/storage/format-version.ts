@@ -17,20 +17,35 @@ export const MARKER_FILE = "heddle.json";
 /** A file outside the database which says that a database exists: without it, a lost database would look like a new one. */
 export class FormatMarker {
   readonly #path: string;
-  /** The format in the marker; undefined when there is no marker. */
-  readonly format: unknown;
+  /** The format in the marker; undefined when there is no marker, or when it is damaged. */
+  readonly format: number | undefined;
+  readonly exists: boolean;
 
+  /** @throws ServiceError `storage.version` when the marker names another format */
   constructor(directory: string) {
     this.#path = join(directory, MARKER_FILE);
-    this.format = existsSync(this.#path) ? this.#read() : undefined;
+    this.exists = existsSync(this.#path);
+    this.format = this.exists ? this.#read() : undefined;
     if (this.format !== undefined) check(this.format, directory);
   }
 
-  #read(): unknown {
+  get isDamaged(): boolean {
+    return this.exists && this.format === undefined;
+  }
+
+  /** @throws ServiceError `storage.version` when the marker is damaged */
+  checkReadable(): void {
+    if (!this.isDamaged) return;
+    const damaged = `The file ${this.#path} is damaged; run "heddle repair" to write it anew`;
+    throw new ServiceError("storage.version", damaged);
+  }
+
+  #read(): number | undefined {
     try {
-      return (JSON.parse(readFileSync(this.#path, "utf8")) as { format?: unknown } | null)?.format ?? null;
+      const { format } = JSON.parse(readFileSync(this.#path, "utf8")) as { readonly format?: unknown };
+      return typeof format === "number" ? format : undefined;
     } catch {
-      return null;
+      return undefined;
     }
   }
 
@@ -62,6 +77,15 @@ export async function checkFormat(kv: Kv, where: string, marked: boolean): Promi
     ops.push({ key: ENDED_KEY, value: PRESENT });
   }
   await kv.batch(ops, { sync: true });
+}
+
+/**
+ * Checks that a database says itself which format it has.
+ * @throws ServiceError `storage.version`
+ */
+export function checkOwnFormat(kv: Kv, where: string): void {
+  const bytes = kv.getSync(FORMAT_KEY);
+  check(bytes === undefined ? null : unseal(bytes, { tenant: "", thread: "" }, "the format"), where);
 }
 
 function check(format: unknown, where: string): void {

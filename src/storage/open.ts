@@ -12,7 +12,7 @@ import { KvCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { copyDatabase } from "./backup.ts";
 import { KvCrons } from "./cron-book.ts";
-import { checkFormat, FormatMarker, MARKER_FILE } from "./format-version.ts";
+import { checkFormat, checkOwnFormat, FormatMarker, MARKER_FILE } from "./format-version.ts";
 import { type DamageRecord, DAMAGE_FILE } from "./damage-records.ts";
 import { ThreadHeads } from "./thread-heads.ts";
 import { KvItems } from "./store-items.ts";
@@ -90,7 +90,8 @@ async function openDirectory(directory: string, isVerified: boolean, deps: Stora
   const lock = lockDirectory(directory);
   try {
     const marker = new FormatMarker(directory);
-    const existing = marker.format !== undefined;
+    marker.checkReadable();
+    const existing = marker.exists;
     const integrity = new Integrity(directory, databaseIn(directory), deps);
     await integrity.inspect(isVerified);
     const kv = new LevelKv(databaseIn(directory), existing);
@@ -176,7 +177,8 @@ async function start(
 
 /**
  * Rebuilds the database of a data directory from its remaining files, and its indexes from the records. `verify` reports what could not be
- * restored.
+ * restored. A damaged marker of the format is written anew.
+ * @throws ServiceError `storage.version` when the marker is damaged and the database does not say which format it has
  */
 export async function repairStorage(directory: string, deps: StorageDeps): Promise<void> {
   await withoutServer(directory, deps, async (integrity, database) => {
@@ -191,7 +193,8 @@ export async function repairStorage(directory: string, deps: StorageDeps): Promi
  * @throws ServiceError `journal.damaged` when the database must be rebuilt first
  */
 export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly DamageRecord[]> {
-  return withoutServer(directory, deps, async (integrity) => {
+  return withoutServer(directory, deps, async (integrity, _, marker) => {
+    marker.checkReadable();
     await integrity.inspect(true);
     return "accepted";
   });
@@ -200,27 +203,29 @@ export async function acceptDamage(directory: string, deps: StorageDeps): Promis
 async function withoutServer(
   directory: string,
   deps: StorageDeps,
-  before: (integrity: Integrity, database: string) => Promise<"rebuilt" | "accepted">,
+  before: (integrity: Integrity, database: string, marker: FormatMarker) => Promise<"rebuilt" | "accepted">,
 ): Promise<readonly DamageRecord[]> {
   const path = resolve(directory);
   const lock = lockDirectory(path);
   try {
-    const { format } = new FormatMarker(path);
+    const marker = new FormatMarker(path);
     const integrity = new Integrity(path, databaseIn(path), deps);
-    const done = await before(integrity, databaseIn(path));
+    const done = await before(integrity, databaseIn(path), marker);
     const kv = new LevelKv(databaseIn(path), true);
     await kv.open();
     let accepted: readonly DamageRecord[] = [];
     try {
       if (done === "rebuilt") await kv.compact();
+      if (marker.isDamaged) checkOwnFormat(kv, directory);
       const chain = await integrity.begin(kv, machineBoot(), true);
-      await checkFormat(kv, directory, format !== undefined);
+      await checkFormat(kv, directory, marker.exists);
       await repairIndex(kv);
       if (done === "accepted") accepted = integrity.findings.accept(new Date(deps.clock.now()).toISOString());
       await chain.close();
     } finally {
       await kv.close();
     }
+    if (marker.isDamaged) marker.write();
     integrity.remember();
     return accepted;
   } finally {

@@ -121,6 +121,20 @@ export function requestContract({ serve, dial }: Rig): void {
     expect(told.sort()).toEqual(["abort", "body.malformed"]);
   });
 
+  test("a peer that ends its half of the connection has gone: the abort is told, and the connection is closed", async () => {
+    const [aborted, arrived] = [signal(), signal()];
+    const transport = await serve((_, reply) => {
+      reply.onAbort(() => aborted.fire());
+      arrived.fire();
+    });
+    const one = await dial(transport);
+    one.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    await arrived.promise;
+    one.socket.end();
+    await aborted.promise;
+    expect(await one.until(() => false)).toBe("");
+  });
+
   test("many requests on one connection, in order", async () => {
     const transport = await serve(echo);
     const one = await dial(transport);

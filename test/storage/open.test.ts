@@ -125,6 +125,52 @@ describe("the format", () => {
   });
 });
 
+describe("a data directory whose heddle.json is damaged", () => {
+  const marker = () => join(room.path, "heddle.json");
+
+  test.each(["", "null", "{}", '{ "format": "1" }', '{ "for\0\0\0', "[4]"])(
+    "(%j) is refused, which names the file and what helps; repair writes it anew",
+    async (text) => {
+      const writers = await filled();
+      writeFileSync(marker(), text);
+      const message = `${marker()} is damaged; run "heddle repair" to write it anew`;
+      await expect(open()).rejects.toMatchObject({
+        code: "storage.version",
+        message: expect.stringContaining(message),
+      });
+      await repairStorage(room.path, deps);
+      expect(readFileSync(marker(), "utf8")).toBe('{ "format": 4 }\n');
+      const storage = await open();
+      for (const one of writers) expect(await storage.journal.thread(one.key)).toEqual(one.record);
+      expect(await all(storage.journal.verify())).toEqual([]);
+      await storage.close();
+    },
+  );
+
+  test.each([
+    ["is of another format", [{ key: FORMAT_KEY, value: seal(99) }], "format 99"],
+    ["is not ours", [{ key: "somebody", value: Buffer.from("else") }], "its format cannot be told"],
+    ["is empty", [], "its format cannot be told"],
+  ] as const)("stays as it is where the database %s", async (_, ops, why) => {
+    const kv = new LevelKv(join(room.path, "level"), false);
+    await kv.open();
+    await kv.batch([...ops], { sync: true });
+    await kv.close();
+    writeFileSync(marker(), "{");
+    await expect(repairStorage(room.path, deps)).rejects.toMatchObject({
+      code: "storage.version",
+      message: expect.stringContaining(why),
+    });
+    expect(readFileSync(marker(), "utf8")).toBe("{");
+  });
+
+  test("its losses are not accepted before it is repaired", async () => {
+    await filled();
+    writeFileSync(marker(), "");
+    await expect(acceptDamage(room.path, deps)).rejects.toMatchObject({ code: "storage.version" });
+  });
+});
+
 describe("a database that is lost", () => {
   test("is never replaced by an empty one; repair brings it back", async () => {
     const writers = await filled();
