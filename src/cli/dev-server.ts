@@ -2,6 +2,8 @@ import { extname } from "node:path";
 import type { App, AppOptions } from "../app.ts";
 import type { Config } from "../config/config.ts";
 import { loadGraphs, type LoadedGraphs } from "../graph-loader/load-graphs.ts";
+import { ServiceError } from "../model/errors.ts";
+import { readableStack } from "../model/stack-trace.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { WatchFiles, FileWatcher } from "../ports/file-watcher.ts";
@@ -117,8 +119,10 @@ export class DevServer {
     } catch (cause) {
       this.#broken = true;
       const why = cause instanceof Error ? cause.message : String(cause);
-      this.#options.logger.error(`what changed cannot be loaded, the graphs stay as they were: ${why}`, {
-        cause,
+      const stack = ownFrames(cause);
+      this.#options.logger.error("what changed cannot be loaded, the graphs stay as they were", {
+        why,
+        ...(stack !== "" && { stack }),
       });
     } finally {
       this.#rest();
@@ -175,6 +179,17 @@ export class DevServer {
 
 /** The configuration without the graphs, which can change under a running server. */
 const settingsOf = (config: Config): string => JSON.stringify({ ...config, graphs: null, notes: null });
+
+/** The lines of a stack that name files of the user's project. The first cause of the error is the one thrown there. */
+function ownFrames(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  if (error.cause instanceof Error) return ownFrames(error.cause);
+  // An error of our own says in its message which file it is about.
+  if (error instanceof ServiceError) return "";
+  const frames = readableStack(String(error.stack)).split("\n");
+  const isOwn = (line: string) => /^ {4}at /.test(line) && !/node_modules|\(?node:|\/dist\/src\//.test(line);
+  return frames.filter(isOwn).join("\n");
+}
 
 /** The links of tools that can use a local server. */
 export function toolLinks(url: string, graphs: readonly string[]): string {

@@ -86,12 +86,41 @@ const COLOURS: Readonly<Record<LogLevel, string>> = {
 };
 const DIM = "\u001b[2m";
 const PLAIN = "\u001b[0m";
+const INDENT = "  ";
+/** Causes of an error that are printed for people. */
+const MAX_CAUSES = 4;
 
 function text(time: string, level: LogLevel, message: string, fields: LogFields | undefined): string {
-  const rest = Object.entries(fields ?? {}).map(
-    ([name, value]) => ` ${DIM}${line(name)}=${PLAIN}${word(value)}`,
-  );
-  return `${DIM}${time.slice(11, 23)}${PLAIN} ${COLOURS[level]}${level.padEnd(5)}${PLAIN} ${line(message)}${rest.join("")}\n`;
+  let rest = "";
+  let blocks = "";
+  for (const [name, value] of Object.entries(fields ?? {})) {
+    const block = blockOf(value);
+    if (block === undefined) rest += ` ${DIM}${line(name)}=${PLAIN}${word(value)}`;
+    else
+      blocks += `${INDENT}${DIM}${line(name)}:${PLAIN}
+${block
+  .map(
+    (one) => `${INDENT}${INDENT}${line(one)}
+`,
+  )
+  .join("")}`;
+  }
+  return `${DIM}${time.slice(11, 23)}${PLAIN} ${COLOURS[level]}${level.padEnd(5)}${PLAIN} ${line(message)}${rest}\n${blocks}`;
+}
+
+/** The lines of a value that is printed below the message, indented: an error, or a text of several lines. */
+function blockOf(value: unknown): readonly string[] | undefined {
+  if (value instanceof Error) return stackOf(value).split("\n");
+  return typeof value === "string" && value.includes("\n") ? value.trimEnd().split("\n") : undefined;
+}
+
+/** The stack of an error, and of its causes. */
+function stackOf(error: Error, depth = 0): string {
+  const { name, message, stack, cause } = error;
+  const own = typeof stack === "string" ? readableStack(stack) : `${name}: ${message}`;
+  return cause instanceof Error && depth < MAX_CAUSES
+    ? `${own}\ncaused by ${stackOf(cause, depth + 1)}`
+    : own;
 }
 
 function word(value: unknown): string {

@@ -87,6 +87,14 @@ describe("heddle dev", () => {
     await server.printed(KEPT, 3);
     expect(server.output).toContain("is no graph");
     expect(await say(server, "b")).toBe("un");
+
+    // The place where it threw is told, without the frames of the loader.
+    writeFileSync(file("b.cjs"), '\nthrow new TypeError("no luck");');
+    await server.printed(KEPT, 4);
+    const told = JSON.parse(server.output.trim().split("\n").at(-1) ?? "") as Record<string, string>;
+    expect(told["why"]).toContain(`graphs.b: ${file("b.cjs")} cannot be loaded: no luck`);
+    expect(told["stack"]).toContain(`at Object.<anonymous> (${file("b.cjs")}`);
+    expect(told["stack"]).not.toMatch(/node_modules|node:/);
   });
 
   test("a run that is under way keeps the graph that it began with", async () => {

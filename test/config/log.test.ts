@@ -96,6 +96,31 @@ describe("lines for people", () => {
     expect(plain).toBe('12:00:55.475 info  ready port=2024 at=http://127.0.0.1:1 why="two words"\n');
   });
 
+  test("errors and texts of several lines stand below their message, line by line", () => {
+    const { lines, logger } = log({ pretty: true });
+    const cause = new TypeError("why");
+    cause.stack = "TypeError: why\n    at b (b.ts:2:2)";
+    const error = new Error("no", { cause });
+    error.stack = "Error: no\n    at a (a.ts:1:1)";
+    logger.error("failed", { why: "graphs.a:\n1 | x\u001b[2J = ;\n", error, graph: "a" });
+    // oxlint-disable-next-line no-control-regex -- colours are what is taken off
+    const plain = lines.join("").replaceAll(/\u001b\[\d+m/g, "");
+    expect(plain).toBe(
+      [
+        "12:00:55.475 error failed graph=a",
+        "  why:",
+        "    graphs.a:",
+        "    1 | x\\u001b[2J = ;",
+        "  error:",
+        "    Error: no",
+        "        at a (a.ts:1:1)",
+        "    caused by TypeError: why",
+        "        at b (b.ts:2:2)",
+        "",
+      ].join("\n"),
+    );
+  });
+
   test("control characters do not reach the terminal", () => {
     const { lines, logger } = log({ pretty: true });
     logger.info("a\u001b[2Jb\r\nc\u202e", { "x\u001b]0;": "d\u001b[1me" });
