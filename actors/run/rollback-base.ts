@@ -16,7 +16,7 @@ export function writesAt(head: CheckpointHead, writes: readonly TaskWrites[]): r
 }
 
 /** Interrupts that wait for an answer, by task id. */
-export function pendingInterrupts(
+export function interruptsByTask(
   writes: Iterable<{ readonly task: string; readonly interrupts: readonly Interrupt[] }>,
 ): Interrupts {
   const waiting: Record<string, readonly Interrupt[]> = {};

@@ -12,7 +12,7 @@ import { changeThread, type SettledState } from "../../src/model/thread.ts";
 import type { RunEnd } from "../thread-system.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
-import { writesBeforeRun, pendingInterrupts } from "./rollback-base.ts";
+import { writesBeforeRun, interruptsByTask } from "./rollback-base.ts";
 import { timeLimit } from "./time-limit.ts";
 
 /** What the end of a run reads from its attempt. */
@@ -87,7 +87,7 @@ function verdictOf(attempt: EndingAttempt, stop: StopReason | null): Verdict {
 }
 
 function waitingAt({ isLoaded: loaded, neverReachedStart, writes, liveThread }: EndingAttempt): Interrupts {
-  return loaded && !neverReachedStart ? pendingInterrupts(writes.values()) : liveThread.record.interrupts;
+  return loaded && !neverReachedStart ? interruptsByTask(writes.values()) : liveThread.record.interrupts;
 }
 
 function timeoutOf({ run, liveThread }: EndingAttempt): PlainError {

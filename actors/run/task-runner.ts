@@ -24,7 +24,7 @@ import {
   sendOutcome,
   withSteps,
 } from "./running-tasks.ts";
-import { retryDelay } from "./retry-delay.ts";
+import { taskRetryDelay } from "./retry-delay.ts";
 import { TaskIo } from "./node-io.ts";
 
 /** Called when a subgraph that is a task's node ends. `stopped`: it was told to stop. */
@@ -183,7 +183,7 @@ export class TaskRunner {
       if (streamed !== null) (this.#stopped ??= new Map()).set(call.task, streamed);
       return sendOutcome(self, { type: "FAILED" });
     }
-    const delay = retryDelay(call, outcome, attempt.liveThread.deps.random.float());
+    const delay = taskRetryDelay(call, outcome, attempt.liveThread.deps.random.float());
     if (delay !== null) {
       this.#retrying++;
       self.send({ type: "RETRY" });

@@ -2,7 +2,7 @@ import type { TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import { writesBeforeRun, pendingInterrupts } from "../run/rollback-base.ts";
+import { writesBeforeRun, interruptsByTask } from "../run/rollback-base.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
@@ -74,7 +74,7 @@ async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<St
       for (const writes of put)
         if (writes.ns === "" && writes.checkpoint === found.id) left.set(writes.task, writes);
       const rest = found.next.length > 0 ? "interrupted" : "idle";
-      return { checkpoint: found.id, rest, interrupts: pendingInterrupts(left.values()), writes: put };
+      return { checkpoint: found.id, rest, interrupts: interruptsByTask(left.values()), writes: put };
     }
     const oldest = page.at(-1);
     if (oldest === undefined) return { checkpoint: null, rest: "idle", interrupts: {}, writes: [] };

@@ -3,7 +3,7 @@ import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
 import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "./body-memory.ts";
 import { Exchange } from "./exchange.ts";
-import { RequestFraming, malformed, type Refusal } from "./request-framing.ts";
+import { RequestFraming, malformedRequest, type Refusal } from "./request-framing.ts";
 import { MAX_BUFFERED } from "./limits.ts";
 
 /** A request's head. A WebSocket handshake has nothing else. */
@@ -30,7 +30,8 @@ export class NodeHead implements HttpRequest {
   /** Why the request must be refused; undefined when it is valid. */
   get refusal(): Refusal | undefined {
     return (
-      this.framing.refusal ?? (this.path.startsWith("/") ? undefined : malformed("the target is not a path"))
+      this.framing.refusal ??
+      (this.path.startsWith("/") ? undefined : malformedRequest("the target is not a path"))
     );
   }
 

@@ -6,7 +6,13 @@ import { ServiceError } from "../model/errors.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, Headers, OpenTransport, Transport, TransportOptions } from "../ports/transport.ts";
 import { bodyLimits } from "./body-memory.ts";
-import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody, tooLarge } from "./request-framing.ts";
+import {
+  malformedRequest,
+  type Refusal,
+  REFUSAL_HEADERS,
+  refusalBody,
+  requestTooLarge,
+} from "./request-framing.ts";
 import { HEAD_TIME, MAX_HEAD, MAX_HEADERS, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { NodeExchange, NodeHead } from "./node-exchange.ts";
 import { NodeSocket } from "./node-socket.ts";
@@ -105,7 +111,7 @@ function serveSockets(server: Server, handlers: Handlers, { scheduler }: Transpo
       head.refusal ??
       (raw.headers.upgrade?.toLowerCase() === "websocket"
         ? undefined
-        : malformed("only a WebSocket can be upgraded to"));
+        : malformedRequest("only a WebSocket can be upgraded to"));
     if (refusal !== undefined) {
       return refuse(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
     }
@@ -137,14 +143,14 @@ function serveSockets(server: Server, handlers: Handlers, { scheduler }: Transpo
 /** Responds to a request that Node could not parse. */
 function refuseConnection(duplex: Duplex, code: string | undefined): void {
   if (code === "ECONNRESET" || !duplex.writable) return void duplex.destroy();
-  const refusal = refusals[code ?? ""] ?? malformed("it is not HTTP/1.1");
+  const refusal = refusals[code ?? ""] ?? malformedRequest("it is not HTTP/1.1");
   refuse(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
   // Does not wait for the client to close its side.
   duplex.once("finish", () => duplex.destroy());
 }
 
 const refusals: { readonly [code: string]: Refusal } = {
-  HPE_HEADER_OVERFLOW: tooLarge(`its headers are longer than ${MAX_HEAD} bytes`),
+  HPE_HEADER_OVERFLOW: requestTooLarge(`its headers are longer than ${MAX_HEAD} bytes`),
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: "The request came too slowly" },
 };
 

@@ -44,13 +44,13 @@ export class RequestFraming {
 
   /** Why the request must be refused and its connection closed; undefined when it is valid. */
   get refusal(): Refusal | undefined {
-    if (this.#headers > MAX_HEADERS) return tooLarge(`it has more than ${MAX_HEADERS} headers`);
-    if (this.#bytes > MAX_HEAD) return tooLarge(`its headers are longer than ${MAX_HEAD} bytes`);
-    if (this.#hosts !== 1) return malformed("a request needs exactly one Host header");
-    if (this.#nameless) return malformed("the Host header is empty");
-    if (this.#lengths > 1) return malformed("a request must not have two Content-Length headers");
-    if (this.#lengths + this.#codings > 1) return malformed("the length of the body is given twice");
-    return this.#odd ? malformed("the length of the body cannot be read") : undefined;
+    if (this.#headers > MAX_HEADERS) return requestTooLarge(`it has more than ${MAX_HEADERS} headers`);
+    if (this.#bytes > MAX_HEAD) return requestTooLarge(`its headers are longer than ${MAX_HEAD} bytes`);
+    if (this.#hosts !== 1) return malformedRequest("a request needs exactly one Host header");
+    if (this.#nameless) return malformedRequest("the Host header is empty");
+    if (this.#lengths > 1) return malformedRequest("a request must not have two Content-Length headers");
+    if (this.#lengths + this.#codings > 1) return malformedRequest("the length of the body is given twice");
+    return this.#odd ? malformedRequest("the length of the body cannot be read") : undefined;
   }
 
   get hasBody(): boolean {
@@ -73,8 +73,8 @@ export interface Refusal {
   readonly detail: string;
 }
 
-export const malformed = (what: string): Refusal => ({ status: 400, detail: `Bad request: ${what}` });
-export const tooLarge = (what: string): Refusal => ({
+export const malformedRequest = (what: string): Refusal => ({ status: 400, detail: `Bad request: ${what}` });
+export const requestTooLarge = (what: string): Refusal => ({
   status: 431,
   detail: `The request is too large: ${what}`,
 });

@@ -4,7 +4,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { Handlers, OpenTransport, Transport, Upgrade } from "../ports/transport.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { bodyLimits } from "./body-memory.ts";
-import { malformed, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
+import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
 import { MAX_HEAD, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
@@ -92,7 +92,7 @@ const openUws = async (
       const key = head.header("sec-websocket-key") ?? "";
       const version = head.header("sec-websocket-version");
       if (head.header("upgrade")?.toLowerCase() !== "websocket" || version !== "13") {
-        return refuse(raw, malformed("this is no WebSocket handshake of version 13"), scheduler);
+        return refuse(raw, malformedRequest("this is no WebSocket handshake of version 13"), scheduler);
       }
       const upgrade = handlers.upgrade(head);
       if (upgrade.kind === "refuse") {

@@ -10,7 +10,7 @@ const JITTER = 0.2;
  * Milliseconds until the next attempt, after `failed` attempts (from 1). `luck`: a random number from 0 to 1. `asked`: milliseconds that
  * the receiver asked for.
  */
-export function retryDelay(failed: number, luck: number, asked = 0): number {
+export function webhookRetryDelay(failed: number, luck: number, asked = 0): number {
   const delay = Math.min(FIRST * FACTOR ** (failed - 1), LONGEST);
   const spread = delay * (1 - JITTER + 2 * JITTER * luck);
   return Math.round(Math.max(spread, Math.min(asked, LONGEST)));

@@ -5,7 +5,7 @@ import type { Outbox, OutboxEntry } from "../../ports/outbox.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
 import { SteadyTime } from "../../ports/steady-time.ts";
-import { retryDelay } from "./backoff.ts";
+import { webhookRetryDelay } from "./backoff.ts";
 import { TargetQueue, deliveryName } from "./target-queue.ts";
 import { DeadLetterPurger, DEAD_LETTER_TTL } from "./dead-letters.ts";
 import { sendWebhook, type AttemptOutcome, type SenderDeps } from "./webhook-sender.ts";
@@ -232,7 +232,7 @@ export class WebhookWorker {
       this.#deadLetters.schedule(DEAD_LETTER_TTL);
       return { ...now, ...told, status: "dead", due: at + DEAD_LETTER_TTL };
     }
-    return { ...now, ...told, due: at + retryDelay(attempts, random.float(), outcome.asked) };
+    return { ...now, ...told, due: at + webhookRetryDelay(attempts, random.float(), outcome.asked) };
   }
 }
 

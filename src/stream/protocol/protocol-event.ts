@@ -48,4 +48,4 @@ export class Numbers {
   }
 }
 
-export const json = (value: JsonObject): string => JSON.stringify(value);
+export const jsonOf = (value: JsonObject): string => JSON.stringify(value);

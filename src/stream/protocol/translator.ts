@@ -8,7 +8,7 @@ import { type FactOf, outputOf, type RenderContext, taskNs } from "../render-con
 import { resultShown, taskShown } from "../checkpoint-modes.ts";
 import type { RunData } from "../run-data.ts";
 import type { Segment } from "../rendering.ts";
-import { json, Numbers, type ProtocolEvent } from "./protocol-event.ts";
+import { jsonOf, Numbers, type ProtocolEvent } from "./protocol-event.ts";
 import { Messages, objectsIn } from "./message-events.ts";
 
 /** Lifecycle events of the root graph by which clients see the end of a run. */
@@ -31,7 +31,7 @@ export class Translator {
   constructor(run: RunRecord) {
     this.#run = run;
     this.#at = run.started_at ?? run.created_at;
-    this.#messages = new Messages((ns, node, data) => this.#put("messages", ns, json(data), node));
+    this.#messages = new Messages((ns, node, data) => this.#put("messages", ns, jsonOf(data), node));
   }
 
   /** Translates a segment. */
@@ -46,7 +46,7 @@ export class Translator {
     if (record?.ended_at) this.#at = Math.max(this.#at, record.ended_at);
     const error = record?.error;
     const event = this.#terminal(record);
-    const failed = event === "failed" && error ? { error: json({ ...error }) } : {};
+    const failed = event === "failed" && error ? { error: jsonOf({ ...error }) } : {};
     this.#lifecycle("", event, failed);
     return this.#numbers.events.splice(0);
   }
@@ -113,11 +113,15 @@ export class Translator {
     if (/^[0-9a-f]{8}-[0-9a-f]{4}-6/.test(id)) this.#at = Math.max(this.#at, uuid6Time(id).ms);
     return andThen(page.checkpoint(ns, id), (head: CheckpointHead | null) => {
       const { parent = null, source = input ? "input" : "loop" } = head ?? {};
-      this.#put("checkpoints", ns, json({ id, ...(parent !== null && { parent_id: parent }), step, source }));
+      this.#put(
+        "checkpoints",
+        ns,
+        jsonOf({ id, ...(parent !== null && { parent_id: parent }), step, source }),
+      );
       if (input) return;
       return andThen(page.state(ns, id), (state) => {
         const shown = outputOf(state, output);
-        if (shown !== null) this.#put("values", ns, json(shown));
+        if (shown !== null) this.#put("values", ns, jsonOf(shown));
       });
     });
   }
@@ -132,7 +136,7 @@ export class Translator {
     return andThen(resultShown.put(fact, id, page), () => {
       const child = taskNs(ns, name, fact.id);
       if (!this.#children.delete(child)) return;
-      const failed = error === undefined ? {} : { error: json({ ...error }) };
+      const failed = error === undefined ? {} : { error: jsonOf({ ...error }) };
       const event = error ? "failed" : interrupts.length > 0 ? "interrupted" : "completed";
       this.#lifecycle(child, event, failed);
     });
@@ -143,14 +147,14 @@ export class Translator {
     for (const { id, value } of interrupts) {
       if (this.#asked.has(id)) continue;
       this.#asked.add(id);
-      const data = json({ interrupt_id: id, payload: value ?? null });
+      const data = jsonOf({ interrupt_id: id, payload: value ?? null });
       this.#put("input.requested", ns, data, undefined, "input");
     }
   }
 
   /** Emits tool events from the messages that call a tool and from those that answer. */
   #tools({ message, ns, meta }: FactOf<"complete">): void {
-    const tell = (data: JsonObject) => this.#put("tools", ns, json(data), meta["langgraph_node"]);
+    const tell = (data: JsonObject) => this.#put("tools", ns, jsonOf(data), meta["langgraph_node"]);
     if (message["type"] === "ai") {
       for (const { id, name, args } of objectsIn(message["tool_calls"])) {
         tell({ event: "tool-started", tool_call_id: id, tool_name: name, input: args ?? {} });
@@ -164,7 +168,7 @@ export class Translator {
 
   #lifecycle(ns: string, event: Terminal | "started" | "running", more: JsonObject = {}): void {
     const graph_name = ns === "" ? this.#run.graph_id : nodeOf(ns);
-    this.#put("lifecycle", ns, json({ event, graph_name, ...more }));
+    this.#put("lifecycle", ns, jsonOf({ event, graph_name, ...more }));
   }
 
   #put(method: string, ns: string, data: string, node?: unknown, channel?: string): void {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { mayReach } from "../../../src/service/webhooks/addresses.ts";
-import { retryDelay, retryAfter, attemptVerdict } from "../../../src/service/webhooks/backoff.ts";
+import { webhookRetryDelay, retryAfter, attemptVerdict } from "../../../src/service/webhooks/backoff.ts";
 import { signWebhook } from "../../../src/service/webhooks/signature.ts";
 import { checkWebhook, urlRefusal } from "../../../src/service/webhooks/target-check.ts";
 import { readPolicy } from "../../../src/config/webhooks.ts";
@@ -200,7 +200,7 @@ test.each([
 });
 
 test("tries move apart, by chance a little more or less, and not beyond six hours", () => {
-  const seconds = (failed: number, luck = 0.5, asked = 0) => retryDelay(failed, luck, asked) / 1000;
+  const seconds = (failed: number, luck = 0.5, asked = 0) => webhookRetryDelay(failed, luck, asked) / 1000;
   expect([1, 2, 3, 4, 5, 6, 7].map((failed) => seconds(failed))).toEqual([10, 30, 90, 270, 810, 2430, 7290]);
   expect([seconds(1, 0), seconds(1, 1)]).toEqual([8, 12]);
   expect(seconds(99)).toBe(21_600);
