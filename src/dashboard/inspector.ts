@@ -24,7 +24,7 @@ const figures = new Figures($("#charts"), $("#wide"), {
 let chosen: string | null = null;
 let handover: Handover | null = null;
 let due = false;
-/** What the thread did before, and where its graph has gone: read anew as that moves. */
+/** The thread's history and the path through its graph. They are read anew when the thread changes. */
 let past = NOTHING;
 let reading: ReturnType<typeof setTimeout> | undefined;
 
@@ -35,9 +35,9 @@ const say = (text: string): void => {
 const thread = watched.get("thread_id");
 if (thread !== null) ($("#board") as HTMLAnchorElement).href = `./#/threads/${encodeURIComponent(thread)}`;
 
-// --- what is seen ---
+// --- rendering ---
 
-/** Shows what has been told, once for all that comes in one go. */
+/** Schedules one rendering for all messages of the current turn. */
 function soon(): void {
   if (due) return;
   due = true;
@@ -50,7 +50,7 @@ function soon(): void {
   });
 }
 
-/** Milliseconds in which changes are gathered before the past is read anew. */
+/** Milliseconds: changes are gathered for this long before the history is read anew. */
 const GATHER = 200;
 
 function recall(): void {
@@ -66,7 +66,7 @@ function recall(): void {
   }, GATHER);
 }
 
-/** Nothing is shown of a thread that is not there, but that. */
+/** Shows only that the thread does not exist. */
 function missing(): void {
   for (const part of ["#actors", "#log", "#hand"]) $(part).hidden = true;
   $("#missing").hidden = false;
@@ -108,7 +108,7 @@ function rowOf(actor: Actor): HTMLElement {
   return row;
 }
 
-/** The chosen actor, then the latest graph, its run, and the thread. */
+/** Shows the chosen actor, the latest graph, its run, and the thread. */
 function showCharts(): void {
   const shown = [
     ["chosen", chosen === null ? undefined : model.actors.get(chosen)],
@@ -122,7 +122,7 @@ function showCharts(): void {
   }
 }
 
-/** What was told, and before that what is stored: who comes late sees it too. */
+/** Shows the stored steps and then the steps of the feed, so that a page opened late shows both. */
 function showSteps(): void {
   const since = model.steps[0]?.at ?? Number.POSITIVE_INFINITY;
   const steps = [...past.steps.filter(({ at }) => at < since), ...model.steps];
@@ -136,16 +136,16 @@ function showSteps(): void {
   );
 }
 
-/** Ids by their first characters: they are told in full by who has them. */
+/** Shortens ids to their first characters. */
 const short = (event: string): string => event.replaceAll(/([0-9a-f]{8})-[0-9a-f-]{27}/g, "$1…");
 
-// --- what is asked ---
+// --- requests ---
 
 async function watch(again = 0): Promise<void> {
   $("#actors").hidden = $("#log").hidden = false;
   const socket = await connect(watched);
   socket.addEventListener("open", () => {
-    // Everybody who lives is told anew.
+    // The server announces every live actor anew on each connection.
     model.clear();
     say("Watching.");
     again = 0;
@@ -160,7 +160,7 @@ async function watch(again = 0): Promise<void> {
   });
   socket.addEventListener("close", ({ code, reason }) => {
     if (code === 4401) return start();
-    // What is refused now is refused again.
+    // The server refuses again what it has refused once: do not reconnect.
     if (code >= 4000) {
       missing();
       return say(reason);

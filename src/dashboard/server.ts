@@ -1,9 +1,11 @@
-/** The server that this page comes from. Addresses are relative: all paths may begin with a prefix. */
+/** Requests to the server that serves this page. Addresses are relative, because a prefix may precede all paths. */
+
+/** The name of the API key in the session storage. */
 const KEY = "heddle.key";
 
 export class KeyNeeded extends Error {}
 
-/** What the server did not do, and why. */
+/** An error response of the server, with its reason. */
 export class Refused extends Error {
   readonly status: number;
 
@@ -23,7 +25,7 @@ export interface Asking {
   readonly signal?: AbortSignal;
 }
 
-/** @throws KeyNeeded, Refused */
+/** Sends a request. @throws KeyNeeded, Refused */
 export async function ask(path: string, { method, body, signal }: Asking = {}): Promise<Response> {
   const key = keyOf();
   const response = await fetch(path, {
@@ -51,7 +53,7 @@ export async function read<T>(path: string, asking?: Asking): Promise<T> {
   return (await ask(path, asking)).json() as Promise<T>;
 }
 
-/** A browser can send no key with a socket, so it brings a token. */
+/** Opens a WebSocket. Browsers cannot send a header with it, so the query carries a short-lived token. */
 export async function openSocket(path: string, query: URLSearchParams): Promise<WebSocket> {
   const asked = new URLSearchParams(query);
   if (keyOf() !== null) {

@@ -13,9 +13,9 @@ import type {
   ThreadState,
 } from "./records.ts";
 
-/** The public API, one function a call. */
+/** The public API: one function for each call. */
 
-/** One part of a path. Browsers resolve `.` and `..` also where they are encoded: no id is called so. */
+/** Encodes one segment of a path. @throws TypeError for `.` and `..`: browsers resolve them even when encoded. */
 function part(id: string): string {
   if (/^\.{0,2}$/.test(id)) throw new TypeError(`"${id}" is no id`);
   return encodeURIComponent(id);
@@ -25,7 +25,7 @@ const ROW = ["thread_id", "created_at", "updated_at", "status", "metadata", "err
 
 export interface ThreadPage {
   readonly rows: readonly ThreadRow[];
-  /** How many there are in all. */
+  /** The number of matching threads. */
   readonly total: number;
 }
 
@@ -44,7 +44,7 @@ export async function searchThreads(
   return { rows, total };
 }
 
-/** What stands at these paths in threads. */
+/** Reads the values at these paths in each of the threads. */
 export const extractFrom = (
   ids: readonly string[],
   extract: { readonly [name: string]: string },
@@ -76,7 +76,7 @@ export interface StateUpdate {
   readonly checkpoint_id?: string;
 }
 
-/** Gives the place of the state that it makes. */
+/** Resolves with the id of the checkpoint that the update creates. */
 export const updateState = (id: string, update: StateUpdate): Promise<{ readonly checkpoint_id: string }> =>
   read(`threads/${part(id)}/state`, { body: update });
 

@@ -1,4 +1,4 @@
-/** The records of the API, as far as they are shown. */
+/** The API's records, with the fields that the dashboard shows. */
 export type Json = { readonly [field: string]: unknown };
 
 export const THREAD_STATUSES = ["idle", "busy", "interrupted", "error"] as const;
@@ -11,25 +11,25 @@ export interface Interrupt {
   readonly ns?: readonly string[];
 }
 
-/** A question that waits, with what it takes for an answer. */
+/** A pending question, with the schema of its answer. */
 export interface Question extends Interrupt {
   readonly response_schema: Schema | null;
 }
 
-/** A thread as a list shows it. */
+/** A thread as a row of the list. */
 export interface ThreadRow {
   readonly thread_id: string;
   readonly created_at: string;
   readonly updated_at: string;
   readonly status: ThreadStatus;
   readonly metadata: Json;
-  /** Why its last run failed, while that is how it stands. */
+  /** The error of the last run; present only while the thread's status is `error`. */
   readonly error?: { readonly error: string; readonly message: string };
 }
 
 export type Order = "latest" | "oldest";
 
-/** Which threads are looked for. */
+/** A filter for threads. */
 export interface ThreadFilter {
   readonly status?: ThreadStatus;
   readonly metadata?: Json;
@@ -96,7 +96,7 @@ export interface Assistant {
   readonly version?: number;
 }
 
-/** JSON Schema, as far as forms are made of it. */
+/** JSON Schema, with the keywords that forms use. */
 export interface Schema {
   readonly type?: string | readonly string[];
   readonly title?: string;
@@ -111,7 +111,7 @@ export interface Schema {
   readonly $defs?: unknown;
   readonly definitions?: unknown;
   readonly default?: unknown;
-  /** `messages`: a conversation. */
+  /** `messages` marks a conversation. */
   readonly langgraph_type?: string;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -131,7 +131,7 @@ export const isDone = ({ status }: Run): boolean => status !== "pending" && stat
 export const isJson = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A webhook that is owed, or was given up. */
+/** A webhook delivery: pending or given up. */
 export interface Delivery {
   readonly id: string;
   readonly run_id: string;

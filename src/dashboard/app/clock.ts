@@ -1,14 +1,14 @@
 import { computed, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-/** Milliseconds between two ticks, and while something is seen to move. */
+/** Milliseconds between two ticks: at rest, and while the page shows something that moves. */
 const TICK = 1_000;
 const FAST = 100;
 
-/** Now, in epoch milliseconds: the one clock for every age and every duration on the page. */
+/** The current time in epoch milliseconds. Every age and duration on the page uses this clock. */
 export const now = signal(Date.now());
 
-/** The same, for what is told in whole seconds. */
+/** The current time, rounded down to whole seconds, for texts that show no fractions. */
 export const nowInSeconds = computed(() => Math.floor(now.value / 1_000) * 1_000);
 
 let movers = 0;
@@ -23,10 +23,10 @@ function wind(): void {
 }
 
 wind();
-// In the background clocks are slowed down, or stand.
+// Browsers slow down or stop timers of background pages.
 document.addEventListener("visibilitychange", tick);
 
-/** Lets the clock tick faster while something moves. Gives what it shows. */
+/** Returns the current time, and makes the clock tick faster while something moves. */
 export function useNow(isMoving: boolean): number {
   useEffect(() => {
     if (!isMoving) return undefined;

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { enter, KeyNeeded, read } from "../server.ts";
 import { reasonOf } from "./session.ts";
 
-/** Asks for the key, and tries it. */
+/** Asks for the API key and tries it. */
 export function KeyDialog({ onEntered }: { readonly onEntered: () => void }) {
   const [wrong, setWrong] = useState("");
   const secret = createRef<HTMLInputElement>();

@@ -1,8 +1,10 @@
 import { signal } from "@preact/signals";
 
-/** Where one is: `#/threads/{id}/runs/{id}?step=2`. */
+/** The current location, such as `#/threads/{id}/runs/{id}?step=2`. */
 export interface Route {
-  /** What it was read from: the browser's may be newer, which tells of its changes in a later turn. */
+  /**
+   * The hash that this route was parsed from. The browser's may be newer, because `hashchange` fires in a later turn.
+   */
   readonly hash: string;
   readonly path: readonly string[];
   readonly query: URLSearchParams;
@@ -14,7 +16,7 @@ function parse(hash: string): Route {
   return { hash, path: parts.map(decoded), query: new URLSearchParams(query) };
 }
 
-/** As it stands where it is not percent-encoded: people edit addresses. */
+/** Returns the text unchanged if it is not valid percent-encoding: people edit addresses. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -25,7 +27,7 @@ function decoded(part: string): string {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Can it be the id of a thread or a run? An address may hold anything. */
+/** Checks whether a text can be the id of a thread or a run. An address may contain anything. */
 export const isId = (text: string): boolean => UUID.test(text);
 
 export const route = signal<Route>(parse(location.hash));
@@ -37,7 +39,7 @@ addEventListener("hashchange", arrive);
 
 export type Query = { readonly [name: string]: string | number | null | undefined };
 
-/** An address of this page. */
+/** Returns an address within this page. */
 export function to(path: readonly string[], query: Query = {}): string {
   const given = Object.entries(query).filter(
     ([, value]) => value !== null && value !== undefined && value !== "",
@@ -52,7 +54,9 @@ export function go(path: readonly string[], query: Query = {}): void {
   arrive();
 }
 
-/** Changes the query alone, with no entry in the browser's history. Nothing is changed of a page that was just left. */
+/**
+ * Changes the query alone, without an entry in the browser's history. Does nothing if the user has just left the page.
+ */
 export function refine(change: Query): void {
   const { hash, path, query } = route.peek();
   if (location.hash === hash) {
@@ -61,7 +65,7 @@ export function refine(change: Query): void {
   arrive();
 }
 
-/** A thread's page, or a tab of it. */
+/** Returns the address of a thread's page, or of one of its tabs. */
 export const toThread = (id: string, tab?: string): string => to(["threads", id], { tab });
 export const toRun = (thread: string, run: string, query: Query = {}): string =>
   to(["threads", thread, "runs", run], query);

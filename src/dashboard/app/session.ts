@@ -1,17 +1,17 @@
 import { signal } from "@preact/signals";
 import { KeyNeeded } from "../server.ts";
 
-/** Somebody has to give a key before anything can be shown. */
+/** True while the server requires a key that the user has not given. */
 export const isLocked = signal(false);
 
-/** What went wrong last, told once; empty: nothing. */
+/** The last notice, shown once; null: none. */
 export const notice = signal<{ readonly text: string; readonly bad: boolean } | null>(null);
 
 export function tell(text: string, bad = false): void {
   notice.value = { text, bad };
 }
 
-/** Tells what went wrong; the lack of a key asks for one. */
+/** Shows an error. A missing key opens the key dialog instead. */
 export function failed(cause: unknown): void {
   if (cause instanceof KeyNeeded) isLocked.value = true;
   else if (!(cause instanceof DOMException && cause.name === "AbortError")) tell(reasonOf(cause), true);
@@ -22,9 +22,9 @@ export const reasonOf = (cause: unknown): string => {
   return cause instanceof Error ? cause.message : String(cause);
 };
 
-/** Does something that a person asked for; false: it did not work, and why has been told. */
+/** Runs an action of the user. Resolves with false if it failed; the error has been shown by then. */
 export async function attempt(work: () => Promise<unknown>): Promise<boolean> {
-  // What went wrong before is known by now.
+  // The user has seen the previous notice by now.
   notice.value = null;
   try {
     await work();

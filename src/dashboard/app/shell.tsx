@@ -19,9 +19,9 @@ const NAV = [
   ["system", "System"],
 ] as const;
 
-/** The page: what is always there, and the place for what is looked at. */
+/** The frame of the page: the navigation, and the current view. */
 export function Shell() {
-  // What was refused for want of a key is asked for anew.
+  // A new key renders the view anew, so that refused requests are sent again.
   const entered = useSignal(0);
   const { path } = route.value;
   const [place = "threads", id] = path;
@@ -121,7 +121,7 @@ function Content() {
   return <ThreadPage key={id} id={id} />;
 }
 
-/** Told once, and gone by itself unless it is bad. */
+/** Shows a notice. It disappears by itself unless it is an error. */
 function Notice() {
   const shown = notice.value;
   useEffect(() => {
@@ -143,7 +143,7 @@ function Notice() {
   );
 }
 
-/** A heddle: the loops through which the threads of a loom run. */
+/** The logo: a heddle, the loops through which the threads of a loom run. */
 function Mark() {
   return (
     <svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true" class="mark">

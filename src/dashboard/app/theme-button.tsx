@@ -1,6 +1,6 @@
 import { nextTheme, theme } from "./theme.ts";
 
-/** Changes the colours: those of the system, light, dark. */
+/** Cycles through the colour themes: system, light, dark. */
 export function ThemeButton() {
   return (
     <button

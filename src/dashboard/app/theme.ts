@@ -7,7 +7,7 @@ export type Theme = (typeof THEMES)[number];
 const stored = localStorage.getItem(KEY);
 export const theme = signal<Theme>(THEMES.find((one) => one === stored) ?? "system");
 
-/** Follows the system unless told otherwise. */
+/** Applies the chosen theme; `system` follows the operating system. */
 export function applyTheme(): void {
   const { dataset } = document.documentElement;
   if (theme.value === "system") delete dataset["theme"];

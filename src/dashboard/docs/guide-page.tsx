@@ -4,11 +4,11 @@ import { operationsOf, type OpenApi } from "./openapi.ts";
 
 interface GuidePageViewProps {
   readonly name: string;
-  /** Undefined as long as it is not read. */
+  /** Undefined until the API description is loaded. */
   readonly api: OpenApi | undefined;
 }
 
-/** One page of the guide. */
+/** Shows one page of the guide. */
 export function GuidePageView({ name, api }: GuidePageViewProps) {
   const at = guide.findIndex((page) => page.name === name);
   const page = guide[at];
@@ -58,14 +58,14 @@ function renderingOf(page: GuidePage, api: OpenApi | undefined): Rendering {
     link: (href, shown) => {
       if (/^[a-z]+:/i.test(href)) return <WebLink href={href} shown={shown} />;
       const fragment = fragmentOfLink(href, page);
-      // Files of the repository that are not part of the guide are not served.
+      // The server does not serve repository files that are not part of the guide.
       return fragment === undefined ? (
         <span title={href}>{shown}</span>
       ) : (
         <a href={`#${fragment}`}>{shown}</a>
       );
     },
-    // The pages' pictures are not served.
+    // The server does not serve the pages' images.
     image: () => null,
     code: (text) => {
       const [, method = "GET", path = ""] = /^(?:([A-Z]+) )?(\/[^?\s]*)/.exec(text) ?? [];

@@ -16,10 +16,10 @@ import runs from "../../guide/runs.md";
 import { plainText, readDocument } from "../parts/markdown.tsx";
 
 export interface GuidePage {
-  /** Its name in addresses: `operations` in `docs#guide/operations`. */
+  /** The page's name in addresses, such as `operations` in `docs#guide/operations`. */
   readonly name: string;
   readonly title: string;
-  /** Its file, from the root of the repository: relative links start there. */
+  /** The page's file, relative to the root of the repository. Relative links are resolved against it. */
   readonly file: string;
   readonly tokens: ReturnType<typeof readDocument>;
 }
@@ -27,7 +27,7 @@ export interface GuidePage {
 /** A heading with the text up to the next heading. */
 export interface Section {
   readonly page: GuidePage;
-  /** The fragment that leads to it. */
+  /** The URL fragment of the section. */
   readonly id: string;
   readonly title: string;
   readonly text: string;
@@ -50,7 +50,7 @@ const files: { readonly [name: string]: string } = {
   differences,
 };
 
-/** The page that is shown first. */
+/** The page that opens first. */
 export const overview: GuidePage = {
   name: "overview",
   title: "Overview",
@@ -58,7 +58,7 @@ export const overview: GuidePage = {
   tokens: readDocument(readme),
 };
 
-/** The pages of the guide, in the order in which they are listed. */
+/** The pages of the guide, in the order of the table of contents. */
 export const guide: readonly GuidePage[] = [
   overview,
   ...Object.entries(files).map(([name, text]) => ({
@@ -72,7 +72,7 @@ export const guide: readonly GuidePage[] = [
 export const fragmentOf = ({ name }: GuidePage, heading?: string): string =>
   heading === undefined ? `guide/${name}` : `guide/${name}/${slug(heading)}`;
 
-/** The anchor of a heading, as GitHub makes it: links in the files name these. */
+/** Returns the anchor of a heading as GitHub creates it, because links in the files use these anchors. */
 function slug(heading: string): string {
   return heading
     .toLowerCase()
@@ -80,7 +80,7 @@ function slug(heading: string): string {
     .replaceAll(" ", "-");
 }
 
-/** The fragment of this page to which a relative link of the guide leads; undefined: to none of the guide's pages. */
+/** Returns the fragment for a relative link in the guide; undefined if the link leads to no page of the guide. */
 export function fragmentOfLink(href: string, from: GuidePage): string | undefined {
   const { pathname, hash } = new URL(href, `file:///${from.file}`);
   const page = guide.find(({ file }) => pathname === `/${file}`);
@@ -90,7 +90,7 @@ export function fragmentOfLink(href: string, from: GuidePage): string | undefine
 
 let sections: readonly Section[] | undefined;
 
-/** All sections of all pages; read when they are first searched. */
+/** Returns all sections of all pages. They are parsed at the first search. */
 export function allSections(): readonly Section[] {
   sections ??= guide.flatMap(sectionsOf);
   return sections;
@@ -101,7 +101,7 @@ export function sectionsOf(page: GuidePage): readonly Section[] {
   for (const token of page.tokens) {
     if (token.type === "heading") {
       const title = plainText("tokens" in token ? (token.tokens ?? []) : []).trim();
-      // The first heading is the page's own.
+      // The first heading is the page's title.
       const id = found.length === 0 ? fragmentOf(page) : fragmentOf(page, title);
       found.push({ title: found.length === 0 ? page.title : title, id, tokens: [] });
     } else found.at(-1)?.tokens.push(token);

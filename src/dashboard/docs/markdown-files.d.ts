@@ -1,4 +1,4 @@
-/** Markdown files are bundled as their text. */
+/** Markdown files are bundled as text. */
 declare module "*.md" {
   const text: string;
   export default text;

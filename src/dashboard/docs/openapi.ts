@@ -1,4 +1,4 @@
-/** OpenAPI 3.1, as far as the server makes use of it. */
+/** OpenAPI 3.1, with the fields that the server uses. */
 export interface OpenApi {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];
@@ -51,7 +51,7 @@ export interface Schema {
   readonly default?: unknown;
 }
 
-/** An operation with where it is. */
+/** An operation with its method and path. */
 export interface Placed {
   readonly method: string;
   readonly path: string;
@@ -66,13 +66,13 @@ export function operationsOf({ paths }: OpenApi): readonly Placed[] {
 
 const nameIn = (ref: string): string => ref.slice(ref.lastIndexOf("/") + 1);
 
-/** A schema itself, where another place holds it. */
+/** Returns the schema that a `$ref` points to, or the schema itself. */
 export function resolved(api: OpenApi, schema: Schema): Schema {
   if (schema.$ref === undefined) return schema;
   return api.components.schemas[nameIn(schema.$ref)] ?? {};
 }
 
-/** A type in the words of TypeScript. */
+/** Returns the type of a schema in TypeScript notation. */
 export function typeOf(schema: Schema): string {
   if (schema.$ref !== undefined) return nameIn(schema.$ref);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
@@ -85,7 +85,7 @@ export function typeOf(schema: Schema): string {
   return schema.format ?? schema.type ?? "any";
 }
 
-/** What else holds for a value. */
+/** Returns the constraints of a schema other than its type. */
 export function limitsOf(schema: Schema): string {
   const { minimum, exclusiveMinimum, maximum, minLength, maxLength, minItems, maxItems } = schema;
   const said = (least: number | undefined, most: number | undefined, of: string) =>
@@ -103,7 +103,7 @@ export function limitsOf(schema: Schema): string {
   ].join("; ");
 }
 
-/** What an object or a list of them is made of; undefined: nothing that would have to be shown. */
+/** Returns the schema with the members of an object, or of a list's items; undefined if there are none. */
 export function membersOf(api: OpenApi, schema: Schema): Schema | undefined {
   const whole = resolved(api, schema);
   if (whole.properties !== undefined) return whole;
@@ -115,7 +115,7 @@ export function membersOf(api: OpenApi, schema: Schema): Schema | undefined {
   return undefined;
 }
 
-/** The least that a schema takes. */
+/** Returns a minimal example that the schema accepts. */
 function exampleOf(api: OpenApi, schema: Schema): unknown {
   const whole = resolved(api, schema);
   if (whole.const !== undefined) return whole.const;
@@ -142,7 +142,7 @@ function exampleOf(api: OpenApi, schema: Schema): unknown {
   }
 }
 
-/** A request as one would make it by hand. */
+/** Returns a curl command for an operation. */
 export function curlOf(api: OpenApi, { method, path, operation }: Placed, origin: string): string {
   const [server] = api.servers;
   const base = `${origin}${server?.url === "/" ? "" : (server?.url ?? "")}`;

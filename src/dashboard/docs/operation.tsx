@@ -6,11 +6,11 @@ interface OperationViewProps {
   readonly api: OpenApi;
   readonly placed: Placed;
   readonly isOpen: boolean;
-  /** Called when its link is followed. */
+  /** Called when the user follows the link. */
   readonly onFollow?: () => void;
 }
 
-/** One operation: its line, and all about it once that is opened. */
+/** An operation: its summary line, and its details when it is open. */
 export function OperationView({ api, placed, isOpen, onFollow }: OperationViewProps) {
   const { method, path, operation } = placed;
   const { operationId, summary, description, parameters, requestBody, responses } = operation;

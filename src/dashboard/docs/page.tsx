@@ -110,7 +110,7 @@ export function Docs() {
   );
 }
 
-/** The name of the guide's page that a fragment shows; undefined: the API reference, or a place in it. */
+/** Returns the name of the guide page that a fragment shows; undefined for the API reference. */
 function pageOf(fragment: string): string | undefined {
   if (fragment === "") return overview.name;
   const [place, name = ""] = fragment.split("/");
@@ -136,7 +136,7 @@ function useFragment(): string {
   return fragment;
 }
 
-/** The description of the API. The guide can be read without it. */
+/** Loads the API description. The guide is readable without it. */
 function useApi(): { readonly api?: OpenApi; readonly failure?: string } {
   const [read, setRead] = useState<{ readonly api?: OpenApi; readonly failure?: string }>({});
   useEffect(() => {
@@ -151,14 +151,14 @@ function useApi(): { readonly api?: OpenApi; readonly failure?: string } {
 }
 
 /**
- * Scrolls to what the fragment names once it is shown. Moves the focus there, too, unless the page was just opened: the keyboard
- * and screen readers go on from there.
+ * Scrolls to the element that the fragment names as soon as it is rendered. Also moves the focus there, unless the page
+ * was just opened, so that the keyboard and screen readers continue from there.
  */
 function useArrival(fragment: string, isApiRead: boolean, isSearch: boolean): void {
   const arrived = useRef("");
   const isFirst = useRef(true);
   useLayoutEffect(() => {
-    // A search hides the page; leaving it by a link brings the page back.
+    // A search hides the page. Following a link closes the search and shows the page again.
     if (isSearch) {
       if (arrived.current !== "") scrollTo(0, 0);
       arrived.current = "";
@@ -171,7 +171,7 @@ function useArrival(fragment: string, isApiRead: boolean, isSearch: boolean): vo
     const isSection = target !== null && target.tagName !== "H1";
     if (isSection) target.scrollIntoView();
     else if (!isFirst.current) scrollTo(0, 0);
-    // Who has emptied the search field by hand goes on typing there.
+    // A user who has cleared the search field goes on typing there.
     if (!isFirst.current && !(document.activeElement instanceof HTMLInputElement))
       focus(target ?? document.querySelector("#main"));
     isFirst.current = false;

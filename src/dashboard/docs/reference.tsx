@@ -3,7 +3,7 @@ import { OperationView } from "./operation.tsx";
 
 export const fragmentOfTag = (tag: string): string => tag.toLowerCase().replaceAll(/\W+/g, "-");
 
-/** The API, made of what the server says of it. `shown` is the fragment of the address. */
+/** The API reference, generated from the OpenAPI description. `shown` is the fragment of the address. */
 export function Reference({ api, shown }: { readonly api: OpenApi; readonly shown: string }) {
   const operations = operationsOf(api);
   return (
@@ -32,7 +32,7 @@ export function Reference({ api, shown }: { readonly api: OpenApi; readonly show
   );
 }
 
-/** Paragraphs, with names of things between back quotes. */
+/** Renders paragraphs, with names in backquotes as code. */
 function About({ text }: { readonly text: string }) {
   return (
     <>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { limitsOf, membersOf, type OpenApi, type Schema, typeOf } from "./openapi.ts";
 
-/** The members of an object, each with its type; what they are made of themselves is shown when it is asked for. */
+/** Shows the members of an object with their types. Nested members expand on request. */
 export function SchemaView({ api, schema }: { readonly api: OpenApi; readonly schema: Schema }) {
   const whole = membersOf(api, schema);
   if (whole?.properties === undefined) return null;

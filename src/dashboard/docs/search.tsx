@@ -2,10 +2,11 @@ import { allSections, type Section } from "./guide.ts";
 import { operationsOf, type OpenApi, type Placed } from "./openapi.ts";
 import { OperationView } from "./operation.tsx";
 
-/** Sections that are shown at most. */
+/** The largest number of sections shown. */
 const MOST_SECTIONS = 30;
-/** Characters of a section's text that are shown before the first word that was found, and in all. */
+/** Characters of an excerpt before the first match. */
 const BEFORE = 50;
+/** Characters of a whole excerpt. */
 const EXCERPT = 200;
 
 export const searchTerms = (wanted: string): readonly string[] =>
@@ -14,7 +15,7 @@ export const searchTerms = (wanted: string): readonly string[] =>
 const hasAll = (text: string, words: readonly string[]): boolean =>
   words.every((word) => text.includes(word));
 
-/** Sections of the guide that have all words: those with the words in their heading first. */
+/** Returns the sections of the guide that contain all words. Sections with the words in their heading come first. */
 function sectionsWith(words: readonly string[]): readonly Section[] {
   return allSections()
     .map((section) => {
@@ -33,7 +34,10 @@ function sectionsWith(words: readonly string[]): readonly Section[] {
     .map(({ section }) => section);
 }
 
-/** Operations that have all words in their method, path, name, summary or description; those with them in the path first. */
+/**
+ * Returns the operations that contain all words in their method, path, name, summary or description. Matches in the
+ * path come first.
+ */
 function operationsWith(api: OpenApi | undefined, words: readonly string[]): readonly Placed[] {
   if (api === undefined) return [];
   return operationsOf(api)
@@ -52,11 +56,11 @@ function operationsWith(api: OpenApi | undefined, words: readonly string[]): rea
 interface SearchResultsProps {
   readonly api: OpenApi | undefined;
   readonly words: readonly string[];
-  /** Called when a result is followed. */
+  /** Called when the user follows a result. */
   readonly onFollow: () => void;
 }
 
-/** What the guide and the API reference have for some words. */
+/** Search results from the guide and the API reference. */
 export function SearchResults({ api, words, onFollow }: SearchResultsProps) {
   const sections = sectionsWith(words);
   const operations = operationsWith(api, words);
@@ -103,7 +107,7 @@ export function SearchResults({ api, words, onFollow }: SearchResultsProps) {
   );
 }
 
-/** The text around the first word that was found, with the words marked. */
+/** The text around the first match, with the words highlighted. */
 function Excerpt({ text, words }: { readonly text: string; readonly words: readonly string[] }) {
   const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((at) => at >= 0);
   const first = places.length === 0 ? 0 : Math.min(...places);

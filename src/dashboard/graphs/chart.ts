@@ -10,7 +10,10 @@ import {
 import type { Way } from "../inspector/taken.ts";
 import type { Task, TaskStatus, Trace } from "../live/trace.ts";
 
-/** A chart of which only the subgraphs in `open` are drawn from within; paths of nodes with slashes. */
+/**
+ * Returns a chart that draws the contents of the subgraphs in `open` only. The set contains node paths, joined by
+ * slashes.
+ */
 export function drawn(definition: Definition, open: ReadonlySet<string>): Chart {
   return chartOf(closed(definition, open, ""));
 }
@@ -29,7 +32,7 @@ function closed(definition: Definition, open: ReadonlySet<string>, path: string)
   return { ...definition, states };
 }
 
-/** The nodes that hold others, by their paths. */
+/** Returns the paths of the nodes that contain subgraphs. */
 export function subgraphsOf(definition: Definition, path = ""): readonly string[] {
   return Object.entries(definition.states ?? {}).flatMap(([name, inner]) => {
     const here = inner.id === undefined ? path : join(path, name);
@@ -41,7 +44,7 @@ export function subgraphsOf(definition: Definition, path = ""): readonly string[
 export const pathOf = ({ ns, name }: Pick<Task, "ns" | "name">): string =>
   [...ns.split("|").map((part) => part.split(":")[0] ?? ""), name].filter((part) => part !== "").join("/");
 
-/** How each state of the chart is to be marked: the nodes that run, and how the others ended last. */
+/** Returns the mark of each state of the chart: running, or the result of its last task. */
 export function marksOf(
   chart: Chart,
   value: Value | undefined,
@@ -64,14 +67,14 @@ export function marksOf(
   return marks;
 }
 
-/** Where a run has gone, in its graph and in each of the graphs within. */
+/** Returns the path that a run has taken through its graph and through each subgraph. */
 export function waysOf(trace: Trace): readonly Way[] {
   const all = new Map<string, Trace["steps"]>();
   for (const step of trace.steps) all.set(step.ns, [...(all.get(step.ns) ?? []), step]);
   return [...all].map(([ns, steps]) => {
     const path = pathOf({ ns, name: "" });
     const [first] = steps;
-    // It went on from a state that is not its own.
+    // The run continued from a state of another run.
     const before = [...trace.tasks.values()].filter((task) => task.ns === ns && task.step === first?.step);
     const way = steps.map(({ next }) => (next.length === 0 ? ["__end__"] : next));
     return [before.map(({ name }) => name), ...way].map((names) => names.map((name) => join(path, name)));

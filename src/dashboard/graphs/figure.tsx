@@ -7,25 +7,25 @@ import type { Task } from "../live/trace.ts";
 import { reasonOf } from "../app/session.ts";
 import { drawn, marksOf, subgraphsOf } from "./chart.ts";
 
-/** Layouts are made once, whoever shows them. */
+/** Layouts are computed once and shared by all figures of the page. */
 const drawing = new Drawing("dashboard/elk-worker.js");
 
 const NOWHERE: readonly Way[] = [];
 
 interface FigureProps {
-  /** A statechart as XState has it, as JSON. */
+  /** The XState definition of the statechart, as JSON. */
   readonly definition: string;
   readonly value: Value | undefined;
   readonly tasks: readonly Task[];
   readonly label: string;
-  /** Where it has gone: its arrows are marked. */
+  /** The paths that runs have taken; their arrows are marked. */
   readonly ways?: readonly Way[];
-  /** An actor's own chart: nothing in it is closed, and every state that it is in is lit. */
+  /** True for an actor's own statechart: it is drawn fully expanded, and every active state is highlighted. */
   readonly isChart?: boolean;
   readonly onNode?: (path: string) => void;
 }
 
-/** A chart that lights up: what runs, and what has ended how. */
+/** A statechart with highlights: the running states, and the results of the others. */
 export function Figure({
   definition,
   value,

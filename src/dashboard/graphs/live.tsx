@@ -12,12 +12,12 @@ import { useResource } from "../parts/resource.ts";
 import { pathOf, waysOf } from "./chart.ts";
 import { Figure } from "./figure.tsx";
 
-/** The graph of a thread with what runs in it, and the statecharts of its actors. */
+/** The graph of a thread with its running nodes, and the statecharts of its actors. */
 export function GraphTab({ watch }: { readonly watch: ThreadWatch }) {
   void watch.changes.seen;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
   const known = latest === undefined ? undefined : watch.traces.get(latest.run_id);
-  // One that was over before this page was opened is read from its first event.
+  // A run that ended before this page was opened is read from its first event.
   const recalled = useRecalled(watch.id, known === undefined ? latest?.run_id : undefined);
   const trace = known ?? recalled;
   const graph = watch.record.value?.metadata["graph_id"];

@@ -9,7 +9,7 @@ import { JsonTree } from "../parts/json.tsx";
 import { useResource } from "../parts/resource.ts";
 import { Figure } from "./figure.tsx";
 
-/** The assistants: their graphs, drawn, and what they take and give. */
+/** The assistants: their graphs as charts, and their input and output schemas. */
 export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) {
   const assistants = useAssistants();
   const assistant = assistants.find(({ assistant_id }) => assistant_id === chosen) ?? assistants[0];

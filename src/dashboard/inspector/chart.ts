@@ -1,4 +1,4 @@
-/** XState's definitions, as far as they are drawn. */
+/** An XState definition, with the fields that are drawn. */
 export interface Definition {
   readonly id?: string;
   readonly type?: string;
@@ -21,25 +21,25 @@ interface Transition {
   readonly guard?: string | { readonly type: string; readonly params?: object };
 }
 
-/** A state as it is drawn. */
+/** A state of a chart. */
 export interface State {
-  /** Its place among all of the chart. */
+  /** The index of the state in the chart's list of states. */
   readonly index: number;
   readonly name: string;
   readonly path: readonly string[];
   readonly kind: "leaf" | "compound" | "parallel" | "final";
   readonly isInitial: boolean;
-  /** It stands for a node of a graph; the others only hold what runs side by side. */
+  /** True if the state stands for a node of a graph. The other states only contain parallel states. */
   readonly isNode: boolean;
   readonly children: readonly State[];
 }
 
-/** All the transitions from one state to another, as one arrow. */
+/** All transitions from one state to another, drawn as one arrow. */
 export interface Arrow {
   readonly from: number;
   readonly to: number;
   readonly labels: readonly string[];
-  /** Every one of them is only possible. */
+  /** True if every one of these transitions is conditional. */
   readonly maybe: boolean;
 }
 
@@ -55,7 +55,7 @@ interface Found {
   readonly above: Found | null;
 }
 
-/** Reads a definition: states inside of states, and where each transition leads. */
+/** Converts a definition to nested states and the arrows between them. */
 export function chartOf(definition: Definition): Chart {
   const all: Found[] = [];
   const ids = new Map<string, Found | null>();
@@ -151,7 +151,7 @@ function said(guard: Transition["guard"]): string {
 
 export type Value = string | { readonly [state: string]: Value };
 
-/** The states that a value names, with those that they are in. */
+/** Returns the states that a value names, with all of their ancestors. */
 export function litBy(chart: Chart, value: Value | undefined): ReadonlySet<number> {
   const lit = new Set<number>();
   const walk = (states: readonly State[], inside: Value): void => {
@@ -168,10 +168,10 @@ export function litBy(chart: Chart, value: Value | undefined): ReadonlySet<numbe
   return lit;
 }
 
-/** A node's path: the nodes that it is in, and its own name. */
+/** Returns the path of a node: the paths of its ancestors and its own name, joined by slashes. */
 export const join = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
 
-/** Each node's place in the chart, by its path. */
+/** Returns the index of each node in the chart, by the node's path. */
 export function placesOf(chart: Chart): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
   const walk = (states: readonly State[], path: string): void => {
@@ -185,7 +185,7 @@ export function placesOf(chart: Chart): ReadonlyMap<string, number> {
   return places;
 }
 
-/** Nodes of a graph in words. */
+/** Returns the active nodes of a graph as text. */
 export function nodesOf(chart: Chart, value: Value | undefined): string {
   const lit = litBy(chart, value);
   const words = (states: readonly State[], above: readonly string[]): readonly string[] =>
@@ -198,7 +198,7 @@ export function nodesOf(chart: Chart, value: Value | undefined): string {
   return words(chart.root, []).join(" + ") || stateLabel(value);
 }
 
-/** A value in words. */
+/** Returns a state value as text. */
 export function stateLabel(value: Value | undefined): string {
   if (value === undefined) return "";
   if (typeof value === "string") return value;

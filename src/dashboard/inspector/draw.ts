@@ -3,8 +3,9 @@ import type { Chart, State } from "./chart.ts";
 import type { Walked } from "./taken.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
-/** Characters of a label, and lines of it. */
+/** Characters: the longest line of a label. */
 const LONGEST = 32;
+/** The largest number of lines of a label. */
 const LINES = 4;
 
 const OPTIONS = {
@@ -22,17 +23,17 @@ const OPTIONS = {
   "elk.padding": "[top=12,left=12,bottom=12,right=12]",
 };
 
-/** Draws charts, each layout made once, in a worker. */
+/** Draws charts. Each layout is computed once, in a worker. */
 export class Drawing {
   readonly #elk;
   readonly #laid = new Map<string, Promise<ElkNode>>();
 
-  /** `worker`: its address. */
+  /** `worker`: the URL of the worker's script. */
   constructor(worker: string) {
     this.#elk = new elk.default({ workerFactory: () => new Worker(worker, { type: "module" }) });
   }
 
-  /** `key`: what tells one chart from another. */
+  /** `key`: identifies the chart in the cache of layouts. */
   async draw(chart: Chart, key: string): Promise<SVGSVGElement> {
     const laid = this.#laid.get(key) ?? this.#elk.layout(graphOf(chart));
     this.#laid.set(key, laid);
@@ -70,7 +71,7 @@ function nodeOf(state: State): ElkNode {
 }
 
 function shown(labels: readonly string[]): readonly string[] {
-  // A guard on a line of its own: charts with many get too wide to be read.
+  // A guard gets a line of its own: charts with many guards would get too wide to read.
   const lines = labels
     .flatMap((label) => label.split(/ (?=\[)/))
     .filter((line) => line !== "")
@@ -80,7 +81,7 @@ function shown(labels: readonly string[]): readonly string[] {
     : [...lines.slice(0, LINES - 1), `and ${lines.length - LINES + 1} more`];
 }
 
-/** About how many pixels a label takes: capitals are wider. */
+/** Returns the approximate width of a label in pixels. Capitals are wider. */
 const widthOf = (text: string): number => text.length * 5.9 + (text.match(/[A-Z_]/g)?.length ?? 0) * 1.6;
 
 const cut = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`);
@@ -118,7 +119,7 @@ function svgOf(chart: Chart, laid: ElkNode): SVGSVGElement {
       });
     }
   }
-  // Above all lines: also those that lead into a box that others stand in.
+  // Labels are drawn above all lines, including the lines that lead into a box with other boxes in it.
   svg.append(...words);
   return svg as SVGSVGElement;
 }
@@ -163,7 +164,7 @@ function make(name: string, attributes: { readonly [name: string]: string | numb
   return element;
 }
 
-/** Marks the arrows of a drawing. */
+/** Marks the arrows that were taken, and those of left states that were not. */
 export function markArrows(svg: SVGElement, { chart, taken, left }: Walked): void {
   for (const part of svg.querySelectorAll<SVGElement>("[data-arrow]")) {
     const place = Number(part.dataset["arrow"]);

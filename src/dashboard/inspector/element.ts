@@ -1,4 +1,4 @@
-/** An element with a text in it. */
+/** Creates an element that contains a text. */
 export function text(tag: string, content: string, className = ""): HTMLElement {
   const element = document.createElement(tag);
   element.textContent = content;

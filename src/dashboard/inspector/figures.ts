@@ -5,15 +5,15 @@ import { type Actor, nameOf, said } from "./model.ts";
 import { furtherOf, walked, type Way } from "./taken.ts";
 import { Zoom } from "./zoom.ts";
 
-/** The places for charts on the page, in order. */
+/** The slots for charts on the page, in order. */
 const SLOTS = ["chosen", "graph", "run", "thread"] as const;
 export type Slot = (typeof SLOTS)[number];
 
-/** A chart on the page, of whichever actor stands there. */
+/** A chart on the page. The actor that it shows may change. */
 interface Figure {
   readonly element: HTMLElement;
   readonly zoom: Zoom;
-  /** What tells the chart that is drawn from others. */
+  /** Identifies the drawn chart. */
   definition: string;
   svg: SVGSVGElement | null;
 }
@@ -23,7 +23,7 @@ interface Events {
   failed(cause: unknown): void;
 }
 
-/** The charts of the inspector, lit as their actors stand. */
+/** The charts of the inspector, with the active states of their actors highlighted. */
 export class Figures {
   readonly #root: HTMLElement;
   readonly #wide: HTMLElement;
@@ -31,7 +31,7 @@ export class Figures {
   readonly #drawing = new Drawing("inspector/elk-worker.js");
   readonly #figures = new Map<Slot, Figure>();
 
-  /** `wide`: for the thread's chart, which is much wider than the others. */
+  /** `wide`: the element for the thread's chart, which is much wider than the others. */
   constructor(root: HTMLElement, wide: HTMLElement, events: Events) {
     this.#root = root;
     this.#wide = wide;
@@ -44,7 +44,7 @@ export class Figures {
     this.#figures.delete(slot);
   }
 
-  /** `ways`: where it has gone. */
+  /** `ways`: the paths that runs have taken through the graph. */
   show(slot: Slot, actor: Actor, ways: readonly Way[]): void {
     const figure = this.#figures.get(slot) ?? this.#add(slot);
     const { element } = figure;
@@ -98,7 +98,7 @@ export class Figures {
 
 const MARKS = ["running", "interrupted", "failed"] as const;
 
-/** How the states that it is in are marked. */
+/** Returns the mark for an actor's active states. */
 function markOf(actor: Actor): (typeof MARKS)[number] {
   const { tags = [], status } = actor.message.snapshot ?? {};
   const words = said(actor);

@@ -1,11 +1,11 @@
 import type { Message, Model } from "./model.ts";
 
-/** Milliseconds after which a page that says nothing is taken not to listen. */
+/** Milliseconds: a page that stays silent for this long is considered not to listen. */
 const PATIENCE = 5_000;
 
 /**
- * Sends the feed on to another page, by the protocol of Stately's inspector: the page says that it is connected (again after each
- * of its reloads), and is sent every actor as it stands, the last events, then what happens.
+ * Forwards the feed to another page, by the protocol of Stately's inspector. The page announces that it is connected,
+ * again after each reload. It then receives every live actor, the last events, and all further events.
  */
 export class Handover {
   readonly #viewer: URL;
@@ -26,7 +26,7 @@ export class Handover {
     return this.#viewer.href;
   }
 
-  /** In the middle of a click, or the browser opens nothing. */
+  /** MUST be called during a click: browsers block other popups. */
   open(): void {
     this.#connected = false;
     this.#window = window.open(this.#viewer, "xstateinspector");

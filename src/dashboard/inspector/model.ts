@@ -26,7 +26,7 @@ export interface Actor {
   readonly parent: string | null;
   readonly definition: string;
   readonly chart: Chart;
-  /** How it was announced, with how it stands now. */
+  /** The message that announced the actor, with the actor's current snapshot. */
   readonly message: Message;
 }
 
@@ -39,15 +39,17 @@ export interface Step {
   readonly words: string;
 }
 
-/** Actors that have ended and are kept, transitions, events for who joins late: at most. */
+/** The largest number of ended actors kept. */
 const ENDED = 60;
+/** The largest number of transitions kept. */
 const STEPS = 100;
+/** The largest number of events kept for pages that connect late. */
 const EVENTS = 200;
 
-/** What the feed has told so far. */
+/** The state that the feed has reported so far. */
 export class Model {
   readonly actors = new Map<string, Actor>();
-  /** The latest last. */
+  /** Oldest first. */
   readonly steps: Step[] = [];
   readonly events: Message[] = [];
   readonly #charts = new Map<string, Chart>();
@@ -74,7 +76,7 @@ export class Model {
     this.events.length = 0;
   }
 
-  /** The latest of a kind. */
+  /** Returns the latest actor of a kind. */
   latest(kind: Message["kind"]): Actor | undefined {
     return [...this.actors.values()].findLast(
       (actor) => actor.kind === kind && !actor.id.startsWith("subgraph:"),
@@ -92,7 +94,7 @@ export class Model {
       chart = chartOf(JSON.parse(definition) as Definition);
       this.#charts.set(definition, chart);
     }
-    // Anew, so that the latest stands last.
+    // Inserts the actor again, so that the latest is last in the map.
     if (kind !== "thread") this.actors.delete(id);
     this.actors.set(id, { id, kind, name, parent: parentId ?? null, definition, chart, message });
     const ended = [...this.actors.values()].filter((actor) => actor.kind !== "thread" && !isLive(actor));
@@ -118,7 +120,7 @@ export const isLive = ({ message }: Actor): boolean => message.snapshot?.status 
 export const nameOf = ({ kind, name }: Actor): string =>
   kind === "task" || kind === "graph" ? `${kind} ${name}` : kind;
 
-/** How an actor stands, in words. */
+/** Returns the state of an actor as text. */
 export function said({ kind, chart, message }: Actor): string {
   const value = message.snapshot?.value;
   return kind === "graph" ? nodesOf(chart, value) : stateLabel(value);

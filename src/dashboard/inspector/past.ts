@@ -3,18 +3,18 @@ import { Refused, read } from "../server.ts";
 import type { Step } from "./model.ts";
 import type { Way } from "./taken.ts";
 
-/** States that are looked at. */
+/** The largest number of states read. */
 const MOST = 60;
 
 type State = Pick<ThreadState, "next" | "metadata" | "created_at" | "checkpoint" | "parent_checkpoint">;
 
-/** What a thread has done before anybody looked. */
+/** The history of a thread before the page was opened. */
 export interface Past {
-  /** The steps of its graph, oldest first. */
+  /** The steps of the graph, oldest first. */
   readonly steps: readonly Step[];
-  /** Where its graph has gone since its last input. */
+  /** The path through the graph since its last input. */
   readonly way: Way;
-  /** Why its last run failed. */
+  /** The error of the last run; null if it did not fail. */
   readonly error: { readonly error: string; readonly message: string } | null;
   readonly isMissing: boolean;
 }
@@ -40,7 +40,7 @@ export async function pastOf(thread: string): Promise<Past> {
 
 const idOf = ({ checkpoint }: State): string => checkpoint?.checkpoint_id ?? "";
 
-/** The states that led to the latest one, oldest first: those of other branches are left out. */
+/** Returns the states that led to the latest one, oldest first, without those of other branches. */
 function lineOf(states: readonly State[]): readonly State[] {
   const line: State[] = [];
   let [at] = states;
@@ -52,7 +52,7 @@ function lineOf(states: readonly State[]): readonly State[] {
   return line;
 }
 
-/** What a state is followed by; at the end of the graph, that. */
+/** Returns the next nodes of a state; the end node if there are none. */
 const nextOf = ({ next }: State): readonly string[] => (next.length === 0 ? ["__end__"] : next);
 
 function wayOf(line: readonly State[]): Way {

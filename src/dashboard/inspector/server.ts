@@ -17,5 +17,5 @@ export async function live(): Promise<readonly Live[]> {
   return (await read<{ readonly actors: readonly Live[] }>("inspect/actors?limit=100")).actors;
 }
 
-/** The feed's socket. */
+/** Opens the WebSocket of the feed. */
 export const connect = (query: URLSearchParams): Promise<WebSocket> => openSocket("inspect", query);

@@ -1,17 +1,19 @@
 import { type Arrow, type Chart, placesOf } from "./chart.ts";
 
-/** The nodes of a graph that ran in one superstep after the other, each by its path; `__start__` and `__end__` are nodes too. */
+/**
+ * The nodes of a graph that ran in each superstep, in order, each by its path. `__start__` and `__end__` are nodes too.
+ */
 export type Way = readonly (readonly string[])[];
 
-/** A chart, and which of its arrows were taken. */
+/** A chart and its taken arrows. */
 export interface Walked {
   readonly chart: Chart;
   readonly taken: ReadonlySet<number>;
-  /** States that were left: where one of their other arrows leads has not been chosen. */
+  /** States that the run has left through another arrow: their remaining arrows were not chosen. */
   readonly left: ReadonlySet<number>;
 }
 
-/** The chart with the arrows that were taken, also with those that the graph does not declare. */
+/** Returns the chart with the arrows that were taken, including arrows that the graph does not declare. */
 export function walked(chart: Chart, ways: readonly Way[]): Walked {
   const places = placesOf(chart);
   const arrows: Arrow[] = [...chart.arrows];
@@ -47,7 +49,7 @@ export function walked(chart: Chart, ways: readonly Way[]): Walked {
   return { chart: arrows.length === chart.arrows.length ? chart : { ...chart, arrows }, taken, left };
 }
 
-/** What tells a chart with further arrows from the one that was declared. */
+/** Returns a key for the arrows that were added to the declared chart. */
 export const furtherOf = (chart: Chart, declared: Chart): string =>
   chart.arrows
     .slice(declared.arrows.length)

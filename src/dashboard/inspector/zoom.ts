@@ -1,16 +1,17 @@
-/** What a chart is shrunk to at most, to fit the width of its box. */
+/** The smallest scale when a chart is shrunk to fit the width of its box. */
 const SMALLEST = 0.5;
-/** A step of the buttons, and how large a chart gets. */
+/** The factor of one step of the buttons. */
 const FACTOR = 1.3;
+/** The largest scale. */
 const LARGEST = 3;
 
-/** Shows a chart whole in its box, or larger; where it does not fit, what is lit is kept in sight. */
+/** Fits a chart into its box, or enlarges it. If the chart does not fit, its highlighted states stay in view. */
 export class Zoom {
-  /** The buttons. */
+  /** The toolbar with the zoom buttons. */
   readonly bar: HTMLElement;
   readonly #box: HTMLElement;
   readonly #watch: ResizeObserver;
-  /** Null: whole. */
+  /** Null: fit the whole chart. */
   #scale: number | null = null;
   #lit = "";
 
@@ -40,7 +41,7 @@ export class Zoom {
     this.#watch.disconnect();
   }
 
-  /** The chart, or what is lit in it, may have changed. */
+  /** Updates the view when the chart or its highlighted states may have changed. */
   show(): void {
     this.#size();
     const lit = this.#box.querySelectorAll<SVGElement>(".lit");

@@ -4,18 +4,22 @@ import { plainOf } from "../parts/schema.ts";
 import { asText } from "../parts/words.ts";
 import { messageOf } from "./messages.ts";
 
-/** Threads of which it is remembered, and values of a state that are looked at. */
+/** The largest number of threads in the cache. */
 const MOST = 2_000;
+/** The largest number of state values that make a description. */
 const PARTS = 4;
 
-/** Where a graph's state says what a thread is about: paths by names, and what stands there before anything is said. */
+/** The parts of a graph's state that describe a thread: paths by name, and their initial values. */
 interface Places {
   readonly extract: { readonly [name: string]: string };
   readonly initial: { readonly [name: string]: unknown };
   readonly isTalk: boolean;
 }
 
-/** In a few words what threads are about: what was said first, or what they were given. Read of those in sight, once for each change. */
+/**
+ * Short descriptions of threads: the first message, or some values of the state. Read for visible threads only, once
+ * for each change.
+ */
 export class Abouts {
   readonly #onChange: () => void;
   readonly #known = new Map<string, { readonly at: string; readonly text: string }>();
@@ -31,7 +35,7 @@ export class Abouts {
     return this.#known.get(id)?.text ?? "";
   }
 
-  /** Tells which are in sight. */
+  /** Sets the visible rows. */
   see(rows: readonly ThreadRow[]): void {
     this.#wanted = rows;
     if (!this.#isReading) void this.#read();
@@ -52,12 +56,12 @@ export class Abouts {
   #isNew(row: ThreadRow): boolean {
     const known = this.#known.get(row.thread_id);
     if (assistantOf(row) === "" || known?.at === row.updated_at) return false;
-    // While it runs it changes all the time.
+    // A busy thread changes all the time.
     return row.status !== "busy" || known === undefined;
   }
 
   async #readOf(assistant: string, rows: readonly ThreadRow[]): Promise<void> {
-    // What cannot be read is not said: the rows stand without it.
+    // A description that cannot be read is left out: the row is shown without it.
     const texts = await this.#textsOf(assistant, rows).catch(() => new Map<string, string>());
     for (const { thread_id: id, updated_at: at } of rows) {
       this.#known.delete(id);
@@ -79,11 +83,11 @@ export class Abouts {
   }
 }
 
-/** Whose schema tells what the thread holds; empty: nothing has run on it. */
+/** Returns the assistant whose schema describes the thread's state; empty if no run has started on it. */
 const assistantOf = ({ metadata }: ThreadRow): string =>
   typeof metadata["assistant_id"] === "string" ? metadata["assistant_id"] : "";
 
-/** Of names that a path can hold. */
+/** Returns the paths to read. Channels whose names a path cannot contain are left out. */
 export function placesOf(schema: Schema | null): Places {
   const entries = Object.entries(schema?.properties ?? {}).filter(([name]) => !/[.[\]]/.test(name));
   const talk = entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages");
@@ -104,7 +108,7 @@ export function placesOf(schema: Schema | null): Places {
   };
 }
 
-/** What differs from what stands there anyway. */
+/** Describes a thread: its first message, or the values that differ from their initial values. */
 export function textOf({ initial, isTalk }: Places, extracted: Json): string {
   if (isTalk) return asText(messageOf({ content: extracted["said"] }).text);
   const parts = Object.entries(extracted).filter(

@@ -1,11 +1,11 @@
 import { signal } from "@preact/signals";
 
-/** A count of changes that rises once a frame at most, however much happens meanwhile. */
+/** A counter of changes that rises at most once per animation frame, however many changes occur. */
 export class Changes {
   readonly #count = signal(0);
   #due = false;
 
-  /** Reads it, so that whoever renders is rendered anew. */
+  /** Reads the counter, so that the component that is being rendered subscribes to it. */
   get seen(): number {
     return this.#count.value;
   }
@@ -19,7 +19,7 @@ export class Changes {
       this.#count.value++;
     };
     requestAnimationFrame(tell);
-    // A page in the background has no frames.
+    // A background page gets no animation frames.
     setTimeout(tell, 250);
   }
 }

@@ -1,7 +1,7 @@
 import type { ThreadState } from "../api/records.ts";
 import { errorText, Trace } from "./trace.ts";
 
-/** What the checkpoints of a run tell of it, newest first as the history has them: no times of tasks, no tokens. */
+/** Builds a trace from the checkpoints of a run, newest first as in the history. It has no task times and no tokens. */
 export function fromHistory(run: string, states: readonly ThreadState[]): Trace {
   const trace = new Trace(run);
   for (const state of states.toReversed()) {
@@ -45,7 +45,7 @@ export function fromHistory(run: string, states: readonly ThreadState[]): Trace 
       });
     }
   }
-  // A task had ended by the time of the next state.
+  // Every task has ended by the time of the next state.
   for (const task of trace.tasks.values()) {
     task.endedAt = trace.stepsOf(task.ns).find(({ step }) => step >= task.step)?.at ?? task.begunAt;
     if (task.status === "stopped" && task.endedAt !== task.begunAt) task.status = "done";

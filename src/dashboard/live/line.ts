@@ -6,22 +6,23 @@ export type LineState = "connecting" | "open" | "broken" | "ended" | "refused";
 
 interface LineOptions {
   readonly path: string;
-  /** Asked at each connect. */
+  /** Called at each connect. */
   readonly query: () => URLSearchParams;
   readonly onOpen?: () => void;
   readonly onMessage: (data: string) => void;
-  /** The server has said all there was to say. */
+  /** Called when the server has sent everything and closes the socket. */
   readonly onEnd?: () => void;
 }
 
-/** Milliseconds until the next try: doubled each time, at most. */
+/** Milliseconds until the first reconnect; doubled for each further one. */
 const FIRST = 300;
+/** Milliseconds: the longest pause before a reconnect. */
 const LONGEST = 10_000;
 
-/** A WebSocket that is connected again whenever it breaks, until it is closed or refused. */
+/** A WebSocket that reconnects when it breaks, until it is closed or refused. */
 export class Line {
   readonly state = signal<LineState>("connecting");
-  /** Why it was refused. */
+  /** The reason of the refusal. */
   reason = "";
   readonly #options: LineOptions;
   #socket: WebSocket | null = null;
@@ -71,7 +72,7 @@ export class Line {
     socket.addEventListener("close", ({ code, reason }) => {
       if (this.#closed || this.#socket !== socket) return;
       if (code === 4401) return this.#refuse(reason, new KeyNeeded(reason));
-      // What is refused now is refused again.
+      // The server refuses again what it has refused once: do not reconnect.
       if (code >= 4000) return this.#refuse(reason, null);
       if (code === 1000) {
         this.state.value = "ended";

@@ -1,14 +1,14 @@
 import { isJson, type Json } from "../api/records.ts";
 
-/** A call of a tool, of which the arguments may still be coming. */
+/** A tool call. Its arguments may be incomplete while they are streamed. */
 export interface Call {
   readonly id: string;
   readonly name: string;
-  /** JSON, as far as it has come. */
+  /** JSON text, possibly incomplete. */
   readonly args: string;
 }
 
-/** A message as it is shown. */
+/** A message for display. */
 export interface Message {
   readonly id: string;
   readonly type: string;
@@ -38,7 +38,7 @@ const textOf = (content: unknown): string => {
 
 const str = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** `AIMessageChunk`, `ai` and `assistant` are the same. */
+/** Normalises the type: `AIMessageChunk`, `ai` and `assistant` are the same. */
 function typeOf(type: unknown): string {
   const plain = str(type)
     .replace(/Message(Chunk)?$/, "")
@@ -46,7 +46,7 @@ function typeOf(type: unknown): string {
   return { user: "human", assistant: "ai" }[plain] ?? plain;
 }
 
-/** What a message of the state, or one that came whole, says. */
+/** Converts a complete message of the state or of the stream. */
 export function messageOf(raw: Json): Message {
   const calls = Array.isArray(raw["tool_calls"]) ? (raw["tool_calls"] as readonly Json[]) : [];
   return {
@@ -65,7 +65,7 @@ export function messageOf(raw: Json): Message {
   };
 }
 
-/** A message with what came next of it. */
+/** Appends a streamed chunk to a message. */
 export function appended(message: Message | undefined, raw: Json): Message {
   const next = messageOf(raw);
   const chunks = Array.isArray(raw["tool_call_chunks"]) ? (raw["tool_call_chunks"] as readonly Json[]) : [];
@@ -80,7 +80,7 @@ export function appended(message: Message | undefined, raw: Json): Message {
   };
 }
 
-/** Pieces of calls, each told apart by its `index`. */
+/** Merges chunks of tool calls. Each call is identified by its `index`. */
 function joined(calls: readonly Call[], chunks: readonly Json[]): readonly Call[] {
   const all = [...calls];
   for (const { index, id, name, args } of chunks) {
@@ -100,7 +100,7 @@ const TYPES = new Set(["human", "user", "ai", "assistant", "system", "tool", "fu
 const isMessage = (value: unknown): value is Json =>
   isJson(value) && Object.hasOwn(value, "content") && TYPES.has(str(value["type"] ?? value["role"]));
 
-/** The key of a state under which its conversation stands; null: it has none. */
+/** Returns the key of the state that contains its conversation; null if there is none. */
 export function conversationKey(values: Json): string | null {
   const keys = Object.keys(values).toSorted((a, b) => Number(b === "messages") - Number(a === "messages"));
   return (

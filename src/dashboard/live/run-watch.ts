@@ -10,19 +10,19 @@ import { Line } from "./line.ts";
 import { type StreamEvent, Trace, TRACED } from "./trace.ts";
 import { type Waiting, waitingOf } from "./waiting.ts";
 
-/** Milliseconds between two looks at the record of a run that is not done. */
+/** Milliseconds between two reads of the record of an unfinished run. */
 const POLL = 1_500;
 
-/** One run from its first event on, live or long past. */
+/** The events of one run from its first event on, live or long ended. */
 export class RunWatch {
   readonly thread: string;
   readonly id: string;
   readonly run = signal<Run | null>(null);
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
-  /** Whether it is what its thread waits with. */
+  /** The question or breakpoint at which the thread waits, if it waits because of this run. */
   readonly waiting = signal<Waiting | null>(null);
-  /** Its events are not kept any more: what is shown was read from the thread's history. */
+  /** True if the server no longer stores the run's events: the trace is built from the thread's history. */
   readonly isRebuilt = signal(false);
   readonly model = new Model();
   readonly changes = new Changes();
@@ -69,7 +69,7 @@ export class RunWatch {
       this.run.value = run;
       this.error.value = null;
       if (isDone(run)) {
-        // What is still on its way tells more.
+        // Events that are still on their way carry more detail.
         if (this.stream.state.peek() !== "open") this.trace.end(Date.parse(run.updated_at));
         this.changes.made();
         return await this.#wait();
@@ -89,7 +89,7 @@ export class RunWatch {
     if (this.trace.take(event)) this.changes.made();
   }
 
-  /** Looks whether the thread waits with it: only where somebody watches it live. */
+  /** Checks whether the thread waits because of this run. Only where the thread is watched live. */
   async #wait(): Promise<void> {
     if (this.feed === null) return;
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
@@ -100,7 +100,7 @@ export class RunWatch {
   async #ended(): Promise<void> {
     await this.refresh();
     const run = this.run.peek();
-    // What was told after the record was read ended with it too.
+    // Tasks that were reported after the record was read have ended with the run too.
     if (run !== null && isDone(run)) this.trace.end(Date.parse(run.updated_at));
     if (this.trace.tasks.size > 0 || this.trace.steps.length > 0 || this.#closed) return;
     const states = await getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }).catch(

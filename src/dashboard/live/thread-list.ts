@@ -5,23 +5,24 @@ import { isLocked, reasonOf } from "../app/session.ts";
 import { KeyNeeded } from "../server.ts";
 import { Abouts } from "./abouts.ts";
 
-/** Threads that are read at once. */
+/** The number of threads read by one request. */
 export const PAGE = 100;
-/** Milliseconds between two looks; a server that takes longer is asked less often. */
+/** Milliseconds between two reads of the visible pages. */
 const EVERY = 1_000;
+/** Times the duration of a read: the shortest pause before the next one, so that a slow server is asked less often. */
 const SHARE = 10;
 const LONGEST = 10_000;
-/** The same for counting all that match: a search counts no further than some pages. */
+/** Milliseconds between two counts of all matches. A search counts no further than some pages. */
 const COUNT_EVERY = 5_000;
 
 /**
- * The threads that match, the latest change or the oldest thread first, however many: only the pages that are looked at are read, and
- * those again and again.
+ * The matching threads, ordered by latest change or oldest thread, however many there are. Only visible pages are read,
+ * repeatedly.
  */
 export class ThreadList {
   readonly total = signal<number | null>(null);
   readonly error = signal<string | null>(null);
-  /** Rises with every change of what `at` gives. */
+  /** Increases with every change of the rows that `at` returns. */
   readonly version = signal(0);
   #pages = new Map<number, readonly ThreadRow[]>();
   #filter: ThreadFilter = {};
@@ -32,9 +33,9 @@ export class ThreadList {
   #abort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
-  /** When they are to be counted anew. */
+  /** Milliseconds, as `performance.now()`: the time of the next count. */
   #countAt = 0;
-  /** How many there are, as far as they were counted. */
+  /** The number of matches counted so far. */
   #counted = 0;
 
   constructor() {
@@ -57,7 +58,7 @@ export class ThreadList {
     return this.#pages.get(Math.floor(index / PAGE))?.[index % PAGE];
   }
 
-  /** What a thread is about; empty: nothing that is known. */
+  /** Returns the description of a thread; empty if it is not known. */
   aboutOf(row: ThreadRow): string {
     return this.#abouts.of(row);
   }
@@ -75,7 +76,7 @@ export class ThreadList {
     this.#look();
   }
 
-  /** Tells which rows are looked at. */
+  /** Sets the visible range of rows. */
   see(from: number, to: number): void {
     const seen = [Math.floor(from / PAGE), Math.floor(Math.max(from, to) / PAGE)] as const;
     const [first, last] = this.#seen;
@@ -127,7 +128,7 @@ export class ThreadList {
     this.#abouts.see(rows.filter((row) => row !== undefined));
   }
 
-  /** Beside the rows, which are not held up by it. */
+  /** Counts the matches without delaying the rows. */
   async #count(filter: ThreadFilter): Promise<void> {
     const began = performance.now();
     if (filter.ids !== undefined || began < this.#countAt) return;
@@ -147,7 +148,7 @@ export class ThreadList {
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(rows)) return;
     this.#pages.set(page, rows);
     this.#tellAbouts();
-    // Others have moved on meanwhile: they are read anew when they are looked at.
+    // The positions of other rows have changed too: they are read anew when they become visible.
     const [first, last] = this.#seen;
     for (const other of this.#pages.keys()) {
       if (Math.abs(other - page) > 20 && (other < first || other > last)) this.#pages.delete(other);

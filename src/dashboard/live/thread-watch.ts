@@ -8,14 +8,14 @@ import { Changes } from "./frame.ts";
 import { Line } from "./line.ts";
 import { type StreamEvent, Trace, TRACED } from "./trace.ts";
 
-/** Milliseconds in which changes are gathered before the records are read anew. */
+/** Milliseconds: changes are gathered for this long before the records are read anew. */
 const GATHER = 120;
-/** Milliseconds after which they are read anew where no feed tells of changes. */
+/** Milliseconds between two reads where no feed reports changes. */
 const POLL = 2_500;
-/** Runs whose events are kept. */
+/** The largest number of runs whose events are kept. */
 const TRACES = 20;
 
-/** All there is to know of a thread, as it changes: its records, the events of its runs, its live actors. */
+/** Everything about one thread, live: its records, the events of its runs, its live actors. */
 export class ThreadWatch {
   readonly id: string;
   readonly record = signal<Thread | null>(null);
@@ -25,7 +25,7 @@ export class ThreadWatch {
   readonly isMissing = signal(false);
   readonly model = new Model();
   readonly traces = new Map<string, Trace>();
-  /** Of the traces and the actors. */
+  /** Counts the changes of the traces and the actors. */
   readonly changes = new Changes();
   readonly stream: Line;
   readonly feed: Line;
@@ -68,18 +68,18 @@ export class ThreadWatch {
     this.feed.close();
   }
 
-  /** Reads the records anew, soon. */
+  /** Schedules a new read of the records. */
   refresh(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#read(), GATHER);
   }
 
-  /** The run that is executed, if any. */
+  /** The running run, if any. */
   get active(): Run | undefined {
     return this.runs.value.find(({ status }) => status === "running");
   }
 
-  /** Runs that wait, the next one first. */
+  /** The queued runs, the next one first. */
   get queue(): readonly Run[] {
     return this.runs.value.filter(({ status }) => status === "pending").toReversed();
   }

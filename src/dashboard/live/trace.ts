@@ -9,7 +9,7 @@ export interface StreamEvent {
   readonly run_id?: string;
 }
 
-/** The stream modes that a trace is made of. */
+/** The stream modes from which a trace is built. */
 export const TRACED = "debug,messages-tuple,custom,logs";
 
 export type TaskStatus = "waiting" | "running" | "retrying" | "done" | "interrupted" | "failed" | "stopped";
@@ -18,7 +18,7 @@ export type TaskStatus = "waiting" | "running" | "retrying" | "done" | "interrup
 export interface Task {
   readonly id: string;
   readonly name: string;
-  /** Namespace of the graph that it is a node of; empty: the root. */
+  /** The namespace of the graph that contains the node; empty: the root graph. */
   readonly ns: string;
   readonly step: number;
   status: TaskStatus;
@@ -28,13 +28,13 @@ export interface Task {
   result: unknown;
   error: string | null;
   interrupts: readonly Interrupt[];
-  /** How often it was begun. */
+  /** The number of attempts. */
   tries: number;
   readonly messages: string[];
   readonly lines: LogLine[];
 }
 
-/** A line that a node has logged, or that says where it failed. */
+/** A log line of a node, or the location of its error. */
 export interface LogLine {
   readonly timestamp: string;
   readonly task: string;
@@ -44,7 +44,7 @@ export interface LogLine {
   readonly stack?: string;
 }
 
-/** A state as a superstep left it. */
+/** The state after a superstep. */
 export interface Step {
   readonly ns: string;
   readonly step: number;
@@ -56,10 +56,10 @@ export interface Step {
   readonly next: readonly string[];
 }
 
-/** Raw events that are kept. */
+/** The largest number of raw events kept. */
 const EVENTS = 2_000;
 
-/** A run, as its stream tells it. */
+/** A run, built from the events of its stream. */
 export class Trace {
   readonly run: string;
   attempt = 1;
@@ -68,20 +68,20 @@ export class Trace {
   readonly messages = new Map<string, Message>();
   readonly customs: { readonly id: string; readonly ns: string; readonly data: unknown }[] = [];
   readonly events: StreamEvent[] = [];
-  /** Events that came, also those not kept. */
+  /** The number of events received, including those no longer kept. */
   count = 0;
   error: { readonly error: string; readonly message: string } | null = null;
-  /** Epoch milliseconds; null while it goes on. */
+  /** Epoch milliseconds; null while the run is active. */
   endedAt: number | null = null;
   #last = -1;
-  /** The time of the last event that has one. */
+  /** Epoch milliseconds: the time of the last event that has a time. */
   #heardAt = Number.NaN;
 
   constructor(run: string) {
     this.run = run;
   }
 
-  /** False: it was known already. */
+  /** Adds an event. Returns false if it was known already. */
   take(event: StreamEvent): boolean {
     const id = Number(event.id);
     if (id <= this.#last) return false;
@@ -101,7 +101,7 @@ export class Trace {
     return true;
   }
 
-  /** The states of the root, or of a subgraph, oldest first. */
+  /** Returns the states of the root graph or of a subgraph, oldest first. */
   stepsOf(ns: string): readonly Step[] {
     return this.steps.filter((step) => step.ns === ns);
   }
@@ -110,7 +110,7 @@ export class Trace {
     return this.stepsOf("").at(-1)?.values ?? null;
   }
 
-  /** Nothing more comes: what was still at work was stopped then. `at`: epoch milliseconds. */
+  /** Ends the trace: tasks that are still running are marked as stopped. `at`: epoch milliseconds. */
   end(at: number): void {
     const isKnown = Number.isFinite(at);
     if (isKnown) this.endedAt = at;
@@ -123,7 +123,7 @@ export class Trace {
     }
   }
 
-  /** That a task is tried again is told by its actor alone. */
+  /** Takes the state of a task's actor: the stream itself does not report retries. */
   tried(task: Task, state: unknown): void {
     if (task.endedAt !== null) return;
     if (state === "backoff") task.status = "retrying";
@@ -136,7 +136,7 @@ export class Trace {
 
   #begun(data: unknown): void {
     const attempt = isJson(data) && typeof data["attempt"] === "number" ? data["attempt"] : 1;
-    // What ran when the server went away runs anew.
+    // Tasks that ran when the server stopped run again.
     if (attempt > this.attempt) this.end(this.#heardAt);
     this.endedAt = null;
     this.attempt = attempt;
@@ -231,7 +231,7 @@ const newTask = (id: string, name: string, ns: string, step: number): Task => ({
   lines: [],
 });
 
-/** Errors of tasks are JSON text. */
+/** Returns the text of a task's error, which is JSON text. */
 export function errorText(error: unknown): string {
   const text = String(error);
   try {

@@ -1,13 +1,13 @@
 import { type Interrupt, isDone, type Run, type Thread } from "../api/records.ts";
 
-/** A run that has ended at a question, or at a breakpoint: the API calls it a success. */
+/** A run that has ended at a question or a breakpoint. The API reports it as a success. */
 export interface Waiting {
   readonly run: string;
-  /** None: it pauses. */
+  /** Empty: the run paused at a breakpoint. */
   readonly questions: readonly Interrupt[];
 }
 
-/** The run of a thread that waits for a person. `runs`: the newest first. */
+/** Returns the run because of which a thread waits for a person. `runs`: newest first. */
 export function waitingOf({ status, interrupts }: Thread, runs: readonly Run[]): Waiting | null {
   const [newest] = runs;
   if (status !== "interrupted" || newest === undefined || !isDone(newest)) return null;

@@ -2,7 +2,7 @@ import { listAssistants } from "../api/client.ts";
 import type { Assistant } from "../api/records.ts";
 import { useResource } from "./resource.ts";
 
-/** All assistants, those of the graphs themselves first. */
+/** Loads all assistants; the default assistants of the graphs come first. */
 export function useAssistants(): readonly Assistant[] {
   const { value = [] } = useResource(listAssistants, []);
   const rank = (one: Assistant) => (one.metadata["created_by"] === "system" ? 0 : 1);

@@ -2,14 +2,14 @@ import { Component, type ComponentChildren } from "preact";
 import { Empty } from "./empty.tsx";
 
 interface BoundaryProps {
-  /** What is inside, for people. */
+  /** The name of the contents, for the error message. */
   readonly name: string;
   readonly children: ComponentChildren;
-  /** Shown instead of a message. */
+  /** Shown instead of the error message. */
   readonly fallback?: ComponentChildren;
 }
 
-/** Keeps a failure within one part of the page: without it the whole page would be empty. */
+/** Confines a rendering error to one part of the page. Without it the whole page would be empty. */
 export class Boundary extends Component<BoundaryProps, { readonly failed: boolean }> {
   override state = { failed: false };
 

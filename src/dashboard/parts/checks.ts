@@ -2,27 +2,27 @@ import { useMemo, useState } from "preact/hooks";
 import type { Schema } from "../api/records.ts";
 import { type Fault, faultsOf } from "./schema.ts";
 
-/** What is wrong in a form, for its fields to tell. */
+/** The validation state of a form, for its fields to show. */
 export interface Checks {
   readonly root: Schema;
   readonly faults: ReadonlyMap<string, Fault>;
-  /** What is missing is told once somebody wanted to go on without it. */
+  /** True after a submit attempt: missing values are shown from then on. */
   readonly isAsked: boolean;
-  /** A text stands there that cannot be what is wanted, and is not in the value; null: no more. */
+  /** Reports a text that cannot be parsed and is therefore not in the value; null: the text is valid again. */
   readonly onUnread: (at: string, why: string | null) => void;
 }
 
 interface Checked extends Checks {
-  /** Whether all is well; from now on what is missing is told. */
+  /** Returns whether the form is valid. Missing values are shown from now on. */
   ask(): boolean;
-  /** The form is begun anew. */
+  /** Resets the form's validation. */
   clear(): void;
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();
 const ANYTHING: Schema = {};
 
-/** Checks what was entered against a schema; null: it may be anything. */
+/** Validates input against a schema; null: anything is valid. */
 export function useChecks(schema: Schema | null, value: unknown): Checked {
   const [unread, setUnread] = useState(NONE);
   const [isAsked, setAsked] = useState(false);
@@ -56,6 +56,6 @@ export function useChecks(schema: Schema | null, value: unknown): Checked {
   };
 }
 
-/** The names of what has to be given and is not. */
+/** Returns the names of required values that are missing. */
 export const missingIn = (faults: Iterable<Fault>): readonly string[] =>
   [...faults].filter(({ isMissing }) => isMissing).map(({ at }) => (at === "" ? "the answer" : at));

@@ -8,7 +8,7 @@ interface DialogProps {
   readonly wide?: boolean;
 }
 
-/** What has to be done or left before anything else. */
+/** A modal dialog. */
 export function Dialog({ title, onClose, children, wide = false }: DialogProps) {
   const dialog = createRef<HTMLDialogElement>();
   useEffect(() => dialog.current?.showModal(), []);
@@ -33,7 +33,7 @@ interface ConfirmProps {
   readonly onClose: () => void;
 }
 
-/** Asks before something is lost. */
+/** Asks for confirmation before data is lost. */
 export function Confirm({ title, text, yes, onYes, onClose }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>

@@ -6,7 +6,7 @@ interface CopyProps {
   readonly shown?: string;
 }
 
-/** Copies a text; `label` says what it is. */
+/** A button that copies a text; `label` names it. */
 export function Copy({ text, label, shown }: CopyProps) {
   const copy = () =>
     attempt(async () => {
@@ -32,7 +32,7 @@ export function Copy({ text, label, shown }: CopyProps) {
 }
 
 export async function copyText(text: string): Promise<void> {
-  // Not there on a page that came by plain http from another machine.
+  // Browsers offer no clipboard to pages that another machine serves over plain HTTP.
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const field = document.createElement("textarea");
   field.value = text;

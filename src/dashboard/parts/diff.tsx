@@ -1,9 +1,9 @@
 import { diffLines } from "diff";
 import { useMemo } from "preact/hooks";
 
-/** Unchanged lines that are shown around a change. */
+/** Unchanged lines shown around a change. */
 const AROUND = 2;
-/** Characters that are compared at most: what is longer would hold up the page. */
+/** Characters: longer texts are not compared, because they would block the page. */
 const MOST = 400_000;
 
 interface Part {
@@ -11,7 +11,7 @@ interface Part {
   readonly lines: readonly string[];
 }
 
-/** What one JSON value has that another has not, line by line. */
+/** A line-by-line diff of two JSON values. */
 export function Diff({ before, after }: { readonly before: unknown; readonly after: unknown }) {
   const parts = useMemo(() => partsOf(before, after), [before, after]);
   if (parts === null) return <p class="dim">Too large to be compared here.</p>;
@@ -55,7 +55,7 @@ function partsOf(before: unknown, after: unknown): readonly Part[] | null {
   });
 }
 
-/** Keys in one order, so that only what they hold makes a difference. */
+/** Sorts keys, so that their order makes no difference. */
 function textOf(value: unknown): string {
   const sorted = (_: string, inner: unknown): unknown =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-/** What is said where nothing is to be seen. */
+/** A message for a place with nothing to show. */
 export function Empty({
   title,
   children,

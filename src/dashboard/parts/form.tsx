@@ -8,12 +8,12 @@ interface FieldsProps {
   readonly schema: Schema;
   readonly value: Json;
   readonly checks: Checks;
-  /** What leads to the value; empty: it is all of what is entered. */
+  /** The path to the value; empty: the whole input. */
   readonly at?: string;
   readonly onChange: (value: Json) => void;
 }
 
-/** A form made of a schema: a field for each of its properties. */
+/** A form generated from a schema: one field for each property. */
 export function Fields({ schema, value, checks, at = "", onChange }: FieldsProps) {
   const entries = Object.entries(plainOf(schema, checks.root).properties ?? {});
   const set = (name: string, inner: unknown) => {
@@ -80,7 +80,7 @@ export function Field({ name, schema, isRequired, value, checks, at, onChange }:
           ))}
         </select>
       ) : plain.type === "boolean" && isRequired && plain.default === undefined ? (
-        // Nothing chosen is not "no".
+        // A choice that is not made differs from "no".
         <div id={id} class="bar" role="radiogroup" aria-label={schema.title ?? name}>
           {[true, false].map((one) => (
             <label key={String(one)} class="inline">
@@ -104,7 +104,7 @@ export function Field({ name, schema, isRequired, value, checks, at, onChange }:
           value={value === undefined || value === null ? "" : String(value)}
           placeholder={plain.default === undefined ? "" : String(plain.default)}
           onInput={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
-            // Some browsers let anything be typed here; the value of what is no number is empty.
+            // Some browsers accept any text here. The value of a text that is not a number is empty.
             checks.onUnread(at, validity.badInput ? "must be a number" : null);
             onChange(text === "" ? undefined : valueAsNumber);
           }}
@@ -126,7 +126,7 @@ export function Field({ name, schema, isRequired, value, checks, at, onChange }:
             value={isJson(value) ? value : {}}
             checks={checks}
             at={at}
-            // Of one that may be left out, nothing is left when its last field is emptied.
+            // An optional object becomes undefined when its last field is cleared.
             onChange={(given) => onChange(!isRequired && Object.keys(given).length === 0 ? undefined : given)}
           />
         </fieldset>

@@ -3,25 +3,25 @@ import { useId, useState } from "preact/hooks";
 interface JsonFieldProps {
   readonly id: string;
   readonly value: unknown;
-  /** What was written here before, where that is not what `value` says. */
+  /** The previous text of the field, if it differs from `value`, for example because it is invalid. */
   readonly written?: string | undefined;
-  /** The value is undefined, too, while the text is none. */
+  /** Called with the value and its text. The value is undefined while the text is invalid. */
   readonly onChange: (value: unknown, text: string) => void;
   readonly placeholder?: string;
   readonly rows?: number;
   readonly label?: string;
-  /** A text that is no JSON is refused, not taken as it stands. */
+  /** True: reject a text that is not JSON instead of taking it as a string. */
   readonly isStrict?: boolean;
-  /** Why it is none, told after each change; null: it is one. */
+  /** Called after each change with the reason why the text is invalid; null: it is valid. */
   readonly onWrong?: (why: string | null) => void;
-  /** Whoever asks why it is none tells that, too. */
+  /** True: the field does not show the error, because its parent does. */
   readonly isQuiet?: boolean;
   readonly "aria-required"?: boolean;
   readonly "aria-invalid"?: boolean;
   readonly "aria-describedby"?: string;
 }
 
-/** JSON, or a text as it stands where it is none. */
+/** A field for JSON. A text that is not JSON is taken as a string. */
 export function JsonField({
   id,
   value,
@@ -77,7 +77,7 @@ function parsed(text: string, isStrict: boolean): { readonly value: unknown; rea
   try {
     return { value: JSON.parse(text) as unknown, wrong: null };
   } catch (cause) {
-    // What begins like JSON is meant to be.
+    // A text that begins like JSON is meant to be JSON.
     if (!isStrict && !/^\s*[{["]/.test(text)) return { value: text, wrong: null };
     return { value: undefined, wrong: `No JSON yet: ${(cause as Error).message}` };
   }

@@ -1,18 +1,19 @@
 import { useState } from "preact/hooks";
 import { isJson } from "../api/records.ts";
 
-/** Entries that are shown before somebody asks for more, and characters of a text. */
+/** Entries shown before the user asks for more. */
 const ENTRIES = 50;
+/** Characters of a text shown before the user asks for more. */
 const LONG = 600;
 
 interface JsonProps {
   readonly value: unknown;
   readonly name?: string | undefined;
-  /** Levels that are open from the start. */
+  /** The number of levels that are expanded at first. */
   readonly open?: number;
 }
 
-/** Any JSON value, to look into. */
+/** An expandable view of any JSON value. */
 export function JsonTree({ value, name, open = 1 }: JsonProps) {
   if (Array.isArray(value) || isJson(value)) return <Branch value={value} name={name} open={open} />;
   return (

@@ -3,14 +3,14 @@ import { type ComponentChildren, Fragment } from "preact";
 import { useMemo } from "preact/hooks";
 import { Boundary } from "./boundary.tsx";
 
-/** Messages: each line break counts. */
+/** The parser for messages: every line break counts. */
 const marked = new Marked({ gfm: true, breaks: true });
-/** Documents: lines are wrapped in the source. */
+/** The parser for documents: their source lines are wrapped. */
 const wrapped = new Marked({ gfm: true, breaks: false });
 
-/** Characters that are read as Markdown at most: what is longer would hold up the page, and is shown as it stands. */
+/** Characters: longer texts are shown as plain text, because parsing them would block the page. */
 const MOST = 60_000;
-/** Without any of these, and on one line, a text means nothing but itself. */
+/** Matches a text that may contain Markdown or a line break. Any other text is rendered as it is. */
 const MEANS = /[\\`*_#>|~[\]!<&\n]|^\s*([-+]|\d+[.)])\s|https?:|www\.|@/;
 
 interface MarkdownProps {
@@ -19,8 +19,8 @@ interface MarkdownProps {
 }
 
 /**
- * A text as Markdown. What it says becomes elements one by one: HTML in it is shown as text, links lead to the web alone, and
- * images are links, since a message must not make this page ask anybody for anything.
+ * Renders a text as Markdown, element by element. HTML in it is shown as text, and only web links become links. Images
+ * become links too, because a message MUST NOT make this page send requests.
  */
 export function Markdown({ text, class: name = "" }: MarkdownProps) {
   const tokens = useMemo(() => tokensOf(text), [text]);
@@ -33,7 +33,7 @@ export function Markdown({ text, class: name = "" }: MarkdownProps) {
   );
 }
 
-/** How headings, links, images and code spans are shown. */
+/** Renderers for headings, links, images and code spans. */
 export interface Rendering {
   heading(heading: Tokens.Heading, shown: ComponentChildren): ComponentChildren;
   link(href: string, shown: ComponentChildren): ComponentChildren;
@@ -53,10 +53,10 @@ const MESSAGE: Rendering = {
   code: (text) => <code>{text}</code>,
 };
 
-/** Reads a document of our own, such as a page of the guide. */
+/** Parses a trusted document, such as a page of the guide. */
 export const readDocument = (text: string): readonly Token[] => wrapped.lexer(text);
 
-/** A document of our own. HTML in it is shown as text, too. */
+/** Renders a trusted document. HTML in it is shown as text as well. */
 export function MarkdownDocument({
   tokens,
   rendering,
@@ -67,7 +67,7 @@ export function MarkdownDocument({
   return <div class="text markdown">{all(tokens, rendering)}</div>;
 }
 
-/** The words of a document, for search: without marks, and with a space between cells and items. */
+/** Returns the words of a document for the search, without marks and with a space between cells and items. */
 export function plainText(tokens: readonly Token[]): string {
   const parts = tokens.map((given) => {
     const token = given as MarkedToken;
@@ -100,15 +100,18 @@ export function plainText(tokens: readonly Token[]): string {
   return parts.join("").replaceAll(/\s+/g, " ").trimStart();
 }
 
-/** Marks of a paragraph: the time to pair them grows with their square, 24 s for the 20,000 of `*_b ` 20,000 times. */
+/**
+ * The largest number of emphasis marks in a paragraph. The time to pair them grows with their square: 24 s for `*_b `
+ * 20,000 times.
+ */
 const MOST_MARKS = 1_000;
 const MARKS = /[*_~`[\]<!&]/g;
-/** Quotes and lists within one another, opened on one line: each is a call within a call to the reader. */
+/** Matches 20 or more quotes and lists opened on one line. The parser recurses once for each. */
 const DEEP = /^[ \t]*(?:(?:>[ \t]?|[-+*][ \t]+|\d{1,9}[.)][ \t]+)){20}/m;
-/** Levels of what is shown. */
+/** The deepest level rendered. */
 const DEEPEST = 40;
 
-/** What a text says as Markdown; null: it is shown as it stands, since it means nothing more, or would hold up the page. */
+/** Parses a text as Markdown. Returns null if it is shown as plain text: it has no marks, or would block the page. */
 function tokensOf(text: string): Token[] | null {
   if (text.length > MOST || !MEANS.test(text) || DEEP.test(text)) return null;
   const isDense = text.split(/\n[ \t]*\n/).some((block) => (block.match(MARKS)?.length ?? 0) > MOST_MARKS);

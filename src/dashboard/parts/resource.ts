@@ -9,7 +9,7 @@ export interface Resource<T> {
   reload(): void;
 }
 
-/** What a read gives, read anew when one of `on` changes; what was there stays until then. */
+/** Loads data, and loads it again when a value in `on` changes. The previous data stays until then. */
 export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[]): Resource<T> {
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<string | null>(null);

@@ -1,23 +1,23 @@
 import { Errors } from "typebox/schema";
 import { isJson, type Json, type Schema } from "../api/records.ts";
 
-/** What is wrong with a part of what was entered. */
+/** A validation error of one field. */
 export interface Fault {
-  /** The names that lead there, with dots. */
+  /** The path to the field, joined by dots. */
   readonly at: string;
   readonly text: string;
-  /** Nothing stands where something has to. */
+  /** True if a required value is missing. */
   readonly isMissing: boolean;
 }
 
-/** Levels of objects that are fields; what is deeper, as in a schema that holds itself, is JSON. */
+/** Levels of nested objects shown as fields. Deeper values, as in a recursive schema, are edited as JSON. */
 const DEEPEST = 4;
 const HOPS = 10;
 
-/** The names that lead to a field of what `at` leads to. */
+/** Returns the path of a field within the object at `at`. */
 export const within = (at: string, name: string): string => (at === "" ? name : `${at}.${name}`);
 
-/** A schema without its references, of a choice between something and nothing what is not nothing; its default tells a type, too. */
+/** Resolves references and removes `null` from unions. A default value supplies a missing type. */
 export function plainOf(schema: Schema, root: Schema): Schema {
   let plain = schema;
   for (let hop = 0; hop < HOPS; hop++) {
@@ -34,7 +34,7 @@ export function plainOf(schema: Schema, root: Schema): Schema {
   return type === undefined ? rest : { ...rest, type };
 }
 
-/** The properties that fields are made of; undefined: it is a field of its own. */
+/** Returns the properties to show as fields; undefined if the value is one field of its own. */
 export const propertiesOf = ({ properties }: Schema, at: string): Schema["properties"] =>
   at.split(".").length > DEEPEST ? undefined : properties;
 
@@ -46,13 +46,13 @@ function found(ref: string, root: Schema): Schema | undefined {
   return isJson(part) ? part : undefined;
 }
 
-/** Of a state whose values have no schema, the default alone says of what kind they are. */
+/** Returns the type of a schema. State values without a schema have only a default that shows their type. */
 function typeOf({ anyOf, oneOf, enum: choices, default: initial }: Schema): string | undefined {
   const isOpen = anyOf === undefined && oneOf === undefined && choices === undefined;
   return isOpen && ["number", "boolean", "string"].includes(typeof initial) ? typeof initial : undefined;
 }
 
-/** All that is wrong with a value, field by field. */
+/** Returns all validation errors of a value, field by field. */
 export function faultsOf(schema: Schema, value: unknown, root = schema, at = ""): readonly Fault[] {
   const plain = plainOf(schema, root);
   const properties = propertiesOf(plain, at);
@@ -83,7 +83,7 @@ function wrongWith(value: unknown, schema: Schema, plain: Schema, root: Schema):
     if (first === undefined) return null;
     return first.keyword === "enum" ? `must be one of ${plain.enum?.join(", ")}` : first.message;
   } catch {
-    // A schema that is none: the server will say.
+    // The schema is invalid: the server will report it.
     return null;
   }
 }

@@ -2,12 +2,12 @@ import { nowInSeconds } from "../app/clock.ts";
 
 interface StatusProps {
   readonly of: string;
-  /** What it is called, where that is not its name. */
+  /** The label, if it differs from the status. */
   readonly words?: string | undefined;
   readonly small?: boolean;
 }
 
-/** A status, by colour and by word. */
+/** A status as colour and text. */
 export function Status({ of, words = of, small = false }: StatusProps) {
   return (
     <span class={`status ${of} ${small ? "small" : ""}`}>
@@ -31,7 +31,7 @@ export function ageOf(since: string, at: number): string {
   return `${Math.floor(ms / size)}${unit}`;
 }
 
-/** How old it is; `isAgo`: as part of a sentence. */
+/** The age of a timestamp; `isAgo`: as part of a sentence. */
 export function Age({ since, isAgo = false }: { readonly since: string; readonly isAgo?: boolean }) {
   const age = ageOf(since, nowInSeconds.value);
   return (
@@ -41,7 +41,7 @@ export function Age({ since, isAgo = false }: { readonly since: string; readonly
   );
 }
 
-/** Milliseconds in words. */
+/** Formats a duration in milliseconds. */
 export function lasting(ms: number): string {
   if (ms < 1) return "<1 ms";
   if (ms < 1_000) return `${Math.round(ms)} ms`;
@@ -52,5 +52,5 @@ export function lasting(ms: number): string {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} m`;
 }
 
-/** Ids by their last characters: the first ones are the time, which many share. */
+/** Shortens an id to its last characters. The first characters are the time, which many ids share. */
 export const shortId = (id: string): string => id.slice(-8);

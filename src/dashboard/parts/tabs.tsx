@@ -9,7 +9,7 @@ interface TabsProps {
   readonly current: string;
 }
 
-/** Links to the sides of one thing: each has its address. */
+/** Tabs as links: each tab has an address. */
 export function Tabs({ label, tabs, current }: TabsProps) {
   return (
     <nav class="tabs" aria-label={label}>

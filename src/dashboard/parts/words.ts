@@ -1,13 +1,13 @@
 import { isJson } from "../api/records.ts";
 
-/** Under which of its members a question has its words. */
+/** Members of a question that may contain its text. */
 const WORDS = ["question", "message", "prompt", "description"];
 
-/** The member that says what a question asks; undefined: it is no object, or has none. */
+/** Returns the text of a question; undefined if the value is no object or has no such member. */
 export const wordsIn = (value: unknown): string | undefined =>
   isJson(value) ? WORDS.find((name) => typeof value[name] === "string") : undefined;
 
-/** A value in one line of at most `most` characters. */
+/** Formats a value as one line of at most `most` characters. */
 export function asText(value: unknown, most = 160): string {
   const words = wordsIn(value);
   const told = isJson(value) && words !== undefined ? value[words] : value;

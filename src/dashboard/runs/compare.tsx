@@ -6,7 +6,7 @@ import { Diff } from "../parts/diff.tsx";
 import { Failure } from "../parts/empty.tsx";
 import { lasting, shortId, Status } from "../parts/status.tsx";
 
-/** Two runs of a thread side by side: their inputs, tasks and last states. */
+/** Compares two runs of a thread side by side: their inputs, tasks and last states. */
 export function Compare({ watch, other }: { readonly watch: RunWatch; readonly other: string }) {
   const beside = useMemo(() => new RunWatch(watch.thread, other, false), [watch, other]);
   useEffect(() => () => beside.close(), [beside]);
@@ -70,7 +70,7 @@ interface Pair {
   readonly second: Task | undefined;
 }
 
-/** The n-th task of a node goes with the n-th of the other run. */
+/** Pairs the n-th task of a node with the n-th task of the same node in the other run. */
 function pairsOf(a: Trace, b: Trace): readonly Pair[] {
   const byName = (trace: Trace) => {
     const names = new Map<string, Task>();

@@ -12,15 +12,15 @@ interface DetailProps {
   readonly run: Run;
   /** Null: the superstep as a whole. */
   readonly task: Task | null;
-  /** As the API counts them. */
+  /** The superstep's number in the API. */
   readonly step: number;
   readonly numberOf: (step: number) => number;
   readonly onClose: () => void;
 }
 
-/** What a task took and gave, or what a superstep changed. */
+/** The input and output of a task, or the changes of a superstep. */
 export function Detail({ trace, run, task, step, numberOf, onClose }: DetailProps) {
-  // A subgraph counts its own.
+  // A subgraph numbers its own supersteps.
   const number = task === null || task.ns === "" ? numberOf(step) : step;
   const states = trace.stepsOf(task?.ns ?? "");
   const from = states.findLast((state) => state.step < step);

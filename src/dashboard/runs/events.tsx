@@ -4,10 +4,10 @@ import { Copy } from "../parts/copy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { JsonTree } from "../parts/json.tsx";
 
-/** Events that are listed at once. */
+/** The number of events shown at once. */
 const MOST = 200;
 
-/** The raw events of a stream, the latest last. */
+/** The raw events of a stream, oldest first. */
 export function EventsTab({
   events,
   note,

@@ -4,13 +4,13 @@ import { tookOf } from "./layout.ts";
 
 interface FindingsProps {
   readonly failed: Task | null;
-  /** Why the run failed. */
+  /** The error of the run. */
   readonly error: { readonly error: string; readonly message: string } | null;
   readonly slowest: Task | null;
   readonly onChoose: (task: Task) => void;
 }
 
-/** What one looks for first in a run: where and why it failed, and what took longest. */
+/** The summary of a run: its failed task and error, and its slowest task. */
 export function Findings({ failed, error, slowest, onChoose }: FindingsProps) {
   const why = failed?.error ?? (error === null ? null : `${error.error}: ${error.message}`);
   return (

@@ -1,14 +1,14 @@
 import { isJson, type Run } from "../api/records.ts";
 import type { Task, Trace } from "../live/trace.ts";
 
-/** A task as a line of the timeline. */
+/** A task as a row of the timeline. */
 export interface Line {
   readonly task: Task;
-  /** How deep in subgraphs. */
+  /** The nesting level of the subgraph. */
   readonly depth: number;
 }
 
-/** The tasks of one superstep of the root, each followed by those of the subgraph that it ran. */
+/** The tasks of one superstep of the root graph, each followed by the tasks of its subgraph. */
 export interface Group {
   readonly step: number;
   readonly lines: readonly Line[];
@@ -16,7 +16,7 @@ export interface Group {
 
 const parentOf = ({ ns }: Task): string => ns.slice(ns.lastIndexOf(":") + 1);
 
-/** The tasks of a run by supersteps. */
+/** Groups the tasks of a run by superstep. */
 export function groupsOf({ tasks }: Trace): readonly Group[] {
   const children = new Map<string, Task[]>();
   const roots: Task[] = [];
@@ -34,7 +34,7 @@ export function groupsOf({ tasks }: Trace): readonly Group[] {
   return [...groups].toSorted(([a], [b]) => a - b).map(([step, lines]) => ({ step, lines }));
 }
 
-/** Of a run that replays another: which one, and from which of its steps on. Kept in the run's metadata. */
+/** For a replay: the original run and the first replayed step. Stored in the run's metadata. */
 export interface Origin {
   readonly run: string;
   readonly step: number;
@@ -46,8 +46,8 @@ export function originOf({ metadata }: Run): Origin | null {
 }
 
 /**
- * How the supersteps of a run are numbered: from 1 on, or on from the one that it replays. The API numbers those of a thread, over
- * all of its runs, and counts each change of its state too.
+ * Returns the displayed number of a superstep: it starts at 1, or continues from the superstep that the run replays.
+ * The API numbers the supersteps of a thread over all of its runs, and counts every update of the state too.
  */
 export function numbering(run: Run, groups: readonly Group[]): (step: number) => number {
   const [first] = groups;
@@ -55,7 +55,7 @@ export function numbering(run: Run, groups: readonly Group[]): (step: number) =>
   return (step) => (first === undefined ? step : step - first.step + from);
 }
 
-/** The task that took longest, of those that ran no graph of their own; null where fewer than two have ended. */
+/** Returns the slowest task that ran no subgraph; null if fewer than two have ended. */
 export function slowestOf(groups: readonly Group[]): Task | null {
   const lines = groups.flatMap((group) => group.lines);
   const leaves = lines.filter(({ depth }, i) => (lines[i + 1]?.depth ?? 0) <= depth);
@@ -64,7 +64,7 @@ export function slowestOf(groups: readonly Group[]): Task | null {
   return ended.reduce((slowest, task) => ((tookOf(task) ?? 0) > (tookOf(slowest) ?? 0) ? task : slowest));
 }
 
-/** Milliseconds; null while it has not ended. */
+/** Returns milliseconds; null while the task is running. */
 export const tookOf = ({ begunAt, endedAt }: Task): number | null =>
   begunAt === null || endedAt === null ? null : endedAt - begunAt;
 
@@ -73,12 +73,12 @@ export interface Range {
   readonly to: number;
 }
 
-/** When a run began and ended; `now` while it has not. */
+/** Returns the start and the end of a run; the end is `now` while the run is active. */
 export function rangeOf(trace: Trace, now: number | null): Range {
   const times = [...trace.tasks.values()]
     .flatMap(({ begunAt, endedAt }) => [begunAt, endedAt])
     .concat(trace.steps.map(({ at }) => at))
-    // Also the grace that tasks are given which do not stop when they are told to.
+    // Includes the grace period of tasks that do not stop when they are aborted.
     .concat(trace.endedAt)
     .filter((at): at is number => at !== null && Number.isFinite(at));
   const from = Math.min(...times);
@@ -86,7 +86,7 @@ export function rangeOf(trace: Trace, now: number | null): Range {
   return { from, to: Math.max(from + 1, ...times, now ?? 0) };
 }
 
-/** Does what is known of a task hold that text? */
+/** Checks whether any data of a task contains the text. */
 export function holds(trace: Trace, task: Task, text: string): boolean {
   const wanted = text.toLowerCase();
   const said = task.messages.map((id) => trace.messages.get(id)?.text ?? "").join(" ");
@@ -101,7 +101,7 @@ export function holds(trace: Trace, task: Task, text: string): boolean {
   ].some((part) => part.toLowerCase().includes(wanted));
 }
 
-/** Round times to be marked along a range, at most `most` of them. */
+/** Returns at most `most` round times for the axis of a range. */
 export function ticksOf({ from, to }: Range, most: number): readonly number[] {
   const length = to - from;
   const rough = length / Math.max(1, most);

@@ -5,11 +5,11 @@ import { lasting } from "../parts/status.tsx";
 
 interface LogLinesProps {
   readonly lines: readonly LogLine[];
-  /** Epoch milliseconds from which their times are counted. */
+  /** Epoch milliseconds: the start from which the times are counted. */
   readonly begunAt: number | null;
 }
 
-/** What a task has logged, and where it failed. */
+/** The log lines of a task, and the location of its error. */
 export function LogLines({ lines, begunAt }: LogLinesProps) {
   return (
     <section aria-label="Log">

@@ -19,7 +19,7 @@ import { EventsTab } from "./events.tsx";
 import { originOf } from "./layout.ts";
 import { TimelineTab } from "./timeline.tsx";
 
-/** One run as it happens, or as it happened. */
+/** The page of one run, live or ended. */
 export function RunPage({ thread, run: id }: { readonly thread: string; readonly run: string }) {
   const watch = useMemo(() => new RunWatch(thread, id), [thread, id]);
   useEffect(() => () => watch.close(), [watch]);
@@ -101,7 +101,7 @@ function Side({ tab, watch, run, other }: { tab: string; watch: RunWatch; run: R
   }
 }
 
-/** What a run waits for, and where it is given. */
+/** The questions at which a run waits, and a link to the place where they are answered. */
 function Asked({ waiting, thread }: { readonly waiting: Waiting; readonly thread: string }) {
   const { questions } = waiting;
   return (

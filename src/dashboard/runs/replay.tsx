@@ -9,13 +9,13 @@ import type { Origin } from "./layout.ts";
 
 interface ReplayProps {
   readonly run: Run;
-  /** The state that the superstep took. */
+  /** The state before the superstep. */
   readonly from: Step;
-  /** Of the superstep, in the run. */
+  /** The displayed number of the superstep. */
   readonly number: number;
 }
 
-/** Runs a superstep, and what follows it, once more on a branch of its own: with the state that it took, or another. */
+/** Runs a superstep and everything after it again on a new branch, with the original state or a changed one. */
 export function Replay({ run, from, number }: ReplayProps) {
   const [isOpen, setOpen] = useState(false);
   const { thread_id: thread, assistant_id } = run;

@@ -12,13 +12,13 @@ import { type Group, groupsOf, holds, numbering, type Range, rangeOf, slowestOf,
 
 const MOST_ZOOM = 64;
 
-/** The supersteps of a run and their tasks over time; beside it what was chosen. */
+/** The supersteps of a run and their tasks over time, with details of the selection. */
 export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly run: Run }) {
   const [zoom, setZoom] = useState(1);
   const [text, setText] = useState("");
   const search = useRef<HTMLInputElement>(null);
   const clock = useNow(!isDone(run));
-  // What is told of a run that is over comes after its record, which does not change any more.
+  // The events of an ended run arrive after its record, which no longer changes.
   void watch.changes.seen;
   const { trace } = watch;
   const { query } = route.value;
@@ -143,7 +143,7 @@ function Axis({ range, zoom }: { readonly range: Range; readonly zoom: number })
       <span class="label" />
       <span class="track" style={{ width: `${zoom * 100}%` }}>
         {ticksOf(range, 5 * zoom)
-          // At the very end there is no room for the words.
+          // A label at the very end would not fit.
           .filter((at) => at < length * (1 - 0.1 / zoom))
           .map((at) => (
             <span key={at} class="tick" style={{ left: `${(at / length) * 100}%` }}>
@@ -216,7 +216,7 @@ function Superstep(props: SuperstepProps) {
   );
 }
 
-/** Keys of the page, unless they are typed into something. */
+/** Handles key presses on the page, except in text fields. */
 function useKeys(pressed: (key: string) => boolean): void {
   const latest = useRef(pressed);
   latest.current = pressed;

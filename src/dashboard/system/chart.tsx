@@ -3,7 +3,7 @@ import type { Series } from "./series.ts";
 const WIDTH = 240;
 const HEIGHT = 48;
 
-/** A figure as it is now, and its line over the last minutes. `span`: how many looks fit into it. */
+/** A metric: its current value, and its line over the last minutes. `span`: the number of samples that fit. */
 export function Chart({ series, span }: { readonly series: Series; readonly span: number }) {
   const { title, unit, values, note, isBad } = series;
   const now = values.at(-1) ?? null;
@@ -35,13 +35,13 @@ export function Chart({ series, span }: { readonly series: Series; readonly span
 
 type Point = readonly [x: number, y: number];
 
-/** The line in pieces: where there is no value, there is none. The last look is at the right. */
+/** Returns the line in pieces, interrupted where a value is missing. The last sample is at the right. */
 function piecesOf(values: readonly (number | null)[], span: number, most: number): readonly Point[][] {
   const pieces: Point[][] = [];
   let piece: Point[] | null = null;
   const step = WIDTH / (span - 1);
   const from = WIDTH - (values.length - 1) * step;
-  // A line that lies on the edge is cut in half.
+  // A line on the very edge would be cut in half.
   const height = HEIGHT - 2;
   for (const [i, value] of values.entries()) {
     if (value === null) {

@@ -1,4 +1,4 @@
-/** What a server tells at `/metrics`, at one moment. */
+/** The metrics of a server at one moment, from `/metrics`. */
 export class Figures {
   /** Milliseconds, by the page's clock. */
   readonly at: number;
@@ -9,13 +9,15 @@ export class Figures {
     this.#samples = samples;
   }
 
-  /** The sum of a family's samples, or of those that `wanted` likes; undefined where it is not told. */
+  /**
+   * Returns the sum of a family's samples, or of those that match `wanted`; undefined if the server does not report it.
+   */
   sum(name: string, wanted: (labels: Labels) => boolean = () => true): number | undefined {
     const found = this.#samples.get(name);
     return found?.reduce((sum, { labels, value }) => (wanted(labels) ? sum + value : sum), 0);
   }
 
-  /** The sample with this one label. */
+  /** Returns the sample with this one label. */
   of(name: string, label: string, value: string): number | undefined {
     return this.samples(name).find(({ labels }) => labels.get(label) === value)?.value;
   }
@@ -35,7 +37,7 @@ export interface Sample {
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/g;
 
-/** Reads the text format of Prometheus. Lines that it does not know are passed over. */
+/** Parses the Prometheus text format. Unknown lines are skipped. */
 export function figuresOf(text: string, at: number): Figures {
   const samples = new Map<string, Sample[]>();
   for (const line of text.split("\n")) {

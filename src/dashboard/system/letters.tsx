@@ -8,7 +8,7 @@ import { Failure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
 import { Age, shortId } from "../parts/status.tsx";
 
-/** Webhooks that were given up, and what to do about them. Read anew when `count`, how many there are, changes. */
+/** The dead letters, with buttons to retry or delete them. They are loaded anew when their number, `count`, changes. */
 export function Letters({ count }: { readonly count: number }) {
   const { value = [], error, reload } = useResource(() => listDeliveries("dead", 100), [count]);
   const [deleting, setDeleting] = useState<Delivery | null>(null);

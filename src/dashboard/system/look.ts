@@ -5,15 +5,16 @@ import { failed } from "../app/session.ts";
 import { ask, KeyNeeded, read } from "../server.ts";
 import { type Figures, figuresOf } from "./figures.ts";
 
-/** Milliseconds between two looks, and how many are kept: five minutes. */
+/** Milliseconds between two samples. */
 export const EVERY = 2_000;
+/** The number of samples kept: five minutes. */
 export const KEPT = 150;
 
-/** What was seen of the server last. */
+/** The latest sample of the server's state. */
 export interface Look {
   readonly version: string;
   readonly transport: string;
-  /** Milliseconds that `/ok` took. */
+  /** Milliseconds: the duration of the request to `/ok`. */
   readonly latency: number;
   readonly threads: number | undefined;
   readonly statuses: readonly (readonly [status: ThreadStatus, count: number])[];
@@ -24,10 +25,10 @@ interface Info {
   readonly heddle?: { readonly transport?: { readonly kind?: string } };
 }
 
-/** The figures of the last looks, the oldest first. They stay when another page is shown. */
+/** The metrics of the last samples, oldest first. They stay when another page is shown. */
 export const looks = signal<readonly Figures[]>([]);
 
-/** What is not told is left out. */
+/** Resolves with undefined if the request fails. A missing key opens the key dialog. */
 async function maybe<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;

@@ -9,12 +9,12 @@ import { EVERY, KEPT, type Look, lookAround, looks } from "./look.ts";
 import { usePolling } from "./polling.ts";
 import { seriesOf } from "./series.ts";
 
-/** Milliseconds until the second look: what is told per second takes two. */
+/** Milliseconds until the second sample, because rates need two. */
 const SOON = 500;
-/** Looks of a minute. */
+/** The number of samples in one minute. */
 const FIRST = 30;
 
-/** How the server is, as far as it tells, now and over the last minutes. */
+/** The state of the server, now and over the last minutes. */
 export function SystemPage() {
   const [look, setLook] = useState<Look | null>(null);
   const [error, setError] = useState<string | null>(null);
@@ -30,7 +30,7 @@ export function SystemPage() {
     EVERY,
     SOON,
   );
-  // The first minute fills the whole of a chart, then it grows up to all that is kept.
+  // The first minute fills the whole chart; then the span grows to the number of samples kept.
   const span = Math.max(FIRST, Math.min(KEPT, looks.value.length));
   const dead = looks.value.at(-1)?.of("heddle_webhooks", "status", "dead") ?? 0;
   return (

@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 
-/** Does the work now, `soon` milliseconds later, and then again `ms` after it is done, as long as the page is seen. */
+/** Runs the work now, again after `soon` milliseconds, and then `ms` after each run ends, while the page is visible. */
 export function usePolling(work: () => Promise<void>, ms: number, soon = ms): void {
   useEffect(() => {
     let isOver = false;

@@ -1,12 +1,12 @@
 import type { Figures } from "./figures.ts";
 
-/** One line of a chart: a value for each look, null where there is none. */
+/** The data of one chart: a value for each sample, null where it is missing. */
 export interface Series {
   readonly title: string;
-  /** What stands beside the number. */
+  /** Formats the unit beside the number. */
   readonly unit: (value: number) => string;
   readonly values: readonly (number | null)[];
-  /** What else is to be said of now. */
+  /** Additional text about the current value. */
   readonly note: string;
   readonly isBad: boolean;
 }
@@ -33,7 +33,10 @@ const percent = (value: number): string => `${whole(value * 100)} %`;
 
 type Read = (figures: Figures) => number | undefined;
 
-/** Per second, between each look and the one before it. A counter that has fallen began anew with its server. */
+/**
+ * Returns the rate per second between consecutive samples. A counter that has fallen was reset by a restart of the
+ * server.
+ */
 export function rates(looks: readonly Figures[], read: Read): readonly (number | null)[] {
   return looks.map((now, i) => {
     const before = looks[i - 1];
@@ -47,7 +50,7 @@ export function rates(looks: readonly Figures[], read: Read): readonly (number |
 const levels = (looks: readonly Figures[], read: Read): readonly (number | null)[] =>
   looks.map((figures) => read(figures) ?? null);
 
-/** What one counter has grown by for each that another has. */
+/** Returns the growth of one counter per unit of growth of another. */
 function shares(looks: readonly Figures[], part: Read, of: Read): readonly (number | null)[] {
   const [parts, wholes] = [rates(looks, part), rates(looks, of)];
   return parts.map((value, i) => {
@@ -60,7 +63,7 @@ const last = (values: readonly (number | null)[]): number | null => values.at(-1
 const told = (value: number | null, unit: (value: number) => string): string =>
   value === null ? "–" : unit(value);
 
-/** The charts of a server, from what was looked at. Those of which nothing is told are left out. */
+/** Returns the charts of a server. Metrics that the server does not report are left out. */
 export function seriesOf(looks: readonly Figures[], threads: number | undefined): readonly Series[] {
   const now = looks.at(-1);
   if (now === undefined) return [];
@@ -179,7 +182,7 @@ export function seriesOf(looks: readonly Figures[], threads: number | undefined)
   return all.filter(({ values }) => values.some((value) => value !== null) || looks.length < 2);
 }
 
-/** The bound below which the longest delay between the last two looks was. */
+/** Returns the upper bound of the histogram bucket with the longest delay between the last two samples. */
 function worst(looks: readonly Figures[]): string {
   const name = "heddle_event_loop_lag_seconds_bucket";
   const [before, now] = looks.slice(-2);

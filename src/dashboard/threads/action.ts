@@ -1,6 +1,6 @@
 import { isJson, type Json } from "../api/records.ts";
 
-/** Something that a graph wants to do, and what a person may say to it. */
+/** An action that a graph proposes, and the decisions that a person can make. */
 export interface Action {
   readonly name: string;
   readonly args: Json;
@@ -11,13 +11,13 @@ export interface Action {
 export const ACTION_WAYS = ["accept", "edit", "respond", "ignore"] as const;
 export type ActionWay = (typeof ACTION_WAYS)[number];
 
-/** What a person says to an action. `args` of an edit, `text` of a response. */
+/** A person's decision about an action. `args` belongs to an edit, `text` to a response. */
 export type Said =
   | { readonly way: "accept" | "ignore" }
   | { readonly way: "edit"; readonly args: Json }
   | { readonly way: "respond"; readonly text: string };
 
-/** A question that is made of actions, and how its answer is written. */
+/** A question that consists of actions, and the format of its answer. */
 export interface Proposal {
   readonly actions: readonly Action[];
   answer(said: readonly Said[]): unknown;
@@ -25,10 +25,12 @@ export interface Proposal {
 
 const str = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
-/** The value of an interrupt in one of the shapes that agents' inboxes know; null where it is none of them. */
+/** Parses an interrupt's value in one of the formats of agent inboxes; null if it has none of them. */
 export const proposalOf = (value: unknown): Proposal | null => humanInterrupt(value) ?? review(value);
 
-/** `{ action_request: { action, args }, config: { allow_accept, ... }, description }`, or a list of one. */
+/**
+ * `{ action_request: { action, args }, config: { allow_accept, ... }, description }`, or a list with one such object.
+ */
 function humanInterrupt(value: unknown): Proposal | null {
   const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
   if (!isJson(one) || !isJson(one["action_request"])) return null;
@@ -57,7 +59,7 @@ function responseOf(said: Said | undefined, action: string): Json {
   }
 }
 
-/** The words of decisions for ours. */
+/** Maps the names of decisions to ours. */
 const DECISIONS: { readonly [decision: string]: ActionWay } = {
   approve: "accept",
   edit: "edit",
@@ -65,7 +67,10 @@ const DECISIONS: { readonly [decision: string]: ActionWay } = {
   respond: "respond",
 };
 
-/** `{ action_requests: [{ name, args }], review_configs: [{ action_name, allowed_decisions }] }`, in either case of letters. */
+/**
+ * `{ action_requests: [{ name, args }], review_configs: [{ action_name, allowed_decisions }] }`, in snake or camel
+ * case.
+ */
 function review(value: unknown): Proposal | null {
   if (!isJson(value)) return null;
   const isSnake = Array.isArray(value["action_requests"]);

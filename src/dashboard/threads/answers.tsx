@@ -13,7 +13,7 @@ interface AnswersProps {
   readonly onAnswer: (resume: unknown) => Promise<boolean>;
 }
 
-/** What the graph asks, each with a place for the answer. */
+/** The pending questions of the graph, each with a field for its answer. */
 export function Answers({ questions, onAnswer }: AnswersProps) {
   const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
   const [isSending, setSending] = useState(false);
@@ -48,7 +48,7 @@ export function Answers({ questions, onAnswer }: AnswersProps) {
   );
 }
 
-/** A form of which nothing must be filled in is an answer as it stands. */
+/** A form without required fields is a valid answer as it is. */
 function initial(questions: readonly Question[]): ReadonlyMap<string, unknown> {
   const whole = questions.filter(({ response_schema: schema }) => {
     const form = formOf(schema);
@@ -57,7 +57,7 @@ function initial(questions: readonly Question[]): ReadonlyMap<string, unknown> {
   return new Map(whole.map(({ id }) => [id, {}]));
 }
 
-/** The schema, where a form can be made of it. */
+/** Returns the schema if a form can be generated from it. */
 const formOf = (schema: Schema | null | undefined): Schema | null =>
   schema === null ||
   schema === undefined ||
@@ -113,7 +113,7 @@ function Asking({ question, onChange }: { question: Question; onChange: (answer:
   );
 }
 
-/** A question in words first, then all that came with it. */
+/** The text of a question, then all of its data. */
 function Asked({ value }: { readonly value: unknown }) {
   if (typeof value === "string") return <Markdown text={value} class="asked" />;
   const words = wordsIn(value);

@@ -6,7 +6,7 @@ import { JsonTree } from "../parts/json.tsx";
 
 interface BubbleProps {
   readonly message: Message;
-  /** Names of the tools that were called, by the calls' ids. */
+  /** The names of called tools, by call id. */
   readonly calls: ReadonlyMap<string, string>;
   readonly isComing?: boolean;
   readonly node?: string | undefined;
@@ -20,9 +20,9 @@ const WHO: { readonly [type: string]: string } = {
   developer: "Developer",
 };
 
-/** Characters of a tool's answer that are shown at once. */
+/** Characters of a tool's answer shown at once. */
 const LONG = 400;
-/** Calls of tools that are shown before somebody asks for more. */
+/** Tool calls shown before the user asks for more. */
 const CALLS = 50;
 
 export function Bubble({ message, calls, isComing = false, node }: BubbleProps) {

@@ -2,8 +2,9 @@ import type { Json, Schema } from "../api/records.ts";
 import { plainOf } from "../parts/schema.ts";
 
 /**
- * What of a state is changed in fields: what its schema tells of, and of the rest what is simple. Lists are left out: what is given is
- * added to most of them.
+ * Returns the parts of a state that are edited in fields: the values that its schema describes, and other simple
+ * values. Lists are left out: most of them
+ * append the values of an update.
  */
 export function fieldsOf(schema: Schema | null, values: Json): Schema {
   const told = Object.entries(schema?.properties ?? {});
@@ -16,11 +17,11 @@ export function fieldsOf(schema: Schema | null, values: Json): Schema {
     const kind = typeof (Object.hasOwn(values, name) ? values[name] : undefined);
     return ["string", "number", "boolean"].includes(kind) ? [[name, { ...one, type: kind }]] : [];
   });
-  // Keys that are not there are none that are missing: a state need not be whole.
+  // An update may omit keys, so none is required.
   return { ...schema, type: "object", properties: Object.fromEntries(properties), required: [] };
 }
 
-/** The keys whose values are others now. A field that was emptied is an empty text, else null, which a schema may refuse. */
+/** Returns the changed keys. A cleared field becomes an empty text, else null, which the schema may reject. */
 export function changesOf(shown: Schema, values: Json, fields: Json): Json {
   const changed = Object.entries(shown.properties ?? {}).flatMap(([name, schema]) => {
     const [before, after] = [valueAt(values, name), valueAt(fields, name)];

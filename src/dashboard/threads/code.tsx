@@ -2,7 +2,7 @@ import type { Json } from "../api/records.ts";
 import { attempt, tell } from "../app/session.ts";
 import { copyText } from "../parts/copy.tsx";
 
-/** Copies what a form would send, as a command or as code. */
+/** Copies the form's request as a command or as code. */
 export function CopyCode({ thread, request }: { readonly thread: string | null; readonly request: Json }) {
   const copy = (what: string, make: (thread: string | null, request: Json) => string) =>
     attempt(async () => {
@@ -31,7 +31,7 @@ export function CopyCode({ thread, request }: { readonly thread: string | null; 
 
 const base = (): string => new URL(".", location.href.replace(/#.*$/, "")).href.replace(/\/$/, "");
 
-/** In single quotes a shell takes everything as it is, but those. */
+/** Within single quotes a shell takes every character literally, except the single quote. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 export function curlOf(thread: string | null, request: Json): string {

@@ -9,7 +9,7 @@ import { Answers } from "./answers.tsx";
 import { Edit } from "./edit.tsx";
 import { RunForm } from "./run-form.tsx";
 
-/** What a person can say next: an answer where one is waited for, else the input of a new run. */
+/** The input area: an answer if a question is pending, else the input of a new run. */
 export function Composer({ watch, state }: { readonly watch: ThreadWatch; readonly state: ThreadState }) {
   const assistants = useAssistants();
   const [isOther, setOther] = useState(false);
@@ -17,7 +17,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
   const { metadata = {} } = watch.record.value ?? {};
   const isBusy = watch.runs.value.some((run) => !isDone(run));
   const asked = isBusy ? [] : interruptsOf(state);
-  // What their answers are to look like; without it they are given as JSON.
+  // The questions carry the schemas of their answers. If they cannot be read, the answers are given as JSON.
   const key = asked.map(({ id }) => id).join();
   const questions = useResource(
     async () => ({ key, list: asked.length === 0 ? [] : await getQuestions(watch.id) }),
@@ -102,7 +102,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
   );
 }
 
-/** Where it stopped, and what is run if it goes on. */
+/** Shows where the thread stopped, and which nodes run if it continues. */
 function Stop({ state, isFailed }: { readonly state: ThreadState; readonly isFailed: boolean }) {
   const { tasks, next } = state;
   const named = (names: readonly string[]) => <strong>{[...new Set(names)].join(", ")}</strong>;
@@ -113,7 +113,7 @@ function Stop({ state, isFailed }: { readonly state: ThreadState; readonly isFai
         {isFailed ? "It failed before" : "It pauses before"} {named(next)}.
       </p>
     );
-  // Of those beside it, some may have ended well.
+  // Parallel tasks may have succeeded: they do not run again.
   const again = tasks.filter(({ result }) => result === null).map(({ name }) => name);
   return (
     <p>

@@ -12,7 +12,7 @@ import { changesOf, fieldsOf } from "./changes.ts";
 
 interface EditProps {
   readonly thread: string;
-  /** Whose schema tells what the state holds. */
+  /** The assistant whose schema describes the state. */
   readonly assistant: string | undefined;
   readonly values: Json;
   readonly checkpoint: string;
@@ -20,7 +20,7 @@ interface EditProps {
   readonly onClose: () => void;
 }
 
-/** Stores another state after the one at a checkpoint. */
+/** Stores a changed state after a checkpoint. */
 export function Edit({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
   const save = (update: Json, asNode: string) =>
     attempt(async () => {
@@ -42,7 +42,7 @@ export function Edit({ thread, assistant, values, checkpoint, onStored, onClose 
   );
 }
 
-/** Resolves with the id of the checkpoint that it makes. */
+/** Resolves with the id of the new checkpoint. */
 export async function storeUpdate(
   thread: string,
   checkpoint: string,
@@ -63,12 +63,12 @@ interface ChangeProps {
   readonly values: Json;
   readonly assistant: string | undefined;
   readonly submit: string;
-  /** `update`: what is to be different, as a node would return it. */
+  /** `update`: the changed values, as a node would return them. */
   readonly onSubmit: (update: Json, asNode: string) => Promise<unknown>;
   readonly onClose: () => void;
 }
 
-/** What is to be different in a state: what its schema tells of in fields, the rest as JSON. */
+/** A form for changing a state: values that its schema describes as fields, the others as JSON. */
 export function Change(props: ChangeProps) {
   const { title, hint, assistant, onClose } = props;
   const { value: schemas, isReading } = useResource(

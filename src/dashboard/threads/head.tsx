@@ -8,7 +8,7 @@ import { Confirm } from "../parts/confirm.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { Age, Status } from "../parts/status.tsx";
 
-/** Which thread it is, how it stands, and what can be done with it. */
+/** The header of a thread: its id, its status, and its actions. */
 export function ThreadHead({ watch, record }: { readonly watch: ThreadWatch; readonly record: Thread }) {
   const [isDeleting, setDeleting] = useState(false);
   const { thread_id: id, status, metadata, created_at } = record;

@@ -5,10 +5,10 @@ import { Empty, Failure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
 import { Moment } from "./moment.tsx";
 
-/** States that are read. */
+/** The largest number of states read. */
 const MOST = 200;
 
-/** The states of a thread over time, to travel through. */
+/** The states of a thread over time (time travel). */
 export function HistoryTab({ watch }: { readonly watch: ThreadWatch }) {
   const newest = watch.state.value?.checkpoint?.checkpoint_id ?? "";
   const { value, error, reload } = useResource(

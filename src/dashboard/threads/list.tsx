@@ -11,7 +11,7 @@ import { remember, remembered, type Search } from "./remembered.ts";
 import { Rows } from "./rows.tsx";
 import { filterOf, strayOf } from "./search.ts";
 
-/** All threads as they are now, the latest change or the oldest thread first. */
+/** The list of all threads, live, ordered by latest change or oldest thread. */
 export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }) {
   const list = useMemo(() => new ThreadList(), []);
   useEffect(() => () => list.close(), []);
@@ -118,7 +118,7 @@ interface RowProps {
   readonly isChosen: boolean;
 }
 
-/** Which thread it is, what it is about, and how it stands. */
+/** A row of the list: the thread's id, description and status. */
 function Row({ thread, about, isChosen }: RowProps) {
   const { thread_id: id, status, metadata, updated_at, error } = thread;
   const { graph_id, assistant_id: _, title, name: named, ...rest } = metadata;

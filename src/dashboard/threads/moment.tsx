@@ -18,7 +18,7 @@ interface MomentProps {
 
 const idOf = (state: ThreadState | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
 
-/** A state of the past: what changed it, what it was, and going on from there. */
+/** A past state: the writes that changed it, its values, and buttons to continue from it. */
 export function Moment({ watch, state, states }: MomentProps) {
   const [against, setAgainst] = useState(state.parent_checkpoint?.checkpoint_id ?? "");
   const [isEditing, setEditing] = useState(false);

@@ -8,10 +8,10 @@ import { JsonField } from "../parts/json-field.tsx";
 import { isJson } from "../api/records.ts";
 import { RunForm } from "./run-form.tsx";
 
-/** Starts a thread with its first run. */
+/** Creates a thread with its first run. */
 export function NewThread({ graph }: { readonly graph: string | null }) {
   const assistants = useAssistants();
-  // Null: what stands there is no object.
+  // Null: the text is not a JSON object.
   const [metadata, setMetadata] = useState<Json | null>({});
   const make = () => {
     if (metadata === null) throw new Error("The metadata of the thread must be an object, as JSON.");

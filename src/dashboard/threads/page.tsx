@@ -11,7 +11,7 @@ import { HistoryTab } from "./history.tsx";
 import { RunsTab } from "./runs.tsx";
 import { TalkTab } from "./talk.tsx";
 
-/** One thread, as it changes. */
+/** The page of one thread, live. */
 export function ThreadPage({ id }: { readonly id: string }) {
   const watch = useMemo(() => new ThreadWatch(id), [id]);
   useEffect(() => () => watch.close(), [watch]);

@@ -7,7 +7,7 @@ interface Pair {
   readonly value: unknown;
 }
 
-/** An object, field by field, where no schema says which it has. */
+/** Edits an object field by field, without a schema. */
 export function Pairs({ onChange }: { readonly onChange: (value: unknown) => void }) {
   const [pairs, setPairs] = useState<readonly Pair[]>([{ key: 0, name: "", value: undefined }]);
   const set = (next: readonly Pair[]) => {

@@ -11,7 +11,7 @@ interface ProposalFormProps {
   readonly onChange: (answer: unknown) => void;
 }
 
-/** What a graph wants to do, each with the buttons for what may be said to it. */
+/** The actions that a graph proposes, each with buttons for the decisions. */
 export function ProposalForm({ proposal, onChange }: ProposalFormProps) {
   const [said, setSaid] = useState<ReadonlyMap<number, Said>>(new Map());
   const say = (place: number, one: Said | undefined) => {
@@ -82,7 +82,7 @@ function ActionForm({ action, onChange }: { action: Action; onChange: (said: Sai
   );
 }
 
-/** A schema of which a form can be made that has these values. */
+/** Derives a schema from values, for a form that edits them. */
 function likeness(args: Json): Schema {
   const typeOf = (value: unknown): Schema => {
     const type = typeof value;

@@ -1,7 +1,7 @@
 import { type Order, THREAD_STATUSES } from "../api/records.ts";
 import type { Wanted } from "./search.ts";
 
-/** What is looked for, and in which order it is listed. */
+/** The search text, filters and order of the list. */
 export interface Search extends Wanted {
   readonly order: Order;
 }
@@ -9,7 +9,7 @@ export interface Search extends Wanted {
 const KEY = "heddle.search";
 const EVERYTHING: Search = { text: "", status: "", graph: "", order: "latest" };
 
-/** What this tab looked for before it was loaded again. */
+/** Returns the search of this browser tab from before a reload. */
 export function remembered(): Search {
   try {
     const { text, status, graph, order } = JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<Search>;

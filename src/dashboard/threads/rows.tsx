@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ThreadRow } from "../api/records.ts";
 import type { ThreadList } from "../live/thread-list.ts";
 
-/** Pixels of a row. */
+/** Pixels: the height of a row. */
 const HEIGHT = 72;
 
 interface RowsProps {
@@ -13,7 +13,7 @@ interface RowsProps {
   readonly row: (thread: ThreadRow) => ComponentChildren;
 }
 
-/** A list of any length, of which only what is seen is there. */
+/** A virtual list of any length: only visible rows are rendered. */
 export function Rows({ list, row }: RowsProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const [, render] = useState(0);
@@ -68,7 +68,7 @@ export function Rows({ list, row }: RowsProps) {
   );
 }
 
-/** Arrows go from row to row. */
+/** Arrow keys move the focus from row to row. */
 function walk(event: KeyboardEvent, box: HTMLElement | null): void {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
   const rows = [...(box?.querySelectorAll<HTMLElement>("a.thread") ?? [])];

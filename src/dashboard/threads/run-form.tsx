@@ -13,19 +13,19 @@ import { optionsOf, RunOptions, type RunSettings, wrongWith } from "./run-option
 
 interface RunFormProps {
   readonly assistants: readonly Assistant[];
-  /** An assistant's id, or a graph's name. */
+  /** An assistant's id or a graph's name. */
   readonly initial: string | undefined;
-  /** Null: the thread is made with the run. */
+  /** Null: the thread is created with the run. */
   readonly thread: string | null;
   readonly isBusy: boolean;
-  /** What can be left out is shown when it is asked for. */
+  /** True: optional settings are hidden until the user asks for them. */
   readonly isCompact?: boolean;
   readonly submit: string;
-  /** False: it was refused, and what was entered stays. */
+  /** Resolves with false if the server refused the run; the input stays. */
   readonly onRun: (request: Json) => Promise<boolean>;
 }
 
-/** What a run is started with: a message where the graph talks, a form made of its input schema, or JSON. */
+/** The form for a new run: a message if the graph has a conversation, a form made from its input schema, or JSON. */
 export function RunForm({
   assistants,
   initial,
@@ -203,7 +203,7 @@ export function RunForm({
   );
 }
 
-/** The property of the input that takes messages. */
+/** Returns the input's property that takes messages. */
 function talkOf(schema: Schema | null): string | null {
   const entries = Object.entries(schema?.properties ?? {});
   return entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages")?.[0] ?? null;

@@ -12,13 +12,13 @@ export interface RunSettings {
   readonly config?: Json;
   readonly context?: Json;
   readonly checkpoint?: string;
-  /** What is written for them that is no JSON object: with it nothing is sent. */
+  /** Texts of fields that are not JSON objects. The form cannot be sent while there is one. */
   readonly unread?: Readonly<Partial<Record<Name, string>>>;
 }
 
 type Name = "config" | "context";
 
-/** Why these settings cannot be sent; undefined: they can. */
+/** Returns why these settings cannot be sent; undefined if they can. */
 export function wrongWith({ unread = {} }: RunSettings): string | undefined {
   const [name] = Object.keys(unread);
   return name === undefined ? undefined : `${name} is no JSON object`;
@@ -29,7 +29,7 @@ const namesOf = (text: string | undefined): readonly string[] | "*" | undefined 
   return names.length === 0 ? undefined : names.includes("*") ? "*" : names;
 };
 
-/** The settings as a run's request has them. */
+/** Converts the settings to the fields of a run request. */
 export function optionsOf({ strategy, before, after, config, context }: RunSettings, isBusy: boolean): Json {
   const [interrupt_before, interrupt_after] = [namesOf(before), namesOf(after)];
   return {
@@ -55,7 +55,7 @@ const STRATEGIES = [
   ["reject", "refuse while something runs"],
 ] as const;
 
-/** What a run can be told beside its input. */
+/** The options of a run besides its input. */
 export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
@@ -145,7 +145,7 @@ interface SettingProps {
   readonly id: string;
   readonly value: Json | undefined;
   readonly unread: string | undefined;
-  /** An object, nothing, or a text that is neither. */
+  /** Called with an object, with nothing, or with a text that is neither. */
   readonly onChange: (value: Json | undefined, unread?: string) => void;
 }
 

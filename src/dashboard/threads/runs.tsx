@@ -10,7 +10,7 @@ import { Confirm } from "../parts/confirm.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Age, lasting, shortId, Status } from "../parts/status.tsx";
 
-/** The runs of a thread, and those that wait, with their places in the queue. */
+/** The runs of a thread, and the queued ones with their positions. */
 export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
   const [deleting, setDeleting] = useState<Run | null>(null);
   const [marked, setMarked] = useState<readonly string[]>([]);
@@ -121,7 +121,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
 
 const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${index + 1}th`;
 
-/** What it was started with, in one line. */
+/** Formats the input of a run as one line. */
 export function saidOf({ kwargs: { input, command } }: Run): string {
   const given = command ?? input;
   if (given === null || given === undefined) return "goes on";
@@ -129,11 +129,11 @@ export function saidOf({ kwargs: { input, command } }: Run): string {
   return text.length > 120 ? `${text.slice(0, 119)}…` : text;
 }
 
-/** A request for another run like it. */
+/** Returns a request that starts the same run again. */
 export function sameAs({ assistant_id, kwargs }: Run) {
   const { input, command, config, context, interrupt_before, interrupt_after } = kwargs;
   const { configurable = {}, metadata: _, ...rest } = config ?? {};
-  // What the server has put there of itself.
+  // Keys that the server has added are left out.
   const own = Object.entries(configurable as object).filter(
     ([name]) =>
       ![

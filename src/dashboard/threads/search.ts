@@ -10,11 +10,11 @@ export interface Wanted {
 
 const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== "");
 
-/** The words that nothing can be looked for by. */
+/** Returns the words of a search text that are neither an id nor `name=value`. */
 export const strayOf = (text: string): readonly string[] =>
   wordsOf(text).filter((word) => !UUID.test(word) && pairOf(word) === null);
 
-/** What is asked for: an id, or `name=value` of the metadata, more than one with blanks between. */
+/** Parses the search text: an id, or `name=value` pairs of the metadata, separated by spaces. */
 export function filterOf({ text, status, graph }: Wanted): ThreadFilter {
   const words = wordsOf(text);
   const ids = words.filter((word) => UUID.test(word)).map((id) => id.toLowerCase());
@@ -32,7 +32,7 @@ function pairOf(word: string): readonly [string, unknown] | null {
   return at > 0 && at < word.length - 1 ? [word.slice(0, at), valueOf(word.slice(at + 1))] : null;
 }
 
-/** Numbers and the like are meant as such. */
+/** Parses numbers, booleans and the like as JSON values. */
 function valueOf(text: string): unknown {
   if (!/^(-?\d+(\.\d+)?|true|false|null|".*")$/.test(text)) return text;
   try {

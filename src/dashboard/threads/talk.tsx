@@ -9,7 +9,7 @@ import { toRun } from "../app/route.ts";
 import { Bubble } from "./bubble.tsx";
 import { Composer } from "./composer.tsx";
 
-/** What is said and held now, with what is being said; and what a person can add. */
+/** The chat: the current conversation and state, the messages being streamed, and the input area. */
 export function TalkTab({ watch }: { readonly watch: ThreadWatch }) {
   void watch.changes.seen;
   const state = watch.state.value;
@@ -80,7 +80,7 @@ export function TalkTab({ watch }: { readonly watch: ThreadWatch }) {
   );
 }
 
-/** The newest state that is known: the record's, or a later one that the stream has brought. */
+/** Returns the newest known state: the record's, or a later one from the stream. */
 function valuesOf(watch: ThreadWatch, trace: Trace | undefined) {
   const state = watch.state.value;
   const last = trace?.stepsOf("").at(-1);
@@ -88,7 +88,7 @@ function valuesOf(watch: ThreadWatch, trace: Trace | undefined) {
   return (isLater ? last.values : state?.values) ?? {};
 }
 
-/** Messages that are streamed and not in the state; of a conversation only while they come. */
+/** Returns streamed messages that are not in the state yet. In a conversation, only while they are streamed. */
 function comingOf(trace: Trace | undefined, said: readonly Message[], isOver: boolean): readonly Message[] {
   if (trace === undefined || isOver) return [];
   const known = new Set(said.map(({ id }) => id));
@@ -107,7 +107,7 @@ function workOf(trace: Trace | undefined): string {
   return names.length === 0 ? "Running…" : `${[...new Set(names)].join(", ")}…`;
 }
 
-/** Stays at the end of what grows, unless a person has scrolled away from it. */
+/** Keeps the view scrolled to the end, unless the user has scrolled away from it. */
 function useFollow(on: readonly unknown[]) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);

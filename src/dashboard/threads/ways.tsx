@@ -5,7 +5,7 @@ import { Field, Fields } from "../parts/form.tsx";
 import { JsonField } from "../parts/json-field.tsx";
 import { Pairs } from "./pairs.tsx";
 
-/** How an answer is given. */
+/** The input methods for an answer. */
 export const WAYS = {
   form: "Form",
   action: "Actions",
@@ -63,11 +63,11 @@ export const FieldsWay = Pairs;
 interface FormWayProps extends WayProps {
   readonly schema: Schema;
   readonly value: unknown;
-  /** What has been entered, whole or not. */
+  /** Called with the input, complete or not. */
   readonly onEnter: (value: unknown) => void;
 }
 
-/** A form made of the schema that the graph gave with its question. */
+/** A form generated from the schema that the graph supplied with its question. */
 export function FormWay({ schema, value, onEnter, onChange }: FormWayProps) {
   const checks = useChecks(schema, value);
   const isWhole = value !== undefined || schema.properties !== undefined;
