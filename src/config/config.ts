@@ -105,7 +105,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const { stacks } = streams;
   if (stacks !== undefined && typeof stacks !== "boolean") refuse("streams.stacks must be true or false");
   const threadTtl = section(root, "checkpointer", refuse)["ttl"] ?? undefined;
-  const graphs = readGraphs(root["graphs"], dirname(path), refuse);
+  const graphs = readGraphs(root["graphs"], dirname(path), Object.keys(root).find(isLikeGraphs), refuse);
   const env = readEnv(root["env"], dirname(path), refuse);
   const embedder = (text: string): GraphFile =>
     readGraphFile(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
@@ -238,18 +238,37 @@ function readWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
   }
 }
 
-function readGraphs(value: unknown, base: string, refuse: Refuse): Config["graphs"] {
-  if (!isObject(value)) return refuse('graphs must be an object such as { "agent": "./agent.ts:default" }');
+/** @param other a key that may have been meant as `graphs` */
+function readGraphs(
+  value: unknown,
+  base: string,
+  other: string | undefined,
+  refuse: Refuse,
+): Config["graphs"] {
+  const example = 'an object such as { "agent": "./agent.ts:default" }';
+  if (value === undefined)
+    return refuse(
+      `graphs is missing: it must be ${example}${other === undefined ? "" : `; there is "${other}"`}`,
+    );
+  if (!isObject(value)) return refuse(`graphs must be ${example}`);
   const graphs = Object.entries(value).map(([name, entry]) => {
     // LangGraph also accepts { "path": ..., "description": ... }.
     const place = isObject(entry) ? entry["path"] : entry;
     if (typeof place !== "string" || place === "") {
-      return refuse(`graphs.${name} must be "./file.ts:export"`);
+      const keys = isObject(entry) ? `, not one with ${namesOf(entry)}` : "";
+      return refuse(`graphs.${name} must be "./file.ts:export", or an object with "path"${keys}`);
     }
     return [name, readGraphFile(place, base, (what) => refuse(`graphs.${name} ${what}`))] as const;
   });
   return Object.fromEntries(graphs);
 }
+
+const isLikeGraphs = (key: string): boolean => /^graphs?$/i.test(key);
+
+const namesOf = (object: JsonObject): string =>
+  Object.keys(object)
+    .map((key) => JSON.stringify(key))
+    .join(", ") || "nothing in it";
 
 function readGraphFile(place: string, base: string, refuse: Refuse): GraphFile {
   // The last colon, but not that of a Windows drive.

@@ -88,8 +88,8 @@ export const openNode: OpenTransport = async (handlers, options) => {
 function listen(server: Server, { host, port }: TransportOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => {
-      const why = cause.code ?? cause.message;
-      reject(new ServiceError("server.address", `Cannot listen at ${host}:${port} (${why})`, { cause }));
+      const why = cause.code === "EADDRINUSE" ? "the port is taken" : (cause.code ?? cause.message);
+      reject(new ServiceError("server.address", `Cannot listen at ${host}:${port}: ${why}`, { cause }));
     });
     server.listen({ host, port }, resolve);
   });

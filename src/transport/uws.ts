@@ -128,7 +128,7 @@ const openUws = async (
   const listening = await listenAlone(app as unknown as ListensAlone, host, port);
   if (listening === undefined) {
     const where = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
-    throw new ServiceError("server.address", `Cannot listen at ${where}; is the port taken, or not allowed?`);
+    throw new ServiceError("server.address", `Cannot listen at ${where}: the port is taken, or not allowed`);
   }
   let open = true;
   const stopListening = () => {

@@ -210,7 +210,7 @@ describe("its address", () => {
   beforeAll(buildPages, 60_000);
   const html = { accept: "text/html,*/*;q=0.8" };
 
-  test("gives the page to browsers, with a policy that lets it ask nobody else; programs are told what they were", async () => {
+  test("gives the page to browsers, with a policy that lets it ask nobody else; programs are told where the documentation is", async () => {
     const { url } = await serve();
     const page = await fetch(`${url}/`, { headers: html });
     expect(page.status).toBe(200);
@@ -218,7 +218,7 @@ describe("its address", () => {
     expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
     for (const accept of ["application/json", "*/*"]) {
       const answer = await fetch(`${url}/`, { headers: { accept } });
-      expect([answer.status, await answer.json()]).toMatchObject([404, { detail: "Not Found" }]);
+      expect([answer.status, await answer.json()]).toMatchObject([200, { ok: true, docs: "/docs" }]);
     }
     const script = await fetch(`${url}/dashboard/dashboard.js`);
     expect(script.headers.get("content-type")).toBe("text/javascript; charset=utf-8");

@@ -180,7 +180,17 @@ describe("a configuration file", () => {
   test.each<[string, unknown, string]>([
     ["not JSON", "{ graphs: }", "is not JSON"],
     ["a list", [], "must hold a JSON object"],
-    ["no graphs", {}, "graphs must be an object"],
+    ["no graphs", {}, 'graphs is missing: it must be an object such as { "agent": "./agent.ts:default" }'],
+    [
+      "a misspelt graphs",
+      { graph: { a: "./a.ts" } },
+      'graphs is missing: it must be an object such as { "agent": "./agent.ts:default" }; there is "graph"',
+    ],
+    [
+      "a graph with a wrong key",
+      { graphs: { a: { graph: "./a.ts:x" } } },
+      'graphs.a must be "./file.ts:export", or an object with "path", not one with "graph"',
+    ],
     ["graphs as a list", { graphs: ["a"] }, "graphs must be an object"],
     ["a graph that is a number", { graphs: { a: 1 } }, 'graphs.a must be "./file.ts:export"'],
     ["a graph without a path", { graphs: { a: {} } }, "graphs.a must be"],

@@ -245,6 +245,14 @@ describe("reading", () => {
     expect(last.headers["x-pagination-next"]).toBeUndefined();
   });
 
+  test("/ says to programs where to find what, also without a key", async () => {
+    const { ask } = protocol();
+    expect(await ask("GET", "/")).toMatchObject({
+      status: 200,
+      json: { ok: true, version: "0.0.0", docs: "/docs", openapi: "/openapi.json", health: "/ok" },
+    });
+  });
+
   test("/ok and /info", async () => {
     const { ask } = protocol();
     expect((await ask("GET", "/ok")).json).toEqual({ ok: true });
@@ -254,7 +262,6 @@ describe("reading", () => {
 
 describe("failures", () => {
   test.each<[string, string]>([
-    ["GET", "/"],
     ["GET", "/nope"],
     ["GET", "/threads"],
     ["PUT", "/threads"],

@@ -49,7 +49,11 @@ export const serverDescriptions: RouteDescriptions = {
       Type.Object({ token: Type.String(), expires_at: Type.String({ format: "date-time" }) }),
     ),
   },
-  "GET /": { tag: "Server", summary: "The dashboard, for browsers", answer: html },
+  "GET /": {
+    tag: "Server",
+    summary: "The dashboard, for browsers; for other programs, as JSON, where the documentation is",
+    answer: html,
+  },
   "GET /dashboard/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
   "POST /ui/:agent": {
     tag: "Server",

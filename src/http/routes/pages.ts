@@ -1,10 +1,18 @@
-import { ServiceError } from "../../model/errors.ts";
 import type { HttpDeps } from "../deps.ts";
 import { PAGE_HEADERS, sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
 
 /** Pages need no key: they are the same for everybody, and ask the user for a key themselves. */
 export function pageRoutes(deps: HttpDeps): readonly Route[] {
+  const { mount } = deps.access;
+  /** For programs, such as curl: where to find what. */
+  const links = {
+    ok: true,
+    version: deps.about.version,
+    docs: `${mount}/docs`,
+    openapi: `${mount}/openapi.json`,
+    health: `${mount}/ok`,
+  };
   const part: Route["handle"] = (call) => sendPage(deps, call, call.param(0));
   return [
     {
@@ -13,8 +21,7 @@ export function pageRoutes(deps: HttpDeps): readonly Route[] {
       keyless: true,
       handle(call) {
         const { path } = call.request;
-        // Browsers accept HTML. Other programs get the same 404 as before there was a page.
-        if (!wantsPage(call.request.header("accept"))) throw new ServiceError("route.not_found", "Not Found");
+        if (!wantsPage(call.request.header("accept"))) return call.json(links);
         // The page's links are relative, so the path needs a slash at its end, below the prefix if there is one.
         if (!path.endsWith("/"))
           return call.send(307, { ...PAGE_HEADERS, location: `${path.replace(/^.*\//, "./")}/` });
