@@ -27,7 +27,7 @@ export function isObject(value: unknown): value is JsonObject {
  *
  * @param at names the value in the error, e.g. `update` or `input`
  * @throws ServiceError `value.unstorable` with the path of the first part that cannot be stored: a function,
- *   symbol, bigint, NaN, Infinity, cycle, Map, Set, typed array, class instance, a lone `__proto__` key, or too deep
+ *   symbol, bigint, NaN, Infinity, invalid Date, cycle, Map, Set, typed array, class instance, a lone `__proto__` key, or too deep
  */
 export function toStorable(value: unknown, at: string): unknown {
   return copy(value, at, []);
@@ -65,6 +65,8 @@ function copyObject(value: object, at: string, above: object[]): unknown {
   if (above.length >= MAX_DEPTH) refuse(at, `it is nested deeper than ${MAX_DEPTH} levels`);
   if (above.includes(value)) refuse(at, "it contains itself");
   if (value instanceof NonJsonValue) return value;
+  // Its `toJSON` gives null: the value would be lost without a word.
+  if (value instanceof Date && Number.isNaN(value.getTime())) refuse(at, "it is an invalid Date");
   const { toJSON } = value as { toJSON?: unknown };
   above.push(value);
   try {

@@ -29,6 +29,7 @@ const STATUS: Readonly<Record<number, string>> = {
   202: "202 Accepted",
   204: "204 No Content",
   304: "304 Not Modified",
+  307: "307 Temporary Redirect",
   400: "400 Bad Request",
   401: "401 Unauthorized",
   403: "403 Forbidden",
@@ -36,15 +37,17 @@ const STATUS: Readonly<Record<number, string>> = {
   408: "408 Request Timeout",
   409: "409 Conflict",
   413: "413 Payload Too Large",
+  415: "415 Unsupported Media Type",
   422: "422 Unprocessable Content",
   426: "426 Upgrade Required",
   429: "429 Too Many Requests",
   431: "431 Request Header Fields Too Large",
   500: "500 Internal Server Error",
+  502: "502 Bad Gateway",
   503: "503 Service Unavailable",
 };
 
-const statusLine = (status: number): string => STATUS[status] ?? `${status} Status`;
+const statusLine = (status: number): string => STATUS[status] ?? `${status} unknown`;
 
 export function writeHead(raw: RawResponse, status: number, headers: Headers): void {
   raw.writeStatus(statusLine(status));

@@ -31,6 +31,18 @@ export function requestContract({ serve, dial }: Rig): void {
     expect((await one.rest()).endsWith("\r\n\r\n12345")).toBe(true);
   });
 
+  test.each([
+    [200, "OK"],
+    [307, "Temporary Redirect"],
+    [409, "Conflict"],
+    [415, "Unsupported Media Type"],
+    [502, "Bad Gateway"],
+  ])("%i has the reason phrase of HTTP", async (status, phrase) => {
+    const transport = await serve((_, reply) => reply.send(status, {}, "x"));
+    const answer = await fetch(url(transport, "/"));
+    expect([answer.status, answer.statusText]).toEqual([status, phrase]);
+  });
+
   test("headers and query can be read after an await", async () => {
     const transport = await serve((request, reply) => {
       setImmediate(() => reply.send(200, {}, `${request.query} ${request.header("x-test")}`));

@@ -180,6 +180,7 @@ test("a synchronous throw and a synchronous return are fine", async () => {
   expect(await host.run(call, io)).toEqual({
     kind: "failed",
     error: { error: "RangeError", message: "now" },
+    isLogged: true,
   });
   expect(await host.run({ ...call, node: "b" }, io)).toEqual({ kind: "returned", value: { n: 1 } });
   await host.close();

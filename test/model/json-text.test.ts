@@ -42,6 +42,7 @@ describe("what has no storable copy has no text", () => {
   test.each([
     ["a function", { f: () => 1 }],
     ["NaN", [Number.NaN]],
+    ["an invalid date", { at: new Date(Number.NaN) }],
     ["a bigint", { deep: [1n] }],
     ["a map", { map: new Map() }],
     ["a circle", circle],
