@@ -7,10 +7,17 @@ beforeAll(build, 300_000);
 
 const closed = entries.filter(({ isOpen }) => isOpen !== true);
 
-test.each(closed)("no client stalls the others or takes the memory: $name", async (entry) => {
-  const { breaches } = await besiege(entry, "small");
-  expect(breaches).toEqual([]);
-});
+/** Milliseconds: what is there before takes as long as the machine is busy. What the others wait for is bounded by the entry. */
+const LONGEST = 300_000;
+
+test.each(closed)(
+  "no client stalls the others or takes the memory: $name",
+  { timeout: LONGEST },
+  async (entry) => {
+    const { breaches } = await besiege(entry, "small");
+    expect(breaches).toEqual([]);
+  },
+);
 
 test("a breach is seen: a bound of nothing is breached by anything", async () => {
   const [first] = entries;

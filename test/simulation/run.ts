@@ -28,7 +28,7 @@ process.on("exit", (code) => {
 for (let seed = from; seed < from + seeds; seed++) {
   current = seed;
   const found = await simulate(seed, plant);
-  for (const how of ["stop", "cut", "kill", "power"] as const) ended[how] += found.ended[how];
+  for (const how of ["stop", "cut", "kill", "power"] as const) ended[how] += found.world.ended[how];
   if (found.violations.length === 0) continue;
   failed++;
   for (const violation of found.violations.slice(0, 8)) say(`seed ${seed}: ${violation}`);

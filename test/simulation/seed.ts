@@ -7,20 +7,20 @@ import { World } from "./world.ts";
 export const plants = [...onDisk, "left-ending"] as const;
 export type Plant = (typeof plants)[number];
 
-/** What the world of a seed breaches, and how its servers ended. */
+/** What the world of a seed breaches, and the world, after its end. */
 export async function simulate(
   seed: number,
   plant: Plant | null = null,
-): Promise<{ readonly violations: readonly string[]; readonly ended: World["ended"] }> {
+): Promise<{ readonly violations: readonly string[]; readonly world: World }> {
   const takeOut = plant === "left-ending" ? plantLeftEnding() : undefined;
   const fault: DiskPlant = plant === "left-ending" ? null : plant;
   const world = new World({ seed, plant: fault });
   try {
     await world.run();
-    return { violations: await check(world), ended: world.ended };
+    return { violations: await check(world), world };
   } catch (thrown) {
     const unreadable = `I1: what was acknowledged cannot be read: ${String(thrown)}`;
-    return { violations: [...world.observed.violations, unreadable], ended: world.ended };
+    return { violations: [...world.observed.violations, unreadable], world };
   } finally {
     takeOut?.();
   }
