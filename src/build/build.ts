@@ -1,18 +1,27 @@
 /**
- * `npm run build` compiles and bundles the package into `dist/`; `npm run build -- --pages DIR` bundles only its web pages, into
- * DIR. Ends with 1 when anything fails.
+ * `npm run build` compiles and bundles the package into `dist/`; with `-- --if-changed`, unless it was made from the same files;
+ * `npm run build -- --pages DIR` bundles only its web pages, into DIR. Ends with 1 when anything fails.
  */
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { BuildMark, hashBuildInputs } from "./build-inputs.ts";
 import { bundlePages, bundleServer, bundleXState, ROOT } from "./bundles.ts";
 
 const [option, pages] = process.argv.slice(2);
-if (option !== undefined) {
-  if (option !== "--pages" || pages === undefined)
-    throw new TypeError("usage: npm run build [-- --pages DIR]");
-  await bundlePages(pages);
-} else {
+if (option === "--pages" && pages !== undefined) await bundlePages(pages);
+else if (option === undefined || option === "--if-changed") {
+  const mark = new BuildMark(join(ROOT, "dist"));
+  // Taken first: a file that changes while it builds is seen by the next build.
+  const inputs = hashBuildInputs(ROOT);
+  if (option === undefined || !mark.matches(inputs)) {
+    mark.remove();
+    await buildPackage();
+    mark.write(inputs);
+  }
+} else throw new TypeError("usage: npm run build [-- --if-changed | --pages DIR]");
+
+async function buildPackage(): Promise<void> {
   const dist = join(ROOT, "dist");
   for (const folder of ["plain", "src", "actors"])
     rmSync(join(dist, folder), { recursive: true, force: true });

@@ -72,7 +72,13 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "@langchain/langgraph-checkpoint": ["src/langgraph/"],
   "node:async_hooks": ["src/langgraph/"],
   "node:module": ["src/graph-loader/", "src/langgraph/user-library.ts", "src/platform/version.ts"],
-  "node:crypto": ["src/model/ids.ts", "src/access/", "src/platform/", "src/service/webhooks/signature.ts"],
+  "node:crypto": [
+    "src/build/",
+    "src/model/ids.ts",
+    "src/access/",
+    "src/platform/",
+    "src/service/webhooks/signature.ts",
+  ],
   "ipaddr.js": ["src/service/webhooks/addresses.ts"],
   "node:child_process": ["src/build/"],
   "node:fs": [

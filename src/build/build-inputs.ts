@@ -1,0 +1,54 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** What a build depends on, below the folder of the package. The last one lists the packages that are installed. */
+const FOLDERS = ["src", "actors"];
+const FILES = ["package.json", "package-lock.json", "tsconfig.json", "node_modules/.package-lock.json"];
+
+/**
+ * A hash of the names and contents of all files that a build depends on. Not of their times: those do not tell of a file that was deleted,
+ * or that was put back with an older time.
+ */
+export function hashBuildInputs(root: string): string {
+  const hash = createHash("sha256");
+  const found = FOLDERS.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name)),
+  );
+  const files = FILES.map((name) => join(root, name)).filter((path) => existsSync(path));
+  for (const path of [...found, ...files].toSorted()) {
+    const content = readFileSync(path);
+    hash.update(`${path.slice(root.length)}\0${content.length}\0`).update(content);
+  }
+  return hash.digest("hex");
+}
+
+/** The mark of a complete build: the hash of what it was made from. */
+export class BuildMark {
+  readonly #dist: string;
+
+  constructor(dist: string) {
+    this.#dist = dist;
+  }
+
+  get #path(): string {
+    return join(this.#dist, ".inputs");
+  }
+
+  /** Whether a complete build from these inputs is there. */
+  matches(inputs: string): boolean {
+    const isThere = existsSync(this.#path) && existsSync(join(this.#dist, "src/cli.js"));
+    return isThere && readFileSync(this.#path, "utf8") === inputs;
+  }
+
+  /** MUST be called before a build changes anything. */
+  remove(): void {
+    rmSync(this.#path, { force: true });
+  }
+
+  write(inputs: string): void {
+    writeFileSync(this.#path, inputs);
+  }
+}
