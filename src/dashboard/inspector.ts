@@ -1,11 +1,18 @@
 import { stateLabel, type Value } from "./inspector/chart.ts";
 import { text } from "./inspector/element.ts";
-import { Figures } from "./inspector/figures.ts";
-import { Handover } from "./inspector/handover.ts";
-import { type Actor, isLive, type Message, Model, nameOf, said } from "./inspector/model.ts";
-import { NOTHING, pastOf } from "./inspector/past.ts";
+import { ChartPanel } from "./inspector/figures.ts";
+import { FeedForwarder } from "./inspector/handover.ts";
+import {
+  type Actor,
+  isLive,
+  type FeedMessage,
+  FeedModel,
+  actorLabel,
+  actorState,
+} from "./inspector/model.ts";
+import { NOTHING, readThreadHistory } from "./inspector/past.ts";
 import { about, connect, live } from "./inspector/server.ts";
-import { enter, KeyNeeded } from "./server.ts";
+import { storeKey, KeyNeeded } from "./server.ts";
 
 const $ = (selector: string): HTMLElement => document.querySelector(selector) as HTMLElement;
 const field = (selector: string): HTMLInputElement => $(selector) as HTMLInputElement;
@@ -16,19 +23,19 @@ const watched = new URLSearchParams(
 );
 const isWatching = watched.has("thread_id") || watched.has("run_id");
 
-const model = new Model();
-const figures = new Figures($("#charts"), $("#wide"), {
+const model = new FeedModel();
+const figures = new ChartPanel($("#charts"), $("#wide"), {
   drawn: () => soon(),
-  failed: (cause) => say(`The chart could not be drawn: ${String(cause)}`),
+  failed: (cause) => showStatus(`The chart could not be drawn: ${String(cause)}`),
 });
 let chosen: string | null = null;
-let handover: Handover | null = null;
+let handover: FeedForwarder | null = null;
 let due = false;
 /** The thread's history and the path through its graph. They are read anew when the thread changes. */
 let past = NOTHING;
 let reading: ReturnType<typeof setTimeout> | undefined;
 
-const say = (text: string): void => {
+const showStatus = (text: string): void => {
   $("#status").textContent = text;
 };
 
@@ -58,7 +65,7 @@ function recall(): void {
   clearTimeout(reading);
   if (thread === null) return;
   reading = setTimeout(() => {
-    void pastOf(thread).then((found) => {
+    void readThreadHistory(thread).then((found) => {
       past = found;
       if (found.isMissing) missing();
       soon();
@@ -93,7 +100,7 @@ function rowOf(actor: Actor): HTMLElement {
   button.className = isLive(actor) ? "lives" : "";
   button.title = actor.id;
   button.setAttribute("aria-pressed", String(actor.id === chosen));
-  button.append(text("span", nameOf(actor)), text("span", said(actor), "state"));
+  button.append(text("span", actorLabel(actor)), text("span", actorState(actor), "state"));
   button.addEventListener("click", () => {
     chosen = chosen === actor.id ? null : actor.id;
     soon();
@@ -147,12 +154,12 @@ async function watch(again = 0): Promise<void> {
   socket.addEventListener("open", () => {
     // The server announces every live actor anew on each connection.
     model.clear();
-    say("Watching.");
+    showStatus("Watching.");
     again = 0;
     recall();
   });
   socket.addEventListener("message", ({ data }) => {
-    const message = JSON.parse(data as string) as Message;
+    const message = JSON.parse(data as string) as FeedMessage;
     model.take(message);
     handover?.send(message);
     if (message.type !== "@xstate.event" && message.kind !== "task") recall();
@@ -163,9 +170,9 @@ async function watch(again = 0): Promise<void> {
     // The server refuses again what it has refused once: do not reconnect.
     if (code >= 4000) {
       missing();
-      return say(reason);
+      return showStatus(reason);
     }
-    say(`Not connected${reason === "" ? "" : `: ${reason}`}; trying again…`);
+    showStatus(`Not connected${reason === "" ? "" : `: ${reason}`}; trying again…`);
     setTimeout(() => attempt(() => watch(again + 1)), Math.min(500 * 2 ** again, 10_000));
   });
 }
@@ -198,9 +205,9 @@ function attempt(work: () => Promise<void>): void {
     if (cause instanceof KeyNeeded) {
       $("#key").hidden = false;
       $("#secret").focus();
-      return say("A key is needed.");
+      return showStatus("A key is needed.");
     }
-    say(cause instanceof Error ? cause.message : String(cause));
+    showStatus(cause instanceof Error ? cause.message : String(cause));
     setTimeout(() => attempt(work), 5_000);
   });
 }
@@ -211,7 +218,7 @@ function start(): void {
     $("#key").hidden = true;
     if (!isWatching) return list();
     if (handover === null) {
-      handover = new Handover(viewer, model, say);
+      handover = new FeedForwarder(viewer, model, showStatus);
       $("#viewer").textContent = handover.viewer;
       $("#with-values").hidden = !(values && watched.get("values") === "1");
       $("#hand").hidden = false;
@@ -228,7 +235,7 @@ $("#choose").addEventListener("submit", (event) => {
 field("#thread").value = query.get("thread_id") ?? "";
 $("#key").addEventListener("submit", (event) => {
   event.preventDefault();
-  enter(field("#secret").value);
+  storeKey(field("#secret").value);
   start();
 });
 $("#hand").addEventListener("click", () => ($("#consent") as HTMLDialogElement).showModal());

@@ -6,7 +6,7 @@ const KEY = "heddle.key";
 export class KeyNeeded extends Error {}
 
 /** An error response of the server, with its reason. */
-export class Refused extends Error {
+export class RequestError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -17,7 +17,7 @@ export class Refused extends Error {
 
 const keyOf = (): string | null => sessionStorage.getItem(KEY);
 
-export const enter = (key: string): void => sessionStorage.setItem(KEY, key);
+export const storeKey = (key: string): void => sessionStorage.setItem(KEY, key);
 
 export interface Asking {
   readonly method?: string;
@@ -26,7 +26,7 @@ export interface Asking {
 }
 
 /** Sends a request. @throws KeyNeeded, Refused */
-export async function ask(path: string, { method, body, signal }: Asking = {}): Promise<Response> {
+export async function sendRequest(path: string, { method, body, signal }: Asking = {}): Promise<Response> {
   const key = keyOf();
   const response = await fetch(path, {
     method: method ?? (body === undefined ? "GET" : "POST"),
@@ -44,20 +44,20 @@ export async function ask(path: string, { method, body, signal }: Asking = {}): 
   }
   if (!response.ok) {
     const { detail } = (await response.json().catch(() => ({}))) as { readonly detail?: string };
-    throw new Refused(response.status, detail ?? `${response.status} ${response.statusText}`);
+    throw new RequestError(response.status, detail ?? `${response.status} ${response.statusText}`);
   }
   return response;
 }
 
-export async function read<T>(path: string, asking?: Asking): Promise<T> {
-  return (await ask(path, asking)).json() as Promise<T>;
+export async function fetchJson<T>(path: string, asking?: Asking): Promise<T> {
+  return (await sendRequest(path, asking)).json() as Promise<T>;
 }
 
 /** Opens a WebSocket. Browsers cannot send a header with it, so the query carries a short-lived token. */
 export async function openSocket(path: string, query: URLSearchParams): Promise<WebSocket> {
   const asked = new URLSearchParams(query);
   if (keyOf() !== null) {
-    const { token } = await read<{ readonly token: string }>("auth/token", { method: "POST" });
+    const { token } = await fetchJson<{ readonly token: string }>("auth/token", { method: "POST" });
     asked.set("token", token);
   }
   const address = new URL(`${path}?${asked}`, location.href);

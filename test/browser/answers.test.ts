@@ -75,7 +75,7 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
 
   test("a question with a schema is answered by a form made of it, that is sent once it is whole", async () => {
     const { page, wrong, answers } = await asked("form");
-    await expect.poll(() => page.innerText(".question .hint")).toBe("Still to be filled in: ok, note.");
+    await expect.poll(() => page.innerText(".question .hint")).toBe("Missing: ok, note.");
     expect(await button(page, "Send answer").isDisabled()).toBe(true);
     await page.getByRole("radio", { name: "no" }).check();
     await page.getByLabel("mood").selectOption("sad");

@@ -115,12 +115,12 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     expect(await page.innerText(".question")).toContain("Draft 1: tea");
     await page.click('.ways button:has-text("JSON")');
     await page.fill(".question textarea", '{"ok": ');
-    expect(await page.innerText('.question [role="alert"]')).toContain("No JSON yet");
+    expect(await page.innerText('.question [role="alert"]')).toContain("Invalid JSON");
     expect(await page.isDisabled('button:has-text("Send answer")')).toBe(true);
     await page.fill(".question textarea", '{"ok": false, "note": "longer"}');
     await page.click('button:has-text("Send answer")');
     await page.waitForSelector('.question:has-text("Draft 3: tea (longer)")');
-    await page.waitForSelector('.hint:has-text("Still to be filled in: ok")');
+    await page.waitForSelector('.hint:has-text("Missing: ok")');
     await page.getByRole("radio", { name: "yes" }).check();
     await page.focus('button:has-text("Send answer")');
     await page.keyboard.press("Enter");

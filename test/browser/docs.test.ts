@@ -109,7 +109,7 @@ describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_
     expect(await page.evaluate("location.hash")).toBe("#guide/runs/webhooks");
     expect(await focused(page)).toBe("guide/runs/webhooks");
     await page.fill(SEARCH, "no such words <b>");
-    await page.getByText("Nothing has all of these words.").waitFor();
+    await page.getByText("No results.").waitFor();
     // Emptied by hand, the field keeps the focus.
     await page.fill(SEARCH, "");
     await page.waitForSelector('h2[id="guide/runs/webhooks"]');

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Schema } from "../../src/dashboard/api/records.ts";
-import { faultsOf } from "../../src/dashboard/parts/schema.ts";
+import { formErrors } from "../../src/dashboard/parts/schema.ts";
 import { changesOf, fieldsOf } from "../../src/dashboard/threads/changes.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
@@ -32,7 +32,7 @@ const schema: Schema = {
   required: ["amount"],
 };
 
-const told = (value: unknown) => faultsOf(schema, value).map(({ at, text }) => `${at} ${text}`);
+const told = (value: unknown) => formErrors(schema, value).map(({ at, text }) => `${at} ${text}`);
 
 describe("what is entered into a form", () => {
   test.each([
@@ -55,12 +55,12 @@ describe("what is entered into a form", () => {
   });
 
   test("is not checked by a schema that is none; one that holds itself has an end", () => {
-    expect(faultsOf({ properties: { a: { type: "string", pattern: "(" } as Schema } }, { a: "x" })).toEqual(
+    expect(formErrors({ properties: { a: { type: "string", pattern: "(" } as Schema } }, { a: "x" })).toEqual(
       [],
     );
-    expect(faultsOf({ properties: { a: { $ref: "#/nowhere" } } }, { a: 1 })).toHaveLength(1);
+    expect(formErrors({ properties: { a: { $ref: "#/nowhere" } } }, { a: 1 })).toHaveLength(1);
     const tree = { ...schema, properties: { tree: { $ref: "#/$defs/tree" } }, required: ["tree"] };
-    expect(faultsOf(tree, {}).map(({ at }) => at)).toEqual(["tree.next.next.next.next"]);
+    expect(formErrors(tree, {}).map(({ at }) => at)).toEqual(["tree.next.next.next.next"]);
   });
 });
 
@@ -77,7 +77,7 @@ describe("a state that is edited", () => {
       "place",
       "note",
     ]);
-    expect(faultsOf(shown, {})).toEqual([]);
+    expect(formErrors(shown, {})).toEqual([]);
     expect(fieldsOf(null, { a: 1, b: [2] }).properties).toEqual({ a: { type: "number" } });
   });
 
@@ -93,8 +93,8 @@ describe("a state that is edited", () => {
   });
 
   test("cannot be given nothing for a number", () => {
-    expect(faultsOf(shown, { amount: null }).map(({ text }) => text)).toEqual(["must be number"]);
-    expect(faultsOf(shown, { limit: null })).toEqual([]);
+    expect(formErrors(shown, { amount: null }).map(({ text }) => text)).toEqual(["must be number"]);
+    expect(formErrors(shown, { limit: null })).toEqual([]);
   });
 });
 
@@ -186,11 +186,11 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
       await config.fill(bad);
       await dialog
         .getByRole("alert")
-        .getByText(/^No JSON/)
+        .getByText(/^(Invalid JSON|Not a JSON object)/)
         .waitFor();
       await close.click();
       await start.click();
-      await page.getByText("In the options, config is no JSON object.").waitFor();
+      await page.getByText("In the options, config is not a JSON object.").waitFor();
     }
     await options.click();
     expect(await config.inputValue()).toBe("[1]");

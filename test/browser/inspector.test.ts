@@ -227,7 +227,7 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
     const first = await told(other);
     expect(new Set(first.map(({ type }) => type))).toEqual(new Set(["@xstate.actor"]));
     expect(first.find(({ sessionId }) => sessionId === thread)?.snapshot?.value).toBe("interrupted");
-    expect(await page.textContent("#status")).toContain("Handed over");
+    expect(await page.textContent("#status")).toContain("Forwarding to");
 
     await post(`${app.url}/threads/${thread}/runs/wait`, {
       assistant_id: "approval",

@@ -45,9 +45,9 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     await expect.poll(() => number(page, "Runs in progress")).toBe("1");
     expect(await chart(page, "Runs ended").innerText()).toContain("collecting…");
     second.pass();
-    expect(await number(page, "Runs that wait")).toBe("1");
+    expect(await number(page, "Queued runs")).toBe("1");
     expect(await number(page, "Live actors")).toBe("1");
-    expect(await chart(page, "Live actors").innerText()).toContain("1 passive, in storage");
+    expect(await chart(page, "Live actors").innerText()).toContain("1 in storage only");
     await expect.poll(() => number(page, "Runs ended"), { timeout: 30_000 }).toBe("0/s");
     open("a");
     open("b");

@@ -71,9 +71,9 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await postJson(`${url}/threads`, { metadata: { title: "quite new" } });
     await page.waitForSelector('.row[aria-posinset="1"] .name:has-text("quite new")');
     await page.fill('input[type="search"]', "tea n=4711");
-    await page.getByText("“tea” is left out").waitFor();
+    await page.getByText("“tea” is ignored").waitFor();
     await page.fill('input[type="search"]', "n=4711");
-    await page.getByText("is left out").waitFor({ state: "detached" });
+    await page.getByText("is ignored").waitFor({ state: "detached" });
     await expect.poll(() => page.locator("a.thread").count()).toBe(1);
     await page.focus(".rows");
     await page.keyboard.press("ArrowDown");

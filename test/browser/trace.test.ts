@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { conversationOf, messageOf } from "../../src/dashboard/live/messages.ts";
-import { drawn, marksOf, subgraphsOf, waysOf } from "../../src/dashboard/graphs/chart.ts";
-import { chartOf, placesOf } from "../../src/dashboard/inspector/chart.ts";
-import { walked } from "../../src/dashboard/inspector/taken.ts";
+import { visibleChart, marksOf, subgraphsOf, pathsOfTrace } from "../../src/dashboard/graphs/chart.ts";
+import { chartOf, indexesByPath } from "../../src/dashboard/inspector/chart.ts";
+import { markPaths } from "../../src/dashboard/inspector/taken.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
-import { waitingOf, questionText } from "../../src/dashboard/live/waiting.ts";
+import { pausedRunOf, questionText } from "../../src/dashboard/live/waiting.ts";
 import type { Json, Run, Thread } from "../../src/dashboard/api/records.ts";
 import { groupsOf, numbering, rangeOf, slowestOf, ticksOf } from "../../src/dashboard/runs/layout.ts";
 import { filterOf } from "../../src/dashboard/threads/search.ts";
@@ -169,17 +169,17 @@ describe("a thread that waits", () => {
   const runs = [aRun({ run_id: "newest" }), aRun({ run_id: "older" })];
 
   test("waits with its newest run: at a question, or at a breakpoint", () => {
-    const asks = waitingOf(thread({ interrupts }), runs);
+    const asks = pausedRunOf(thread({ interrupts }), runs);
     expect(asks).toEqual({ run: "newest", questions: interrupts.task });
     expect(asks === null ? "" : questionText(asks)).toBe("awaits an answer");
-    const pauses = waitingOf(thread({}), runs);
+    const pauses = pausedRunOf(thread({}), runs);
     expect(pauses === null ? "" : questionText(pauses)).toBe("paused");
   });
 
   test("does not wait while it runs, nor once it is idle", () => {
-    expect(waitingOf(thread({ status: "idle" }), runs)).toBeNull();
-    expect(waitingOf(thread({ interrupts }), [aRun({ status: "running" }), ...runs])).toBeNull();
-    expect(waitingOf(thread({ interrupts }), [])).toBeNull();
+    expect(pausedRunOf(thread({ status: "idle" }), runs)).toBeNull();
+    expect(pausedRunOf(thread({ interrupts }), [aRun({ status: "running" }), ...runs])).toBeNull();
+    expect(pausedRunOf(thread({ interrupts }), [])).toBeNull();
   });
 });
 
@@ -235,8 +235,8 @@ describe("a graph that is drawn", () => {
 
   test("shows what is in a subgraph once it is opened", () => {
     expect(subgraphsOf(definition)).toEqual(["outer"]);
-    expect([...placesOf(drawn(definition, new Set())).keys()]).toEqual(["outer", "end"]);
-    expect([...placesOf(drawn(definition, new Set(["outer"]))).keys()]).toEqual([
+    expect([...indexesByPath(visibleChart(definition, new Set())).keys()]).toEqual(["outer", "end"]);
+    expect([...indexesByPath(visibleChart(definition, new Set(["outer"]))).keys()]).toEqual([
       "outer",
       "outer/inner",
       "end",
@@ -248,8 +248,8 @@ describe("a graph that is drawn", () => {
     debug("task", 1, 0, { id: "o", name: "outer" });
     debug("task", 1, 1, { id: "i", name: "inner" }, "outer:o");
     debug("task_result", 1, 2, { id: "i", name: "inner", result: {}, interrupts: [] }, "outer:o");
-    const chart = drawn(definition, new Set(["outer"]));
-    const at = placesOf(chart);
+    const chart = visibleChart(definition, new Set(["outer"]));
+    const at = indexesByPath(chart);
     const marks = marksOf(chart, undefined, trace.tasks.values());
     expect([marks.get(at.get("outer") ?? -1), marks.get(at.get("outer/inner") ?? -1)]).toEqual([
       "running",
@@ -273,8 +273,8 @@ describe("the arrows that a run has taken", () => {
       d: { id: "d" },
     },
   });
-  const words = (ways: Parameters<typeof walked>[1]) => {
-    const { chart: shown, taken } = walked(chart, ways);
+  const words = (ways: Parameters<typeof markPaths>[1]) => {
+    const { chart: shown, taken } = markPaths(chart, ways);
     const name = (place: number) => shown.states[place]?.name ?? "";
     return shown.arrows
       .filter((_, place) => taken.has(place))
@@ -312,7 +312,7 @@ describe("the arrows that a run has taken", () => {
     saved(0, 2, {}, ["inner"], "outer:o");
     saved(1, 3, {}, [], "outer:o");
     saved(4, 4, {}, []);
-    expect(waysOf(trace)).toEqual([
+    expect(pathsOfTrace(trace)).toEqual([
       [["b"], ["outer"], ["__end__"]],
       [[], ["outer/inner"], ["outer/__end__"]],
     ]);

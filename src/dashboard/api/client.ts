@@ -1,4 +1,4 @@
-import { ask, read } from "../server.ts";
+import { sendRequest, fetchJson } from "../server.ts";
 import type {
   Assistant,
   Delivery,
@@ -38,7 +38,7 @@ export async function searchThreads(
 ): Promise<ThreadPage> {
   const [sort_by, sort_order] = order === "latest" ? ["updated_at", "desc"] : ["created_at", "asc"];
   const body = { ...filter, offset, limit, sort_by, sort_order, select: ROW };
-  const response = await ask("threads/search", { body, ...(signal !== undefined && { signal }) });
+  const response = await sendRequest("threads/search", { body, ...(signal !== undefined && { signal }) });
   const rows = (await response.json()) as readonly ThreadRow[];
   const total = Number(response.headers.get("x-pagination-total") ?? offset + rows.length);
   return { rows, total };
@@ -49,17 +49,17 @@ export const extractFrom = (
   ids: readonly string[],
   extract: { readonly [name: string]: string },
 ): Promise<readonly { readonly thread_id: string; readonly extracted: Json }[]> =>
-  read("threads/search", { body: { ids, limit: ids.length, select: ["thread_id"], extract } });
+  fetchJson("threads/search", { body: { ids, limit: ids.length, select: ["thread_id"], extract } });
 
 export const countThreads = (filter: ThreadFilter): Promise<number> =>
-  read("threads/count", { body: filter });
+  fetchJson("threads/count", { body: filter });
 
-export const createThread = (metadata: Json): Promise<Thread> => read("threads", { body: { metadata } });
-export const getThread = (id: string): Promise<Thread> => read(`threads/${part(id)}`);
-export const deleteThread = (id: string) => ask(`threads/${part(id)}`, { method: "DELETE" });
+export const createThread = (metadata: Json): Promise<Thread> => fetchJson("threads", { body: { metadata } });
+export const getThread = (id: string): Promise<Thread> => fetchJson(`threads/${part(id)}`);
+export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
 export const getQuestions = (id: string): Promise<readonly Question[]> =>
-  read(`threads/${part(id)}/interrupts`);
-export const getState = (id: string): Promise<ThreadState> => read(`threads/${part(id)}/state`);
+  fetchJson(`threads/${part(id)}/interrupts`);
+export const getState = (id: string): Promise<ThreadState> => fetchJson(`threads/${part(id)}/state`);
 
 export interface HistoryQuery {
   readonly limit: number;
@@ -68,7 +68,7 @@ export interface HistoryQuery {
 }
 
 export const getHistory = (id: string, query: HistoryQuery): Promise<readonly ThreadState[]> =>
-  read(`threads/${part(id)}/history`, { body: query });
+  fetchJson(`threads/${part(id)}/history`, { body: query });
 
 export interface StateUpdate {
   readonly values: unknown;
@@ -78,26 +78,27 @@ export interface StateUpdate {
 
 /** Resolves with the id of the checkpoint that the update creates. */
 export const updateState = (id: string, update: StateUpdate): Promise<{ readonly checkpoint_id: string }> =>
-  read(`threads/${part(id)}/state`, { body: update });
+  fetchJson(`threads/${part(id)}/state`, { body: update });
 
 export const listRuns = (id: string, limit = 100): Promise<readonly Run[]> =>
-  read(`threads/${part(id)}/runs?limit=${limit}`);
+  fetchJson(`threads/${part(id)}/runs?limit=${limit}`);
 export const getRun = (id: string, run: string): Promise<Run> =>
-  read(`threads/${part(id)}/runs/${part(run)}`);
+  fetchJson(`threads/${part(id)}/runs/${part(run)}`);
 export const startRun = (id: string, request: Json): Promise<Run> =>
-  read(`threads/${part(id)}/runs`, { body: request });
+  fetchJson(`threads/${part(id)}/runs`, { body: request });
 export const cancelRun = (id: string, run: string, action: "interrupt" | "rollback") =>
-  ask(`threads/${part(id)}/runs/${part(run)}/cancel?action=${action}`, { method: "POST" });
+  sendRequest(`threads/${part(id)}/runs/${part(run)}/cancel?action=${action}`, { method: "POST" });
 export const deleteRun = (id: string, run: string) =>
-  ask(`threads/${part(id)}/runs/${part(run)}`, { method: "DELETE" });
+  sendRequest(`threads/${part(id)}/runs/${part(run)}`, { method: "DELETE" });
 
 export const listAssistants = (): Promise<readonly Assistant[]> =>
-  read("assistants/search", { body: { limit: 200 } });
+  fetchJson("assistants/search", { body: { limit: 200 } });
 export const getSchemas = (assistant: string): Promise<Schemas> =>
-  read(`assistants/${part(assistant)}/schemas`);
+  fetchJson(`assistants/${part(assistant)}/schemas`);
 
 export const listDeliveries = (status: Delivery["status"], limit: number): Promise<readonly Delivery[]> =>
-  read(`webhooks/deliveries?status=${status}&limit=${limit}`);
+  fetchJson(`webhooks/deliveries?status=${status}&limit=${limit}`);
 export const retryDelivery = (id: string): Promise<Delivery> =>
-  read(`webhooks/deliveries/${part(id)}/retry`, { method: "POST" });
-export const deleteDelivery = (id: string) => ask(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });
+  fetchJson(`webhooks/deliveries/${part(id)}/retry`, { method: "POST" });
+export const deleteDelivery = (id: string) =>
+  sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });

@@ -62,7 +62,7 @@ export interface Run {
   };
 }
 
-export interface Place {
+export interface CheckpointPosition {
   readonly checkpoint_ns: string;
   readonly checkpoint_id: string;
 }
@@ -81,8 +81,8 @@ export interface ThreadState {
   readonly tasks: readonly StateTask[];
   readonly metadata: Json;
   readonly created_at: string | null;
-  readonly checkpoint: Place | null;
-  readonly parent_checkpoint: Place | null;
+  readonly checkpoint: CheckpointPosition | null;
+  readonly parent_checkpoint: CheckpointPosition | null;
   readonly interrupts?: readonly Interrupt[];
 }
 

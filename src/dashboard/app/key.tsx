@@ -1,6 +1,6 @@
 import { createRef } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { enter, KeyNeeded, read } from "../server.ts";
+import { storeKey, KeyNeeded, fetchJson } from "../server.ts";
 import { reasonOf } from "./session.ts";
 
 /** Asks for the API key and tries it. */
@@ -9,9 +9,9 @@ export function KeyDialog({ onEntered }: { readonly onEntered: () => void }) {
   const secret = createRef<HTMLInputElement>();
   useEffect(() => secret.current?.focus(), []);
   const submit = async () => {
-    enter(secret.current?.value ?? "");
+    storeKey(secret.current?.value ?? "");
     try {
-      await read("assistants/count", { body: {} });
+      await fetchJson("assistants/count", { body: {} });
       onEntered();
     } catch (cause) {
       if (!(cause instanceof KeyNeeded)) return setWrong(reasonOf(cause));
@@ -29,8 +29,8 @@ export function KeyDialog({ onEntered }: { readonly onEntered: () => void }) {
           void submit();
         }}
       >
-        <h1 id="lock-title">A key is needed</h1>
-        <p class="dim">This server is for those who have one. It stays in this tab.</p>
+        <h1 id="lock-title">API key required</h1>
+        <p class="dim">This server requires an API key. The key is stored in this tab only.</p>
         <input type="text" name="username" autoComplete="username" value="heddle" hidden />
         <label for="secret">API key</label>
         <input id="secret" ref={secret} type="password" autoComplete="current-password" required />

@@ -7,14 +7,14 @@ export const isLocked = signal(false);
 /** The last notice, shown once; null: none. */
 export const notice = signal<{ readonly text: string; readonly bad: boolean } | null>(null);
 
-export function tell(text: string, bad = false): void {
+export function showNotice(text: string, bad = false): void {
   notice.value = { text, bad };
 }
 
 /** Shows an error. A missing key opens the key dialog instead. */
-export function failed(cause: unknown): void {
+export function showError(cause: unknown): void {
   if (cause instanceof KeyNeeded) isLocked.value = true;
-  else if (!(cause instanceof DOMException && cause.name === "AbortError")) tell(reasonOf(cause), true);
+  else if (!(cause instanceof DOMException && cause.name === "AbortError")) showNotice(reasonOf(cause), true);
 }
 
 export const reasonOf = (cause: unknown): string => {
@@ -23,14 +23,14 @@ export const reasonOf = (cause: unknown): string => {
 };
 
 /** Runs an action of the user. Resolves with false if it failed; the error has been shown by then. */
-export async function attempt(work: () => Promise<unknown>): Promise<boolean> {
+export async function runAction(work: () => Promise<unknown>): Promise<boolean> {
   // The user has seen the previous notice by now.
   notice.value = null;
   try {
     await work();
     return true;
   } catch (cause) {
-    failed(cause);
+    showError(cause);
     return false;
   }
 }

@@ -52,13 +52,13 @@ export interface Schema {
 }
 
 /** An operation with its method and path. */
-export interface Placed {
+export interface LocatedOperation {
   readonly method: string;
   readonly path: string;
   readonly operation: Operation;
 }
 
-export function operationsOf({ paths }: OpenApi): readonly Placed[] {
+export function operationsOf({ paths }: OpenApi): readonly LocatedOperation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
@@ -67,7 +67,7 @@ export function operationsOf({ paths }: OpenApi): readonly Placed[] {
 const nameIn = (ref: string): string => ref.slice(ref.lastIndexOf("/") + 1);
 
 /** Returns the schema that a `$ref` points to, or the schema itself. */
-export function resolved(api: OpenApi, schema: Schema): Schema {
+export function resolveSchema(api: OpenApi, schema: Schema): Schema {
   if (schema.$ref === undefined) return schema;
   return api.components.schemas[nameIn(schema.$ref)] ?? {};
 }
@@ -105,7 +105,7 @@ export function limitsOf(schema: Schema): string {
 
 /** Returns the schema with the members of an object, or of a list's items; undefined if there are none. */
 export function membersOf(api: OpenApi, schema: Schema): Schema | undefined {
-  const whole = resolved(api, schema);
+  const whole = resolveSchema(api, schema);
   if (whole.properties !== undefined) return whole;
   if (whole.items !== undefined) return membersOf(api, whole.items);
   for (const one of whole.anyOf ?? []) {
@@ -117,7 +117,7 @@ export function membersOf(api: OpenApi, schema: Schema): Schema | undefined {
 
 /** Returns a minimal example that the schema accepts. */
 function exampleOf(api: OpenApi, schema: Schema): unknown {
-  const whole = resolved(api, schema);
+  const whole = resolveSchema(api, schema);
   if (whole.const !== undefined) return whole.const;
   if (whole.enum !== undefined) return whole.enum[0];
   if (whole.anyOf?.[0] !== undefined) return exampleOf(api, whole.anyOf[0]);
@@ -143,7 +143,11 @@ function exampleOf(api: OpenApi, schema: Schema): unknown {
 }
 
 /** Returns a curl command for an operation. */
-export function curlOf(api: OpenApi, { method, path, operation }: Placed, origin: string): string {
+export function curlOfOperation(
+  api: OpenApi,
+  { method, path, operation }: LocatedOperation,
+  origin: string,
+): string {
   const [server] = api.servers;
   const base = `${origin}${server?.url === "/" ? "" : (server?.url ?? "")}`;
   const parts = [`curl${method === "GET" ? "" : ` -X ${method}`} '${base}${path}'`];

@@ -1,10 +1,10 @@
-import type { Content, OpenApi, Parameter, Placed } from "./openapi.ts";
-import { curlOf, limitsOf, typeOf } from "./openapi.ts";
+import type { Content, OpenApi, Parameter, LocatedOperation } from "./openapi.ts";
+import { curlOfOperation, limitsOf, typeOf } from "./openapi.ts";
 import { SchemaView } from "./schema.tsx";
 
 interface OperationViewProps {
   readonly api: OpenApi;
-  readonly placed: Placed;
+  readonly placed: LocatedOperation;
   readonly isOpen: boolean;
   /** Called when the user follows the link. */
   readonly onFollow?: () => void;
@@ -34,8 +34,8 @@ export function OperationView({ api, placed, isOpen, onFollow }: OperationViewPr
             content={content}
           />
         ))}
-        <h4>By hand</h4>
-        <pre tabIndex={0}>{curlOf(api, placed, location.origin)}</pre>
+        <h4>curl</h4>
+        <pre tabIndex={0}>{curlOfOperation(api, placed, location.origin)}</pre>
         <p>
           <a href={`#${operationId}`} onClick={onFollow}>
             Link to this

@@ -36,7 +36,7 @@ function Member({ api, name, schema, isNeeded }: MemberProps) {
       <span class="dim">{[isNeeded && "required", limitsOf(schema)].filter(Boolean).join("; ")}</span>
       {hasMore && (
         <details class="deeper" onToggle={(event) => setOpen(event.currentTarget.open)}>
-          <summary>its members</summary>
+          <summary>members</summary>
           {isOpen && <SchemaView api={api} schema={schema} />}
         </details>
       )}

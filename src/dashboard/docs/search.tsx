@@ -1,5 +1,5 @@
 import { allSections, type Section } from "./guide.ts";
-import { operationsOf, type OpenApi, type Placed } from "./openapi.ts";
+import { operationsOf, type OpenApi, type LocatedOperation } from "./openapi.ts";
 import { OperationView } from "./operation.tsx";
 
 /** The largest number of sections shown. */
@@ -38,7 +38,7 @@ function sectionsWith(words: readonly string[]): readonly Section[] {
  * Returns the operations that contain all words in their method, path, name, summary or description. Matches in the
  * path come first.
  */
-function operationsWith(api: OpenApi | undefined, words: readonly string[]): readonly Placed[] {
+function operationsWith(api: OpenApi | undefined, words: readonly string[]): readonly LocatedOperation[] {
   if (api === undefined) return [];
   return operationsOf(api)
     .map((placed) => {
@@ -69,7 +69,7 @@ export function SearchResults({ api, words, onFollow }: SearchResultsProps) {
       <h1>Search</h1>
       <p role="status" class="dim">
         {sections.length + operations.length === 0
-          ? "Nothing has all of these words."
+          ? "No results."
           : `In the guide: ${sections.length}. In the API: ${operations.length}.`}
       </p>
       {sections.length > 0 && (

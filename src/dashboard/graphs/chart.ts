@@ -2,19 +2,19 @@ import {
   type Chart,
   chartOf,
   type Definition,
-  join,
-  litBy,
-  placesOf,
+  joinPath,
+  activeStates,
+  indexesByPath,
   type Value,
 } from "../inspector/chart.ts";
-import type { Way } from "../inspector/taken.ts";
+import type { NodePath } from "../inspector/taken.ts";
 import type { Task, TaskStatus, Trace } from "../live/trace.ts";
 
 /**
  * Returns a chart that draws the contents of the subgraphs in `open` only. The set contains node paths, joined by
  * slashes.
  */
-export function drawn(definition: Definition, open: ReadonlySet<string>): Chart {
+export function visibleChart(definition: Definition, open: ReadonlySet<string>): Chart {
   return chartOf(closed(definition, open, ""));
 }
 
@@ -22,7 +22,7 @@ function closed(definition: Definition, open: ReadonlySet<string>, path: string)
   if (definition.states === undefined) return definition;
   const states = Object.fromEntries(
     Object.entries(definition.states).map(([name, inner]) => {
-      const here = inner.id === undefined ? path : join(path, name);
+      const here = inner.id === undefined ? path : joinPath(path, name);
       if (inner.id === undefined || inner.states === undefined || open.has(here))
         return [name, closed(inner, open, here)];
       const { states: _, type: __, initial: ___, ...leaf } = inner;
@@ -35,7 +35,7 @@ function closed(definition: Definition, open: ReadonlySet<string>, path: string)
 /** Returns the paths of the nodes that contain subgraphs. */
 export function subgraphsOf(definition: Definition, path = ""): readonly string[] {
   return Object.entries(definition.states ?? {}).flatMap(([name, inner]) => {
-    const here = inner.id === undefined ? path : join(path, name);
+    const here = inner.id === undefined ? path : joinPath(path, name);
     const own = inner.id !== undefined && inner.states !== undefined ? [here] : [];
     return [...own, ...subgraphsOf(inner, here)];
   });
@@ -51,7 +51,7 @@ export function marksOf(
   tasks: Iterable<Task>,
 ): ReadonlyMap<number, TaskStatus> {
   const marks = new Map<number, TaskStatus>();
-  const places = placesOf(chart);
+  const places = indexesByPath(chart);
   for (const task of tasks) {
     const path = pathOf(task);
     const place = places.get(path);
@@ -59,7 +59,7 @@ export function marksOf(
     if (place !== undefined && task.status !== "waiting" && before !== "running")
       marks.set(place, task.status);
   }
-  for (const place of litBy(chart, value)) {
+  for (const place of activeStates(chart, value)) {
     const mark = marks.get(place);
     if (mark !== "interrupted" && mark !== "failed" && chart.states[place]?.isNode === true)
       marks.set(place, "running");
@@ -68,7 +68,7 @@ export function marksOf(
 }
 
 /** Returns the path that a run has taken through its graph and through each subgraph. */
-export function waysOf(trace: Trace): readonly Way[] {
+export function pathsOfTrace(trace: Trace): readonly NodePath[] {
   const all = new Map<string, Trace["steps"]>();
   for (const step of trace.steps) all.set(step.ns, [...(all.get(step.ns) ?? []), step]);
   return [...all].map(([ns, steps]) => {
@@ -77,6 +77,6 @@ export function waysOf(trace: Trace): readonly Way[] {
     // The run continued from a state of another run.
     const before = [...trace.tasks.values()].filter((task) => task.ns === ns && task.step === first?.step);
     const way = steps.map(({ next }) => (next.length === 0 ? ["__end__"] : next));
-    return [before.map(({ name }) => name), ...way].map((names) => names.map((name) => join(path, name)));
+    return [before.map(({ name }) => name), ...way].map((names) => names.map((name) => joinPath(path, name)));
   });
 }

@@ -1,16 +1,16 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { chartOf, type Definition, litBy, placesOf, type Value } from "../inspector/chart.ts";
+import { chartOf, type Definition, activeStates, indexesByPath, type Value } from "../inspector/chart.ts";
 import { Drawing, markArrows } from "../inspector/draw.ts";
-import { furtherOf, walked, type Way } from "../inspector/taken.ts";
+import { addedArrowsKey, markPaths, type NodePath } from "../inspector/taken.ts";
 import { Zoom } from "../inspector/zoom.ts";
 import type { Task } from "../live/trace.ts";
 import { reasonOf } from "../app/session.ts";
-import { drawn, marksOf, subgraphsOf } from "./chart.ts";
+import { visibleChart, marksOf, subgraphsOf } from "./chart.ts";
 
 /** Layouts are computed once and shared by all figures of the page. */
 const drawing = new Drawing("dashboard/elk-worker.js");
 
-const NOWHERE: readonly Way[] = [];
+const NOWHERE: readonly NodePath[] = [];
 
 interface FigureProps {
   /** The XState definition of the statechart, as JSON. */
@@ -19,14 +19,14 @@ interface FigureProps {
   readonly tasks: readonly Task[];
   readonly label: string;
   /** The paths that runs have taken; their arrows are marked. */
-  readonly ways?: readonly Way[];
+  readonly ways?: readonly NodePath[];
   /** True for an actor's own statechart: it is drawn fully expanded, and every active state is highlighted. */
   readonly isChart?: boolean;
   readonly onNode?: (path: string) => void;
 }
 
 /** A statechart with highlights: the running states, and the results of the others. */
-export function Figure({
+export function StatechartView({
   definition,
   value,
   tasks,
@@ -50,12 +50,12 @@ export function Figure({
   }, []);
   const parsed = useMemo(() => JSON.parse(definition) as Definition, [definition]);
   const subgraphs = useMemo(() => (isChart ? [] : subgraphsOf(parsed)), [parsed]);
-  const declared = useMemo(() => (isChart ? chartOf(parsed) : drawn(parsed, open)), [parsed, open]);
-  const gone = walked(declared, ways);
+  const declared = useMemo(() => (isChart ? chartOf(parsed) : visibleChart(parsed, open)), [parsed, open]);
+  const gone = markPaths(declared, ways);
   const { chart } = gone;
-  const further = furtherOf(chart, declared);
+  const further = addedArrowsKey(chart, declared);
   const marks = isChart
-    ? new Map([...litBy(chart, value)].map((place) => [place, "running"]))
+    ? new Map([...activeStates(chart, value)].map((place) => [place, "running"]))
     : marksOf(chart, value, tasks);
   const light = () => {
     for (const group of svg.current?.querySelectorAll<SVGElement>("[data-state]") ?? []) {
@@ -77,7 +77,7 @@ export function Figure({
       (made) => {
         if (isOld) return;
         svg.current = made;
-        const paths = new Map([...placesOf(chart)].map(([path, place]) => [String(place), path]));
+        const paths = new Map([...indexesByPath(chart)].map(([path, place]) => [String(place), path]));
         for (const group of made.querySelectorAll<SVGElement>("[data-state]")) {
           const path = paths.get(group.dataset["state"] ?? "");
           if (path !== undefined) group.dataset["node"] = path;

@@ -1,16 +1,16 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { RunWatch } from "../live/run-watch.ts";
-import { read } from "../server.ts";
+import { fetchJson } from "../server.ts";
 import { go } from "../app/route.ts";
 import type { Definition } from "../inspector/chart.ts";
 import { stateLabel } from "../inspector/chart.ts";
-import { type Actor, isLive, type Model } from "../inspector/model.ts";
+import { type Actor, isLive, type FeedModel } from "../inspector/model.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { Empty, Failure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
-import { pathOf, waysOf } from "./chart.ts";
-import { Figure } from "./figure.tsx";
+import { pathOf, pathsOfTrace } from "./chart.ts";
+import { StatechartView } from "./figure.tsx";
 
 /** The graph of a thread with its running nodes, and the statecharts of its actors. */
 export function GraphTab({ watch }: { readonly watch: ThreadWatch }) {
@@ -42,7 +42,7 @@ function useRecalled(thread: string, run: string | undefined): Trace | undefined
 }
 
 interface ActorsGraphProps {
-  readonly model: Model;
+  readonly model: FeedModel;
   readonly traces: readonly Trace[];
   readonly graph?: string | undefined;
   readonly onTask: (task: Task) => void;
@@ -71,12 +71,12 @@ export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) 
     .filter((one) => one !== undefined);
   return (
     <div class="pad graphs">
-      <Figure
+      <StatechartView
         definition={definition}
         value={value}
         tasks={tasks}
         label={`Graph ${name ?? ""}`}
-        ways={traces.flatMap(waysOf)}
+        ways={traces.flatMap(pathsOfTrace)}
         onNode={(path) => {
           const task = tasks.findLast((one) => pathOf(one) === path);
           if (task !== undefined) onTask(task);
@@ -103,7 +103,7 @@ function ActorChart({ actor }: { readonly actor: Actor }) {
       <summary>
         Statechart of the {actor.kind}: <strong>{words}</strong>
       </summary>
-      <Figure
+      <StatechartView
         definition={actor.definition}
         isChart
         value={actor.message.snapshot?.value}
@@ -115,7 +115,7 @@ function ActorChart({ actor }: { readonly actor: Actor }) {
 }
 
 async function machineOf(graph: string): Promise<string> {
-  const { definition } = await read<{ readonly definition: Definition }>(
+  const { definition } = await fetchJson<{ readonly definition: Definition }>(
     `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`,
   );
   return JSON.stringify(definition);

@@ -1,19 +1,19 @@
 import { getSchemas } from "../api/client.ts";
 import type { Definition } from "../inspector/chart.ts";
-import { read } from "../server.ts";
+import { fetchJson } from "../server.ts";
 import { to } from "../app/route.ts";
-import { nameOf, useAssistants } from "../parts/assistants.ts";
+import { assistantLabel, useAssistants } from "../parts/assistants.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Empty, Failure } from "../parts/empty.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { useResource } from "../parts/resource.ts";
-import { Figure } from "./figure.tsx";
+import { StatechartView } from "./figure.tsx";
 
 /** The assistants: their graphs as charts, and their input and output schemas. */
 export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) {
   const assistants = useAssistants();
   const assistant = assistants.find(({ assistant_id }) => assistant_id === chosen) ?? assistants[0];
-  if (assistant === undefined) return <Empty title="No graph is served, or they are being read." />;
+  if (assistant === undefined) return <Empty title="Loading, or the server has no graphs." />;
   return (
     <article class="page graphs-page">
       <nav class="chips" aria-label="Assistants">
@@ -23,7 +23,7 @@ export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) 
             href={to(["graphs", one.assistant_id])}
             aria-current={one === assistant ? "page" : undefined}
           >
-            {nameOf(one)}
+            {assistantLabel(one)}
           </a>
         ))}
       </nav>
@@ -42,7 +42,9 @@ export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) 
 function Graph({ graph, assistant }: { readonly graph: string; readonly assistant: string }) {
   const chart = useResource(
     () =>
-      read<{ readonly definition: Definition }>(`inspect/machines/${encodeURIComponent(`graph:${graph}`)}`),
+      fetchJson<{ readonly definition: Definition }>(
+        `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`,
+      ),
     [graph],
   );
   const schemas = useResource(() => getSchemas(assistant), [assistant]);
@@ -56,7 +58,7 @@ function Graph({ graph, assistant }: { readonly graph: string; readonly assistan
       </div>
       {chart.error !== null && <Failure text={chart.error} onRetry={chart.reload} />}
       {chart.value !== undefined && (
-        <Figure
+        <StatechartView
           definition={JSON.stringify(chart.value.definition)}
           value={undefined}
           tasks={[]}
@@ -65,7 +67,7 @@ function Graph({ graph, assistant }: { readonly graph: string; readonly assistan
       )}
       {schemas.value !== undefined && (
         <details class="more">
-          <summary>What it takes and gives</summary>
+          <summary>Input and output</summary>
           <JsonTree value={schemas.value} open={2} />
         </details>
       )}

@@ -123,7 +123,7 @@ export function chartOf(definition: Definition): Chart {
         };
         arrows.set(key, arrow);
         arrow.maybe &&= guard === "chosen";
-        const text = `${label}${said(guard)}`;
+        const text = `${label}${guardLabel(guard)}`;
         if (!arrow.labels.includes(text)) arrow.labels.push(text);
       }
     }
@@ -142,7 +142,7 @@ export function chartOf(definition: Definition): Chart {
   return { root, states: all.map(({ state }) => state), arrows: [...arrows.values()] };
 }
 
-function said(guard: Transition["guard"]): string {
+function guardLabel(guard: Transition["guard"]): string {
   if (guard === undefined || guard === "chosen") return "";
   if (typeof guard === "string") return ` [${guard}]`;
   const params = Object.values(guard.params ?? {}).join(", ");
@@ -152,7 +152,7 @@ function said(guard: Transition["guard"]): string {
 export type Value = string | { readonly [state: string]: Value };
 
 /** Returns the states that a value names, with all of their ancestors. */
-export function litBy(chart: Chart, value: Value | undefined): ReadonlySet<number> {
+export function activeStates(chart: Chart, value: Value | undefined): ReadonlySet<number> {
   const lit = new Set<number>();
   const walk = (states: readonly State[], inside: Value): void => {
     for (const [name, inner] of typeof inside === "string"
@@ -169,14 +169,14 @@ export function litBy(chart: Chart, value: Value | undefined): ReadonlySet<numbe
 }
 
 /** Returns the path of a node: the paths of its ancestors and its own name, joined by slashes. */
-export const join = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
+export const joinPath = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
 
 /** Returns the index of each node in the chart, by the node's path. */
-export function placesOf(chart: Chart): ReadonlyMap<string, number> {
+export function indexesByPath(chart: Chart): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
   const walk = (states: readonly State[], path: string): void => {
     for (const state of states) {
-      const here = state.isNode ? join(path, state.name) : path;
+      const here = state.isNode ? joinPath(path, state.name) : path;
       if (state.isNode) places.set(here, state.index);
       walk(state.children, here);
     }
@@ -186,8 +186,8 @@ export function placesOf(chart: Chart): ReadonlyMap<string, number> {
 }
 
 /** Returns the active nodes of a graph as text. */
-export function nodesOf(chart: Chart, value: Value | undefined): string {
-  const lit = litBy(chart, value);
+export function activeNodesText(chart: Chart, value: Value | undefined): string {
+  const lit = activeStates(chart, value);
   const words = (states: readonly State[], above: readonly string[]): readonly string[] =>
     states.flatMap((state) => {
       if (!lit.has(state.index)) return [];

@@ -1,6 +1,6 @@
 import elk, { type ElkExtendedEdge, type ElkNode } from "elkjs/lib/elk-api.js";
 import type { Chart, State } from "./chart.ts";
-import type { Walked } from "./taken.ts";
+import type { ChartWithPaths } from "./taken.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 /** Characters: the longest line of a label. */
@@ -165,7 +165,7 @@ function make(name: string, attributes: { readonly [name: string]: string | numb
 }
 
 /** Marks the arrows that were taken, and those of left states that were not. */
-export function markArrows(svg: SVGElement, { chart, taken, left }: Walked): void {
+export function markArrows(svg: SVGElement, { chart, taken, left }: ChartWithPaths): void {
   for (const part of svg.querySelectorAll<SVGElement>("[data-arrow]")) {
     const place = Number(part.dataset["arrow"]);
     const from = chart.arrows[place]?.from;

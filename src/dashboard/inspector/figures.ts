@@ -1,8 +1,8 @@
-import { litBy } from "./chart.ts";
+import { activeStates } from "./chart.ts";
 import { Drawing, markArrows } from "./draw.ts";
 import { text } from "./element.ts";
-import { type Actor, nameOf, said } from "./model.ts";
-import { furtherOf, walked, type Way } from "./taken.ts";
+import { type Actor, actorLabel, actorState } from "./model.ts";
+import { addedArrowsKey, markPaths, type NodePath } from "./taken.ts";
 import { Zoom } from "./zoom.ts";
 
 /** The slots for charts on the page, in order. */
@@ -10,7 +10,7 @@ const SLOTS = ["chosen", "graph", "run", "thread"] as const;
 export type Slot = (typeof SLOTS)[number];
 
 /** A chart on the page. The actor that it shows may change. */
-interface Figure {
+interface ChartSlot {
   readonly element: HTMLElement;
   readonly zoom: Zoom;
   /** Identifies the drawn chart. */
@@ -24,12 +24,12 @@ interface Events {
 }
 
 /** The charts of the inspector, with the active states of their actors highlighted. */
-export class Figures {
+export class ChartPanel {
   readonly #root: HTMLElement;
   readonly #wide: HTMLElement;
   readonly #events: Events;
   readonly #drawing = new Drawing("inspector/elk-worker.js");
-  readonly #figures = new Map<Slot, Figure>();
+  readonly #figures = new Map<Slot, ChartSlot>();
 
   /** `wide`: the element for the thread's chart, which is much wider than the others. */
   constructor(root: HTMLElement, wide: HTMLElement, events: Events) {
@@ -45,18 +45,18 @@ export class Figures {
   }
 
   /** `ways`: the paths that runs have taken through the graph. */
-  show(slot: Slot, actor: Actor, ways: readonly Way[]): void {
+  show(slot: Slot, actor: Actor, ways: readonly NodePath[]): void {
     const figure = this.#figures.get(slot) ?? this.#add(slot);
     const { element } = figure;
     const { tags = [] } = actor.message.snapshot ?? {};
-    const words = said(actor);
+    const words = actorState(actor);
     const says = tags.length === 0 ? words : `${words} (${tags.join(", ")})`;
     element
       .querySelector("figcaption")
-      ?.replaceChildren(text("strong", nameOf(actor)), text("span", says, "state"));
+      ?.replaceChildren(text("strong", actorLabel(actor)), text("span", says, "state"));
     element.dataset["actor"] = actor.id;
-    const gone = walked(actor.chart, ways);
-    const definition = `${actor.definition} ${furtherOf(gone.chart, actor.chart)}`;
+    const gone = markPaths(actor.chart, ways);
+    const definition = `${actor.definition} ${addedArrowsKey(gone.chart, actor.chart)}`;
     if (figure.definition !== definition) {
       figure.definition = definition;
       this.#drawing.draw(gone.chart, definition).then(
@@ -70,12 +70,12 @@ export class Figures {
       );
     }
     if (figure.svg === null) return;
-    light(figure.svg, actor, `${nameOf(actor)}: ${says}`);
+    light(figure.svg, actor, `${actorLabel(actor)}: ${says}`);
     markArrows(figure.svg, gone);
     figure.zoom.show();
   }
 
-  #add(slot: Slot): Figure {
+  #add(slot: Slot): ChartSlot {
     const element = document.createElement("figure");
     element.dataset["slot"] = slot;
     const scroll = document.createElement("div");
@@ -90,7 +90,7 @@ export class Figures {
     const root = slot === "thread" ? this.#wide : this.#root;
     const after = SLOTS.slice(SLOTS.indexOf(slot) + 1).map((name) => this.#figures.get(name)?.element);
     root.insertBefore(element, after.find((one) => one?.parentElement === root) ?? null);
-    const figure: Figure = { element, zoom, definition: "", svg: null };
+    const figure: ChartSlot = { element, zoom, definition: "", svg: null };
     this.#figures.set(slot, figure);
     return figure;
   }
@@ -101,14 +101,14 @@ const MARKS = ["running", "interrupted", "failed"] as const;
 /** Returns the mark for an actor's active states. */
 function markOf(actor: Actor): (typeof MARKS)[number] {
   const { tags = [], status } = actor.message.snapshot ?? {};
-  const words = said(actor);
+  const words = actorState(actor);
   if (status === "error" || tags.includes("failed") || ["error", "failed", "timeout"].includes(words))
     return "failed";
   return tags.length > 0 || words === "interrupted" ? "interrupted" : "running";
 }
 
 function light(svg: SVGSVGElement, actor: Actor, label: string): void {
-  const lit = litBy(actor.chart, actor.message.snapshot?.value);
+  const lit = activeStates(actor.chart, actor.message.snapshot?.value);
   const mark = markOf(actor);
   for (const group of svg.querySelectorAll<SVGElement>("[data-state]")) {
     const isLit = lit.has(Number(group.dataset["state"]));

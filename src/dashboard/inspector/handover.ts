@@ -1,4 +1,4 @@
-import type { Message, Model } from "./model.ts";
+import type { FeedMessage, FeedModel } from "./model.ts";
 
 /** Milliseconds: a page that stays silent for this long is considered not to listen. */
 const PATIENCE = 5_000;
@@ -7,14 +7,14 @@ const PATIENCE = 5_000;
  * Forwards the feed to another page, by the protocol of Stately's inspector. The page announces that it is connected,
  * again after each reload. It then receives every live actor, the last events, and all further events.
  */
-export class Handover {
+export class FeedForwarder {
   readonly #viewer: URL;
-  readonly #model: Model;
+  readonly #model: FeedModel;
   readonly #say: (text: string) => void;
   #window: Window | null = null;
   #connected = false;
 
-  constructor(viewer: string, model: Model, say: (text: string) => void) {
+  constructor(viewer: string, model: FeedModel, say: (text: string) => void) {
     this.#viewer = new URL(viewer);
     this.#model = model;
     this.#say = say;
@@ -33,11 +33,11 @@ export class Handover {
     if (this.#window === null) return this.#say("The browser did not open the window.");
     this.#say(`Waiting for ${this.#viewer.host}…`);
     setTimeout(() => {
-      if (!this.#connected) this.#say(`${this.#viewer.host} does not answer; what it would show is here.`);
+      if (!this.#connected) this.#say(`${this.#viewer.host} does not answer. This page shows the same data.`);
     }, PATIENCE);
   }
 
-  send(message: Message): void {
+  send(message: FeedMessage): void {
     if (this.#connected) this.#post(message);
   }
 
@@ -45,7 +45,7 @@ export class Handover {
     if (source === null || source !== this.#window || origin !== this.#viewer.origin) return;
     if ((data as { readonly type?: unknown } | null)?.type !== "@statelyai.connected") return;
     this.#connected = true;
-    this.#say(`Handed over to ${this.#viewer.host}.`);
+    this.#say(`Forwarding to ${this.#viewer.host}.`);
     for (const { message } of this.#model.actors.values()) this.#post(message);
     for (const event of this.#model.events) this.#post(event);
   }

@@ -1,7 +1,7 @@
-import { type Chart, chartOf, type Definition, nodesOf, type Value, stateLabel } from "./chart.ts";
+import { type Chart, chartOf, type Definition, activeNodesText, type Value, stateLabel } from "./chart.ts";
 
 /** A message of the feed, in the format of `@statelyai/inspect`. */
-export interface Message {
+export interface FeedMessage {
   readonly type: "@xstate.actor" | "@xstate.event" | "@xstate.snapshot";
   readonly sessionId: string;
   readonly createdAt: string;
@@ -21,20 +21,20 @@ export interface Message {
 
 export interface Actor {
   readonly id: string;
-  readonly kind: Message["kind"];
+  readonly kind: FeedMessage["kind"];
   readonly name: string;
   readonly parent: string | null;
   readonly definition: string;
   readonly chart: Chart;
   /** The message that announced the actor, with the actor's current snapshot. */
-  readonly message: Message;
+  readonly message: FeedMessage;
 }
 
 export interface Step {
   readonly seq: number;
   readonly at: number;
   readonly actor: string;
-  readonly kind: Message["kind"];
+  readonly kind: FeedMessage["kind"];
   readonly event: string;
   readonly words: string;
 }
@@ -47,14 +47,14 @@ const STEPS = 100;
 const EVENTS = 200;
 
 /** The state that the feed has reported so far. */
-export class Model {
+export class FeedModel {
   readonly actors = new Map<string, Actor>();
   /** Oldest first. */
   readonly steps: Step[] = [];
-  readonly events: Message[] = [];
+  readonly events: FeedMessage[] = [];
   readonly #charts = new Map<string, Chart>();
 
-  take(message: Message): void {
+  take(message: FeedMessage): void {
     if (message.type === "@xstate.actor") this.#meet(message);
     const actor = this.actors.get(message.sessionId);
     if (actor === undefined) return;
@@ -77,7 +77,7 @@ export class Model {
   }
 
   /** Returns the latest actor of a kind. */
-  latest(kind: Message["kind"]): Actor | undefined {
+  latest(kind: FeedMessage["kind"]): Actor | undefined {
     return [...this.actors.values()].findLast(
       (actor) => actor.kind === kind && !actor.id.startsWith("subgraph:"),
     );
@@ -87,7 +87,7 @@ export class Model {
     return [...this.actors.values()].filter(({ parent }) => parent === id);
   }
 
-  #meet(message: Message): void {
+  #meet(message: FeedMessage): void {
     const { sessionId: id, kind, name = "", parentId, definition = "{}" } = message;
     let chart = this.#charts.get(definition);
     if (chart === undefined) {
@@ -101,15 +101,15 @@ export class Model {
     for (const { id: old } of ended.slice(0, Math.max(0, ended.length - ENDED))) this.actors.delete(old);
   }
 
-  #step(actor: Actor, message: Message): void {
+  #step(actor: Actor, message: FeedMessage): void {
     const { seq, createdAt, event } = message;
     this.steps.push({
       seq,
       at: Number(createdAt),
-      actor: nameOf(actor),
+      actor: actorLabel(actor),
       kind: actor.kind,
       event: event?.type ?? "",
-      words: said({ ...actor, message }),
+      words: actorState({ ...actor, message }),
     });
     if (this.steps.length > STEPS) this.steps.shift();
   }
@@ -117,11 +117,11 @@ export class Model {
 
 export const isLive = ({ message }: Actor): boolean => message.snapshot?.status === "active";
 
-export const nameOf = ({ kind, name }: Actor): string =>
+export const actorLabel = ({ kind, name }: Actor): string =>
   kind === "task" || kind === "graph" ? `${kind} ${name}` : kind;
 
 /** Returns the state of an actor as text. */
-export function said({ kind, chart, message }: Actor): string {
+export function actorState({ kind, chart, message }: Actor): string {
   const value = message.snapshot?.value;
-  return kind === "graph" ? nodesOf(chart, value) : stateLabel(value);
+  return kind === "graph" ? activeNodesText(chart, value) : stateLabel(value);
 }

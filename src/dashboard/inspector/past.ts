@@ -1,7 +1,7 @@
 import type { ThreadState } from "../api/records.ts";
-import { Refused, read } from "../server.ts";
+import { RequestError, fetchJson } from "../server.ts";
 import type { Step } from "./model.ts";
-import type { Way } from "./taken.ts";
+import type { NodePath } from "./taken.ts";
 
 /** The largest number of states read. */
 const MOST = 60;
@@ -9,31 +9,31 @@ const MOST = 60;
 type State = Pick<ThreadState, "next" | "metadata" | "created_at" | "checkpoint" | "parent_checkpoint">;
 
 /** The history of a thread before the page was opened. */
-export interface Past {
+export interface ThreadHistory {
   /** The steps of the graph, oldest first. */
   readonly steps: readonly Step[];
   /** The path through the graph since its last input. */
-  readonly way: Way;
+  readonly way: NodePath;
   /** The error of the last run; null if it did not fail. */
   readonly error: { readonly error: string; readonly message: string } | null;
   readonly isMissing: boolean;
 }
 
-export const NOTHING: Past = { steps: [], way: [], error: null, isMissing: false };
+export const NOTHING: ThreadHistory = { steps: [], way: [], error: null, isMissing: false };
 
-export async function pastOf(thread: string): Promise<Past> {
+export async function readThreadHistory(thread: string): Promise<ThreadHistory> {
   try {
     const select = ["next", "metadata", "created_at", "checkpoint", "parent_checkpoint"];
     const [record, states] = await Promise.all([
-      read<{ readonly error?: Past["error"] }>(`threads/${encodeURIComponent(thread)}`),
-      read<readonly State[]>(`threads/${encodeURIComponent(thread)}/history`, {
+      fetchJson<{ readonly error?: ThreadHistory["error"] }>(`threads/${encodeURIComponent(thread)}`),
+      fetchJson<readonly State[]>(`threads/${encodeURIComponent(thread)}/history`, {
         body: { limit: MOST, select },
       }),
     ]);
-    const line = lineOf(states);
+    const line = ancestorsOf(states);
     return { steps: line.map(stepOf), way: wayOf(line), error: record.error ?? null, isMissing: false };
   } catch (cause) {
-    const isMissing = cause instanceof Refused && (cause.status === 404 || cause.status === 422);
+    const isMissing = cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
     return { ...NOTHING, isMissing };
   }
 }
@@ -41,7 +41,7 @@ export async function pastOf(thread: string): Promise<Past> {
 const idOf = ({ checkpoint }: State): string => checkpoint?.checkpoint_id ?? "";
 
 /** Returns the states that led to the latest one, oldest first, without those of other branches. */
-function lineOf(states: readonly State[]): readonly State[] {
+function ancestorsOf(states: readonly State[]): readonly State[] {
   const line: State[] = [];
   let [at] = states;
   while (at !== undefined) {
@@ -55,7 +55,7 @@ function lineOf(states: readonly State[]): readonly State[] {
 /** Returns the next nodes of a state; the end node if there are none. */
 const nextOf = ({ next }: State): readonly string[] => (next.length === 0 ? ["__end__"] : next);
 
-function wayOf(line: readonly State[]): Way {
+function wayOf(line: readonly State[]): NodePath {
   const begun = line.findLastIndex(({ metadata }) => metadata["source"] === "input");
   const since = line.slice(Math.max(0, begun)).filter(({ metadata }) => metadata["source"] !== "update");
   return since.map(nextOf);

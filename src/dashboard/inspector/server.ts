@@ -1,11 +1,11 @@
-import { openSocket, read } from "../server.ts";
+import { openSocket, fetchJson } from "../server.ts";
 
 export interface About {
   readonly viewer: string;
   readonly values: boolean;
 }
 
-export const about = (): Promise<About> => read("inspect/machines");
+export const about = (): Promise<About> => fetchJson("inspect/machines");
 
 export interface Live {
   readonly id: string;
@@ -14,7 +14,7 @@ export interface Live {
 }
 
 export async function live(): Promise<readonly Live[]> {
-  return (await read<{ readonly actors: readonly Live[] }>("inspect/actors?limit=100")).actors;
+  return (await fetchJson<{ readonly actors: readonly Live[] }>("inspect/actors?limit=100")).actors;
 }
 
 /** Opens the WebSocket of the feed. */

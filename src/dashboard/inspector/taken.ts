@@ -1,12 +1,12 @@
-import { type Arrow, type Chart, placesOf } from "./chart.ts";
+import { type Arrow, type Chart, indexesByPath } from "./chart.ts";
 
 /**
  * The nodes of a graph that ran in each superstep, in order, each by its path. `__start__` and `__end__` are nodes too.
  */
-export type Way = readonly (readonly string[])[];
+export type NodePath = readonly (readonly string[])[];
 
 /** A chart and its taken arrows. */
-export interface Walked {
+export interface ChartWithPaths {
   readonly chart: Chart;
   readonly taken: ReadonlySet<number>;
   /** States that the run has left through another arrow: their remaining arrows were not chosen. */
@@ -14,8 +14,8 @@ export interface Walked {
 }
 
 /** Returns the chart with the arrows that were taken, including arrows that the graph does not declare. */
-export function walked(chart: Chart, ways: readonly Way[]): Walked {
-  const places = placesOf(chart);
+export function markPaths(chart: Chart, ways: readonly NodePath[]): ChartWithPaths {
+  const places = indexesByPath(chart);
   const arrows: Arrow[] = [...chart.arrows];
   const taken = new Set<number>();
   const left = new Set<number>();
@@ -50,7 +50,7 @@ export function walked(chart: Chart, ways: readonly Way[]): Walked {
 }
 
 /** Returns a key for the arrows that were added to the declared chart. */
-export const furtherOf = (chart: Chart, declared: Chart): string =>
+export const addedArrowsKey = (chart: Chart, declared: Chart): string =>
   chart.arrows
     .slice(declared.arrows.length)
     .map(({ from, to }) => `${from}>${to}`)

@@ -1,7 +1,7 @@
 import { extractFrom, getSchemas } from "../api/client.ts";
 import type { Json, Schema, ThreadRow } from "../api/records.ts";
-import { plainOf } from "../parts/schema.ts";
-import { asText } from "../parts/words.ts";
+import { simplifySchema } from "../parts/schema.ts";
+import { toLine } from "../parts/words.ts";
 import { messageOf } from "./messages.ts";
 
 /** The largest number of threads in the cache. */
@@ -10,7 +10,7 @@ const MOST = 2_000;
 const PARTS = 4;
 
 /** The parts of a graph's state that describe a thread: paths by name, and their initial values. */
-interface Places {
+interface DescriptionPaths {
   readonly extract: { readonly [name: string]: string };
   readonly initial: { readonly [name: string]: unknown };
   readonly isTalk: boolean;
@@ -20,10 +20,10 @@ interface Places {
  * Short descriptions of threads: the first message, or some values of the state. Read for visible threads only, once
  * for each change.
  */
-export class Abouts {
+export class ThreadDescriptions {
   readonly #onChange: () => void;
   readonly #known = new Map<string, { readonly at: string; readonly text: string }>();
-  readonly #places = new Map<string, Promise<Places>>();
+  readonly #places = new Map<string, Promise<DescriptionPaths>>();
   #wanted: readonly ThreadRow[] = [];
   #isReading = false;
 
@@ -73,13 +73,13 @@ export class Abouts {
 
   async #textsOf(assistant: string, rows: readonly ThreadRow[]): Promise<ReadonlyMap<string, string>> {
     const reading =
-      this.#places.get(assistant) ?? getSchemas(assistant).then((all) => placesOf(all.input_schema));
+      this.#places.get(assistant) ?? getSchemas(assistant).then((all) => descriptionPaths(all.input_schema));
     this.#places.set(assistant, reading);
     const places = await reading;
     if (Object.keys(places.extract).length === 0) return new Map();
     const ids = rows.map(({ thread_id }) => thread_id);
     const found = await extractFrom(ids, places.extract);
-    return new Map(found.map(({ thread_id, extracted }) => [thread_id, textOf(places, extracted)]));
+    return new Map(found.map(({ thread_id, extracted }) => [thread_id, descriptionText(places, extracted)]));
   }
 }
 
@@ -88,13 +88,13 @@ const assistantOf = ({ metadata }: ThreadRow): string =>
   typeof metadata["assistant_id"] === "string" ? metadata["assistant_id"] : "";
 
 /** Returns the paths to read. Channels whose names a path cannot contain are left out. */
-export function placesOf(schema: Schema | null): Places {
+export function descriptionPaths(schema: Schema | null): DescriptionPaths {
   const entries = Object.entries(schema?.properties ?? {}).filter(([name]) => !/[.[\]]/.test(name));
   const talk = entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages");
   if (talk !== undefined)
     return { extract: { said: `values.${talk[0]}[0].content` }, initial: {}, isTalk: true };
   const simple = entries
-    .map(([name, one]) => [name, plainOf(one, schema ?? one)] as const)
+    .map(([name, one]) => [name, simplifySchema(one, schema ?? one)] as const)
     .filter(([, { type, items, properties }]) =>
       type === undefined
         ? items === undefined && properties === undefined
@@ -109,13 +109,13 @@ export function placesOf(schema: Schema | null): Places {
 }
 
 /** Describes a thread: its first message, or the values that differ from their initial values. */
-export function textOf({ initial, isTalk }: Places, extracted: Json): string {
-  if (isTalk) return asText(messageOf({ content: extracted["said"] }).text);
+export function descriptionText({ initial, isTalk }: DescriptionPaths, extracted: Json): string {
+  if (isTalk) return toLine(messageOf({ content: extracted["said"] }).text);
   const parts = Object.entries(extracted).filter(
     ([name, value]) =>
       value !== null && value !== "" && JSON.stringify(value) !== JSON.stringify(initial[name]),
   );
   return parts
-    .map(([name, value]) => (typeof value === "string" ? asText(value) : `${name} ${asText(value)}`))
+    .map(([name, value]) => (typeof value === "string" ? toLine(value) : `${name} ${toLine(value)}`))
     .join(" · ");
 }

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
-import { failed } from "../app/session.ts";
+import { showError } from "../app/session.ts";
 import { KeyNeeded, openSocket } from "../server.ts";
 
-export type LineState = "connecting" | "open" | "broken" | "ended" | "refused";
+export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused";
 
 interface LineOptions {
   readonly path: string;
@@ -20,8 +20,8 @@ const FIRST = 300;
 const LONGEST = 10_000;
 
 /** A WebSocket that reconnects when it breaks, until it is closed or refused. */
-export class Line {
-  readonly state = signal<LineState>("connecting");
+export class ReconnectingSocket {
+  readonly state = signal<SocketState>("connecting");
   /** The reason of the refusal. */
   reason = "";
   readonly #options: LineOptions;
@@ -92,6 +92,6 @@ export class Line {
   #refuse(reason: string, cause: unknown): void {
     this.reason = reason;
     this.state.value = "refused";
-    if (cause !== null && !this.#closed) failed(cause);
+    if (cause !== null && !this.#closed) showError(cause);
   }
 }

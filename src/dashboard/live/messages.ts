@@ -9,7 +9,7 @@ export interface Call {
 }
 
 /** A message for display. */
-export interface Message {
+export interface ChatMessage {
   readonly id: string;
   readonly type: string;
   readonly name: string | null;
@@ -47,7 +47,7 @@ function typeOf(type: unknown): string {
 }
 
 /** Converts a complete message of the state or of the stream. */
-export function messageOf(raw: Json): Message {
+export function messageOf(raw: Json): ChatMessage {
   const calls = Array.isArray(raw["tool_calls"]) ? (raw["tool_calls"] as readonly Json[]) : [];
   return {
     id: str(raw["id"]),
@@ -66,7 +66,7 @@ export function messageOf(raw: Json): Message {
 }
 
 /** Appends a streamed chunk to a message. */
-export function appended(message: Message | undefined, raw: Json): Message {
+export function appended(message: ChatMessage | undefined, raw: Json): ChatMessage {
   const next = messageOf(raw);
   const chunks = Array.isArray(raw["tool_call_chunks"]) ? (raw["tool_call_chunks"] as readonly Json[]) : [];
   const calls = chunks.length > 0 ? joined(message?.calls ?? [], chunks) : null;
@@ -111,7 +111,7 @@ export function conversationKey(values: Json): string | null {
   );
 }
 
-export function conversationOf(values: Json): readonly Message[] {
+export function conversationOf(values: Json): readonly ChatMessage[] {
   const key = conversationKey(values);
   return key === null ? [] : (values[key] as readonly Json[]).map(messageOf);
 }

@@ -2,13 +2,13 @@ import { signal } from "@preact/signals";
 import { getHistory, getRun, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
 import { isLocked, reasonOf } from "../app/session.ts";
-import { type Message as Told, Model } from "../inspector/model.ts";
-import { KeyNeeded, Refused } from "../server.ts";
-import { Changes } from "./frame.ts";
+import { type FeedMessage as Told, FeedModel } from "../inspector/model.ts";
+import { KeyNeeded, RequestError } from "../server.ts";
+import { ChangeCounter } from "./frame.ts";
 import { fromHistory } from "./from-history.ts";
-import { Line } from "./line.ts";
+import { ReconnectingSocket } from "./line.ts";
 import { type StreamEvent, Trace, TRACED } from "./trace.ts";
-import { type Waiting, waitingOf } from "./waiting.ts";
+import { type PausedRun, pausedRunOf } from "./waiting.ts";
 
 /** Milliseconds between two reads of the record of an unfinished run. */
 const POLL = 1_500;
@@ -21,13 +21,13 @@ export class RunWatch {
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
   /** The question or breakpoint at which the thread waits, if it waits because of this run. */
-  readonly waiting = signal<Waiting | null>(null);
+  readonly waiting = signal<PausedRun | null>(null);
   /** True if the server no longer stores the run's events: the trace is built from the thread's history. */
   readonly isRebuilt = signal(false);
-  readonly model = new Model();
-  readonly changes = new Changes();
-  readonly stream: Line;
-  readonly feed: Line | null;
+  readonly model = new FeedModel();
+  readonly changes = new ChangeCounter();
+  readonly stream: ReconnectingSocket;
+  readonly feed: ReconnectingSocket | null;
   trace: Trace;
   #last = "-1";
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -37,14 +37,14 @@ export class RunWatch {
     this.thread = thread;
     this.id = id;
     this.trace = new Trace(id);
-    this.stream = new Line({
+    this.stream = new ReconnectingSocket({
       path: `threads/${thread}/runs/${id}/stream`,
       query: () => new URLSearchParams({ stream_mode: TRACED, last_event_id: this.#last }),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
       onEnd: () => void this.#ended(),
     });
     this.feed = isLive
-      ? new Line({
+      ? new ReconnectingSocket({
           path: "inspect",
           query: () => new URLSearchParams({ thread_id: thread, run_id: id }),
           onOpen: () => this.model.clear(),
@@ -77,7 +77,7 @@ export class RunWatch {
     } catch (cause) {
       if (this.#closed) return;
       if (cause instanceof KeyNeeded) isLocked.value = true;
-      this.isMissing.value = cause instanceof Refused && (cause.status === 404 || cause.status === 422);
+      this.isMissing.value = cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
       this.error.value = reasonOf(cause);
       if (this.isMissing.value) return;
     }
@@ -93,7 +93,7 @@ export class RunWatch {
   async #wait(): Promise<void> {
     if (this.feed === null) return;
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
-    const waiting = waitingOf(record, runs);
+    const waiting = pausedRunOf(record, runs);
     this.waiting.value = waiting?.run === this.id ? waiting : null;
   }
 

@@ -3,7 +3,7 @@ import { countThreads, searchThreads } from "../api/client.ts";
 import type { Order, ThreadFilter, ThreadRow } from "../api/records.ts";
 import { isLocked, reasonOf } from "../app/session.ts";
 import { KeyNeeded } from "../server.ts";
-import { Abouts } from "./abouts.ts";
+import { ThreadDescriptions } from "./abouts.ts";
 
 /** The number of threads read by one request. */
 export const PAGE = 100;
@@ -29,7 +29,7 @@ export class ThreadList {
   #order: Order = "latest";
   #seen: readonly [from: number, to: number] = [0, 0];
   #rows: readonly [from: number, to: number] = [0, 0];
-  readonly #abouts = new Abouts(() => this.version.value++);
+  readonly #abouts = new ThreadDescriptions(() => this.version.value++);
   #abort = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
@@ -77,7 +77,7 @@ export class ThreadList {
   }
 
   /** Sets the visible range of rows. */
-  see(from: number, to: number): void {
+  setVisible(from: number, to: number): void {
     const seen = [Math.floor(from / PAGE), Math.floor(Math.max(from, to) / PAGE)] as const;
     const [first, last] = this.#seen;
     this.#seen = seen;

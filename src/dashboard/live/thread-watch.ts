@@ -2,10 +2,10 @@ import { signal } from "@preact/signals";
 import { getState, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run, type Thread, type ThreadState } from "../api/records.ts";
 import { isLocked, reasonOf } from "../app/session.ts";
-import { type Message as Told, Model } from "../inspector/model.ts";
-import { KeyNeeded, Refused } from "../server.ts";
-import { Changes } from "./frame.ts";
-import { Line } from "./line.ts";
+import { type FeedMessage as Told, FeedModel } from "../inspector/model.ts";
+import { KeyNeeded, RequestError } from "../server.ts";
+import { ChangeCounter } from "./frame.ts";
+import { ReconnectingSocket } from "./line.ts";
 import { type StreamEvent, Trace, TRACED } from "./trace.ts";
 
 /** Milliseconds: changes are gathered for this long before the records are read anew. */
@@ -23,12 +23,12 @@ export class ThreadWatch {
   readonly runs = signal<readonly Run[]>([]);
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
-  readonly model = new Model();
+  readonly model = new FeedModel();
   readonly traces = new Map<string, Trace>();
   /** Counts the changes of the traces and the actors. */
-  readonly changes = new Changes();
-  readonly stream: Line;
-  readonly feed: Line;
+  readonly changes = new ChangeCounter();
+  readonly stream: ReconnectingSocket;
+  readonly feed: ReconnectingSocket;
   #last: string | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reading = false;
@@ -38,7 +38,7 @@ export class ThreadWatch {
 
   constructor(id: string) {
     this.id = id;
-    this.stream = new Line({
+    this.stream = new ReconnectingSocket({
       path: `threads/${id}/stream`,
       query: () => {
         const last = this.#last;
@@ -47,7 +47,7 @@ export class ThreadWatch {
       onOpen: () => this.refresh(),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
     });
-    this.feed = new Line({
+    this.feed = new ReconnectingSocket({
       path: "inspect",
       query: () => new URLSearchParams({ thread_id: id }),
       onOpen: () => this.model.clear(),
@@ -106,7 +106,7 @@ export class ThreadWatch {
     } catch (cause) {
       if (this.#closed) return;
       if (cause instanceof KeyNeeded) isLocked.value = true;
-      this.isMissing.value = cause instanceof Refused && (cause.status === 404 || cause.status === 422);
+      this.isMissing.value = cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
       this.error.value = reasonOf(cause);
     } finally {
       this.#reading = false;

@@ -1,5 +1,5 @@
 import { type Interrupt, isJson, type Json } from "../api/records.ts";
-import { appended, type Message } from "./messages.ts";
+import { appended, type ChatMessage } from "./messages.ts";
 
 /** An event of a run's stream. */
 export interface StreamEvent {
@@ -65,7 +65,7 @@ export class Trace {
   attempt = 1;
   readonly tasks = new Map<string, Task>();
   readonly steps: Step[] = [];
-  readonly messages = new Map<string, Message>();
+  readonly messages = new Map<string, ChatMessage>();
   readonly customs: { readonly id: string; readonly ns: string; readonly data: unknown }[] = [];
   readonly events: StreamEvent[] = [];
   /** The number of events received, including those no longer kept. */

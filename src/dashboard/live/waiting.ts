@@ -1,18 +1,18 @@
 import { type Interrupt, isDone, type Run, type Thread } from "../api/records.ts";
 
 /** A run that has ended at a question or a breakpoint. The API reports it as a success. */
-export interface Waiting {
+export interface PausedRun {
   readonly run: string;
   /** Empty: the run paused at a breakpoint. */
   readonly questions: readonly Interrupt[];
 }
 
 /** Returns the run because of which a thread waits for a person. `runs`: newest first. */
-export function waitingOf({ status, interrupts }: Thread, runs: readonly Run[]): Waiting | null {
+export function pausedRunOf({ status, interrupts }: Thread, runs: readonly Run[]): PausedRun | null {
   const [newest] = runs;
   if (status !== "interrupted" || newest === undefined || !isDone(newest)) return null;
   return { run: newest.run_id, questions: Object.values(interrupts).flat() };
 }
 
-export const questionText = ({ questions }: Waiting): string =>
+export const questionText = ({ questions }: PausedRun): string =>
   questions.length > 0 ? "awaits an answer" : "paused";

@@ -9,5 +9,5 @@ export function useAssistants(): readonly Assistant[] {
   return value.toSorted((a, b) => rank(a) - rank(b) || a.graph_id.localeCompare(b.graph_id));
 }
 
-export const nameOf = ({ name, graph_id, metadata, assistant_id }: Assistant): string =>
+export const assistantLabel = ({ name, graph_id, metadata, assistant_id }: Assistant): string =>
   metadata["created_by"] === "system" ? graph_id : `${name} (${graph_id}, …${assistant_id.slice(-4)})`;

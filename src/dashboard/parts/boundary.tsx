@@ -22,7 +22,7 @@ export class Boundary extends Component<BoundaryProps, { readonly failed: boolea
     if (fallback !== undefined) return fallback;
     return (
       <Empty title={`${name} cannot be shown.`}>
-        <p role="alert">What it shows broke it. The other parts of the page go on working.</p>
+        <p role="alert">Rendering failed. The other parts of the page still work.</p>
         <button type="button" onClick={() => this.setState({ failed: false })}>
           Try again
         </button>

@@ -1,18 +1,18 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Schema } from "../api/records.ts";
-import { type Fault, faultsOf } from "./schema.ts";
+import { type FormError, formErrors } from "./schema.ts";
 
 /** The validation state of a form, for its fields to show. */
-export interface Checks {
+export interface FormChecks {
   readonly root: Schema;
-  readonly faults: ReadonlyMap<string, Fault>;
+  readonly faults: ReadonlyMap<string, FormError>;
   /** True after a submit attempt: missing values are shown from then on. */
   readonly isAsked: boolean;
   /** Reports a text that cannot be parsed and is therefore not in the value; null: the text is valid again. */
   readonly onUnread: (at: string, why: string | null) => void;
 }
 
-interface Checked extends Checks {
+interface Checked extends FormChecks {
   /** Returns whether the form is valid. Missing values are shown from now on. */
   ask(): boolean;
   /** Resets the form's validation. */
@@ -28,7 +28,7 @@ export function useChecks(schema: Schema | null, value: unknown): Checked {
   const [isAsked, setAsked] = useState(false);
   const root = schema ?? ANYTHING;
   const faults = useMemo(() => {
-    const all = faultsOf(root, value).map((fault) => [fault.at, fault] as const);
+    const all = formErrors(root, value).map((fault) => [fault.at, fault] as const);
     const texts = [...unread].map(([at, text]) => [at, { at, text, isMissing: false }] as const);
     return new Map([...all, ...texts]);
   }, [root, value, unread]);
@@ -57,5 +57,5 @@ export function useChecks(schema: Schema | null, value: unknown): Checked {
 }
 
 /** Returns the names of required values that are missing. */
-export const missingIn = (faults: Iterable<Fault>): readonly string[] =>
+export const missingIn = (faults: Iterable<FormError>): readonly string[] =>
   [...faults].filter(({ isMissing }) => isMissing).map(({ at }) => (at === "" ? "the answer" : at));

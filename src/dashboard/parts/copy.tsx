@@ -1,4 +1,4 @@
-import { attempt, tell } from "../app/session.ts";
+import { runAction, showNotice } from "../app/session.ts";
 
 interface CopyProps {
   readonly text: string | (() => string);
@@ -9,9 +9,9 @@ interface CopyProps {
 /** A button that copies a text; `label` names it. */
 export function Copy({ text, label, shown }: CopyProps) {
   const copy = () =>
-    attempt(async () => {
+    runAction(async () => {
       await copyText(typeof text === "string" ? text : text());
-      tell(`Copied: ${label}.`);
+      showNotice(`Copied: ${label}.`);
     });
   return (
     <button

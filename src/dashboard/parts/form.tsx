@@ -1,13 +1,13 @@
 import { useId } from "preact/hooks";
 import { isJson, type Json, type Schema } from "../api/records.ts";
-import type { Checks } from "./checks.ts";
+import type { FormChecks } from "./checks.ts";
 import { JsonField } from "./json-field.tsx";
-import { plainOf, propertiesOf, within } from "./schema.ts";
+import { simplifySchema, propertiesOf, fieldPath } from "./schema.ts";
 
 interface FieldsProps {
   readonly schema: Schema;
   readonly value: Json;
-  readonly checks: Checks;
+  readonly checks: FormChecks;
   /** The path to the value; empty: the whole input. */
   readonly at?: string;
   readonly onChange: (value: Json) => void;
@@ -15,7 +15,7 @@ interface FieldsProps {
 
 /** A form generated from a schema: one field for each property. */
 export function Fields({ schema, value, checks, at = "", onChange }: FieldsProps) {
-  const entries = Object.entries(plainOf(schema, checks.root).properties ?? {});
+  const entries = Object.entries(simplifySchema(schema, checks.root).properties ?? {});
   const set = (name: string, inner: unknown) => {
     const { [name]: _, ...rest } = value;
     onChange(inner === undefined ? rest : { ...rest, [name]: inner });
@@ -30,7 +30,7 @@ export function Fields({ schema, value, checks, at = "", onChange }: FieldsProps
           isRequired={schema.required?.includes(name) ?? false}
           value={value[name]}
           checks={checks}
-          at={within(at, name)}
+          at={fieldPath(at, name)}
           onChange={(given) => set(name, given)}
         />
       ))}
@@ -43,14 +43,14 @@ interface FieldProps {
   readonly schema: Schema;
   readonly isRequired: boolean;
   readonly value: unknown;
-  readonly checks: Checks;
+  readonly checks: FormChecks;
   readonly at: string;
   readonly onChange: (value: unknown) => void;
 }
 
 export function Field({ name, schema, isRequired, value, checks, at, onChange }: FieldProps) {
   const id = useId();
-  const plain = plainOf(schema, checks.root);
+  const plain = simplifySchema(schema, checks.root);
   const properties = propertiesOf(plain, at);
   const fault = checks.faults.get(at);
   const wrong = fault !== undefined && (checks.isAsked || !fault.isMissing) ? fault.text : null;

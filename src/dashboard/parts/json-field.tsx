@@ -79,6 +79,6 @@ function parsed(text: string, isStrict: boolean): { readonly value: unknown; rea
   } catch (cause) {
     // A text that begins like JSON is meant to be JSON.
     if (!isStrict && !/^\s*[{["]/.test(text)) return { value: text, wrong: null };
-    return { value: undefined, wrong: `No JSON yet: ${(cause as Error).message}` };
+    return { value: undefined, wrong: `Invalid JSON: ${(cause as Error).message}` };
   }
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { failed, reasonOf } from "../app/session.ts";
+import { showError, reasonOf } from "../app/session.ts";
 import { KeyNeeded } from "../server.ts";
 
 export interface Resource<T> {
@@ -27,7 +27,7 @@ export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[])
       },
       (cause: unknown) => {
         if (isOld) return;
-        if (cause instanceof KeyNeeded) failed(cause);
+        if (cause instanceof KeyNeeded) showError(cause);
         setError(reasonOf(cause));
         setReading(false);
       },

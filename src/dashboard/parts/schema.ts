@@ -2,7 +2,7 @@ import { Errors } from "typebox/schema";
 import { isJson, type Json, type Schema } from "../api/records.ts";
 
 /** A validation error of one field. */
-export interface Fault {
+export interface FormError {
   /** The path to the field, joined by dots. */
   readonly at: string;
   readonly text: string;
@@ -15,10 +15,10 @@ const DEEPEST = 4;
 const HOPS = 10;
 
 /** Returns the path of a field within the object at `at`. */
-export const within = (at: string, name: string): string => (at === "" ? name : `${at}.${name}`);
+export const fieldPath = (at: string, name: string): string => (at === "" ? name : `${at}.${name}`);
 
 /** Resolves references and removes `null` from unions. A default value supplies a missing type. */
-export function plainOf(schema: Schema, root: Schema): Schema {
+export function simplifySchema(schema: Schema, root: Schema): Schema {
   let plain = schema;
   for (let hop = 0; hop < HOPS; hop++) {
     const { $ref, anyOf, oneOf, ...rest } = plain;
@@ -53,8 +53,8 @@ function typeOf({ anyOf, oneOf, enum: choices, default: initial }: Schema): stri
 }
 
 /** Returns all validation errors of a value, field by field. */
-export function faultsOf(schema: Schema, value: unknown, root = schema, at = ""): readonly Fault[] {
-  const plain = plainOf(schema, root);
+export function formErrors(schema: Schema, value: unknown, root = schema, at = ""): readonly FormError[] {
+  const plain = simplifySchema(schema, root);
   const properties = propertiesOf(plain, at);
   if (properties === undefined || (value !== undefined && !isJson(value))) {
     const text = value === undefined ? null : wrongWith(value, schema, plain, root);
@@ -63,12 +63,13 @@ export function faultsOf(schema: Schema, value: unknown, root = schema, at = "")
   const given: Json = value ?? {};
   return Object.entries(properties).flatMap(([name, inner]) => {
     const there = Object.hasOwn(given, name) ? given[name] : undefined;
-    if (there !== undefined) return faultsOf(inner, there, root, within(at, name));
-    const isNeeded = (plain.required?.includes(name) ?? false) && plainOf(inner, root).default === undefined;
+    if (there !== undefined) return formErrors(inner, there, root, fieldPath(at, name));
+    const isNeeded =
+      (plain.required?.includes(name) ?? false) && simplifySchema(inner, root).default === undefined;
     if (!isNeeded) return [];
-    const deeper = propertiesOf(plainOf(inner, root), within(at, name));
-    if (deeper !== undefined) return faultsOf(inner, undefined, root, within(at, name));
-    return [{ at: within(at, name), text: "is required", isMissing: true }];
+    const deeper = propertiesOf(simplifySchema(inner, root), fieldPath(at, name));
+    if (deeper !== undefined) return formErrors(inner, undefined, root, fieldPath(at, name));
+    return [{ at: fieldPath(at, name), text: "is required", isMissing: true }];
   });
 }
 

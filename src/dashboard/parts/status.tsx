@@ -42,7 +42,7 @@ export function Age({ since, isAgo = false }: { readonly since: string; readonly
 }
 
 /** Formats a duration in milliseconds. */
-export function lasting(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 1) return "<1 ms";
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;

@@ -4,12 +4,12 @@ import { isJson } from "../api/records.ts";
 const WORDS = ["question", "message", "prompt", "description"];
 
 /** Returns the text of a question; undefined if the value is no object or has no such member. */
-export const wordsIn = (value: unknown): string | undefined =>
+export const questionMember = (value: unknown): string | undefined =>
   isJson(value) ? WORDS.find((name) => typeof value[name] === "string") : undefined;
 
 /** Formats a value as one line of at most `most` characters. */
-export function asText(value: unknown, most = 160): string {
-  const words = wordsIn(value);
+export function toLine(value: unknown, most = 160): string {
+  const words = questionMember(value);
   const told = isJson(value) && words !== undefined ? value[words] : value;
   const text = (typeof told === "string" ? told : (JSON.stringify(told) ?? ""))
     .replaceAll(/\s+/g, " ")

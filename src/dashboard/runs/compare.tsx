@@ -4,7 +4,7 @@ import { RunWatch } from "../live/run-watch.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { Diff } from "../parts/diff.tsx";
 import { Failure } from "../parts/empty.tsx";
-import { lasting, shortId, Status } from "../parts/status.tsx";
+import { formatDuration, shortId, Status } from "../parts/status.tsx";
 
 /** Compares two runs of a thread side by side: their inputs, tasks and last states. */
 export function Compare({ watch, other }: { readonly watch: RunWatch; readonly other: string }) {
@@ -61,7 +61,7 @@ function wordsOf(task: Task | undefined): string {
   if (task === undefined) return "–";
   return task.begunAt === null || task.endedAt === null
     ? task.status
-    : `${task.status}, ${lasting(task.endedAt - task.begunAt)}`;
+    : `${task.status}, ${formatDuration(task.endedAt - task.begunAt)}`;
 }
 
 interface Pair {

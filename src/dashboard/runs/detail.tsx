@@ -2,7 +2,7 @@ import type { Task, Trace } from "../live/trace.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Diff } from "../parts/diff.tsx";
 import { JsonTree } from "../parts/json.tsx";
-import { lasting, Status } from "../parts/status.tsx";
+import { formatDuration, Status } from "../parts/status.tsx";
 import type { Run } from "../api/records.ts";
 import { Replay } from "./replay.tsx";
 import { LogLines } from "./log-lines.tsx";
@@ -39,13 +39,17 @@ export function Detail({ trace, run, task, step, numberOf, onClose }: DetailProp
       </div>
       {from !== undefined && from.ns === "" && <Replay run={run} from={from} number={number} />}
       {task === null && number !== step && (
-        <p class="dim">The thread counts it as step {step}: it counts on over its runs and changes.</p>
+        <p class="dim">
+          Step {step} of the thread, which numbers the steps of all its runs and state updates.
+        </p>
       )}
       {task !== null && (
         <>
           <p class="dim">
             step {number}
-            {task.begunAt !== null && task.endedAt !== null && ` · ${lasting(task.endedAt - task.begunAt)}`}
+            {task.begunAt !== null &&
+              task.endedAt !== null &&
+              ` · ${formatDuration(task.endedAt - task.begunAt)}`}
             {task.tries > 1 && ` · ${task.tries} tries`}
             {task.ns !== "" && ` · in ${task.ns.replaceAll(/:[^|]+/g, "").replaceAll("|", " › ")}`}
           </p>
@@ -88,7 +92,7 @@ export function Detail({ trace, run, task, step, numberOf, onClose }: DetailProp
       <section>
         <h4>State: what the superstep changed</h4>
         {after === undefined ? (
-          <p class="dim">It has not ended with a state.</p>
+          <p class="dim">The superstep has not stored a state.</p>
         ) : (
           <Diff before={before ?? {}} after={after} />
         )}

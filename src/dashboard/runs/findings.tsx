@@ -1,6 +1,6 @@
 import type { Task } from "../live/trace.ts";
-import { lasting } from "../parts/status.tsx";
-import { tookOf } from "./layout.ts";
+import { formatDuration } from "../parts/status.tsx";
+import { durationOf } from "./layout.ts";
 
 interface FindingsProps {
   readonly failed: Task | null;
@@ -34,7 +34,7 @@ export function Findings({ failed, error, slowest, onChoose }: FindingsProps) {
           <button type="button" class="quiet link" onClick={() => onChoose(slowest)}>
             {slowest.name}
           </button>
-          , {lasting(tookOf(slowest) ?? 0)}
+          , {formatDuration(durationOf(slowest) ?? 0)}
           {slowest.status === "stopped" && ", until it was stopped"}
         </p>
       )}

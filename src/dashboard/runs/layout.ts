@@ -2,7 +2,7 @@ import { isJson, type Run } from "../api/records.ts";
 import type { Task, Trace } from "../live/trace.ts";
 
 /** A task as a row of the timeline. */
-export interface Line {
+export interface TimelineRow {
   readonly task: Task;
   /** The nesting level of the subgraph. */
   readonly depth: number;
@@ -11,7 +11,7 @@ export interface Line {
 /** The tasks of one superstep of the root graph, each followed by the tasks of its subgraph. */
 export interface Group {
   readonly step: number;
-  readonly lines: readonly Line[];
+  readonly lines: readonly TimelineRow[];
 }
 
 const parentOf = ({ ns }: Task): string => ns.slice(ns.lastIndexOf(":") + 1);
@@ -25,22 +25,22 @@ export function groupsOf({ tasks }: Trace): readonly Group[] {
     if (task.ns === "" || parent === undefined) roots.push(task);
     else children.set(parent.id, [...(children.get(parent.id) ?? []), task]);
   }
-  const below = (task: Task, depth: number): readonly Line[] => [
+  const below = (task: Task, depth: number): readonly TimelineRow[] => [
     { task, depth },
     ...(children.get(task.id) ?? []).flatMap((child) => below(child, depth + 1)),
   ];
-  const groups = new Map<number, Line[]>();
+  const groups = new Map<number, TimelineRow[]>();
   for (const task of roots) groups.set(task.step, [...(groups.get(task.step) ?? []), ...below(task, 0)]);
   return [...groups].toSorted(([a], [b]) => a - b).map(([step, lines]) => ({ step, lines }));
 }
 
 /** For a replay: the original run and the first replayed step. Stored in the run's metadata. */
-export interface Origin {
+export interface ReplayOrigin {
   readonly run: string;
   readonly step: number;
 }
 
-export function originOf({ metadata }: Run): Origin | null {
+export function originOf({ metadata }: Run): ReplayOrigin | null {
   const { run, step } = isJson(metadata["replay"]) ? metadata["replay"] : {};
   return typeof run === "string" && Number.isInteger(step) ? { run, step: Number(step) } : null;
 }
@@ -59,13 +59,15 @@ export function numbering(run: Run, groups: readonly Group[]): (step: number) =>
 export function slowestOf(groups: readonly Group[]): Task | null {
   const lines = groups.flatMap((group) => group.lines);
   const leaves = lines.filter(({ depth }, i) => (lines[i + 1]?.depth ?? 0) <= depth);
-  const ended = leaves.map(({ task }) => task).filter((task) => tookOf(task) !== null);
+  const ended = leaves.map(({ task }) => task).filter((task) => durationOf(task) !== null);
   if (ended.length < 2) return null;
-  return ended.reduce((slowest, task) => ((tookOf(task) ?? 0) > (tookOf(slowest) ?? 0) ? task : slowest));
+  return ended.reduce((slowest, task) =>
+    (durationOf(task) ?? 0) > (durationOf(slowest) ?? 0) ? task : slowest,
+  );
 }
 
 /** Returns milliseconds; null while the task is running. */
-export const tookOf = ({ begunAt, endedAt }: Task): number | null =>
+export const durationOf = ({ begunAt, endedAt }: Task): number | null =>
   begunAt === null || endedAt === null ? null : endedAt - begunAt;
 
 export interface Range {
@@ -87,7 +89,7 @@ export function rangeOf(trace: Trace, now: number | null): Range {
 }
 
 /** Checks whether any data of a task contains the text. */
-export function holds(trace: Trace, task: Task, text: string): boolean {
+export function taskContains(trace: Trace, task: Task, text: string): boolean {
   const wanted = text.toLowerCase();
   const said = task.messages.map((id) => trace.messages.get(id)?.text ?? "").join(" ");
   return [

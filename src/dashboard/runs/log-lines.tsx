@@ -1,7 +1,7 @@
 import type { LogLine } from "../live/trace.ts";
 import { Copy } from "../parts/copy.tsx";
 import { JsonTree } from "../parts/json.tsx";
-import { lasting } from "../parts/status.tsx";
+import { formatDuration } from "../parts/status.tsx";
 
 interface LogLinesProps {
   readonly lines: readonly LogLine[];
@@ -20,7 +20,9 @@ export function LogLines({ lines, begunAt }: LogLinesProps) {
         {lines.map((line, i) => (
           <li key={i} class={line.level}>
             <time class="dim" dateTime={line.timestamp} title={new Date(line.timestamp).toLocaleString()}>
-              {begunAt === null ? "" : `+${lasting(Math.max(0, Date.parse(line.timestamp) - begunAt))}`}
+              {begunAt === null
+                ? ""
+                : `+${formatDuration(Math.max(0, Date.parse(line.timestamp) - begunAt))}`}
             </time>
             <span class="level">{line.level}</span>
             <span class="what">{line.message}</span>

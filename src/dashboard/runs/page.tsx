@@ -3,17 +3,17 @@ import { cancelRun, startRun } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
 import { go, route, to, toRun, toThread } from "../app/route.ts";
 import { now } from "../app/clock.ts";
-import { attempt, tell } from "../app/session.ts";
+import { runAction, showNotice } from "../app/session.ts";
 import { RunWatch } from "../live/run-watch.ts";
-import { type Waiting, questionText } from "../live/waiting.ts";
+import { type PausedRun, questionText } from "../live/waiting.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Empty, Failure } from "../parts/empty.tsx";
 import { JsonTree } from "../parts/json.tsx";
-import { Age, lasting, shortId, Status } from "../parts/status.tsx";
-import { asText } from "../parts/words.ts";
+import { Age, formatDuration, shortId, Status } from "../parts/status.tsx";
+import { toLine } from "../parts/words.ts";
 import { Tabs } from "../parts/tabs.tsx";
 import { ActorsGraph } from "../graphs/live.tsx";
-import { sameAs } from "../threads/runs.tsx";
+import { requestLike } from "../threads/runs.tsx";
 import { Compare } from "./compare.tsx";
 import { EventsTab } from "./events.tsx";
 import { originOf } from "./layout.ts";
@@ -48,7 +48,7 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
     <article class="page">
       <RunHead watch={watch} run={run} />
       <Tabs
-        label="Sides of the run"
+        label="Views of the run"
         current={tab}
         tabs={[
           { id: "timeline", title: "Timeline", href: toRun(thread, id) },
@@ -102,13 +102,13 @@ function Side({ tab, watch, run, other }: { tab: string; watch: RunWatch; run: R
 }
 
 /** The questions at which a run waits, and a link to the place where they are answered. */
-function Asked({ waiting, thread }: { readonly waiting: Waiting; readonly thread: string }) {
+function Asked({ waiting, thread }: { readonly waiting: PausedRun; readonly thread: string }) {
   const { questions } = waiting;
   return (
     <div class="note">
       <span>
-        {questions.length === 0 ? "It pauses here, until somebody lets it go on." : "It asks: "}
-        {questions.length > 0 && <q>{questions.map(({ value }) => asText(value)).join(" · ")}</q>}
+        {questions.length === 0 ? "The run is paused at a breakpoint." : "It asks: "}
+        {questions.length > 0 && <q>{questions.map(({ value }) => toLine(value)).join(" · ")}</q>}
       </span>
       <a class="button primary" href={toThread(thread)}>
         {questions.length > 0 ? "Answer it" : "To its thread"}
@@ -125,9 +125,9 @@ function RunHead({ watch, run }: { readonly watch: RunWatch; readonly run: Run }
   const origin = originOf(run);
   const end = isDone(run) ? Date.parse(run.updated_at) : now.value;
   const again = () =>
-    attempt(async () => {
-      const { run_id } = await startRun(thread, sameAs(run));
-      tell("It runs again.");
+    runAction(async () => {
+      const { run_id } = await startRun(thread, requestLike(run));
+      showNotice("The run is started again.");
       go(["threads", thread, "runs", run_id]);
     });
   return (
@@ -146,8 +146,8 @@ function RunHead({ watch, run }: { readonly watch: RunWatch; readonly run: Run }
           {state === "broken" && <span class="live broken">connection lost, trying again…</span>}
         </h2>
         <p class="dim">
-          <code>{id}</code> <Copy text={id} label="run id" /> · begun <Age since={run.created_at} isAgo /> ·{" "}
-          {lasting(Math.max(0, end - Date.parse(run.created_at)))}
+          <code>{id}</code> <Copy text={id} label="run id" /> · started <Age since={run.created_at} isAgo /> ·{" "}
+          {formatDuration(Math.max(0, end - Date.parse(run.created_at)))}
           {origin !== null && (
             <>
               {" · replay of "}
@@ -167,7 +167,7 @@ function RunHead({ watch, run }: { readonly watch: RunWatch; readonly run: Run }
             type="button"
             class="danger"
             onClick={() =>
-              void attempt(async () => {
+              void runAction(async () => {
                 await cancelRun(thread, id, "interrupt");
                 await watch.refresh();
               })

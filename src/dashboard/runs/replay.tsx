@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 import { startRun } from "../api/client.ts";
 import type { Json, Run } from "../api/records.ts";
 import { go } from "../app/route.ts";
-import { attempt, tell } from "../app/session.ts";
+import { runAction, showNotice } from "../app/session.ts";
 import type { Step } from "../live/trace.ts";
-import { Change, storeUpdate } from "../threads/edit.tsx";
-import type { Origin } from "./layout.ts";
+import { StateForm, storeUpdate } from "../threads/edit.tsx";
+import type { ReplayOrigin } from "./layout.ts";
 
 interface ReplayProps {
   readonly run: Run;
@@ -20,15 +20,15 @@ export function Replay({ run, from, number }: ReplayProps) {
   const [isOpen, setOpen] = useState(false);
   const { thread_id: thread, assistant_id } = run;
   const replay = (update: Json, asNode: string) =>
-    attempt(async () => {
+    runAction(async () => {
       const isSame = Object.keys(update).length === 0 && asNode === "";
       const checkpoint_id = isSame
         ? from.checkpoint
         : await storeUpdate(thread, from.checkpoint, update, asNode);
-      const metadata = { replay: { run: run.run_id, step: number } satisfies Origin };
+      const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };
       const request = { assistant_id, input: null, checkpoint_id, metadata, stream_subgraphs: true };
       const { run_id } = await startRun(thread, { ...request, multitask_strategy: "enqueue" });
-      tell("It runs from there.");
+      showNotice("The replay has started.");
       setOpen(false);
       go(["threads", thread, "runs", run_id]);
     });
@@ -38,9 +38,9 @@ export function Replay({ run, from, number }: ReplayProps) {
         Replay from here…
       </button>
       {isOpen && (
-        <Change
+        <StateForm
           title={`Replay from step ${number}: ${from.next.join(", ")}`}
-          hint="What it takes is the state before it: change that, or leave it as it is. The thread goes on from the new branch, and keeps what was."
+          hint="The step starts from this state; change it or leave it unchanged. The thread continues on a new branch and keeps the previous one."
           values={from.values}
           assistant={assistant_id}
           submit="Replay"

@@ -5,10 +5,19 @@ import { refine, route } from "../app/route.ts";
 import type { RunWatch } from "../live/run-watch.ts";
 import type { Task } from "../live/trace.ts";
 import { Empty } from "../parts/empty.tsx";
-import { lasting } from "../parts/status.tsx";
+import { formatDuration } from "../parts/status.tsx";
 import { Detail } from "./detail.tsx";
 import { Findings } from "./findings.tsx";
-import { type Group, groupsOf, holds, numbering, type Range, rangeOf, slowestOf, ticksOf } from "./layout.ts";
+import {
+  type Group,
+  groupsOf,
+  taskContains,
+  numbering,
+  type Range,
+  rangeOf,
+  slowestOf,
+  ticksOf,
+} from "./layout.ts";
 
 const MOST_ZOOM = 64;
 
@@ -26,7 +35,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
   const numberOf = numbering(run, groups);
   const all = groups.flatMap(({ lines }) => lines.map(({ task }) => task));
   const slowest = slowestOf(groups);
-  const found = text === "" ? all : all.filter((task) => holds(trace, task, text));
+  const found = text === "" ? all : all.filter((task) => taskContains(trace, task, text));
   const step = query.get("step");
   const chosen = all.find(({ id }) => id === query.get("task")) ?? null;
   const range = rangeOf(trace, isDone(run) ? null : clock);
@@ -94,10 +103,10 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
           <Empty
             title={
               run.status === "pending"
-                ? "It waits for its turn."
+                ? "The run is queued."
                 : isDone(run)
-                  ? "No superstep was made."
-                  : "It begins…"
+                  ? "The run made no superstep."
+                  : "Starting…"
             }
           />
         ) : (
@@ -147,7 +156,7 @@ function Axis({ range, zoom }: { readonly range: Range; readonly zoom: number })
           .filter((at) => at < length * (1 - 0.1 / zoom))
           .map((at) => (
             <span key={at} class="tick" style={{ left: `${(at / length) * 100}%` }}>
-              {lasting(at).replace("<1 ms", "0")}
+              {formatDuration(at).replace("<1 ms", "0")}
             </span>
           ))}
       </span>
@@ -183,7 +192,8 @@ function Superstep(props: SuperstepProps) {
         const left = task.begunAt === null ? 0 : ((task.begunAt - range.from) / length) * 100;
         const width =
           task.begunAt === null || end === null ? 0 : (Math.max(0, end - task.begunAt) / length) * 100;
-        const took = task.begunAt === null || end === null ? null : lasting(Math.max(0, end - task.begunAt));
+        const took =
+          task.begunAt === null || end === null ? null : formatDuration(Math.max(0, end - task.begunAt));
         return (
           <button
             type="button"

@@ -1,5 +1,5 @@
 /** The metrics of a server at one moment, from `/metrics`. */
-export class Figures {
+export class MetricsSample {
   /** Milliseconds, by the page's clock. */
   readonly at: number;
   readonly #samples: ReadonlyMap<string, readonly Sample[]>;
@@ -38,7 +38,7 @@ const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/g;
 
 /** Parses the Prometheus text format. Unknown lines are skipped. */
-export function figuresOf(text: string, at: number): Figures {
+export function parseMetrics(text: string, at: number): MetricsSample {
   const samples = new Map<string, Sample[]>();
   for (const line of text.split("\n")) {
     const [, name, labels = "", value] = LINE.exec(line) ?? [];
@@ -48,7 +48,7 @@ export function figuresOf(text: string, at: number): Figures {
     if (known === undefined) samples.set(name, [sample]);
     else known.push(sample);
   }
-  return new Figures(at, samples);
+  return new MetricsSample(at, samples);
 }
 
 const ESCAPED: { readonly [letter: string]: string } = { n: "\n", '"': '"', "\\": "\\" };

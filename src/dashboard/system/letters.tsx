@@ -2,27 +2,27 @@ import { useState } from "preact/hooks";
 import { deleteDelivery, listDeliveries, retryDelivery } from "../api/client.ts";
 import type { Delivery } from "../api/records.ts";
 import { to } from "../app/route.ts";
-import { attempt, tell } from "../app/session.ts";
+import { runAction, showNotice } from "../app/session.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Failure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
 import { Age, shortId } from "../parts/status.tsx";
 
 /** The dead letters, with buttons to retry or delete them. They are loaded anew when their number, `count`, changes. */
-export function Letters({ count }: { readonly count: number }) {
+export function DeadLetters({ count }: { readonly count: number }) {
   const { value = [], error, reload } = useResource(() => listDeliveries("dead", 100), [count]);
   const [deleting, setDeleting] = useState<Delivery | null>(null);
   const act = (work: () => Promise<unknown>, said: string) =>
-    attempt(async () => {
+    runAction(async () => {
       await work();
-      tell(said);
+      showNotice(said);
       reload();
     });
   if (error !== null) return <Failure text={error} onRetry={reload} />;
   if (value.length === 0) return null;
   return (
     <section class="letters pad" aria-labelledby="letters-title">
-      <h3 id="letters-title">Webhooks given up</h3>
+      <h3 id="letters-title">Dead letters</h3>
       <ul>
         {value.map((delivery) => (
           <li class="card" key={delivery.id}>
@@ -40,7 +40,7 @@ export function Letters({ count }: { readonly count: number }) {
             <div class="bar">
               <button
                 type="button"
-                onClick={() => void act(() => retryDelivery(delivery.id), "It is sent again.")}
+                onClick={() => void act(() => retryDelivery(delivery.id), "The webhook is sent again.")}
               >
                 Send again
               </button>
@@ -54,7 +54,7 @@ export function Letters({ count }: { readonly count: number }) {
       {deleting !== null && (
         <Confirm
           title="Delete this webhook?"
-          text={`${deleting.url} is never told of the end of its run.`}
+          text={`${deleting.url} will not be notified of the end of the run.`}
           yes="Delete it"
           onYes={() => void act(() => deleteDelivery(deleting.id), "The webhook is deleted.")}
           onClose={() => setDeleting(null)}

@@ -1,9 +1,9 @@
 import { signal } from "@preact/signals";
 import { countThreads } from "../api/client.ts";
 import { THREAD_STATUSES, type ThreadStatus } from "../api/records.ts";
-import { failed } from "../app/session.ts";
-import { ask, KeyNeeded, read } from "../server.ts";
-import { type Figures, figuresOf } from "./figures.ts";
+import { showError } from "../app/session.ts";
+import { sendRequest, KeyNeeded, fetchJson } from "../server.ts";
+import { type MetricsSample, parseMetrics } from "./figures.ts";
 
 /** Milliseconds between two samples. */
 export const EVERY = 2_000;
@@ -11,7 +11,7 @@ export const EVERY = 2_000;
 export const KEPT = 150;
 
 /** The latest sample of the server's state. */
-export interface Look {
+export interface ServerSample {
   readonly version: string;
   readonly transport: string;
   /** Milliseconds: the duration of the request to `/ok`. */
@@ -26,29 +26,30 @@ interface Info {
 }
 
 /** The metrics of the last samples, oldest first. They stay when another page is shown. */
-export const looks = signal<readonly Figures[]>([]);
+export const metricsSamples = signal<readonly MetricsSample[]>([]);
 
 /** Resolves with undefined if the request fails. A missing key opens the key dialog. */
 async function maybe<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
   } catch (cause) {
-    if (cause instanceof KeyNeeded) failed(cause);
+    if (cause instanceof KeyNeeded) showError(cause);
     return undefined;
   }
 }
 
-export async function lookAround(): Promise<Look> {
+export async function takeSample(): Promise<ServerSample> {
   const began = performance.now();
-  await read("ok");
+  await fetchJson("ok");
   const latency = performance.now() - began;
   const [info, text, threads, ...counts] = await Promise.all([
-    read<Info>("info"),
-    maybe(ask("metrics").then((response) => response.text())),
+    fetchJson<Info>("info"),
+    maybe(sendRequest("metrics").then((response) => response.text())),
     maybe(countThreads({})),
     ...THREAD_STATUSES.map((status) => maybe(countThreads({ status }))),
   ]);
-  if (text !== undefined) looks.value = [...looks.value, figuresOf(text, performance.now())].slice(-KEPT);
+  if (text !== undefined)
+    metricsSamples.value = [...metricsSamples.value, parseMetrics(text, performance.now())].slice(-KEPT);
   return {
     version: info.version,
     transport: info.heddle?.transport?.kind ?? "?",

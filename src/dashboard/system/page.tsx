@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 import { to } from "../app/route.ts";
 import { reasonOf } from "../app/session.ts";
 import { Failure } from "../parts/empty.tsx";
-import { lasting, Status } from "../parts/status.tsx";
+import { formatDuration, Status } from "../parts/status.tsx";
 import { Chart } from "./chart.tsx";
-import { Letters } from "./letters.tsx";
-import { EVERY, KEPT, type Look, lookAround, looks } from "./look.ts";
+import { DeadLetters } from "./letters.tsx";
+import { EVERY, KEPT, type ServerSample, takeSample, metricsSamples } from "./look.ts";
 import { usePolling } from "./polling.ts";
 import { seriesOf } from "./series.ts";
 
@@ -16,12 +16,12 @@ const FIRST = 30;
 
 /** The state of the server, now and over the last minutes. */
 export function SystemPage() {
-  const [look, setLook] = useState<Look | null>(null);
+  const [look, setLook] = useState<ServerSample | null>(null);
   const [error, setError] = useState<string | null>(null);
   usePolling(
     async () => {
       try {
-        setLook(await lookAround());
+        setLook(await takeSample());
         setError(null);
       } catch (cause) {
         setError(reasonOf(cause));
@@ -31,8 +31,8 @@ export function SystemPage() {
     SOON,
   );
   // The first minute fills the whole chart; then the span grows to the number of samples kept.
-  const span = Math.max(FIRST, Math.min(KEPT, looks.value.length));
-  const dead = looks.value.at(-1)?.of("heddle_webhooks", "status", "dead") ?? 0;
+  const span = Math.max(FIRST, Math.min(KEPT, metricsSamples.value.length));
+  const dead = metricsSamples.value.at(-1)?.of("heddle_webhooks", "status", "dead") ?? 0;
   return (
     <article class="page system">
       <header class="head">
@@ -40,7 +40,7 @@ export function SystemPage() {
           <h2>System</h2>
           {look !== null && (
             <p class="dim">
-              Heddle {look.version} over {look.transport}; answers in {lasting(look.latency)}
+              Heddle {look.version} over {look.transport}; answers in {formatDuration(look.latency)}
             </p>
           )}
         </div>
@@ -59,11 +59,11 @@ export function SystemPage() {
         </p>
       )}
       <div class="pad tiles charts">
-        {seriesOf(looks.value, look?.threads).map((series) => (
+        {seriesOf(metricsSamples.value, look?.threads).map((series) => (
           <Chart key={series.title} series={series} span={span} />
         ))}
       </div>
-      <Letters count={dead} />
+      <DeadLetters count={dead} />
     </article>
   );
 }

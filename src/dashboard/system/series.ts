@@ -1,4 +1,4 @@
-import type { Figures } from "./figures.ts";
+import type { MetricsSample } from "./figures.ts";
 
 /** The data of one chart: a value for each sample, null where it is missing. */
 export interface Series {
@@ -31,13 +31,13 @@ const ms = (seconds: number): string => {
 
 const percent = (value: number): string => `${whole(value * 100)} %`;
 
-type Read = (figures: Figures) => number | undefined;
+type Read = (figures: MetricsSample) => number | undefined;
 
 /**
  * Returns the rate per second between consecutive samples. A counter that has fallen was reset by a restart of the
  * server.
  */
-export function rates(looks: readonly Figures[], read: Read): readonly (number | null)[] {
+export function rates(looks: readonly MetricsSample[], read: Read): readonly (number | null)[] {
   return looks.map((now, i) => {
     const before = looks[i - 1];
     if (before === undefined) return null;
@@ -47,11 +47,11 @@ export function rates(looks: readonly Figures[], read: Read): readonly (number |
   });
 }
 
-const levels = (looks: readonly Figures[], read: Read): readonly (number | null)[] =>
+const levels = (looks: readonly MetricsSample[], read: Read): readonly (number | null)[] =>
   looks.map((figures) => read(figures) ?? null);
 
 /** Returns the growth of one counter per unit of growth of another. */
-function shares(looks: readonly Figures[], part: Read, of: Read): readonly (number | null)[] {
+function shares(looks: readonly MetricsSample[], part: Read, of: Read): readonly (number | null)[] {
   const [parts, wholes] = [rates(looks, part), rates(looks, of)];
   return parts.map((value, i) => {
     const all = wholes[i] ?? null;
@@ -60,11 +60,11 @@ function shares(looks: readonly Figures[], part: Read, of: Read): readonly (numb
 }
 
 const last = (values: readonly (number | null)[]): number | null => values.at(-1) ?? null;
-const told = (value: number | null, unit: (value: number) => string): string =>
+const formatted = (value: number | null, unit: (value: number) => string): string =>
   value === null ? "–" : unit(value);
 
 /** Returns the charts of a server. Metrics that the server does not report are left out. */
-export function seriesOf(looks: readonly Figures[], threads: number | undefined): readonly Series[] {
+export function seriesOf(looks: readonly MetricsSample[], threads: number | undefined): readonly Series[] {
   const now = looks.at(-1);
   if (now === undefined) return [];
   const ended = (wanted?: string): Read => {
@@ -101,18 +101,18 @@ export function seriesOf(looks: readonly Figures[], threads: number | undefined)
       isBad: false,
     },
     {
-      title: "Runs that wait",
+      title: "Queued runs",
       unit: whole,
       values: levels(looks, (f) => f.sum("heddle_runs_queued")),
-      note: `${whole(now.sum("heddle_runs_waiting_for_slot") ?? 0)} for nothing but a slot`,
+      note: `${whole(now.sum("heddle_runs_waiting_for_slot") ?? 0)} waiting for a slot`,
       isBad: false,
     },
     {
       title: "Live actors",
       unit: whole,
       values: levels(looks, busyAndIdle),
-      note: `${whole(at("heddle_actors", "state", "idle"))} at rest${
-        threads === undefined ? "" : `; ${whole(Math.max(0, threads - live))} passive, in storage`
+      note: `${whole(at("heddle_actors", "state", "idle"))} idle${
+        threads === undefined ? "" : `; ${whole(Math.max(0, threads - live))} in storage only`
       }`,
       isBad: false,
     },
@@ -124,7 +124,7 @@ export function seriesOf(looks: readonly Figures[], threads: number | undefined)
         (f) => f.sum("heddle_event_loop_lag_seconds_sum"),
         (f) => f.sum("heddle_event_loop_lag_seconds_count"),
       ),
-      note: `worst ${worst(looks)}; at work ${told(loop, percent)} of the time`,
+      note: `longest ${worst(looks)}; busy ${formatted(loop, percent)} of the time`,
       isBad: false,
     },
     {
@@ -145,7 +145,7 @@ export function seriesOf(looks: readonly Figures[], threads: number | undefined)
       title: "Storage",
       unit: bytes,
       values: levels(looks, (f) => f.sum("heddle_storage_size_bytes")),
-      note: `${told(written, (value) => `${bytes(value)}/s`)} written in ${told(batches, perSecond)} batches`,
+      note: `${formatted(written, (value) => `${bytes(value)}/s`)} written in ${formatted(batches, perSecond)} batches`,
       isBad: false,
     },
     {
@@ -161,21 +161,21 @@ export function seriesOf(looks: readonly Figures[], threads: number | undefined)
       title: "Requests",
       unit: perSecond,
       values: rates(looks, (f) => f.sum("heddle_http_requests_total")),
-      note: errors ? `${perSecond(errors)} of them failed here` : "none of them failed here",
+      note: errors ? `${perSecond(errors)} of them failed (5xx)` : "none failed (5xx)",
       isBad: (errors ?? 0) > 0,
     },
     {
-      title: "Webhooks owed",
+      title: "Pending webhooks",
       unit: whole,
       values: levels(looks, (f) => f.of("heddle_webhooks", "status", "pending")),
-      note: "to be sent, or sent again",
+      note: "waiting for delivery or a retry",
       isBad: false,
     },
     {
       title: "Dead letters",
       unit: whole,
       values: levels(looks, (f) => f.of("heddle_webhooks", "status", "dead")),
-      note: "webhooks that were given up",
+      note: "webhooks that could not be delivered",
       isBad: dead > 0,
     },
   ];
@@ -183,7 +183,7 @@ export function seriesOf(looks: readonly Figures[], threads: number | undefined)
 }
 
 /** Returns the upper bound of the histogram bucket with the longest delay between the last two samples. */
-function worst(looks: readonly Figures[]): string {
+function worst(looks: readonly MetricsSample[]): string {
   const name = "heddle_event_loop_lag_seconds_bucket";
   const [before, now] = looks.slice(-2);
   if (before === undefined || now === undefined) return "–";

@@ -5,14 +5,14 @@ export interface Action {
   readonly name: string;
   readonly args: Json;
   readonly description: string | null;
-  readonly ways: readonly ActionWay[];
+  readonly ways: readonly DecisionKind[];
 }
 
-export const ACTION_WAYS = ["accept", "edit", "respond", "ignore"] as const;
-export type ActionWay = (typeof ACTION_WAYS)[number];
+export const DECISION_KINDS = ["accept", "edit", "respond", "ignore"] as const;
+export type DecisionKind = (typeof DECISION_KINDS)[number];
 
 /** A person's decision about an action. `args` belongs to an edit, `text` to a response. */
-export type Said =
+export type ActionDecision =
   | { readonly way: "accept" | "ignore" }
   | { readonly way: "edit"; readonly args: Json }
   | { readonly way: "respond"; readonly text: string };
@@ -20,7 +20,7 @@ export type Said =
 /** A question that consists of actions, and the format of its answer. */
 export interface Proposal {
   readonly actions: readonly Action[];
-  answer(said: readonly Said[]): unknown;
+  answer(said: readonly ActionDecision[]): unknown;
 }
 
 const str = (value: unknown): string | null => (typeof value === "string" ? value : null);
@@ -39,14 +39,14 @@ function humanInterrupt(value: unknown): Proposal | null {
   if (name === null) return null;
   const args = isJson(request["args"]) ? request["args"] : {};
   const may = isJson(config) ? config : {};
-  const ways = ACTION_WAYS.filter((way) => may[`allow_${way}`] === true);
+  const ways = DECISION_KINDS.filter((way) => may[`allow_${way}`] === true);
   return {
-    actions: [{ name, args, description: str(description), ways: ways.length > 0 ? ways : ACTION_WAYS }],
+    actions: [{ name, args, description: str(description), ways: ways.length > 0 ? ways : DECISION_KINDS }],
     answer: ([said]) => [responseOf(said, name)],
   };
 }
 
-function responseOf(said: Said | undefined, action: string): Json {
+function responseOf(said: ActionDecision | undefined, action: string): Json {
   switch (said?.way) {
     case "edit":
       return { type: "edit", args: { action, args: said.args } };
@@ -60,7 +60,7 @@ function responseOf(said: Said | undefined, action: string): Json {
 }
 
 /** Maps the names of decisions to ours. */
-const DECISIONS: { readonly [decision: string]: ActionWay } = {
+const DECISIONS: { readonly [decision: string]: DecisionKind } = {
   approve: "accept",
   edit: "edit",
   reject: "respond",
@@ -90,10 +90,10 @@ function review(value: unknown): Proposal | null {
       name,
       args: isJson(request["args"]) ? request["args"] : {},
       description: str(request["description"]),
-      ways: ACTION_WAYS.filter((way) => ways.has(way)),
+      ways: DECISION_KINDS.filter((way) => ways.has(way)),
     };
   });
-  const decision = (said: Said | undefined, name: string): Json => {
+  const decision = (said: ActionDecision | undefined, name: string): Json => {
     if (said?.way === "edit")
       return { type: "edit", [isSnake ? "edited_action" : "editedAction"]: { name, args: said.args } };
     if (said?.way !== "respond") return { type: "approve" };

@@ -1,12 +1,20 @@
 import { useState } from "preact/hooks";
 import { type Question, isJson, type Schema } from "../api/records.ts";
-import { faultsOf } from "../parts/schema.ts";
+import { formErrors } from "../parts/schema.ts";
 import { JsonTree } from "../parts/json.tsx";
 import { Markdown } from "../parts/markdown.tsx";
-import { wordsIn } from "../parts/words.ts";
+import { questionMember } from "../parts/words.ts";
 import { proposalOf } from "./action.ts";
 import { ProposalForm } from "./proposal.tsx";
-import { FieldsWay, FormWay, JsonWay, TextWay, type Way, WAYS, YesWay } from "./ways.tsx";
+import {
+  FieldsAnswer,
+  FormAnswer,
+  JsonAnswer,
+  TextAnswer,
+  type AnswerMethod,
+  ANSWER_METHODS,
+  YesNoAnswer,
+} from "./ways.tsx";
 
 interface AnswersProps {
   readonly questions: readonly Question[];
@@ -52,7 +60,7 @@ export function Answers({ questions, onAnswer }: AnswersProps) {
 function initial(questions: readonly Question[]): ReadonlyMap<string, unknown> {
   const whole = questions.filter(({ response_schema: schema }) => {
     const form = formOf(schema);
-    return form?.properties !== undefined && faultsOf(form, {}).length === 0;
+    return form?.properties !== undefined && formErrors(form, {}).length === 0;
   });
   return new Map(whole.map(({ id }) => [id, {}]));
 }
@@ -68,16 +76,18 @@ const formOf = (schema: Schema | null | undefined): Schema | null =>
 function Asking({ question, onChange }: { question: Question; onChange: (answer: unknown) => void }) {
   const schema = formOf(question.response_schema);
   const proposal = proposalOf(question.value);
-  const ways: readonly Way[] =
+  const ways: readonly AnswerMethod[] =
     proposal !== null
       ? ["action", "json"]
       : schema !== null
         ? ["form", "json"]
         : ["fields", "text", "yes", "json"];
-  const [way, setWay] = useState<Way>(proposal !== null ? "action" : schema !== null ? "form" : "json");
+  const [way, setWay] = useState<AnswerMethod>(
+    proposal !== null ? "action" : schema !== null ? "form" : "json",
+  );
   const [entered, setEntered] = useState<unknown>(undefined);
   const from = question.ns?.at(-1)?.split(":")[0];
-  const choose = (next: Way) => {
+  const choose = (next: AnswerMethod) => {
     setWay(next);
     setEntered(undefined);
     onChange(undefined);
@@ -97,18 +107,18 @@ function Asking({ question, onChange }: { question: Question; onChange: (answer:
             aria-pressed={way === name}
             onClick={() => choose(name)}
           >
-            {WAYS[name]}
+            {ANSWER_METHODS[name]}
           </button>
         ))}
       </div>
       {way === "action" && proposal !== null && <ProposalForm proposal={proposal} onChange={onChange} />}
       {way === "form" && schema !== null && (
-        <FormWay schema={schema} value={entered} onEnter={setEntered} onChange={onChange} />
+        <FormAnswer schema={schema} value={entered} onEnter={setEntered} onChange={onChange} />
       )}
-      {way === "fields" && <FieldsWay onChange={onChange} />}
-      {way === "text" && <TextWay onChange={onChange} />}
-      {way === "yes" && <YesWay onChange={onChange} />}
-      {way === "json" && <JsonWay onChange={onChange} />}
+      {way === "fields" && <FieldsAnswer onChange={onChange} />}
+      {way === "text" && <TextAnswer onChange={onChange} />}
+      {way === "yes" && <YesNoAnswer onChange={onChange} />}
+      {way === "json" && <JsonAnswer onChange={onChange} />}
     </fieldset>
   );
 }
@@ -116,7 +126,7 @@ function Asking({ question, onChange }: { question: Question; onChange: (answer:
 /** The text of a question, then all of its data. */
 function Asked({ value }: { readonly value: unknown }) {
   if (typeof value === "string") return <Markdown text={value} class="asked" />;
-  const words = wordsIn(value);
+  const words = questionMember(value);
   if (!isJson(value) || words === undefined) return <JsonTree value={value} open={3} />;
   const { [words]: text, ...rest } = value;
   return (

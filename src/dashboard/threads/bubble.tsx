@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import type { Message } from "../live/messages.ts";
+import type { ChatMessage } from "../live/messages.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { JsonTree } from "../parts/json.tsx";
 
 interface BubbleProps {
-  readonly message: Message;
+  readonly message: ChatMessage;
   /** The names of called tools, by call id. */
   readonly calls: ReadonlyMap<string, string>;
   readonly isComing?: boolean;

@@ -1,5 +1,5 @@
 import type { Json, Schema } from "../api/records.ts";
-import { plainOf } from "../parts/schema.ts";
+import { simplifySchema } from "../parts/schema.ts";
 
 /**
  * Returns the parts of a state that are edited in fields: the values that its schema describes, and other simple
@@ -11,7 +11,7 @@ export function fieldsOf(schema: Schema | null, values: Json): Schema {
   const names = new Set([...told.map(([name]) => name), ...Object.keys(values)]);
   const properties = [...names].flatMap((name): readonly (readonly [string, Schema])[] => {
     const one = told.find(([other]) => other === name)?.[1] ?? {};
-    const { type, enum: choices, properties: inner } = plainOf(one, schema ?? one);
+    const { type, enum: choices, properties: inner } = simplifySchema(one, schema ?? one);
     if (type === "array" || (type === "object" && inner === undefined)) return [];
     if (type !== undefined || choices !== undefined) return [[name, one]];
     const kind = typeof (Object.hasOwn(values, name) ? values[name] : undefined);
@@ -28,7 +28,7 @@ export function changesOf(shown: Schema, values: Json, fields: Json): Json {
     if (JSON.stringify(before) === JSON.stringify(after)) return [];
     if (after !== undefined) return [[name, after] as const];
     if (before === null) return [];
-    return [[name, plainOf(schema, shown).type === "string" ? "" : null] as const];
+    return [[name, simplifySchema(schema, shown).type === "string" ? "" : null] as const];
   });
   return Object.fromEntries(changed);
 }

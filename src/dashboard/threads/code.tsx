@@ -1,13 +1,13 @@
 import type { Json } from "../api/records.ts";
-import { attempt, tell } from "../app/session.ts";
+import { runAction, showNotice } from "../app/session.ts";
 import { copyText } from "../parts/copy.tsx";
 
 /** Copies the form's request as a command or as code. */
 export function CopyCode({ thread, request }: { readonly thread: string | null; readonly request: Json }) {
   const copy = (what: string, make: (thread: string | null, request: Json) => string) =>
-    attempt(async () => {
+    runAction(async () => {
       await copyText(make(thread, request));
-      tell(`Copied: ${what}.`);
+      showNotice(`Copied: ${what}.`);
     });
   return (
     <select

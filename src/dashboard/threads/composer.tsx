@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
 import { getQuestions, startRun } from "../api/client.ts";
 import { type Interrupt, isDone, type Json, type ThreadState } from "../api/records.ts";
-import { attempt } from "../app/session.ts";
+import { runAction } from "../app/session.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
 import { useAssistants } from "../parts/assistants.ts";
 import { useResource } from "../parts/resource.ts";
 import { Answers } from "./answers.tsx";
-import { Edit } from "./edit.tsx";
+import { StateEditor } from "./edit.tsx";
 import { RunForm } from "./run-form.tsx";
 
 /** The input area: an answer if a question is pending, else the input of a new run. */
@@ -27,7 +27,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
     | string
     | undefined;
   const start = (request: Json) =>
-    attempt(async () => {
+    runAction(async () => {
       await startRun(watch.id, { ...request, stream_subgraphs: true });
       setOther(false);
       watch.refresh();
@@ -54,7 +54,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
           )
         ) : (
           <div class="bar">
-            <Stop state={state} isFailed={watch.record.value?.status === "error"} />
+            <StoppedAt state={state} isFailed={watch.record.value?.status === "error"} />
             <button type="button" onClick={() => setEditing(true)}>
               Edit state
             </button>
@@ -71,7 +71,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
           Start another run instead
         </button>
         {isEditing && (
-          <Edit
+          <StateEditor
             thread={watch.id}
             assistant={own}
             values={state.values}
@@ -95,7 +95,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
       />
       {isOther && isPaused && (
         <button type="button" class="quiet link" onClick={() => setOther(false)}>
-          Back to what waits
+          Back to the pending question
         </button>
       )}
     </section>
@@ -103,7 +103,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
 }
 
 /** Shows where the thread stopped, and which nodes run if it continues. */
-function Stop({ state, isFailed }: { readonly state: ThreadState; readonly isFailed: boolean }) {
+function StoppedAt({ state, isFailed }: { readonly state: ThreadState; readonly isFailed: boolean }) {
   const { tasks, next } = state;
   const named = (names: readonly string[]) => <strong>{[...new Set(names)].join(", ")}</strong>;
   const broken = tasks.filter(({ error }) => error !== null).map(({ name }) => name);

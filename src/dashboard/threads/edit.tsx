@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { getSchemas, updateState } from "../api/client.ts";
 import { isJson, type Json, type Schema } from "../api/records.ts";
-import { attempt, tell } from "../app/session.ts";
+import { runAction, showNotice } from "../app/session.ts";
 import { Dialog } from "../parts/confirm.tsx";
 import { useChecks } from "../parts/checks.ts";
 import { Fields } from "../parts/form.tsx";
@@ -21,18 +21,18 @@ interface EditProps {
 }
 
 /** Stores a changed state after a checkpoint. */
-export function Edit({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
+export function StateEditor({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
   const save = (update: Json, asNode: string) =>
-    attempt(async () => {
+    runAction(async () => {
       await storeUpdate(thread, checkpoint, update, asNode);
-      tell("The state is stored.");
+      showNotice("The state is stored.");
       onStored();
       onClose();
     });
   return (
-    <Change
+    <StateForm
       title="Edit the state"
-      hint="Lists are added to, other keys are replaced. It makes a new state after this one, and leaves what was."
+      hint="Lists are appended to, other keys are replaced. A new state is stored after this one, which stays in the history."
       values={values}
       assistant={assistant}
       submit="Store"
@@ -69,7 +69,7 @@ interface ChangeProps {
 }
 
 /** A form for changing a state: values that its schema describes as fields, the others as JSON. */
-export function Change(props: ChangeProps) {
+export function StateForm(props: ChangeProps) {
   const { title, hint, assistant, onClose } = props;
   const { value: schemas, isReading } = useResource(
     async () => (assistant === undefined ? undefined : getSchemas(assistant)),
@@ -141,7 +141,7 @@ function ChangeForm({ values, submit, schema, onSubmit, onClose }: ChangeProps &
         </button>
       </div>
       <details class="more">
-        <summary>The state as it is</summary>
+        <summary>Current state</summary>
         <JsonTree value={values} open={2} />
       </details>
     </form>

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { cancelRun, deleteThread } from "../api/client.ts";
 import type { Thread } from "../api/records.ts";
 import { go, to } from "../app/route.ts";
-import { attempt, tell } from "../app/session.ts";
+import { runAction, showNotice } from "../app/session.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Copy } from "../parts/copy.tsx";
@@ -16,14 +16,14 @@ export function ThreadHead({ watch, record }: { readonly watch: ThreadWatch; rea
   const { active, queue } = watch;
   const stoppable = active ?? queue[0];
   const cancel = () =>
-    attempt(async () => {
+    runAction(async () => {
       if (stoppable !== undefined) await cancelRun(id, stoppable.run_id, "interrupt");
       watch.refresh();
     });
   const remove = () =>
-    attempt(async () => {
+    runAction(async () => {
       await deleteThread(id);
-      tell("The thread is deleted.");
+      showNotice("The thread is deleted.");
       go([]);
     });
   return (
@@ -37,7 +37,7 @@ export function ThreadHead({ watch, record }: { readonly watch: ThreadWatch; rea
           <Connection watch={watch} />
         </h2>
         <p class="dim">
-          <code>{id}</code> <Copy text={id} label="thread id" /> · made <Age since={created_at} isAgo />
+          <code>{id}</code> <Copy text={id} label="thread id" /> · created <Age since={created_at} isAgo />
           {queue.length > 0 && ` · ${queue.length} in the queue`}
         </p>
       </div>

@@ -3,7 +3,7 @@ import { getHistory } from "../api/client.ts";
 import { refine, route } from "../app/route.ts";
 import { Empty, Failure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
-import { Moment } from "./moment.tsx";
+import { CheckpointView } from "./moment.tsx";
 
 /** The largest number of states read. */
 const MOST = 200;
@@ -59,7 +59,7 @@ export function HistoryTab({ watch }: { readonly watch: ThreadWatch }) {
         </span>
       </div>
       {state !== undefined && (
-        <Moment key={state.checkpoint?.checkpoint_id} watch={watch} state={state} states={states} />
+        <CheckpointView key={state.checkpoint?.checkpoint_id} watch={watch} state={state} states={states} />
       )}
     </div>
   );

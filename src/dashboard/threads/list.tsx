@@ -6,10 +6,10 @@ import { ThreadList } from "../live/thread-list.ts";
 import { Empty, Failure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
 import { Age, shortId } from "../parts/status.tsx";
-import { asText } from "../parts/words.ts";
+import { toLine } from "../parts/words.ts";
 import { remember, remembered, type Search } from "./remembered.ts";
 import { Rows } from "./rows.tsx";
-import { filterOf, strayOf } from "./search.ts";
+import { filterOf, unknownTerms } from "./search.ts";
 
 /** The list of all threads, live, ordered by latest change or oldest thread. */
 export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }) {
@@ -21,7 +21,7 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
   const known = (assistants.value ?? []).map(({ graph_id }) => graph_id);
   const graphs = [...new Set(graph === "" ? known : [...known, graph])].toSorted();
   const filter = filterOf({ text, status, graph });
-  const stray = strayOf(text);
+  const stray = unknownTerms(text);
   useEffect(() => {
     remember({ text, status, graph, order });
     const timer = setTimeout(() => list.filter(filter, order), 150);
@@ -61,7 +61,8 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
             onInput={({ currentTarget }) => want({ text: currentTarget.value })}
           />
           <p class="dim stray" role="status">
-            {stray.length > 0 && `“${stray.join(" ")}” is left out: it is neither a whole id nor name=value.`}
+            {stray.length > 0 &&
+              `“${stray.join(" ")}” is ignored: it is neither a complete id nor name=value.`}
           </p>
           <div class="bar">
             <select
@@ -125,7 +126,7 @@ function Row({ thread, about, isChosen }: RowProps) {
   const graph = typeof graph_id === "string" ? graph_id : "no run yet";
   const name = [title, named].find((one) => typeof one === "string") ?? graph;
   const why = error === undefined ? "" : `${error.error}: ${error.message}`;
-  const others = Object.entries(rest).map(([key, value]) => `${key}=${asText(value, 24)}`);
+  const others = Object.entries(rest).map(([key, value]) => `${key}=${toLine(value, 24)}`);
   const how = [
     why === "" ? status : `${status}: ${why}`,
     ...(name === graph ? [] : [graph]),

@@ -2,12 +2,12 @@ import { useState } from "preact/hooks";
 import { startRun } from "../api/client.ts";
 import type { ThreadState } from "../api/records.ts";
 import { refine, toRun } from "../app/route.ts";
-import { attempt, tell } from "../app/session.ts";
+import { runAction, showNotice } from "../app/session.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Diff } from "../parts/diff.tsx";
 import { JsonTree } from "../parts/json.tsx";
-import { Edit } from "./edit.tsx";
+import { StateEditor } from "./edit.tsx";
 
 interface MomentProps {
   readonly watch: ThreadWatch;
@@ -19,7 +19,7 @@ interface MomentProps {
 const idOf = (state: ThreadState | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
 
 /** A past state: the writes that changed it, its values, and buttons to continue from it. */
-export function Moment({ watch, state, states }: MomentProps) {
+export function CheckpointView({ watch, state, states }: MomentProps) {
   const [against, setAgainst] = useState(state.parent_checkpoint?.checkpoint_id ?? "");
   const [isEditing, setEditing] = useState(false);
   const { metadata, next, created_at, values } = state;
@@ -29,14 +29,14 @@ export function Moment({ watch, state, states }: MomentProps) {
     (one) => typeof one === "string",
   );
   const fork = () =>
-    attempt(async () => {
+    runAction(async () => {
       await startRun(watch.id, {
         assistant_id: assistant,
         input: null,
         checkpoint_id: idOf(state),
         stream_subgraphs: true,
       });
-      tell("It runs from there.");
+      showNotice("The run has started from this state.");
       watch.refresh();
       refine({ tab: null, at: null });
     });
@@ -95,7 +95,7 @@ export function Moment({ watch, state, states }: MomentProps) {
         <JsonTree value={values} open={2} />
       </section>
       {isEditing && (
-        <Edit
+        <StateEditor
           thread={watch.id}
           assistant={typeof assistant === "string" ? assistant : undefined}
           values={values}

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { createThread, startRun } from "../api/client.ts";
 import type { Json } from "../api/records.ts";
 import { go, to } from "../app/route.ts";
-import { attempt } from "../app/session.ts";
+import { runAction } from "../app/session.ts";
 import { useAssistants } from "../parts/assistants.ts";
 import { JsonField } from "../parts/json-field.tsx";
 import { isJson } from "../api/records.ts";
@@ -18,13 +18,13 @@ export function NewThread({ graph }: { readonly graph: string | null }) {
     return createThread(metadata);
   };
   const start = (request: Json) =>
-    attempt(async () => {
+    runAction(async () => {
       const { thread_id } = await make();
       await startRun(thread_id, { ...request, stream_subgraphs: true });
       go(["threads", thread_id]);
     });
   const empty = () =>
-    attempt(async () => {
+    runAction(async () => {
       const { thread_id } = await make();
       go(["threads", thread_id]);
     });

@@ -9,7 +9,7 @@ import { GraphTab } from "../graphs/live.tsx";
 import { ThreadHead } from "./head.tsx";
 import { HistoryTab } from "./history.tsx";
 import { RunsTab } from "./runs.tsx";
-import { TalkTab } from "./talk.tsx";
+import { ChatTab } from "./talk.tsx";
 
 /** The page of one thread, live. */
 export function ThreadPage({ id }: { readonly id: string }) {
@@ -39,7 +39,7 @@ export function ThreadPage({ id }: { readonly id: string }) {
     <article class="page">
       <ThreadHead watch={watch} record={record} />
       <Tabs
-        label="Sides of the thread"
+        label="Views of the thread"
         current={tab}
         tabs={[
           { id: "talk", title: "Now", href: toThread(id) },
@@ -69,11 +69,11 @@ function Side({ tab, watch }: { readonly tab: string; readonly watch: ThreadWatc
       return (
         <EventsTab
           events={events}
-          note="Events of runs since this page was opened; a run's page has all of its."
+          note="Events since this page was opened. A run's page shows all of its events."
         />
       );
     }
     default:
-      return <TalkTab watch={watch} />;
+      return <ChatTab watch={watch} />;
   }
 }

@@ -8,7 +8,7 @@ interface Pair {
 }
 
 /** Edits an object field by field, without a schema. */
-export function Pairs({ onChange }: { readonly onChange: (value: unknown) => void }) {
+export function KeyValueFields({ onChange }: { readonly onChange: (value: unknown) => void }) {
   const [pairs, setPairs] = useState<readonly Pair[]>([{ key: 0, name: "", value: undefined }]);
   const set = (next: readonly Pair[]) => {
     setPairs(next);

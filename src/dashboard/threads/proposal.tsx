@@ -4,7 +4,7 @@ import { useChecks } from "../parts/checks.ts";
 import { Fields } from "../parts/form.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { Markdown } from "../parts/markdown.tsx";
-import type { Action, ActionWay, Proposal, Said } from "./action.ts";
+import type { Action, DecisionKind, Proposal, ActionDecision } from "./action.ts";
 
 interface ProposalFormProps {
   readonly proposal: Proposal;
@@ -13,8 +13,8 @@ interface ProposalFormProps {
 
 /** The actions that a graph proposes, each with buttons for the decisions. */
 export function ProposalForm({ proposal, onChange }: ProposalFormProps) {
-  const [said, setSaid] = useState<ReadonlyMap<number, Said>>(new Map());
-  const say = (place: number, one: Said | undefined) => {
+  const [said, setSaid] = useState<ReadonlyMap<number, ActionDecision>>(new Map());
+  const say = (place: number, one: ActionDecision | undefined) => {
     const next = new Map(said);
     if (one === undefined) next.delete(place);
     else next.set(place, one);
@@ -33,9 +33,15 @@ export function ProposalForm({ proposal, onChange }: ProposalFormProps) {
 
 const TITLES = { accept: "Accept", edit: "Edit", respond: "Respond", ignore: "Ignore" } as const;
 
-function ActionForm({ action, onChange }: { action: Action; onChange: (said: Said | undefined) => void }) {
+function ActionForm({
+  action,
+  onChange,
+}: {
+  action: Action;
+  onChange: (said: ActionDecision | undefined) => void;
+}) {
   const id = useId();
-  const [way, setWay] = useState<ActionWay | null>(null);
+  const [way, setWay] = useState<DecisionKind | null>(null);
   const [args, setArgs] = useState(action.args);
   const schema = useMemo(() => likeness(action.args), [action.args]);
   const checks = useChecks(schema, args);
@@ -43,7 +49,7 @@ function ActionForm({ action, onChange }: { action: Action; onChange: (said: Sai
   useEffect(() => {
     if (way === "edit") onChange(isWrong ? undefined : { way, args });
   }, [way, args, isWrong]);
-  const choose = (next: ActionWay) => {
+  const choose = (next: DecisionKind) => {
     setWay(next);
     if (next !== "edit") onChange(next === "respond" ? undefined : { way: next });
   };
@@ -54,7 +60,7 @@ function ActionForm({ action, onChange }: { action: Action; onChange: (said: Sai
       </p>
       {action.description !== null && <Markdown text={action.description} />}
       {way !== "edit" && <JsonTree value={action.args} open={2} />}
-      <div class="ways" role="group" aria-label={`What to say to ${action.name}`}>
+      <div class="ways" role="group" aria-label={`Decision about ${action.name}`}>
         {action.ways.map((one) => (
           <button
             key={one}

@@ -1,8 +1,8 @@
 import { type Order, THREAD_STATUSES } from "../api/records.ts";
-import type { Wanted } from "./search.ts";
+import type { SearchTerms } from "./search.ts";
 
 /** The search text, filters and order of the list. */
-export interface Search extends Wanted {
+export interface Search extends SearchTerms {
   readonly order: Order;
 }
 

@@ -37,7 +37,7 @@ export function Rows({ list, row }: RowsProps) {
   useLayoutEffect(() => current._willUpdate());
   const items = current.getVirtualItems();
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
-  useEffect(() => list.see(first, last), [first, last]);
+  useEffect(() => list.setVisible(first, last), [first, last]);
   return (
     <div
       class="rows"

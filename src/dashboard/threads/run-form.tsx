@@ -1,13 +1,13 @@
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { getSchemas } from "../api/client.ts";
 import { type Assistant, isJson, type Json, type Schema } from "../api/records.ts";
-import { tell } from "../app/session.ts";
-import { nameOf } from "../parts/assistants.ts";
+import { showNotice } from "../app/session.ts";
+import { assistantLabel } from "../parts/assistants.ts";
 import { useChecks } from "../parts/checks.ts";
 import { Fields } from "../parts/form.tsx";
 import { JsonField } from "../parts/json-field.tsx";
 import { useResource } from "../parts/resource.ts";
-import { faultsOf } from "../parts/schema.ts";
+import { formErrors } from "../parts/schema.ts";
 import { CopyCode } from "./code.tsx";
 import { optionsOf, RunOptions, type RunSettings, wrongWith } from "./run-options.tsx";
 
@@ -55,7 +55,7 @@ export function RunForm({
     [assistant],
   );
   const schema = schemas.value?.input_schema ?? null;
-  const talk = talkOf(schema);
+  const talk = messagesProperty(schema);
   const rest = useMemo(
     () => (schema === null || talk === null ? schema : without(schema, talk)),
     [schema, talk],
@@ -73,9 +73,9 @@ export function RunForm({
       return;
     }
     const unread = wrongWith(settings);
-    if (unread !== undefined) return tell(`In the options, ${unread}.`, true);
-    const [wrong] = faultsOf(schemas.value?.context_schema ?? {}, settings.context);
-    if (wrong !== undefined) return tell(`In the options, ${wrong.at} ${wrong.text}.`, true);
+    if (unread !== undefined) return showNotice(`In the options, ${unread}.`, true);
+    const [wrong] = formErrors(schemas.value?.context_schema ?? {}, settings.context);
+    if (wrong !== undefined) return showNotice(`In the options, ${wrong.at} ${wrong.text}.`, true);
     setSending(true);
     if (await onRun(request)) {
       setText("");
@@ -165,7 +165,7 @@ export function RunForm({
                 value={one.assistant_id}
                 selected={one.assistant_id === assistant}
               >
-                {nameOf(one)}
+                {assistantLabel(one)}
               </option>
             ))}
           </select>
@@ -204,7 +204,7 @@ export function RunForm({
 }
 
 /** Returns the input's property that takes messages. */
-function talkOf(schema: Schema | null): string | null {
+function messagesProperty(schema: Schema | null): string | null {
   const entries = Object.entries(schema?.properties ?? {});
   return entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages")?.[0] ?? null;
 }

@@ -21,7 +21,7 @@ type Name = "config" | "context";
 /** Returns why these settings cannot be sent; undefined if they can. */
 export function wrongWith({ unread = {} }: RunSettings): string | undefined {
   const [name] = Object.keys(unread);
-  return name === undefined ? undefined : `${name} is no JSON object`;
+  return name === undefined ? undefined : `${name} is not a JSON object`;
 }
 
 const namesOf = (text: string | undefined): readonly string[] | "*" | undefined => {
@@ -49,10 +49,10 @@ interface RunOptionsProps {
 }
 
 const STRATEGIES = [
-  ["enqueue", "wait behind what runs"],
-  ["interrupt", "stop what runs, keep what it did"],
-  ["rollback", "stop what runs, undo what it did"],
-  ["reject", "refuse while something runs"],
+  ["enqueue", "wait for the current run"],
+  ["interrupt", "stop the current run, keep its changes"],
+  ["rollback", "stop the current run, undo its changes"],
+  ["reject", "refuse while a run is active"],
 ] as const;
 
 /** The options of a run besides its input. */
@@ -93,7 +93,7 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
                 <input
                   id={`${id}-${when}`}
                   value={settings[when] ?? ""}
-                  placeholder="names with commas, or *"
+                  placeholder="node names separated by commas, or *"
                   onInput={({ currentTarget }) => onChange({ ...settings, [when]: currentTarget.value })}
                 />
               </div>
@@ -171,7 +171,7 @@ function Setting({ label, id, value, unread, onChange }: SettingProps) {
       />
       {unread !== undefined && (
         <p class="hint bad" role="alert" id={`${id}-wrong`}>
-          {why ?? "No JSON object: no run is started with it."}
+          {why ?? "Not a JSON object: the run cannot start."}
         </p>
       )}
     </div>

@@ -3,12 +3,12 @@ import { cancelRun, deleteRun, startRun } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { toRun, toThread } from "../app/route.ts";
-import { attempt, tell } from "../app/session.ts";
+import { runAction, showNotice } from "../app/session.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
-import { waitingOf, questionText } from "../live/waiting.ts";
+import { pausedRunOf, questionText } from "../live/waiting.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Empty } from "../parts/empty.tsx";
-import { Age, lasting, shortId, Status } from "../parts/status.tsx";
+import { Age, formatDuration, shortId, Status } from "../parts/status.tsx";
 
 /** The runs of a thread, and the queued ones with their positions. */
 export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
@@ -16,13 +16,13 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
   const [marked, setMarked] = useState<readonly string[]>([]);
   const runs = watch.runs.value;
   const record = watch.record.value;
-  const waiting = record === null ? null : waitingOf(record, runs);
+  const waiting = record === null ? null : pausedRunOf(record, runs);
   const queue = watch.queue.map(({ run_id }) => run_id);
-  if (runs.length === 0) return <Empty title="No run was started on this thread yet." />;
+  if (runs.length === 0) return <Empty title="This thread has no runs yet." />;
   const act = (work: () => Promise<unknown>, said: string) =>
-    attempt(async () => {
+    runAction(async () => {
       await work();
-      tell(said);
+      showNotice(said);
       watch.refresh();
     });
   const mark = (id: string) =>
@@ -33,7 +33,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
       <div class="bar">
         <p class="dim space">
           {runs.length} {runs.length === 1 ? "run" : "runs"}
-          {queue.length > 0 && `, ${queue.length} in the queue`}. Mark two to compare them.
+          {queue.length > 0 && `, ${queue.length} in the queue`}. Select two to compare them.
         </p>
         {first !== undefined && second !== undefined && (
           <a class="button primary" href={toRun(watch.id, first, { with: second })}>
@@ -60,11 +60,11 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
               {queue.includes(run.run_id) && (
                 <span class="place">{placeOf(queue.indexOf(run.run_id))} in the queue</span>
               )}
-              <span class="what">{saidOf(run)}</span>
+              <span class="what">{inputText(run)}</span>
             </a>
             <span class="dim">
               <Age since={run.created_at} /> ·{" "}
-              {lasting(
+              {formatDuration(
                 Math.max(
                   0,
                   (isDone(run) ? Date.parse(run.updated_at) : now.value) - Date.parse(run.created_at),
@@ -83,7 +83,9 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
                     type="button"
                     class="quiet"
                     title="Starts another run with the same input"
-                    onClick={() => void act(() => startRun(watch.id, sameAs(run)), "It runs again.")}
+                    onClick={() =>
+                      void act(() => startRun(watch.id, requestLike(run)), "The run is started again.")
+                    }
                   >
                     Run again
                   </button>
@@ -96,7 +98,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
                   type="button"
                   class="danger"
                   onClick={() =>
-                    void act(() => cancelRun(watch.id, run.run_id, "interrupt"), "It is cancelled.")
+                    void act(() => cancelRun(watch.id, run.run_id, "interrupt"), "The run is cancelled.")
                   }
                 >
                   Cancel
@@ -122,7 +124,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
 const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${index + 1}th`;
 
 /** Formats the input of a run as one line. */
-export function saidOf({ kwargs: { input, command } }: Run): string {
+export function inputText({ kwargs: { input, command } }: Run): string {
   const given = command ?? input;
   if (given === null || given === undefined) return "goes on";
   const text = JSON.stringify(given);
@@ -130,7 +132,7 @@ export function saidOf({ kwargs: { input, command } }: Run): string {
 }
 
 /** Returns a request that starts the same run again. */
-export function sameAs({ assistant_id, kwargs }: Run) {
+export function requestLike({ assistant_id, kwargs }: Run) {
   const { input, command, config, context, interrupt_before, interrupt_after } = kwargs;
   const { configurable = {}, metadata: _, ...rest } = config ?? {};
   // Keys that the server has added are left out.

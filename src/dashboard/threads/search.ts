@@ -2,7 +2,7 @@ import type { ThreadFilter, ThreadStatus } from "../api/records.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-export interface Wanted {
+export interface SearchTerms {
   readonly text: string;
   readonly status: ThreadStatus | "";
   readonly graph: string;
@@ -11,11 +11,11 @@ export interface Wanted {
 const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== "");
 
 /** Returns the words of a search text that are neither an id nor `name=value`. */
-export const strayOf = (text: string): readonly string[] =>
+export const unknownTerms = (text: string): readonly string[] =>
   wordsOf(text).filter((word) => !UUID.test(word) && pairOf(word) === null);
 
 /** Parses the search text: an id, or `name=value` pairs of the metadata, separated by spaces. */
-export function filterOf({ text, status, graph }: Wanted): ThreadFilter {
+export function filterOf({ text, status, graph }: SearchTerms): ThreadFilter {
   const words = wordsOf(text);
   const ids = words.filter((word) => UUID.test(word)).map((id) => id.toLowerCase());
   const pairs = words.map(pairOf).filter((pair) => pair !== null);

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { isDone } from "../api/records.ts";
-import { conversationKey, conversationOf, type Message } from "../live/messages.ts";
+import { conversationKey, conversationOf, type ChatMessage } from "../live/messages.ts";
 import type { ThreadWatch } from "../live/thread-watch.ts";
 import type { Trace } from "../live/trace.ts";
 import { Empty } from "../parts/empty.tsx";
@@ -10,7 +10,7 @@ import { Bubble } from "./bubble.tsx";
 import { Composer } from "./composer.tsx";
 
 /** The chat: the current conversation and state, the messages being streamed, and the input area. */
-export function TalkTab({ watch }: { readonly watch: ThreadWatch }) {
+export function ChatTab({ watch }: { readonly watch: ThreadWatch }) {
   void watch.changes.seen;
   const state = watch.state.value;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
@@ -89,13 +89,17 @@ function valuesOf(watch: ThreadWatch, trace: Trace | undefined) {
 }
 
 /** Returns streamed messages that are not in the state yet. In a conversation, only while they are streamed. */
-function comingOf(trace: Trace | undefined, said: readonly Message[], isOver: boolean): readonly Message[] {
+function comingOf(
+  trace: Trace | undefined,
+  said: readonly ChatMessage[],
+  isOver: boolean,
+): readonly ChatMessage[] {
   if (trace === undefined || isOver) return [];
   const known = new Set(said.map(({ id }) => id));
   return [...trace.messages.values()].filter(({ id, type }) => !known.has(id) && type !== "human");
 }
 
-const nodeOf = (trace: Trace | undefined, { id }: Message): string | undefined =>
+const nodeOf = (trace: Trace | undefined, { id }: ChatMessage): string | undefined =>
   trace === undefined
     ? undefined
     : [...trace.tasks.values()].find((task) => task.messages.includes(id))?.name;

@@ -3,10 +3,10 @@ import { isJson, type Schema } from "../api/records.ts";
 import { missingIn, useChecks } from "../parts/checks.ts";
 import { Field, Fields } from "../parts/form.tsx";
 import { JsonField } from "../parts/json-field.tsx";
-import { Pairs } from "./pairs.tsx";
+import { KeyValueFields } from "./pairs.tsx";
 
 /** The input methods for an answer. */
-export const WAYS = {
+export const ANSWER_METHODS = {
   form: "Form",
   action: "Actions",
   fields: "Fields",
@@ -14,13 +14,13 @@ export const WAYS = {
   yes: "Yes / no",
   json: "JSON",
 } as const;
-export type Way = keyof typeof WAYS;
+export type AnswerMethod = keyof typeof ANSWER_METHODS;
 
 interface WayProps {
   readonly onChange: (answer: unknown) => void;
 }
 
-export function TextWay({ onChange }: WayProps) {
+export function TextAnswer({ onChange }: WayProps) {
   return (
     <textarea
       rows={2}
@@ -30,7 +30,7 @@ export function TextWay({ onChange }: WayProps) {
   );
 }
 
-export function YesWay({ onChange }: WayProps) {
+export function YesNoAnswer({ onChange }: WayProps) {
   const id = useId();
   return (
     <div class="bar" role="radiogroup" aria-label="Answer">
@@ -43,7 +43,7 @@ export function YesWay({ onChange }: WayProps) {
   );
 }
 
-export function JsonWay({ onChange }: WayProps) {
+export function JsonAnswer({ onChange }: WayProps) {
   const id = useId();
   return (
     <JsonField
@@ -58,7 +58,7 @@ export function JsonWay({ onChange }: WayProps) {
   );
 }
 
-export const FieldsWay = Pairs;
+export const FieldsAnswer = KeyValueFields;
 
 interface FormWayProps extends WayProps {
   readonly schema: Schema;
@@ -68,7 +68,7 @@ interface FormWayProps extends WayProps {
 }
 
 /** A form generated from the schema that the graph supplied with its question. */
-export function FormWay({ schema, value, onEnter, onChange }: FormWayProps) {
+export function FormAnswer({ schema, value, onEnter, onChange }: FormWayProps) {
   const checks = useChecks(schema, value);
   const isWhole = value !== undefined || schema.properties !== undefined;
   const { size } = checks.faults;
@@ -91,7 +91,7 @@ export function FormWay({ schema, value, onEnter, onChange }: FormWayProps) {
   return (
     <>
       <Fields schema={schema} value={isJson(value) ? value : {}} checks={checks} onChange={onEnter} />
-      {missing.length > 0 && <p class="hint">Still to be filled in: {missing.join(", ")}.</p>}
+      {missing.length > 0 && <p class="hint">Missing: {missing.join(", ")}.</p>}
     </>
   );
 }
