@@ -4,10 +4,10 @@ import type { Asking, Order } from "./asking.ts";
 import type { AloneEntry, Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import type { Dice } from "./random.ts";
 
-/** What clients do that have no thread, by how often. */
+/** The relative frequency of each action of clients that have no thread. */
 const MIX = { background: 8, wait: 7, stream: 10, leave: 7, cancel: 5, keep: 3 } as const;
 
-/** What each run of the kind `work` leaves in the log. */
+/** The log entries of every run of the kind `work`. */
 const NODES = ["plan", "left", "right", "join"];
 
 interface AloneDeps {
@@ -17,7 +17,7 @@ interface AloneDeps {
   readonly report: (violation: Violation) => void;
 }
 
-/** Runs without a thread: hidden while they live, and gone with their end. */
+/** Load of stateless runs: their threads are hidden while they are active, and deleted when they end. */
 export class Alone {
   readonly #deps: AloneDeps;
 
@@ -52,7 +52,10 @@ export class Alone {
     }
   }
 
-  /** `bound`: its client stays, and it ends when that leaves; undefined: it needs none. */
+  /**
+   * `bound`: true if the client stays and the run ends when the client disconnects; undefined if the run needs no
+   * client.
+   */
   #order(what: string, bound?: boolean): Order {
     const { dice, ledger } = this.#deps;
     const last = dice.chance(0.15) ? "ask" : "join";
@@ -93,7 +96,7 @@ export class Alone {
     disturbance.until = ledger.now();
   }
 
-  /** One whose thread stays: from its end on it is one like any other. */
+  /** Creates a run whose thread is kept: after its end the thread is an ordinary one. */
   async #keep(): Promise<void> {
     const { asking, dice, ledger } = this.#deps;
     const note: Order["note"] = (run, sent, hooked) => {
@@ -108,7 +111,7 @@ export class Alone {
     else await asking.stream(order);
   }
 
-  /** A whole answer: all of its work is in it, unless it was stopped or given up. */
+  /** Records a complete answer: it contains all of the run's work, unless the run was stopped or given up. */
   #answered(entry: RunEntry, json: unknown): void {
     const { log, __error__, __interrupt__ } = json as Record<string, unknown>;
     const { last } = entry as AloneEntry;

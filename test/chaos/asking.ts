@@ -3,17 +3,17 @@ import { Lost, type Answer, type Client } from "./client.ts";
 import type { Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import type { Dice } from "./random.ts";
 
-/** A run that a client asks for. */
+/** A run that a client requests. */
 export interface Order {
-  /** What the path begins with, before `/runs`: a thread's, or nothing. */
+  /** The path before `/runs`: a thread's path, or empty. */
   readonly at: string;
   readonly what: string;
   readonly body: object;
-  /** Milliseconds after which the client leaves, if it does so before the end. */
+  /** Milliseconds after which the client disconnects, if it does so before the end. */
   readonly leaves?: number;
-  /** Does the run end when the client leaves? */
+  /** True if the run ends when the client disconnects. */
   readonly bound?: boolean;
-  /** Notes that it was acknowledged. */
+  /** Records the acknowledgement of the run. */
   note(run: string, sent: number, hooked: boolean): RunEntry;
 }
 
@@ -22,22 +22,22 @@ export interface AskingDeps {
   readonly ledger: Ledger;
   readonly dice: Dice;
   readonly modes: readonly string[];
-  /** Whose runs threads have, and runs without one. */
+  /** The graphs of runs on threads and of stateless runs. */
   readonly graphs: readonly string[];
-  /** Where webhooks go. */
+  /** The URL of the webhook receiver. */
   readonly hook: string;
   readonly report: (violation: Violation) => void;
 }
 
-/** Answers that a client may get for asking at a bad moment. Anything else is a fault, above all 5xx. */
+/** Statuses that a client may get for a badly timed request. Any other status is a fault, above all 5xx. */
 const FINE = new Set([200, 202, 204, 404, 409]);
 
 const RUN = /\/runs\/([0-9a-f-]{36})$/;
 
-/** Durable as it comes, step by step, or only at the end. */
+/** The default durability, checkpoints at each step, or one checkpoint at the end. */
 const DURABILITIES = [undefined, undefined, "sync", "exit"] as const;
 
-/** How clients ask for runs and look at what comes of them. Everything that was acknowledged is written down. */
+/** Client requests for runs, and observation of the results. Every acknowledgement is recorded. */
 export class Asking {
   readonly #deps: AskingDeps;
   #over = false;
@@ -50,12 +50,12 @@ export class Asking {
     return this.#over;
   }
 
-  /** The server is about to be killed: from now on a broken connection is nobody's fault. */
+  /** The server is about to be killed: from now on a broken connection is not a fault. */
   expectCut(): void {
     this.#over = true;
   }
 
-  /** In the background. */
+  /** Creates a background run. */
   async create(order: Order): Promise<RunEntry | undefined> {
     const sent = this.#deps.ledger.now();
     const { hooked, body } = this.#body(order);
@@ -64,7 +64,7 @@ export class Asking {
     return order.note((answer.json as { run_id: string }).run_id, sent, hooked);
   }
 
-  /** Answers the run and its outcome, when it came whole. */
+  /** Resolves with the run and its outcome if the whole answer arrived. */
   async wait(order: Order): Promise<{ readonly entry: RunEntry; readonly json: unknown } | undefined> {
     const { client, ledger } = this.#deps;
     const sent = ledger.now();
@@ -88,7 +88,7 @@ export class Asking {
     }
   }
 
-  /** Answers the run, when its stream came to its end. */
+  /** Resolves with the run if its stream ended completely. */
   async stream(
     order: Order,
   ): Promise<{ readonly entry: RunEntry; readonly stream: StreamEntry } | undefined> {
@@ -148,7 +148,7 @@ export class Asking {
 
   #graph({ at, what }: Order): string {
     const { ledger, dice } = this.#deps;
-    // A thread that is kept goes on with the graph that it was made for.
+    // A kept thread continues with the graph that it was created for.
     if (at === "" && what !== "kept") return dice.pick(this.#deps.graphs);
     return ledger.threads.get(at.replace("/threads/", ""))?.graph ?? "chaos";
   }
@@ -157,7 +157,7 @@ export class Asking {
     const { dice, hook } = this.#deps;
     const hooked = dice.chance(0.5);
     const durability = dice.pick(DURABILITIES);
-    // Some start later: that is to be as sure as the rest.
+    // Delayed runs must be as durable as the others.
     const after_seconds = dice.chance(0.1) ? 0.01 + 0.3 * dice.float() : undefined;
     return {
       hooked,
@@ -171,7 +171,7 @@ export class Asking {
     };
   }
 
-  /** The client's way out, which is noted before it is taken: what comes of it may come at once. */
+  /** The client's disconnect. It is recorded before it happens, because its effects may follow at once. */
   #leaving({ leaves, bound }: Order, entry: () => RunEntry | undefined) {
     const controller = new AbortController();
     const leave = () => {
@@ -205,9 +205,9 @@ export class Asking {
 
   #fine(answer: Answer, what: string): void {
     if (FINE.has(answer.status)) return;
-    // It stops, and says so.
+    // The server refuses the request because it is stopping.
     if (answer.status === 503 && this.#over) return;
-    // Nothing waits for an answer any more, or other questions do.
+    // No question is pending any more, or other questions are.
     if (answer.status === 422 && what.endsWith("(resume)")) return;
     this.#deps.report({
       invariant: "wire",

@@ -1,7 +1,7 @@
 import { Agent, request, type IncomingMessage } from "node:http";
 import { WebSocket } from "ws";
 
-/** One event as it stood on the wire, with its fields read out. */
+/** One event with its exact bytes and its parsed fields. */
 export interface Frame {
   readonly raw: string;
   readonly id: number;
@@ -20,12 +20,12 @@ export interface StreamEnd {
   readonly error?: string;
 }
 
-/** The connection broke before the answer was whole. What the server had done by then is not known. */
+/** The connection broke before the answer was complete. It is unknown what the server had done by then. */
 export class Lost extends Error {
   override readonly name = "Lost";
 }
 
-/** A plain client of one server: no retries, no timeouts but its own, nothing hidden. */
+/** A plain client of one server: no retries, no hidden behaviour, no timeouts except its own. */
 export class Client {
   readonly #port: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 512 });
@@ -45,7 +45,7 @@ export class Client {
     body?: unknown,
     options: {
       readonly head?: (status: number, headers: IncomingMessage["headers"]) => void;
-      /** Leaves: the connection is closed. */
+      /** Disconnects the client. */
       readonly signal?: AbortSignal;
     } = {},
   ): Promise<Answer> {
@@ -59,7 +59,7 @@ export class Client {
     } catch (error) {
       throw new Lost(String(error), { cause: error });
     }
-    // Node ends an aborted body without an error in some cases.
+    // In some cases Node ends an aborted body without an error.
     if (!response.complete) throw new Lost("the answer broke off");
     const trimmed = text.trim();
     try {
@@ -69,7 +69,7 @@ export class Client {
     }
   }
 
-  /** Reads a stream to its end; `onFrame` gets each event as soon as it is whole. Never rejects. */
+  /** Reads a stream to its end; `onFrame` receives each event as soon as it is complete. Never rejects. */
   async stream(
     method: string,
     path: string,
@@ -98,11 +98,11 @@ export class Client {
     }
   }
 
-  /** The same over a WebSocket: each message as the server-sent event that it stands for. Never rejects. */
+  /** The same over a WebSocket: each message as its equivalent server-sent event. Never rejects. */
   mirror(path: string, onFrame: (frame: Frame) => void): Promise<StreamEnd> {
     const socket = new WebSocket(`ws://127.0.0.1:${this.#port}${path}`);
     socket.on("message", (bytes: Buffer) => onFrame(frameOf(bytes.toString())));
-    // A close follows.
+    // A close event follows.
     socket.on("error", () => undefined);
     return new Promise((resolve) => {
       socket.on("close", (code, reason) => {
@@ -147,13 +147,13 @@ export class Client {
   }
 }
 
-/** The data as it stands in the message, to the byte. */
+/** Returns the data of the message, byte for byte. */
 function frameOf(message: string): Frame {
   const [, id, event, data] = /^\{"id":"(\d+)","event":"([^"]*)","data":(.*)\}$/s.exec(message) ?? [];
   return { raw: `event: ${event}\ndata: ${data}\nid: ${id}\n\n`, id: Number(id), event: event ?? "" };
 }
 
-/** Cuts a stream's text into events. Comment lines are left out: they belong to no event. */
+/** Splits a stream's text into events. Comment lines are left out, because they belong to no event. */
 export class Frames {
   #rest = "";
   readonly #onFrame: (frame: Frame) => void;

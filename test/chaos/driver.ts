@@ -27,19 +27,19 @@ import { verifyAlone, verifyAloneTold } from "./verify-alone.ts";
 
 export interface ChaosOptions {
   readonly kills: number;
-  /** Stops in good order, beside them. */
+  /** The number of graceful stops in addition to the kills. */
   readonly stops?: number;
   readonly seed: number;
-  /** Ends after the kill that comes later than this. */
+  /** Ends after the first kill that comes later than this. */
   readonly seconds?: number;
   readonly threads?: number;
   readonly clients?: number;
-  /** Longest time under load before a kill, milliseconds. */
+  /** Milliseconds: the longest time under load before a kill. */
   readonly longest?: number;
-  /** Runs that are acknowledged before the first kill under load, however long that takes. */
+  /** The number of runs that must be acknowledged before the first kill under load, however long that takes. */
   readonly least?: number;
   readonly plant?: string;
-  /** Do some threads have the same graph in LangGraph.js? */
+  /** True if some threads use the same graph in LangGraph.js. */
   readonly hosted?: boolean;
   readonly say?: (line: string) => void;
 }
@@ -50,24 +50,24 @@ export interface Outcome {
   readonly stops: number;
   readonly operations: number;
   readonly runs: number;
-  /** Of them without a thread. */
+  /** The number of these runs that are stateless. */
   readonly alone: number;
   readonly events: number;
   readonly violations: readonly Violation[];
-  /** The data directory, kept when something was found. */
+  /** The data directory; it is kept if a violation was found. */
   readonly directory: string | undefined;
 }
 
-/** Milliseconds that a start may take, and that work may take to come to rest. */
+/** Milliseconds: the limit for a start, and for work to finish. */
 const BOOT = 120_000;
 
-/** Milliseconds after which a server has to be gone that was asked to stop: its nodes take a tenth of a second. */
+/** Milliseconds: the limit for a graceful stop. Nodes take a tenth of a second. */
 const STOP = 9_000;
 
-/** Milliseconds that the test's server keeps what was made for one run, for readers. */
+/** Milliseconds that the test's server keeps temporary threads for readers. */
 const LINGER = 1_000;
 
-/** Kills a server under load again and again, and holds what it says afterwards against what it had promised. */
+/** Kills a server under load repeatedly, and compares its answers afterwards with its acknowledgements. */
 export async function runChaos(options: ChaosOptions): Promise<Outcome> {
   const directory = mkdtempSync(join(tmpdir(), "heddle-chaos-"));
   const program = await compile(join(import.meta.dirname, "server.ts"));
@@ -126,19 +126,19 @@ class Driver {
     const more = () => this.#left.kills + this.#left.stops > 0 && this.ledger.now() < seconds * 1000;
     this.#hook = await this.#hooks.open();
     while (this.violations.length === 0 && more()) await this.#cycle();
-    // Also when something was found: what the server says of it now belongs to the evidence.
+    // Also after a violation: the server's answers now are part of the evidence.
     await this.#last();
     this.#hooks.close();
   }
 
-  /** How often it is still to be killed, and to stop. */
+  /** The remaining numbers of kills and stops. */
   get #left(): { readonly kills: number; readonly stops: number } {
     const { kills, stops = 0 } = this.#options;
     const left = (all: number, done: number) => Math.max(0, all - done);
     return { kills: left(kills, this.ledger.kills.length), stops: left(stops, this.ledger.stops.length) };
   }
 
-  /** Start, look, load, kill or stop, look. */
+  /** One cycle: start, verify, load, kill or stop, inspect. */
   async #cycle(): Promise<void> {
     const first = this.ledger.kills.length + this.ledger.stops.length === 0;
     const { kills, stops } = this.#left;
@@ -147,7 +147,7 @@ class Driver {
     const room = slots(this.#dice);
     const life = this.#start(self, room);
     if (!first && this.#dice.chance(0.1)) {
-      // In the middle of starting or recovering, wherever that is just now.
+      // Kills the server during its start or recovery.
       await Promise.race([sleep(this.#dice.between(20, 500)), life.gone]);
       if (stopping) await this.#stop(life);
       return this.#killed(life, "while starting");
@@ -210,7 +210,9 @@ class Driver {
     return this.#killed(life, how === "killed" ? under : `at ${self?.place}, ${under}`);
   }
 
-  /** Asks the server to stop, as it serves or starts. False: it was cut short by a second signal, or killed. */
+  /**
+   * Asks the server to stop, while it serves or starts. Returns false if a second signal or a kill cut the stop short.
+   */
   async #stop(life: Life, serves = false): Promise<boolean> {
     const began = this.ledger.now();
     life.stop();
@@ -222,7 +224,7 @@ class Driver {
     }
     await Promise.race([life.gone, sleep(STOP, undefined, { ref: false })]);
     if (life.ended === "0" && serves) return true;
-    // Before it serves, and asked twice, it ends at once.
+    // Before it serves, or after a second signal, it ends at once.
     if (cut === "not" ? serves : !["0", "143", "SIGKILL", "SIGTERM"].includes(life.ended ?? "")) {
       this.#found({
         invariant: "stop",
@@ -246,7 +248,7 @@ class Driver {
     });
   }
 
-  /** Some time under load: more where the machine is so slow that hardly anything has been promised yet. */
+  /** Applies load for some time: longer if the machine is so slow that hardly anything has been acknowledged yet. */
   async #load(life: Life): Promise<void> {
     const { longest = 3000, least = 0 } = this.#options;
     await sleep(this.#dice.between(50, longest));
@@ -254,7 +256,7 @@ class Driver {
     while (runs.size + alone.size < least && life.ended === undefined) await sleep(10);
   }
 
-  /** Looks at what the dead server has left behind. */
+  /** Inspects the data of the dead server. */
   async #killed(life: Life, how: string): Promise<void> {
     await life.kill();
     return this.#gone("killed", how);
@@ -312,7 +314,7 @@ class Driver {
     for (const violation of oneRunAtATime(this.#effects.all)) this.#found(violation);
   }
 
-  /** Looks at a server that has come back. When it died meanwhile, by a failpoint of its own, nothing counts. */
+  /** Verifies a restarted server. If it dies meanwhile at its own failpoint, the results do not count. */
   async #verify(client: Client, life: Life, all: boolean): Promise<void> {
     const violations: Violation[] = [];
     const found = (violation: Violation) => violations.push(violation);
@@ -337,7 +339,7 @@ class Driver {
     }
   }
 
-  /** One more start, with nobody to disturb it: everything that was ever promised is looked at. */
+  /** The last start, without disturbance: everything that was ever acknowledged is verified. */
   async #last(): Promise<void> {
     const life = this.#start();
     const port = await life.ready(BOOT);
@@ -350,7 +352,7 @@ class Driver {
     this.#effects.read();
     this.#checkEffects();
     client.close();
-    // Until nobody may come back to read any more.
+    // Waits until the time for readers of temporary threads is over.
     await sleep(2 * LINGER);
     await life.kill();
     const stored = await this.#look(undefined);

@@ -1,17 +1,17 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 
-/** A node body began: one line of the file that the chaos graph writes beside everything that Heddle stores. */
+/** The begin of a node body: one line of a file that the chaos graph writes independently of Heddle's storage. */
 export interface Effect {
   readonly thread: string;
   readonly run: string;
   readonly node: string;
   readonly task: string;
   readonly attempt: number;
-  /** Of the server process: one for each life. */
+  /** The pid of the server process: one for each life. */
   readonly pid: number;
 }
 
-/** Reads the effects file as it grows; a line that a kill tore is left out. */
+/** Reads the effects file as it grows. A line that a kill tore is left out. */
 export class Effects {
   readonly #file: string;
   readonly all: Effect[] = [];
@@ -22,7 +22,7 @@ export class Effects {
     this.#file = file;
   }
 
-  /** Takes in what was added since the last call; answers how many effects there are now. */
+  /** Reads the lines added since the last call. Returns the total number of effects. */
   read(): number {
     if (!existsSync(this.#file)) return 0;
     const size = statSync(this.#file).size;
@@ -40,7 +40,7 @@ export class Effects {
       try {
         this.all.push(JSON.parse(line) as Effect);
       } catch {
-        // Torn by a kill, then continued by the next life.
+        // A kill tore this line; the next life has appended to it.
       }
     }
     return this.all.length;

@@ -1,7 +1,9 @@
 import type { Setup, Slots } from "./process.ts";
 import type { Dice } from "./random.ts";
 
-/** Where a server may kill itself, and how often it may come by there first: some places it passes only at a start. */
+/**
+ * The failpoints at which a server may kill itself, and the largest count for each: some are passed only at a start.
+ */
 const FAILPOINTS = {
   "commit.before": 150,
   "commit.after": 150,
@@ -14,7 +16,7 @@ export function failpoint(dice: Dice): NonNullable<Setup["dieAt"]> {
   return { place, count: dice.between(1, most) };
 }
 
-/** In some lives there is room for a few runs only: the others wait for a slot, also over a kill. */
+/** In some lives only a few runs may be in progress: the others wait for a slot, also across a kill. */
 export function slots(dice: Dice): Slots | undefined {
   if (dice.chance(0.6)) return undefined;
   const some = dice.between(2, 8);

@@ -10,7 +10,7 @@ interface Where {
   readonly attempt: number;
 }
 
-/** Notes that a body began, where no batch, checkpoint or event of Heddle has a part in it. */
+/** Records that a body has begun, independently of Heddle's batches, checkpoints and events. */
 function note(node: string, { threadId, runId, taskId, attempt }: Where): void {
   const file = process.env["HEDDLE_CHAOS_EFFECTS"];
   if (file === undefined) return;
@@ -19,8 +19,8 @@ function note(node: string, { threadId, runId, taskId, attempt }: Where): void {
 }
 
 /**
- * Steps, parallel nodes, tokens, custom events and a question to a human; every node adds `<run>:<node>` to `log`, so the
- * state itself says whose work it holds.
+ * A graph with steps, parallel nodes, tokens, custom events and a question to a human. Every node appends
+ * `<run>:<node>` to `log`, so the state itself shows whose work it contains.
  */
 export const chaos = graph({
   state: {

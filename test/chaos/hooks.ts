@@ -5,10 +5,13 @@ import type { Told } from "./checkers/webhooks.ts";
 import type { Client } from "./client.ts";
 import type { Dice } from "./random.ts";
 
-/** Milliseconds in which all that is owed has to be delivered. */
+/** Milliseconds: the limit for the delivery of all pending webhooks. */
 const REST = 20_000;
 
-/** Takes webhooks, in the driver's process: no crash of the server can touch what it was told. Not always in the mood. */
+/**
+ * Receives webhooks in the driver's process, so that no crash of the server can affect the received data. Refuses some
+ * of them.
+ */
 export class Hooks {
   readonly told: Told[] = [];
   readonly #server: Server;
@@ -27,7 +30,7 @@ export class Hooks {
     });
   }
 
-  /** Where it listens. */
+  /** Starts listening. Resolves with the URL. */
   async open(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
@@ -39,7 +42,9 @@ export class Hooks {
   }
 }
 
-/** Has the server try what it still owes, until it owes nothing. Answers what it owes by then. */
+/**
+ * Makes the server retry pending deliveries until none is left. Resolves with the deliveries that are still pending.
+ */
 export async function settle(client: Client): Promise<readonly unknown[]> {
   const deadline = performance.now() + REST;
   for (;;) {
@@ -47,7 +52,7 @@ export async function settle(client: Client): Promise<readonly unknown[]> {
     const owed = json as { readonly id: string; readonly attempts: number; readonly status: string }[];
     if (owed.length === 0 || performance.now() > deadline) return owed;
     for (const { id, attempts, status } of owed) {
-      // Nobody waits for the time of the next try.
+      // Retries at once instead of at the scheduled time.
       if (attempts > 0 || status === "dead") await client.json("POST", `/webhooks/deliveries/${id}/retry`);
     }
     await sleep(100);

@@ -1,72 +1,74 @@
 import { pairedId } from "../../src/model/ids.ts";
 import type { Frame } from "./client.ts";
 
-/** What a reader got of a run's stream. */
+/** The part of a run's stream that a reader has received. */
 export interface StreamEntry {
   readonly modes: readonly string[];
   readonly frames: Frame[];
-  /** `open`: still being read. */
+  /** `open`: the reader is still reading. */
   how: "open" | "end" | "cut";
 }
 
-/** A run that the server acknowledged: it gave its id with a 2xx. */
+/** An acknowledged run: the server returned its id with a 2xx status. */
 export interface RunEntry {
   readonly thread: string;
   readonly run: string;
   readonly what: string;
-  /** When the request was sent, in the ledger's time. */
+  /** The time of the request, by the ledger's clock. */
   readonly sent: number;
   readonly acknowledged: number;
-  /** When its end was first seen; from then on nobody may stop it or take it back. */
+  /** The time when its end was first seen. From then on nothing may stop it or roll it back. */
   ended: number | undefined;
-  /** The terminal status first seen. */
+  /** The final status first seen. */
   status: string | undefined;
-  /** Entries of the state's log that a whole answer showed as this run's work. */
+  /** Entries of the state's log that a complete answer showed as the work of this run. */
   readonly shown: Set<string>;
   readonly streams: StreamEntry[];
-  /** Is its end to be told to a webhook? */
+  /** True if its end has to be delivered to a webhook. */
   readonly hooked: boolean;
-  /** It ends when its client leaves, or is cut off by a stop. */
+  /** True if it ends when its client disconnects or a stop of the server closes the connection. */
   readonly bound: boolean;
 }
 
-/** A run that was given no thread: its own is hidden, and goes with its end. If it is bound, it also ends with the server. */
+/**
+ * A stateless run: its thread is hidden and is deleted at its end. If the run is bound, it also ends with the server.
+ */
 export interface AloneEntry extends RunEntry {
   /** The node that begins last. */
   readonly last: "join" | "ask";
 }
 
-/** A request that may stop or take back the runs in flight on a thread between its sending and its answer. */
+/** A request that may stop or roll back the active runs of a thread between its sending and its answer. */
 export interface Disturbance {
   readonly thread: string;
   readonly action: "interrupt" | "rollback";
-  /** One run, or undefined for all that are in flight. */
+  /** The affected run; undefined: all active runs. */
   readonly run: string | undefined;
   readonly sent: number;
-  /** When the answer came, or the server was dead: later it cannot have been admitted. */
+  /** The time of the answer or of the server's death. The request cannot have been admitted later. */
   until: number;
 }
 
-/** One breach of an invariant, with what shows it. */
+/** A violation of an invariant, with its evidence. */
 export interface Violation {
   readonly invariant: string;
   readonly message: string;
   readonly evidence: unknown;
 }
 
-/** Attempts that a run has before it is given up. */
+/** The number of attempts after which a run is given up. */
 const ATTEMPTS = 3;
 
-/** What the driver knows to have been promised. It lives outside the server, so no crash of that can touch it. */
+/** The driver's record of all acknowledgements. It is outside the server, so that no crash can affect it. */
 export class Ledger {
   readonly threads = new Map<string, { readonly acknowledged: number; readonly graph?: string }>();
   readonly runs = new Map<string, RunEntry>();
-  /** Runs without a thread of their own. */
+  /** Stateless runs. */
   readonly alone = new Map<string, AloneEntry>();
   readonly #disturbances = new Map<string, Disturbance[]>();
-  /** When the server was killed. */
+  /** The times of the kills. */
   readonly kills: number[] = [];
-  /** When the server had stopped in good order. */
+  /** The times of the graceful stops. */
   readonly stops: number[] = [];
   readonly #began = performance.now();
 
@@ -129,7 +131,7 @@ export class Ledger {
     return disturbance;
   }
 
-  /** The server is dead: what it had not admitted by now it never will. */
+  /** The server is dead: requests that it has not admitted by now are never admitted. */
   gone(how: "killed" | "stopped"): void {
     const now = this.now();
     (how === "killed" ? this.kills : this.stops).push(now);
@@ -144,12 +146,12 @@ export class Ledger {
     return [...this.runs.values()].filter((entry) => entry.thread === thread);
   }
 
-  /** May this run have been taken back, so that nothing of it has to be there any more? */
+  /** Checks whether this run may have been rolled back, so that nothing of it has to exist any more. */
   mayVanish(entry: RunEntry): boolean {
     return this.#disturbed(entry, ["rollback"]);
   }
 
-  /** May this run have been stopped before it was through? */
+  /** Checks whether this run may have been stopped before its end. */
   mayBeCut(entry: RunEntry | AloneEntry): boolean {
     const cuts = "last" in entry ? [...this.kills, ...this.stops] : this.stops;
     if (entry.bound && this.#among(cuts, entry) > 0) return true;
@@ -157,15 +159,15 @@ export class Ledger {
   }
 
   /**
-   * May this run have failed? Its nodes cannot; but a resume may come when nothing waits for it any more, and a run that
-   * was caught by as many kills as it may have attempts is given up.
+   * Checks whether this run may have failed. Its nodes cannot fail. But a resume may come when no question is pending
+   * any more, and a run that is interrupted by as many kills as it has attempts is given up.
    */
   mayFail(entry: RunEntry): boolean {
     if (entry.what === "resume") return true;
     return this.#among(this.kills, entry) >= ATTEMPTS;
   }
 
-  /** How many of these moments it may have met. */
+  /** Returns how many of these moments fall into the run's time. */
   #among(moments: readonly number[], { sent, ended = Number.POSITIVE_INFINITY }: RunEntry): number {
     return moments.filter((moment) => moment >= sent && moment <= ended).length;
   }

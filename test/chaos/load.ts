@@ -6,7 +6,7 @@ import type { Disturbance, RunEntry } from "./ledger.ts";
 
 export const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
 
-/** What clients do, by how often. */
+/** The relative frequency of each action of the clients. */
 const MIX = {
   wait: 20,
   stream: 25,
@@ -22,11 +22,11 @@ const MIX = {
 } as const;
 
 export interface LoadDeps extends AskingDeps {
-  /** How many threads there are to choose from. */
+  /** The number of threads to choose from. */
   readonly threads: number;
 }
 
-/** A number of clients that do a mix of things on a few threads until they are stopped, and write all of it down. */
+/** Clients that perform a mix of actions on a few threads until they are stopped, and record everything. */
 export class Load {
   readonly #deps: LoadDeps;
   readonly #asking: Asking;
@@ -45,13 +45,13 @@ export class Load {
     this.#pending = Array.from({ length: clients }, () => this.#run());
   }
 
-  /** Begins nothing new; resolves when every request has had its answer. */
+  /** Starts no new action. Resolves when every request has been answered. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#pending);
   }
 
-  /** The server is about to be killed: from now on a broken connection is nobody's fault. */
+  /** The server is about to be killed: from now on a broken connection is not a fault. */
   expectCut(): void {
     this.#stopped = true;
     this.#asking.expectCut();
@@ -66,7 +66,7 @@ export class Load {
       } catch (error) {
         if (!(error instanceof Lost)) throw error;
         if (this.#asking.over) return;
-        // The server may be down for a reason of its own; the driver finds that out.
+        // The server may be down for a reason of its own; the driver detects that.
         report({
           invariant: "connection",
           message: `a connection broke while nobody had killed the server: ${error.message}`,
@@ -81,7 +81,7 @@ export class Load {
   async #thread(): Promise<string> {
     const { ledger, dice, threads } = this.#deps;
     const known = [...ledger.threads.keys()];
-    // Fresh threads all along: the youngest are the likeliest to be lost.
+    // Creates new threads all the time: the youngest are the likeliest to be lost.
     if (known.length < threads || dice.chance(0.02)) {
       const answer = await this.#asking.json("POST", "/threads", {});
       const thread = (answer.json as { thread_id?: string }).thread_id;
@@ -89,7 +89,7 @@ export class Load {
       ledger.threads.set(thread, { acknowledged: ledger.now(), graph: dice.pick(this.#deps.graphs) });
       return thread;
     }
-    // Recent threads mostly, so that each has a history that is short enough to be looked through.
+    // Prefers recent threads, so that each history stays short enough to be checked.
     return dice.pick(known.slice(-threads));
   }
 
@@ -154,7 +154,7 @@ export class Load {
     disturbance.until = ledger.now();
   }
 
-  /** Goes away before the end, with or without the run. */
+  /** Disconnects before the end, with or without the run. */
   async #leave(thread: string, input: unknown): Promise<void> {
     const { dice } = this.#deps;
     const bound = dice.chance(0.5);
@@ -199,7 +199,7 @@ export class Load {
     if (answer.status === 200) this.#settled(entry, answer.json);
   }
 
-  /** A whole answer of `wait` or `join`: the run is over, and its work is in the state. */
+  /** Records a complete answer of `wait` or `join`: the run has ended, and its work is in the state. */
   #settled(entry: RunEntry, json: unknown): void {
     entry.ended ??= this.#deps.ledger.now();
     const log = (json as { log?: unknown } | undefined)?.log;

@@ -11,7 +11,7 @@ const ALL_MODES = [
   "checkpoints",
 ];
 
-/** The stream modes that a server has to show: asked of it, so that a mode that comes to be served is tried at once. */
+/** Asks the server for its stream modes, so that a new mode is tested at once. */
 export async function servedModes(client: Client): Promise<readonly string[]> {
   const served: string[] = [];
   for (const mode of ALL_MODES) {

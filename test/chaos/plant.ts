@@ -4,18 +4,18 @@ import type { Entry, Kv, Op, Range } from "../../src/storage/kv.ts";
 import { LevelKv } from "../../src/storage/leveldb-kv.ts";
 import type { StorageOptions } from "../../src/storage/open.ts";
 
-/** Faults that can be put in on purpose: each must be found, or the checkers are worth nothing. */
+/** Faults that can be planted on purpose. The checkers must find each of them. */
 const plants: Readonly<Record<string, (kv: Kv) => Kv>> = {
   "ack-early": (kv) => new EarlyKv(kv),
   "lose-events": (kv) => new ForgetfulKv(kv, /^[^/]*\/t\/[^/]*\/e\//, 20),
   "lose-webhooks": (kv) => new ForgetfulKv(kv, /^!outbox\//, 5),
   "lose-marks": (kv) => new ForgetfulKv(kv, /^!active\//, 20, (value) => value !== null),
   "keep-hidden": (kv) => new HoardingKv(kv, 2),
-  // No fault of the storage: the server plants it in itself.
+  // Not a fault of the storage: the server plants it itself.
   "left-ending": (kv) => kv,
 };
 
-/** The storage of a data directory, with a fault planted in it when one is named. */
+/** Returns the storage of a data directory, with a planted fault if one is named. */
 export function plantedStorage(data: string, plant: string | undefined): StorageOptions {
   if (plant === undefined) return { kind: "level", directory: data };
   const make = plants[plant];
@@ -26,13 +26,13 @@ export function plantedStorage(data: string, plant: string | undefined): Storage
   return { kind: "kv", kv: make(new LevelKv(join(data, "level"), false)) };
 }
 
-/** Milliseconds for which an acknowledged batch is in this process's memory alone. */
+/** Milliseconds that an acknowledged batch stays in this process's memory alone. */
 const LATE = 50;
 
-/** Says that a batch is stored before it has been handed to anyone: what a missing `await` would do. */
+/** Acknowledges a batch before it is passed to the store, as a missing `await` would. */
 class EarlyKv implements Kv {
   readonly #kv: Kv;
-  /** What readers of this process must see already. */
+  /** Pending writes that readers in this process must already see. */
   readonly #pending = new Map<string, Op>();
   #last: Promise<void> = Promise.resolve();
 
@@ -74,7 +74,7 @@ class EarlyKv implements Kv {
   }
 }
 
-/** Loses one in so many of the writes under some keys: values, or deletions too. */
+/** Loses some of the writes under certain keys: values, or deletions too. */
 class ForgetfulKv implements Kv {
   readonly #kv: Kv;
   readonly #keys: RegExp;
@@ -117,11 +117,11 @@ class ForgetfulKv implements Kv {
   }
 }
 
-/** The mark of a thread that is to be swept away: only those that were made for one run are. */
+/** Matches the mark of a thread that is to be deleted. Only temporary threads have it. */
 const SWEPT = /^!sweep\/[^/]*\/([^/]*)\/$/;
 const THREAD = /^(?:!\w+\/)?[^/]*\/(?:t\/)?([^/]*)/;
 
-/** Deletes nothing of one in so many of the threads that are to be deleted. */
+/** Skips the deletion of some of the threads that are to be deleted. */
 class HoardingKv implements Kv {
   readonly #kv: Kv;
   readonly #every: number;

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Program } from "../fixtures/compile.ts";
 
-/** How many runs may be in progress: in all, of a tenant, of the graph. */
+/** The limits on concurrent runs: in total, of a tenant, of the graph. */
 export interface Slots {
   readonly all?: number;
   readonly perTenant?: number;
@@ -12,18 +12,18 @@ export interface Slots {
 export interface Setup {
   readonly data: string;
   readonly effects: string;
-  /** A fault put in on purpose, to see that it is found. */
+  /** The name of a planted fault, to check that it is found. */
   readonly plant?: string;
-  /** Milliseconds that what was made for one run is kept for readers. */
+  /** Milliseconds that temporary threads are kept for readers. */
   readonly linger: number;
   readonly slots?: Slots;
-  /** Does it serve the graph in LangGraph.js, too? */
+  /** True if it also serves the graph in LangGraph.js. */
   readonly hosted?: boolean;
-  /** The server kills itself when it comes by this failpoint for the n-th time. */
+  /** The server kills itself when it passes this failpoint for the n-th time. */
   readonly dieAt?: { readonly place: string; readonly count: number };
 }
 
-/** One life of the server: a process of its own on a real directory, that is killed or stopped. */
+/** One life of the server: a process on a real directory that is killed or stopped. */
 export class Life {
   readonly #child: ChildProcess;
   readonly #gone: Promise<string>;
@@ -59,7 +59,7 @@ export class Life {
     return this.#stderr;
   }
 
-  /** The port, once `/ok` is answered; undefined when it ended, or did not come up within `ms`. */
+  /** Resolves with the port when `/ok` answers; undefined if the process ended or was not ready within `ms`. */
   async ready(ms: number): Promise<number | undefined> {
     const deadline = performance.now() + ms;
     while (performance.now() < deadline && this.ended === undefined) {
@@ -76,12 +76,12 @@ export class Life {
     return undefined;
   }
 
-  /** Resolves with how it ended, when it does. */
+  /** Resolves with the exit code or signal when the process has ended. */
   get gone(): Promise<string> {
     return this.#gone;
   }
 
-  /** Asks it to stop in good order; asked twice, it ends at once. */
+  /** Asks for a graceful stop. A second call ends the process at once. */
   stop(): void {
     this.#child.kill("SIGTERM");
   }

@@ -1,4 +1,6 @@
-/** A seeded source of choices (mulberry32): a seed names a whole run of the driver, as far as the driver decides. */
+/**
+ * A seeded source of choices (mulberry32). A seed determines a whole run of the driver, as far as the driver decides.
+ */
 export class Dice {
   #state: number;
 
@@ -6,7 +8,7 @@ export class Dice {
     this.#state = seed >>> 0;
   }
 
-  /** Evenly from 0 (included) to 1 (excluded). */
+  /** Returns a number from 0 (included) to 1 (excluded), uniformly distributed. */
   float(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let t = this.#state;
@@ -15,7 +17,7 @@ export class Dice {
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from `low` to `high`, both included. */
+  /** Returns an integer from `low` to `high`, both included. */
   between(low: number, high: number): number {
     return low + Math.floor(this.float() * (high - low + 1));
   }
@@ -29,7 +31,7 @@ export class Dice {
     return list[Math.floor(this.float() * list.length)] as T;
   }
 
-  /** A key, with the likelihood of its weight. */
+  /** Returns a key with a probability proportional to its weight. */
   weighted<K extends string>(weights: Readonly<Record<K, number>>): K {
     const entries = Object.entries(weights) as [K, number][];
     let left = this.float() * entries.reduce((sum, [, weight]) => sum + weight, 0);

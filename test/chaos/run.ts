@@ -1,11 +1,12 @@
 /**
- * `npm run chaos -- --kills N [--stops N] [--seconds S] [--seed X] [--threads N] [--clients N] [--longest MS] [--plant NAME] [--hosted]`: kills a
- * server under load N times, and stops it in good order N times. Ends with 1 when an invariant was breached; with a planted fault it has to.
+ * `npm run chaos -- --kills N [--stops N] [--seconds S] [--seed X] [--threads N] [--clients N] [--longest MS] [--plant
+ * NAME] [--hosted]`: kills a server under load N times, and stops it gracefully N times. Exits with 1 if an invariant
+ * was violated; with a planted fault this is expected.
  */
 import { numberOf, readOptions } from "../../bench/options.ts";
 import { runChaos } from "./driver.ts";
 
-/** Violations of one invariant that are told in full. */
+/** The number of violations of one invariant that are printed in full. */
 const MOST = 8;
 
 const values = readOptions({

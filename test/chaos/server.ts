@@ -1,4 +1,4 @@
-/** The server under chaos: Heddle as it is, on a real directory, with the faults that the driver asks for. */
+/** The server under chaos: Heddle, unchanged, on a real directory, with the faults that the driver requests. */
 import { noConcurrencyLimits } from "../../actors/concurrency-limiter.ts";
 import { type App, createApp } from "../../src/app.ts";
 import { guardProcess } from "../../src/cli/process-lifecycle.ts";
@@ -10,7 +10,7 @@ import type { Setup } from "./process.ts";
 
 const setup = JSON.parse(process.env["HEDDLE_CHAOS"] ?? "{}") as Setup;
 
-/** Kills the process when it comes by a place for the n-th time: no handler, no flush, no goodbye. */
+/** Kills the process when it passes a failpoint for the n-th time: no handler, no flush. */
 function dying({ place, count }: NonNullable<Setup["dieAt"]>): Failpoints {
   let left = count;
   return {
@@ -20,14 +20,14 @@ function dying({ place, count }: NonNullable<Setup["dieAt"]>): Failpoints {
   };
 }
 
-/** Loaded only where they are wanted: LangGraph.js takes longer to load than all of Heddle. */
+/** Loaded on demand: LangGraph.js takes longer to load than all of Heddle. */
 async function twins() {
   const { served } = await import("../langgraph/support.ts");
   const { twin } = await import("../langgraph/twin.ts");
   return served({ hosted: twin(chaos, new Map()) });
 }
 
-/** What it has to say of faults goes with what the driver finds. */
+/** The server's fault messages go to the driver's output. */
 const logger = {
   debug: () => undefined,
   info: () => undefined,

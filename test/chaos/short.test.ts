@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { runChaos, type Outcome } from "./driver.ts";
 
-/** Characters of what shows a violation. */
+/** Characters: the longest evidence of a violation that is printed. */
 const MOST = 2000;
 
-/** What was found, in a form that a failed test shows in full. */
+/** Returns the findings in a form that a failed test prints in full. */
 const told = ({ violations, seed }: Outcome) =>
   violations.map(({ invariant, message, evidence }) => {
     const shown = (JSON.stringify(evidence) ?? "").slice(0, MOST);

@@ -9,7 +9,7 @@ import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Damage, Journal } from "../../src/ports/journal.ts";
 import { openStorage } from "../../src/storage/open.ts";
 
-/** Checkpoints with their states that are looked at of each thread. */
+/** The number of checkpoints read of each thread, with their states. */
 const DEPTH = 60;
 
 export interface StoredCheckpoint {
@@ -20,7 +20,7 @@ export interface StoredCheckpoint {
 
 export interface StoredRun {
   readonly record: RunRecord;
-  /** The same by its own key, to be held against the list. */
+  /** The same record by its own key, for comparison with the list. */
   readonly single: RunRecord | undefined;
   readonly chunks: readonly EventChunk[];
   readonly nextEvent: number;
@@ -31,17 +31,17 @@ export interface StoredThread {
   readonly record: ThreadRecord | undefined;
   /** Newest first. */
   readonly checkpoints: readonly StoredCheckpoint[];
-  /** Is the oldest one here the thread's first? */
+  /** True if the oldest checkpoint here is the thread's first. */
   readonly whole: boolean;
   readonly runs: readonly StoredRun[];
 }
 
-/** All that a data directory holds, read through the storage ports. */
+/** The contents of a data directory, read through the storage ports. */
 export interface Snapshot {
   readonly threads: readonly StoredThread[];
-  /** Are these all the threads there are? */
+  /** True if these are all threads. */
   readonly complete: boolean;
-  /** What the index of unfinished work names. */
+  /** The threads in the index of unfinished work. */
   readonly unsettled: readonly string[];
   readonly damage: readonly Damage[];
 }
@@ -49,8 +49,8 @@ export interface Snapshot {
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /**
- * Reads a copy of a data directory whose server is dead, as it was left: the original is not touched, so that what
- * recovery finds is what the kill made.
+ * Reads a copy of a dead server's data directory. The original stays untouched, so that recovery finds the state that
+ * the kill left.
  */
 export async function snapshot(data: string, copy: string, only?: ReadonlySet<string>): Promise<Snapshot> {
   cpSync(data, copy, { recursive: true });
@@ -77,7 +77,7 @@ export async function snapshot(data: string, copy: string, only?: ReadonlySet<st
   }
 }
 
-/** The same of a storage that is open already. `only`: the threads to read, and the hidden ones; without it all. */
+/** The same for an open storage. `only`: the threads to read, in addition to hidden ones; without it, all. */
 export async function readAll(
   journal: Journal,
   catalog: Catalog,
@@ -98,7 +98,7 @@ export async function readAll(
   for await (const key of journal.unsettled()) {
     unsettled.push(key.thread);
     if (listed.has(key.thread)) continue;
-    // The hidden ones are in no list.
+    // Hidden threads are in no list.
     const record = await journal.thread(key);
     if (record !== undefined && record.temporary !== null) threads.push(await readThread(journal, key));
   }
@@ -140,7 +140,7 @@ async function readChunks(journal: Journal, key: ThreadKey, run: string): Promis
     const last = more.at(-1);
     if (last === undefined) return chunks;
     chunks.push(...more);
-    // A journal that answers the same chunk for ever is left to the check of contiguity.
+    // The check of contiguity reports a journal that returns the same chunk repeatedly.
     if (chunkEnd(last) - 1 <= after) return chunks;
     after = chunkEnd(last) - 1;
   }

@@ -7,7 +7,7 @@ import { settle } from "./hooks.ts";
 import type { AloneEntry, StreamEntry } from "./ledger.ts";
 import { readOn, REST, together, type Verification } from "./verify.ts";
 
-/** The same for runs without a thread: they go on, are read on, end, and are gone. */
+/** The same for stateless runs: they continue, their streams can be resumed, they end, and they are gone. */
 export async function verifyAlone(verification: Verification): Promise<void> {
   const { client, ledger, effects, found, all } = verification;
   const doubtful = [...ledger.alone.values()].filter((entry) => all || entry.status === undefined);
@@ -41,14 +41,14 @@ export async function verifyAlone(verification: Verification): Promise<void> {
   }
 }
 
-/** Once all of them are gone: each end was told. */
+/** When all of them are gone: each end was delivered. */
 export async function verifyAloneTold({ client, ledger, hooks, found }: Verification): Promise<void> {
   await settle(client);
   const gone = [...ledger.alone.values()].filter((entry) => entry.status === GONE);
   for (const violation of everyAloneEndIsTold(ledger, gone, hooks.told)) found(violation);
 }
 
-/** Reads on where a kill has cut off a reader who may come back; some come too late. */
+/** Resumes streams that a kill has cut, where the run allows it. Some readers come too late. */
 async function resumeStreams({ client, found }: Verification, entries: readonly AloneEntry[]): Promise<void> {
   const cut = entries.flatMap((entry) =>
     entry.bound
@@ -71,7 +71,7 @@ async function resumeStreams({ client, found }: Verification, entries: readonly 
   });
 }
 
-/** Undefined: it is gone by now. */
+/** Undefined: the run is gone by now. */
 async function read(client: Client, entry: AloneEntry, { modes }: StreamEntry, after: number) {
   const { status, frames, ended } = await readOn(client, `/runs/${entry.run}`, modes, after);
   return status === 200 && ended ? frames : undefined;

@@ -15,11 +15,11 @@ import type { Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import { TERMINAL } from "./load.ts";
 import type { Dice } from "./random.ts";
 
-/** Milliseconds in which work that nobody disturbs has to be over. */
+/** Milliseconds: the limit for undisturbed work to finish. */
 export const REST = 15_000;
-/** Streams that are read at once. */
+/** The number of streams read concurrently. */
 const TOGETHER = 16;
-/** Of the streams that came to their end undisturbed, the share that is replayed. */
+/** The share of completed streams that are replayed. */
 const SAMPLE = 0.2;
 
 export interface Verification {
@@ -29,18 +29,18 @@ export interface Verification {
   readonly hooks: Hooks;
   readonly effects: Effects;
   readonly found: (violation: Violation) => void;
-  /** Everything that was ever acknowledged, or only what may have changed since the last time. */
+  /** True: verify everything that was ever acknowledged; false: only what may have changed since the last time. */
   readonly all: boolean;
 }
 
-/** Asks a server that has come back for everything that was acknowledged: I1, I3, and the streams: I4, I5. */
+/** Verifies everything acknowledged on a restarted server: I1, I3, and the streams: I4, I5. */
 export async function verify(verification: Verification): Promise<void> {
   const { client, ledger, hooks, found, all } = verification;
   const doubtful = [...ledger.runs.values()].filter((entry) => all || entry.status === undefined);
   const names = all ? [...ledger.threads.keys()] : [...ledger.threads.keys()].slice(-100);
   const threads = new Set([...names, ...doubtful.map((entry) => entry.thread)]);
 
-  // Resuming comes first: a reader comes back as soon as it can, while the run goes on.
+  // Streams are resumed first: a reader comes back as soon as it can, while the run continues.
   const [resumed] = await Promise.all([resumeStreams(verification, doubtful), allRest(client, [...threads])]);
 
   const runs: RunNow[] = [];
@@ -109,7 +109,7 @@ interface Resumed {
   readonly after: readonly Frame[];
 }
 
-/** Reads on where a kill has cut a reader off, with the id of the last event that it got. */
+/** Resumes streams that a kill has cut, from the id of the last received event. */
 async function resumeStreams(
   { client, found }: Verification,
   entries: readonly RunEntry[],
@@ -130,7 +130,7 @@ async function resumeStreams(
   });
 }
 
-/** Holds what readers got against a replay from the start: of the resumed ones, and of some that were never cut. */
+/** Compares the received events with a replay from the start: all resumed streams, and a sample of the others. */
 async function compareStreams(
   { client, dice, found }: Verification,
   entries: readonly RunEntry[],
@@ -146,7 +146,7 @@ async function compareStreams(
     ]) {
       found(violation);
     }
-    // What was cut once is whole now, and is not resumed a second time.
+    // A stream that was cut is complete now, and is not resumed a second time.
     for (const stream of entry.streams) {
       if (stream.frames !== before) continue;
       stream.frames.push(...after);
@@ -159,7 +159,7 @@ async function compareStreams(
   const some = whole.filter(({ entry }) => there.has(entry.run) && dice.chance(SAMPLE));
   await together(some, async ({ entry, stream }) => {
     const { frames: replay } = await read(client, entry, stream.modes, -1);
-    // From somewhere in the middle too, cut or not.
+    // Also reads from a random position, for all streams.
     const at = replay.length === 0 ? -1 : dice.between(0, replay.length - 1);
     const { frames: rest } = await read(client, entry, stream.modes, replay[at]?.id ?? -1);
     for (const violation of [
@@ -175,7 +175,7 @@ async function read(client: Client, entry: RunEntry, modes: StreamEntry["modes"]
   return readOn(client, `/threads/${entry.thread}/runs/${entry.run}`, modes, after);
 }
 
-/** Reads a run's stream after an event; `ended`: it came to an end in time. */
+/** Reads a run's stream after an event; `ended`: it ended in time. */
 export async function readOn(client: Client, run: string, modes: StreamEntry["modes"], after: number) {
   const frames: Frame[] = [];
   const query = modes.map((mode) => `stream_mode=${mode}`).join("&");
@@ -194,7 +194,7 @@ export async function readOn(client: Client, run: string, modes: StreamEntry["mo
   return { status: end?.status ?? 200, frames, ended: end !== undefined };
 }
 
-/** Does something for each of a list, a few at a time. */
+/** Processes a list with limited concurrency. */
 export async function together<T, R>(list: readonly T[], each: (one: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const left = list.values();

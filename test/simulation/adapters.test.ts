@@ -20,7 +20,7 @@ for (const seed of [undefined, 1, 2, 3]) {
   });
 }
 
-/** What comes of one seed, where the port leaves the order open. */
+/** Returns the order that one seed produces where the port leaves it open. */
 async function order(seed: number): Promise<string> {
   const scheduler = new SimulatedScheduler(new SimulatedClock(), new SimulatedRandom(seed));
   const seen: string[] = [];

@@ -13,13 +13,14 @@ import { SimulatedScheduler } from "./scheduler.ts";
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /**
- * Reads what a server has left on its disk, and holds it to one story: each run that has not ended is its thread's active one,
- * queued or delayed, one that has ended is none of them, the active index names the threads with work, and the event log of
- * a run reaches as far as its record says.
+ * Reads the data that a server has left on its disk, and checks that it is consistent: each run that has not ended is
+ * its thread's active one, queued or delayed; a run that has ended is none of these; the index of active threads lists
+ * the threads with work; and the event log of a run is as long as its record states.
  */
 export async function checkAgreement(disk: Disk, clock: SimulatedClock, observed: Observed): Promise<void> {
   const random = new SimulatedRandom(1);
-  // Time goes on for this reader alone: a server that died in its first steps has left an empty disk, which opening it writes to.
+  // Only this reader's clock advances: a server that died in its first steps has left an empty disk, and opening that
+  // writes to it.
   const own = new SimulatedClock(clock.now());
   const scheduler = new SimulatedScheduler(own);
   const copy = new Disk(random, null, disk.values);
@@ -34,7 +35,10 @@ export async function checkAgreement(disk: Disk, clock: SimulatedClock, observed
   scheduler.kill();
 }
 
-/** `hasGaps`: after a power cut a run's next attempt goes on at its mark, far above the events that may be lost. */
+/**
+ * `hasGaps`: after a power cut a run's next attempt continues at its reserved id, far above the events that may be
+ * lost.
+ */
 function* faultsOfLogs({ threads }: Snapshot, hasGaps: boolean): Generator<string> {
   for (const { runs } of threads) {
     for (const { record, chunks, nextEvent } of runs) {

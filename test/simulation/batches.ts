@@ -1,13 +1,13 @@
-/** A batch of runs that was asked for; each of its runs carries a name of its own. */
+/** A requested batch of runs. Each of its runs has a unique name. */
 export interface Batch {
   readonly names: readonly string[];
   state: "asked" | "acknowledged" | "refused";
 }
 
-/** Batches are admitted whole, or not at all. */
+/** Checks that batches are admitted completely or not at all. */
 export class Batches {
   readonly #all: Batch[] = [];
-  /** Name -> the run that was stored under it. */
+  /** Name -> the run stored under it. */
   readonly #runs = new Map<string, string>();
 
   asked(names: readonly string[]): Batch {
@@ -20,7 +20,7 @@ export class Batches {
     if (typeof name === "string") this.#runs.set(name, run);
   }
 
-  /** Runs that were stored of batches that were refused. */
+  /** Runs of refused batches that were stored nevertheless. */
   *refused(): Generator<string> {
     for (const { names, state } of this.#all) {
       if (state !== "refused") continue;

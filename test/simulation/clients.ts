@@ -17,18 +17,18 @@ const strategies: readonly MultitaskStrategy[] = ["reject", "enqueue", "interrup
 
 const HOOK = "http://hook.test/";
 
-/** Crons of one world: each fires every minute. */
+/** The largest number of crons in a world. Each fires every minute. */
 const MOST_CRONS = 3;
 
 interface Deps {
   readonly observed: Observed;
   readonly random: SimulatedRandom;
   readonly clock: SimulatedClock;
-  /** The server that is up now, undefined between two lives. */
+  /** The running server; undefined between two lives. */
   readonly life: () => Life | undefined;
 }
 
-/** What clients ask of the server, life after life, and what they were told. */
+/** The requests of clients over all lives of the server, and the answers. */
 export class Clients {
   readonly threads: ThreadKey[] = [];
   readonly transcripts = new Map<string, Transcript>();
@@ -45,17 +45,17 @@ export class Clients {
     return life;
   }
 
-  /** One request of some client. */
+  /** Sends one random request. */
   ask(): void {
     try {
       this.#ask();
     } catch (thrown) {
-      // Reading what is stored must always work.
+      // Reads of stored data must always work.
       this.#deps.observed.violation("I1", `a read failed: ${String(thrown)}`);
     }
   }
 
-  /** Deletes the crons, which would fire for ever. */
+  /** Deletes the crons, which would fire forever. */
   async end(): Promise<void> {
     const { crons } = this.#life.service;
     const all = await crons.search("_", { limit: 100, offset: 0 });
@@ -75,7 +75,7 @@ export class Clients {
     else this.#read();
   }
 
-  /** What is acknowledged to a client of this life counts; a dead server acknowledges nothing. */
+  /** Only acknowledgements of the current life count; a dead server acknowledges nothing. */
   #acknowledged<T>(promise: Promise<T>, then: (value: T) => void): void {
     const { observed, life: now } = this.#deps;
     const life = now();
@@ -113,7 +113,7 @@ export class Clients {
     this.#acknowledged(admitted, () => observed.admit(key, draft.run_id));
   }
 
-  /** A run that is given no thread. */
+  /** Creates a stateless run. */
   #createAlone(): void {
     const { observed, random } = this.#deps;
     const key = { tenant: "_", thread: this.#newId() };
@@ -125,7 +125,7 @@ export class Clients {
     this.#acknowledged(admitted, () => (alone.acknowledged = true));
   }
 
-  /** Several runs that are given no thread: all of them are admitted, or none. */
+  /** Creates a batch of stateless runs: all of them are admitted, or none. */
   #createBatch(): void {
     const { observed, random } = this.#deps;
     const requests = Array.from({ length: 2 + random.below(4) }, () => this.#request());
@@ -154,7 +154,7 @@ export class Clients {
     this.#acknowledged(made, () => undefined);
   }
 
-  /** As the service takes it: the run's id is the server's choice. */
+  /** Builds a request for the service. The server chooses the run's id. */
   #request(): RunRequest {
     const { random } = this.#deps;
     const name = this.#newId();
@@ -220,7 +220,7 @@ export class Clients {
     this.#acknowledged(this.#life.system.cancel(key, id, action), () => undefined);
   }
 
-  /** Changes a thread's state, at times on a branch of its own. */
+  /** Updates a thread's state, sometimes on a new branch. */
   #update(): void {
     const { random, observed } = this.#deps;
     const key = random.pick(this.threads);

@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/ports/clock.ts";
 
-/** Time that stands still until it is moved. */
+/** A clock that stands still until it is advanced. */
 export class SimulatedClock implements Clock {
   #wall: number;
   #mono = 0;
@@ -17,14 +17,14 @@ export class SimulatedClock implements Clock {
     return this.#mono;
   }
 
-  /** Moves both on. A scheduler's timers are fired by the scheduler's own `advance`, not by this. */
+  /** Advances both clocks. It fires no timers: the scheduler's own `advance` does. */
   advance(ms: number): void {
     if (!(ms >= 0)) throw new RangeError(`time does not go back by ${ms} ms`);
     this.#wall += ms;
     this.#mono += ms;
   }
 
-  /** The wall clock is set: forth or back, the monotonic one does not move. */
+  /** Sets the wall clock forward or back; the monotonic clock does not change. */
   jump(ms: number): void {
     this.#wall += ms;
   }

@@ -3,25 +3,28 @@ import type { Entry, Kv, Op, Range } from "../../src/storage/kv.ts";
 import type { SimulatedRandom } from "./random.ts";
 import type { SimulatedScheduler } from "./scheduler.ts";
 
-/** `kill`: the process dies, what the system has taken stays. `power`: what was not synced may be gone too. */
+/**
+ * `kill`: the process dies, and writes that the operating system has accepted survive. `power`: unsynced writes may be
+ * lost too.
+ */
 export type Crash = "kill" | "power";
 
 /**
- * A bug to be found: writes are acknowledged before they are on their way; webhooks that are owed are lost; of threads that are
- * deleted something stays.
+ * Planted bugs: writes are acknowledged before they are issued; pending webhooks are lost; some data of deleted threads
+ * stays.
  */
 export const plants = ["ack-early", "lose-webhooks", "keep-hidden"] as const;
 export type Plant = (typeof plants)[number] | null;
 
-/** What a plant leaves out of a batch. */
+/** The operations that a planted bug removes from a batch. */
 const lost: Readonly<Record<Exclude<Plant, null>, (op: Op) => boolean>> = {
   "ack-early": () => false,
   "lose-webhooks": ({ key, value }) => value !== null && key.includes("/d/pending/"),
-  // A thread's journal is deleted with the thread alone.
+  // A thread's journal is deleted only together with the thread.
   "keep-hidden": ({ key, value }) => value === null && /\/t\/[^/]*\/j\//.test(key),
 };
 
-/** What is said to who reads on after the server's death. */
+/** The error for reads after the server's death. */
 export const DEAD = "the server is dead";
 
 interface Batch {
@@ -29,13 +32,13 @@ interface Batch {
   readonly sync: boolean;
 }
 
-/** What outlives every server: the batches that reached the disk, in order. */
+/** The storage that outlives every server: the batches that reached the disk, in order. */
 export class Disk {
   readonly plant: Plant;
   readonly #random: SimulatedRandom;
   #applied: Batch[] = [];
   #values: Map<string, Buffer>;
-  /** Batches up to here survive a power cut. */
+  /** The number of batches that survive a power cut. */
   #synced = 0;
   #kv: DiskKv | undefined;
 
@@ -49,13 +52,13 @@ export class Disk {
     return this.#values;
   }
 
-  /** The store as one server sees it. */
+  /** Returns the store as one server sees it. */
   mount(scheduler: SimulatedScheduler): Kv {
     this.#kv = new DiskKv(this, scheduler, this.#random);
     return this.#kv;
   }
 
-  /** The server that has it mounted is gone. Answers what had not reached the disk. */
+  /** Detaches the dead server. Returns the batches that had not reached the disk. */
   unmount(): readonly Batch[] {
     const pending = this.#kv?.die() ?? [];
     this.#kv = undefined;
@@ -75,11 +78,11 @@ export class Disk {
     }
   }
 
-  /** Ends the server that has it mounted, at whatever it was doing. */
+  /** Ends the attached server, whatever it was doing. */
   crash(kind: Crash): void {
     for (const batch of this.unmount()) if (this.#random.chance(0.5)) this.apply(batch);
     if (kind === "kill") return;
-    // LevelDB's log is one file: what is lost is a tail.
+    // LevelDB's log is one file, so a tail of it is lost.
     const kept = this.#synced + this.#random.below(this.#applied.length - this.#synced + 1);
     this.#applied = this.#applied.slice(0, kept);
     this.#values = new Map();
@@ -104,7 +107,7 @@ class DiskKv implements Kv {
     return Promise.resolve();
   }
 
-  /** Waits for what it has taken, as LevelDB does. */
+  /** Waits for accepted writes, as LevelDB does. */
   async close(): Promise<void> {
     while (this.#pending.length > 0) await new Promise<void>((resolve) => this.#scheduler.after(1, resolve));
     this.#dead = true;
@@ -115,7 +118,7 @@ class DiskKv implements Kv {
     return this.#values.get(key);
   }
 
-  /** Where a batch is acknowledged early, this process sees it at once, as it would see what stands in its memory. */
+  /** This process sees an early-acknowledged batch at once, as if it were in its memory. */
   get #values(): ReadonlyMap<string, Buffer> {
     const { plant, values } = this.#disk;
     if (plant !== "ack-early" || this.#pending.length === 0) return values;
@@ -138,7 +141,7 @@ class DiskKv implements Kv {
     const early = plant === "ack-early";
     return new Promise((resolve) => {
       const applies = () => {
-        // A dead server hears nothing any more.
+        // A dead server receives nothing any more.
         if (this.#dead) return;
         this.#pending = this.#pending.filter((one) => one !== batch);
         this.#disk.apply(batch);

@@ -1,6 +1,6 @@
 import type { NodeCall } from "../../src/ports/engine.ts";
 
-/** A node body at work. */
+/** A running node body. */
 interface Body {
   readonly run: string;
   readonly task: string;
@@ -10,14 +10,14 @@ interface Body {
 
 const nameOf = ({ run, task }: Pick<Body, "run" | "task">) => `${run} ${task}`;
 
-/** Node bodies as the server stops: which of them run, and which have ended in time to be stored. */
+/** Node bodies during a stop of the server: which of them run, and which ended in time to be stored. */
 export class Drains {
   readonly #running = new Set<Body>();
-  /** Tasks that have returned in this life, before the time of its drain was up. */
+  /** Tasks that returned in this life before the drain's deadline. */
   readonly #returned = new Set<string>();
-  /** Tasks that had returned when the last life stopped in good order: they are not to be done again. */
+  /** Tasks that had returned when the last life stopped gracefully: they must not run again. */
   #done: ReadonlySet<string> = new Set();
-  /** When the drain's time is up. */
+  /** The deadline of the drain. */
   #until = Number.POSITIVE_INFINITY;
 
   running(): readonly Body[] {
@@ -31,7 +31,7 @@ export class Drains {
   }
 
   ended(body: Body, isDone: boolean, now: number): void {
-    // It may be a body of an earlier life.
+    // The body may belong to an earlier life.
     if (this.#running.delete(body) && isDone && now < this.#until) this.#returned.add(nameOf(body));
   }
 
@@ -44,7 +44,7 @@ export class Drains {
     this.#until = now + ms;
   }
 
-  /** The life is over. */
+  /** The life has ended. */
   over(inGoodOrder: boolean): void {
     this.#running.clear();
     this.#done = inGoodOrder ? new Set(this.#returned) : new Set();

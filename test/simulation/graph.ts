@@ -1,12 +1,12 @@
 import { graph, list, messages, value } from "../../src/index.ts";
 
-/** What a simulated run is to do. */
+/** The behaviour of a simulated run. */
 export interface Plan {
   readonly run: string;
   readonly tokens: number;
   readonly ask: boolean;
   readonly fails: boolean;
-  /** Does not listen when it is told to stop. */
+  /** True: the node ignores its abort signal. */
   readonly deaf: boolean;
 }
 
@@ -15,11 +15,14 @@ export type Sleep = (signal: AbortSignal | null) => Promise<void>;
 
 const nothing: Plan = { run: "", tokens: 0, ask: false, fails: false, deaf: false };
 
-/** Steps one after another, side by side and joined, and in a subgraph; tokens, custom events, a journaled step, a human. */
+/**
+ * A graph with sequential steps, parallel steps and a join, a subgraph, tokens, custom events, a journaled step, and a
+ * question to a human.
+ */
 export function simulated(sleep: Sleep) {
   const close = graph({
     state: { log: list<string>(), plan: value<Plan>(nothing) },
-    // The log does not go in, so that only what is added comes out.
+    // The log is not an input, so that only additions are returned.
     input: ["plan"],
     nodes: {
       ask: async ({ plan }, ctx) => {

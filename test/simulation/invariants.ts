@@ -5,7 +5,7 @@ import type { AloneRun } from "./observed.ts";
 import { Transcript } from "./transcript.ts";
 import type { World } from "./world.ts";
 
-/** Checks a world that has come to rest; I2, I8, I11 and I12 were watched as it ran. */
+/** Checks a world at rest. I2, I8, I11 and I12 were checked while it ran. */
 export async function check(world: World): Promise<readonly string[]> {
   await world.drive(checkAll(world));
   return world.observed.violations;
@@ -49,7 +49,7 @@ async function checkRun(world: World, key: ThreadKey, id: string): Promise<void>
   if (transcript === undefined) return;
   for (const fault of transcript.faults) observed.violation("I4", `run ${id}: ${fault}`);
   const all = await Transcript.replay(world.life.hub, key, record);
-  // What was received must be what the log has, from the start without a gap up to the last one received.
+  // The received events must equal the log, from the start without a gap up to the last received one.
   const last = transcript.last;
   const expected = [...all].filter(([event]) => event <= last);
   let place = 0;
@@ -72,7 +72,10 @@ async function checkRun(world: World, key: ThreadKey, id: string): Promise<void>
   }
 }
 
-/** It went on, or was stopped, to an end that was to be stored; then it goes, with its thread, and leaves what it owes. */
+/**
+ * Checks a stateless run: it continued, or was stopped, to an end that had to be stored. Then it is deleted with its
+ * thread, and only its pending webhook remains.
+ */
 async function checkAlone(
   world: World,
   { key, acknowledged, temporary }: AloneRun,
@@ -86,14 +89,14 @@ async function checkAlone(
   for (const fault of world.clients.transcripts.get(id)?.faults ?? [])
     observed.violation("I4", `run ${id}: ${fault}`);
   if (!acknowledged) return;
-  // One that nobody can hear of any more may go without a word.
+  // A run that no client can observe any more may end without a webhook.
   const mayStop = temporary === "bound" && !observed.hooked.has(id);
   if (!observed.closed.has(id) && !mayStop)
     observed.violation("I1", `run ${id} (${temporary}) is gone without an end`);
   if (!observed.rollable.has(id)) await checkWebhook(world, key, id);
 }
 
-/** I9: an end that is to be told is owed, and nothing else is. */
+/** I9: every end with a webhook has a pending delivery, and nothing else has. */
 async function checkWebhook(
   world: World,
   { tenant }: ThreadKey,
@@ -116,7 +119,7 @@ async function checkWebhook(
       observed.violation("I9", `run ${id} is ${status}, and was told of as ${said}`);
   }
   if (told.size > 1) observed.violation("I9", `run ${id} ended once, and was told of as ${[...told].join()}`);
-  // It is owed until it is told.
+  // A delivery is pending until it has been received.
   if (told.size > 0 && owed === undefined) return;
   if (owed === undefined || content === undefined) {
     return observed.violation("I9", `run ${id} ended, and its webhook is not owed`);
@@ -135,7 +138,7 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
   if (thread === undefined)
     return observed.violation("I1", `thread ${key.thread} was acknowledged and is gone`);
   if (threadStatus(thread) === "busy") observed.violation("I3", `thread ${key.thread} is busy for ever`);
-  // I6: the state is what the steps say, one after another.
+  // I6: the state equals the sequence of the steps' writes.
   const history = [...(await journal.history(key, { ns: "", limit: 10_000 }))].reverse();
   const logs = new Map<string, readonly string[]>();
   for (const checkpoint of history) {
@@ -152,7 +155,7 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
     logs.set(checkpoint.id, log);
     const { run_id: run } = checkpoint;
     if (run === null) {
-      // What finished tasks had left there counts as well.
+      // Pending writes of finished tasks count as well.
       const whole = JSON.stringify([log.slice(0, before.length), log.slice(log.length - added.length)]);
       if (whole !== JSON.stringify([before, added])) {
         observed.violation("I6", `checkpoint ${checkpoint.id}: ${JSON.stringify(log)} is no update`);
@@ -185,7 +188,7 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
   }
 }
 
-/** Of a run that stores nothing before its end one checkpoint holds all that its steps added, the last one's too. */
+/** If a run stores nothing before its end, one checkpoint contains all that its steps added, including the last one. */
 function isWholeRun(before: readonly string[], log: readonly string[], last: readonly string[]): boolean {
   const added = log.slice(before.length);
   const kept = JSON.stringify(log.slice(0, before.length)) === JSON.stringify(before);

@@ -4,8 +4,8 @@ import { changeRun } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
 
 /**
- * Plants a fault that a graceful stop once had: a run whose last node has returned counts as halted, also while its end is on
- * its way to storage, and is then left to the next start by its old record. Returns what takes the fault out again.
+ * Plants a fault that a graceful stop once had: a run whose last node has returned counts as halted even while its end
+ * is being stored, and is then left to the next start with its old record. Returns a function that removes the fault.
  */
 export function plantLeftEnding(): () => void {
   const { prototype } = Attempt;
@@ -26,7 +26,7 @@ export function plantLeftEnding(): () => void {
       value(this: Attempt): Promise<void> {
         const left = changeRun(this.run, { parked: this.run.parked + 1 });
         this.liveThread.runs.set(this.id, left);
-        // Past the check of the live thread, which would refuse it; the journal refuses it once the end is stored.
+        // Bypasses the check of the live thread, which would refuse it. The journal refuses it once the end is stored.
         const { key, deps, record } = this.liveThread;
         const fence = { epoch: record.epoch, seq: record.seq };
         const thread = changeThread(record, { seq: record.seq + 1 });

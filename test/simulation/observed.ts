@@ -7,27 +7,27 @@ import type { Append, Journal } from "../../src/ports/journal.ts";
 import { Batches } from "./batches.ts";
 import { Drains } from "./drains.ts";
 
-/** A run that was asked for without a thread, and the thread that was made for it. */
+/** A stateless run, and the thread that was created for it. */
 export interface AloneRun {
   readonly key: ThreadKey;
   readonly temporary: TemporaryKind;
-  /** The life of the server in which it was asked for. */
+  /** The life of the server in which it was requested. */
   readonly life: number;
   acknowledged: boolean;
 }
 
-/** What the simulation has seen happen, over all stops and crashes: it outlives every server. */
+/** Everything that the simulation has observed, over all stops and crashes. It outlives every server. */
 export class Observed {
   readonly violations: string[] = [];
   readonly threads = new Set<string>();
-  /** Runs whose creation was acknowledged, by id. */
+  /** Acknowledged runs, by id. */
   readonly admitted = new Map<string, ThreadKey>();
-  /** Changes of a state by no run that were acknowledged. */
+  /** Acknowledged state updates that no run made. */
   readonly updates: { readonly thread: string; readonly checkpoint: string }[] = [];
   readonly alone = new Map<string, AloneRun>();
   /** Runs that have a webhook. */
   readonly hooked = new Set<string>();
-  /** Run id -> the ends that its webhook told. */
+  /** Run id -> the ends that its webhook delivered. */
   readonly told = new Map<string, Set<string>>();
   /** Name of a cron's slot -> the run that was started for it. */
   readonly #slots = new Map<string, string>();
@@ -35,23 +35,23 @@ export class Observed {
   readonly drains = new Drains();
   /** Runs that store nothing before their end. */
   readonly atExit = new Set<string>();
-  /** Runs whose end was to be stored, whether that was heard of or not. */
+  /** Runs whose end was sent to storage, acknowledged or not. */
   readonly closed = new Set<string>();
   /** The same in this life of the server. */
   readonly #closing = new Set<string>();
-  /** Runs that may be gone: a rollback was asked for that could reach them. */
+  /** Runs that may be gone, because a requested rollback could affect them. */
   readonly rollable = new Set<string>();
-  /** Threads on which a rollback was ever asked for: a run admitted meanwhile may be gone too. */
+  /** Threads on which a rollback was ever requested: a run admitted meanwhile may be gone too. */
   readonly rolled = new Set<string>();
   /** Runs whose end is stored. */
   readonly ended = new Set<string>();
-  /** Checkpoints from which a durable append has gone on, and the run that did: their tasks are done for good. */
+  /** Checkpoints from which a durable append has continued, and its run: their tasks must never run again. */
   readonly passed = new Map<string, string>();
-  /** task id -> the checkpoint that it runs from. */
+  /** Task id -> the checkpoint from which it runs. */
   readonly taskOf = new Map<string, string>();
-  /** Runs that are being taken back: whether that is stored has not been heard. */
+  /** Runs that are being rolled back; the result is not known yet. */
   readonly #forgetting = new Set<string>();
-  /** thread -> the runs whose nodes have been executed there and whose end is not stored. */
+  /** Thread -> the runs whose nodes have executed there and whose end is not stored. */
   readonly executing = new Map<string, Set<string>>();
   executions = 0;
   life = 0;
@@ -66,7 +66,7 @@ export class Observed {
     this.admitted.set(run, key);
   }
 
-  /** A run that may take back the others is asked for on a thread. */
+  /** A run that may roll back the others is requested on a thread. */
   rollback(thread: string): void {
     for (const [run, key] of this.admitted) if (key.thread === thread) this.rollable.add(run);
     this.rolled.add(thread);
@@ -78,7 +78,7 @@ export class Observed {
     else known.add(status);
   }
 
-  /** The server has come to the end of its drain, of `ms` at most, which began at `from`. */
+  /** The server has finished its drain, which began at `from` and may take `ms` at most. */
   drained(from: number, ms: number, now: number): void {
     if (now >= from + ms) return;
     for (const { run, node, thread } of this.drains.running()) {
@@ -90,12 +90,15 @@ export class Observed {
     }
   }
 
-  /** Slots of crons that have got their run. */
+  /** The number of cron slots that have got their run. */
   get cronRuns(): number {
     return this.#slots.size;
   }
 
-  /** The life is over. No node body outlives its process. What was being taken back may be, though nobody heard of it. */
+  /**
+   * The life has ended. No node body outlives its process. A rollback in progress may have been stored without an
+   * acknowledgement.
+   */
   over(end: "stop" | "kill" | "power"): void {
     this.drains.over(end === "stop");
     this.executing.clear();
@@ -106,14 +109,14 @@ export class Observed {
     if (end === "power") this.powerCuts++;
   }
 
-  /** The journal, watched: a resolved durable append is a promise. */
+  /** Wraps the journal: a resolved durable append is a promise. */
   journal(journal: Journal): Journal {
     const { life } = this;
     return new Proxy(journal, {
       get: (target, name) => {
         if (name === "append") {
           return (append: Append) => {
-            // What a dead server still asks for reaches nothing.
+            // Requests of a dead server have no effect.
             if (this.life !== life) return target.append(append);
             this.#submitted(append);
             return target.append(append).then(() => this.#stored(append));
@@ -182,7 +185,7 @@ export class Observed {
     this.alone.set(run, { key, temporary, life: this.life, acknowledged: true });
   }
 
-  /** What it had passed is open again. */
+  /** The checkpoints that the run had passed are open again. */
   #takenBack(run: string): void {
     for (const [checkpoint, by] of this.passed) if (by === run) this.passed.delete(checkpoint);
   }
@@ -192,7 +195,7 @@ export class Observed {
     this.executing.get(thread)?.delete(run);
   }
 
-  /** The host, watched: I2, I8, I10 and I12 are about what node bodies see. */
+  /** Wraps the host: I2, I8, I10 and I12 are about what node bodies see. */
   host(host: Host, clock: Clock): Host {
     return {
       close: () => host.close(),

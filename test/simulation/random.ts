@@ -1,6 +1,6 @@
 import type { Random } from "../../src/ports/random.ts";
 
-/** Randomness that a seed repeats: xoshiro128**, seeded through splitmix32. */
+/** A reproducible source of randomness: xoshiro128**, seeded through splitmix32. */
 export class SimulatedRandom implements Random {
   readonly #state = new Uint32Array(4);
 
@@ -16,7 +16,7 @@ export class SimulatedRandom implements Random {
     }
   }
 
-  /** Evenly from 0 to 2^32 - 1. */
+  /** Returns an integer from 0 to 2^32 - 1, uniformly distributed. */
   word(): number {
     const s = this.#state;
     const [a, b, c, d] = [s[0] ?? 0, s[1] ?? 0, s[2] ?? 0, s[3] ?? 0];
@@ -39,7 +39,7 @@ export class SimulatedRandom implements Random {
     return this.word() / 2 ** 32;
   }
 
-  /** Evenly from 0 to `count` - 1. */
+  /** Returns an integer from 0 to `count` - 1, uniformly distributed. */
   below(count: number): number {
     return Math.floor(this.float() * count);
   }
@@ -62,7 +62,7 @@ export class SimulatedRandom implements Random {
     return result;
   }
 
-  /** One that goes its own way from here, so that more draws in one part do not change what another part sees. */
+  /** Returns an independent source, so that more draws in one part do not change the choices of another. */
   fork(): SimulatedRandom {
     return new SimulatedRandom(this.word());
   }

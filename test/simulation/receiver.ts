@@ -3,7 +3,7 @@ import type { Observed } from "./observed.ts";
 import type { SimulatedRandom } from "./random.ts";
 import type { SimulatedScheduler } from "./scheduler.ts";
 
-/** Takes webhooks, some of them late, some of them never: what it was told outlives every server. */
+/** Receives webhooks, answers some late and some never. Its record outlives every server. */
 export class Receiver implements HttpClient {
   readonly #observed: Observed;
   readonly #scheduler: SimulatedScheduler;

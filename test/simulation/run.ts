@@ -1,6 +1,6 @@
 /**
- * `npm run simulate -- --seeds N [--from SEED] [--plant NAME]`: as many simulated worlds. Ends with 1 when an invariant was breached;
- * with a planted fault it has to, and tells the first seed that found it.
+ * `npm run simulate -- --seeds N [--from SEED] [--plant NAME]`: runs N simulated worlds. Exits with 1 if an invariant
+ * was violated. With a planted fault this is expected, and the first seed that found it is printed.
  */
 import { numberOf, readOptions } from "../../bench/options.ts";
 import { plants, simulate, type Plant } from "./seed.ts";
@@ -21,7 +21,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const ended = { stop: 0, cut: 0, kill: 0, power: 0 };
 let failed = 0;
 let current = from;
-// A world in which nothing more can happen ends the process: the event loop is empty.
+// A deadlocked world ends the process, because the event loop is empty.
 process.on("exit", (code) => {
   if (code === 13) say(`seed ${current}: waits for something that never happens`);
 });

@@ -7,13 +7,16 @@ interface Timer {
   readonly task: () => void;
 }
 
-/** Turns that make no promise callbacks and no timers; a server that spins would otherwise never end a test. */
+/**
+ * The largest number of turns without promise callbacks and timers; otherwise a server that spins would never end a
+ * test.
+ */
 const SPIN = 1_000_000;
 
 /**
- * Turns and timers that run when they are told to, each with all its promise callbacks. With a `random`, the seed decides
- * what the port leaves open: which of two timers due at once comes first, whether ready work or a due timer does, and
- * which of the pending `external` completions is next. `soon` stays in the order of its calls.
+ * A scheduler whose turns and timers run on command, each with all its promise callbacks. With a `random`, the seed
+ * decides what the port leaves open: the order of two timers due at once, the order of ready work and a due timer, and
+ * the order of pending `external` completions. `soon` keeps the order of its calls.
  */
 export class SimulatedScheduler implements Scheduler {
   readonly #clock: SimulatedClock;
@@ -40,7 +43,7 @@ export class SimulatedScheduler implements Scheduler {
     return () => void this.#timers.delete(timer);
   }
 
-  /** Work that the world completes, e.g. a disk: in any order among its like. */
+  /** Schedules a completion of the simulated world, such as a disk's. The order among such completions is open. */
   external(task: () => void): void {
     if (!this.#stopped) this.#external.push(task);
   }
@@ -49,7 +52,7 @@ export class SimulatedScheduler implements Scheduler {
     return this.#timers.size;
   }
 
-  /** Runs one piece of what is ready at this instant; false when nothing is. */
+  /** Runs one piece of ready work; false if there is none. */
   step(): boolean {
     const sources: (() => (() => void) | undefined)[] = [];
     if (this.#ready.length > 0) sources.push(() => this.#ready.shift());
@@ -63,7 +66,7 @@ export class SimulatedScheduler implements Scheduler {
     return true;
   }
 
-  /** Runs all that is ready at this instant, and what comes of it. */
+  /** Runs all ready work, and the work that it creates. */
   async settle(): Promise<void> {
     await callbacks();
     for (let turns = 0; this.step(); turns++) {
@@ -72,7 +75,7 @@ export class SimulatedScheduler implements Scheduler {
     }
   }
 
-  /** Moves time on by `ms`, stopping at each timer on the way. */
+  /** Advances time by `ms`, stopping at each timer on the way. */
   async advance(ms: number): Promise<void> {
     await this.settle();
     const until = this.#clock.mono() + ms;
@@ -85,7 +88,7 @@ export class SimulatedScheduler implements Scheduler {
     this.#clock.advance(Math.max(0, until - this.#clock.mono()));
   }
 
-  /** Moves time on until no timer is left, or to the last one within `limit` ms. True: nothing is left. */
+  /** Advances time until no timer is left, or to the last one within `limit` ms. True: none is left. */
   async untilIdle(limit = 600_000): Promise<boolean> {
     await this.settle();
     const until = this.#clock.mono() + limit;
@@ -98,7 +101,7 @@ export class SimulatedScheduler implements Scheduler {
     }
   }
 
-  /** The process is killed: nothing that was asked for happens, and nothing can be asked for. */
+  /** The process is killed: no pending work runs, and no new work is accepted. */
   kill(): void {
     this.#stopped = true;
     this.#ready.length = 0;
@@ -110,14 +113,14 @@ export class SimulatedScheduler implements Scheduler {
     return count < 2 || this.#random === undefined ? 0 : this.#random.below(count);
   }
 
-  /** When the next timer is due, by the monotonic clock. */
+  /** The time of the next timer, by the monotonic clock. */
   next(): number | undefined {
     let next: number | undefined;
     for (const { due } of this.#timers) if (next === undefined || due < next) next = due;
     return next;
   }
 
-  /** The timers that are due first, if they are due now. */
+  /** The earliest timers, if they are due now. */
   #due(): Timer[] {
     const next = this.next();
     if (next === undefined || next > this.#clock.mono()) return [];
@@ -130,5 +133,5 @@ export class SimulatedScheduler implements Scheduler {
   }
 }
 
-/** All promise callbacks that are ready, and those that they make ready. */
+/** Runs all ready promise callbacks, and those that they make ready. */
 const callbacks = () => new Promise<void>((resolve) => setImmediate(resolve));

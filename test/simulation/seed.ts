@@ -3,11 +3,11 @@ import { check } from "./invariants.ts";
 import { plantLeftEnding } from "./left-ending.ts";
 import { World } from "./world.ts";
 
-/** Faults that can be put in on purpose: each must be found, or the invariants are worth nothing. */
+/** Faults that can be planted on purpose. The invariants must find each of them. */
 export const plants = [...onDisk, "left-ending"] as const;
 export type Plant = (typeof plants)[number];
 
-/** What the world of a seed breaches, and the world, after its end. */
+/** Returns the violations in the world of a seed, and how its servers ended. */
 export async function simulate(
   seed: number,
   plant: Plant | null = null,

@@ -31,7 +31,7 @@ export interface ServerDeps {
   readonly client: HttpClient;
   readonly sleep: Sleep;
   readonly boot: string;
-  /** Runs that may be in progress at once. */
+  /** The largest number of concurrent runs. */
   readonly slots: number;
 }
 
@@ -41,14 +41,14 @@ export interface Life {
   readonly hub: Hub;
   readonly system: ThreadSystem;
   readonly service: Service;
-  /** Stops in good order, as `App.close` does. */
+  /** Stops gracefully, as `App.close` does. */
   stop(ms: number): Promise<void>;
 }
 
-/** Milliseconds for webhooks that are on their way when the server stops. */
+/** Milliseconds for webhooks that are in flight when the server stops. */
 const WEBHOOK_DRAIN = 2_000;
 
-/** A whole server but for its sockets. Resolves once it would open its doors. */
+/** Starts a whole server without its sockets. Resolves when it would begin to listen. */
 export async function startServer(deps: ServerDeps): Promise<Life> {
   const { scheduler, clock, random, logger, observed } = deps;
   const storage = await openStorage(

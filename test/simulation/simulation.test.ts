@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { simulate } from "./seed.ts";
 import { World } from "./world.ts";
 
-/** `SEED=17` replays one; `SEEDS=10000` takes more, as `npm run simulate` does. */
+/** `SEED=17` replays one world; `SEEDS=10000` runs more, as `npm run simulate` does. */
 const only = process.env["SEED"];
 const seeds = only === undefined ? Number(process.env["SEEDS"] ?? 25) : 1;
 const first = only === undefined ? 1 : Number(only);

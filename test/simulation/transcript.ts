@@ -12,10 +12,10 @@ const view = createView(["values", "updates", "messages-tuple", "custom"], false
 export class Transcript {
   readonly key: ThreadKey;
   readonly run: string;
-  /** Event frames by id, in the order in which they came. */
+  /** Event frames by id, in the order of arrival. */
   readonly frames = new Map<number, string>();
   readonly faults: string[] = [];
-  /** Frames that came before a power cut: what was not synced may be gone from the log. */
+  /** The number of frames received before a power cut: unsynced events may be gone from the log. */
   uncertain = 0;
   ended = false;
   #reader: Reader | undefined;
@@ -30,7 +30,7 @@ export class Transcript {
     return [...this.frames.keys()].at(-1) ?? -1;
   }
 
-  /** Reads up to `pieces` pieces more, then lets go; a reader that is already there is asked to go on. */
+  /** Reads up to `pieces` more pieces, then disconnects. An existing reader continues. */
   read(hub: Hub, record: RunRecord, pieces: number): void {
     this.#left = pieces;
     if (this.#reader !== undefined) return;
@@ -38,7 +38,7 @@ export class Transcript {
     this.#reader = reader;
     const more = () => {
       void this.#pull(reader).catch((thrown: unknown) => {
-        // A dead server's reader has nothing to tell.
+        // Errors of a dead server's reader do not count.
         if (this.#reader === reader) this.faults.push(String(thrown));
       });
     };
@@ -79,7 +79,7 @@ export class Transcript {
     if (how === "power") this.uncertain = this.frames.size;
   }
 
-  /** All of the run's events as a new reader gets them. */
+  /** Returns all of the run's events as a new reader gets them. */
   static async replay(hub: Hub, key: ThreadKey, record: RunRecord): Promise<Map<number, string>> {
     const all = new Transcript(key, record.run_id);
     const reader = hub.follow(key, record, { after: -1 });

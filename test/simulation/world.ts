@@ -13,29 +13,29 @@ import { startServer, type Life } from "./server.ts";
 export interface SimulationOptions {
   readonly seed: number;
   readonly plant?: Plant;
-  /** How often the server ends before the last life: it is killed, or stops in good order. */
+  /** How often the server is killed or stopped before its last life. */
   readonly ends?: number;
 }
 
 /** How a life ends. `cut`: it is killed while it drains. */
 type End = Crash | "stop" | "cut";
 
-/** Lets every promise callback run that is ready. */
+/** Runs all ready promise callbacks. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Turns after which work that does not end is said to hang. */
+/** The number of turns after which unfinished work counts as hung. */
 const MANY = 20_000;
 
-/** Milliseconds that a drain may take: none, too few for what runs, enough. */
+/** Milliseconds for a drain: none, too few for the running work, enough. */
 const DRAINS = [0, 1, 4, 12, 50, 8_000];
 
-/** A whole server but for its sockets, its clients and its disk, under one seed. */
+/** A whole server without its sockets, its clients and its disk, under one seed. */
 export class World {
   readonly observed = new Observed();
   readonly random: SimulatedRandom;
   readonly disk: Disk;
   readonly clients: Clients;
-  /** What the servers had to say. */
+  /** The log lines of the servers. */
   readonly lines: string[] = [];
   readonly ended = { stop: 0, cut: 0, kill: 0, power: 0 };
   readonly #seed: number;
@@ -50,14 +50,14 @@ export class World {
     this.#seed = seed;
     const random = new SimulatedRandom(seed);
     this.random = random;
-    // Crons fire by the minute: the first one is near.
+    // Crons fire every minute; the start time lies just before the first one.
     this.#clock = new SimulatedClock(Date.UTC(2026, 0, 1) - random.below(1_000));
     const log = (message: string, fields: LogFields = {}) =>
       void this.lines.push(`${message} ${JSON.stringify(fields)}`);
     const error = (message: string, fields: LogFields = {}) => {
       log(message, fields);
       if (message === REFUSED_WRITE_MESSAGE) this.observed.violation("errors", this.lines.at(-1) ?? "");
-      // A dead server may find that its disk is gone.
+      // A dead server may log that its disk is gone.
       if (message === GIVEN_UP && this.#scheduler !== undefined && fields["cause"] !== DEAD)
         this.observed.violation("errors", this.lines.at(-1) ?? "");
     };
@@ -75,7 +75,7 @@ export class World {
 
   async run(): Promise<void> {
     for (let end = 0; end < this.#ends; end++) {
-      // At times it is killed while it starts, or stopped as soon as it has.
+      // Sometimes it is killed while it starts, or stopped as soon as it has started.
       if (!(await this.#start(this.random.chance(0.1) ? this.random.below(40) : MANY))) continue;
       await this.#work(this.random.chance(0.25) ? this.random.below(4) : 20 + this.random.below(400));
       await this.#end(this.random.pick<End>(["stop", "stop", "stop", "cut", "kill", "kill", "power"]));
@@ -86,7 +86,7 @@ export class World {
     await this.quiesce();
   }
 
-  /** Runs on until nothing moves any more. */
+  /** Runs until nothing moves any more. */
   async quiesce(): Promise<void> {
     for (let step = 0; step < MANY; step++) if (!(await this.#step(5_000))) return;
     this.observed.violation("I3", "the server does not come to rest");
@@ -111,7 +111,7 @@ export class World {
     return true;
   }
 
-  /** Goes on until something is done, or for some steps. False: it is not done. */
+  /** Runs until the promise settles, or for some steps. False: it has not settled. */
   async #until(promise: Promise<unknown>, steps: number, meanwhile?: () => void): Promise<boolean> {
     let done = false;
     const end = () => (done = true);
@@ -124,13 +124,13 @@ export class World {
     return done;
   }
 
-  /** Goes on until something is done. */
+  /** Runs until the promise settles. */
   async drive<T>(promise: Promise<T>): Promise<T> {
     if (!(await this.#until(promise, MANY))) throw new Error("the server does not come to an end of it");
     return promise;
   }
 
-  /** False: it was killed before it was up. */
+  /** Returns false if it was killed before it was ready. */
   async #start(steps: number): Promise<boolean> {
     const { random, disk, observed } = this;
     const clock = this.#clock;
@@ -146,7 +146,7 @@ export class World {
       client: new Receiver(observed, scheduler, random),
       sleep: (signal) => this.#sleep(scheduler, signal),
       boot: `boot ${this.#boots}`,
-      // In every third world runs do not wait for slots.
+      // In every third world there is no limit on concurrent runs.
       slots: [Infinity, 1, 2][this.#seed % 3] ?? Infinity,
     });
     if (!(await this.#until(starting, steps))) {
@@ -164,7 +164,7 @@ export class World {
     if (how === "kill" || how === "power") return this.#crash(how);
     const { life } = this;
     const stopped = life.stop(random.pick(DRAINS));
-    // Clients go on asking until the doors are closed.
+    // Clients send requests until the server stops accepting them.
     const meanwhile = () => {
       if (random.chance(0.1)) this.clients.ask();
     };
@@ -188,7 +188,7 @@ export class World {
     if (kind === "power") this.#boots++;
   }
 
-  /** The process is no more: what it has left is looked at, and some time goes by. */
+  /** The process has ended: its data is inspected, and some time passes. */
   async #gone(how: "stop" | Crash): Promise<void> {
     this.#scheduler?.kill();
     this.disk.unmount();
@@ -212,5 +212,5 @@ export class World {
   }
 }
 
-/** What is logged when a thread's records are not what its actor takes them for; no disk fails here. */
+/** The message logged when a thread's stored records contradict its actor. No disk fails here. */
 const GIVEN_UP = "a thread's actor was given up";

@@ -1,6 +1,6 @@
 import type { Ledger, RunEntry, Violation } from "../ledger.ts";
 
-/** What the server says of a run now: its status, or undefined when it does not know it. */
+/** A run as the server reports it now. */
 export interface RunNow {
   readonly entry: RunEntry;
   readonly status: string | undefined;
@@ -8,17 +8,17 @@ export interface RunNow {
 
 export interface ThreadNow {
   readonly thread: string;
-  /** undefined: the server does not know it. */
+  /** undefined: the server does not know the run. */
   readonly status: string | undefined;
   readonly log: readonly string[];
 }
 
 const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
 
-/** The status that the ledger notes of a run that was taken back. */
+/** The ledger's status of a run that was rolled back. */
 export const GONE = "gone";
 
-/** I1: whatever was acknowledged is there, and says what it said. */
+/** I1: every acknowledged run exists and has its acknowledged status. */
 export function nothingIsLost(
   ledger: Ledger,
   runs: readonly RunNow[],
@@ -63,7 +63,7 @@ export function nothingIsLost(
   return found;
 }
 
-/** I3: with nothing more to do, no thread is busy and every run is over. */
+/** I3: when no work remains, no thread is busy and every run has ended. */
 export function everythingRests(
   runs: readonly RunNow[],
   threads: readonly ThreadNow[],

@@ -4,8 +4,8 @@ import type { Snapshot } from "../snapshot.ts";
 import type { Told } from "./webhooks.ts";
 
 /**
- * I1 and I10 of runs without a thread, seen from their bodies: one that is gone has come to its last node, unless it was to
- * be stopped; and one that ends with its client does not go on in another life of the server.
+ * I1 and I10 of stateless runs, seen from their node bodies. A run that is gone has reached its last node, unless it
+ * was to be stopped. A run that is bound to its client does not continue after a restart of the server.
  */
 export function goneWhenDone(
   ledger: Ledger,
@@ -39,7 +39,9 @@ export function goneWhenDone(
   return found;
 }
 
-/** I9 of the same: each end was told, unless the run was taken back, and none that it cannot have had. */
+/**
+ * I9 of stateless runs: each end was delivered, unless the run was rolled back, and no impossible end was delivered.
+ */
 export function everyAloneEndIsTold(
   ledger: Ledger,
   gone: readonly AloneEntry[],
@@ -73,7 +75,7 @@ export function everyAloneEndIsTold(
   return found;
 }
 
-/** I10: with every such run over, and its readers' time too, storage holds nothing of them. */
+/** I10: when all stateless runs have ended and the time for their readers is over, storage contains nothing of them. */
 export function nothingHiddenIsLeft(snapshot: Snapshot): Violation[] {
   return snapshot.threads
     .filter(({ record }) => record !== undefined && record.temporary !== null)

@@ -3,18 +3,18 @@ import type { Effect } from "../effects.ts";
 import type { Violation } from "../ledger.ts";
 import type { Snapshot } from "../snapshot.ts";
 
-/** A task whose work was stored when the server was killed, and how many effects there were by then. */
+/** A task whose writes were stored when the server was killed, and the number of effects at that time. */
 export interface Finished {
   readonly task: string;
-  /** The run that did it. */
+  /** The run of the task. */
   readonly run: string;
   readonly effects: number;
   readonly why: string;
 }
 
 /**
- * Tasks that must not run again: those of a superstep whose checkpoint is stored, and those that have finished beside a
- * sibling that has not.
+ * Tasks that must not run again: those of a superstep whose checkpoint is stored, and those that have finished beside
+ * an unfinished sibling.
  */
 export function finishedTasks(snapshot: Snapshot, effects: readonly Effect[]): Finished[] {
   const found: Finished[] = [];
@@ -45,8 +45,8 @@ export function finishedTasks(snapshot: Snapshot, effects: readonly Effect[]): F
 }
 
 /**
- * Tasks that a stop in good order has waited for: all that had begun, since none takes as long as the stop does. Runs that store
- * nothing before their end begin anew.
+ * Tasks that a graceful stop has waited for: all that had begun, because none takes as long as the drain. Runs that
+ * store nothing before their end start from the beginning.
  */
 export function endedByStop({ threads }: Snapshot, effects: readonly Effect[]): Finished[] {
   const open = new Set<string>();
@@ -60,7 +60,7 @@ export function endedByStop({ threads }: Snapshot, effects: readonly Effect[]): 
   return begun.map(({ task, run }) => ({ task, run, effects: effects.length, why }));
 }
 
-/** I2: no task runs again whose work was stored before. */
+/** I2: no task runs again if its writes were stored. */
 export function nothingIsRepeated(finished: Iterable<Finished>, effects: readonly Effect[]): Violation[] {
   const first = new Map<string, Finished>();
   for (const one of finished) {
@@ -82,8 +82,8 @@ export function nothingIsRepeated(finished: Iterable<Finished>, effects: readonl
 }
 
 /**
- * I8: at most one run at a time on a thread. Seen from the bodies: once another run has begun on the thread, an earlier
- * one must never begin a node again, in this life or a later one.
+ * I8: at most one run at a time on a thread. Seen from the node bodies: when another run has begun on the thread, an
+ * earlier run must never begin a node again, in this life of the server or a later one.
  */
 export function oneRunAtATime(effects: readonly Effect[]): Violation[] {
   const current = new Map<string, string>();

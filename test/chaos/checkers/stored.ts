@@ -3,7 +3,7 @@ import { isTerminal } from "../../../src/model/run.ts";
 import type { Violation } from "../ledger.ts";
 import type { Snapshot, StoredCheckpoint, StoredThread } from "../snapshot.ts";
 
-/** I4, as stored: a run's events have the ids 0 to n, without a gap and without one twice. */
+/** I4, as stored: the events of a run have the ids 0 to n, without gaps or duplicates. */
 export function eventsAreContiguous(snapshot: Snapshot): Violation[] {
   const found: Violation[] = [];
   for (const { key, runs } of snapshot.threads) {
@@ -38,7 +38,7 @@ const logOf = (at: StoredCheckpoint): readonly unknown[] => {
   return Array.isArray(log) ? log : [];
 };
 
-/** What the nodes that led to a checkpoint added to the log, by its own account. */
+/** Returns what the nodes that led to a checkpoint added to the log, according to the checkpoint. */
 function addedTo(at: StoredCheckpoint): unknown[] {
   const added: unknown[] = [];
   for (const update of Object.values(at.checkpoint.writes ?? {})) {
@@ -52,7 +52,9 @@ function addedTo(at: StoredCheckpoint): unknown[] {
 
 const sorted = (list: readonly unknown[]) => JSON.stringify(list.map(String).sort());
 
-/** I6: nothing is damaged, and each checkpoint's state is that of its parent with what the step's nodes wrote. */
+/**
+ * I6: nothing is damaged, and each checkpoint's state equals its parent's state plus the writes of the step's nodes.
+ */
 export function stateIsTheFold(snapshot: Snapshot): Violation[] {
   const found: Violation[] = snapshot.damage.map(({ key, what }) => ({
     invariant: "I6",
@@ -92,7 +94,7 @@ export function stateIsTheFold(snapshot: Snapshot): Violation[] {
   return found;
 }
 
-/** Of a run that stores nothing before its end, one checkpoint holds all that its steps added, the last one's too. */
+/** If a run stores nothing before its end, one checkpoint contains all that its steps added, including the last one. */
 function isWholeRun(
   { runs }: StoredThread,
   { checkpoint: { run_id } }: StoredCheckpoint,
@@ -115,7 +117,7 @@ const orphan = (thread: StoredThread, at: StoredCheckpoint): Violation => ({
   evidence: at.checkpoint,
 });
 
-/** I7: what the indexes say is what the records say. */
+/** I7: the indexes agree with the records. */
 export function indexesAgree(snapshot: Snapshot): Violation[] {
   const found: Violation[] = [];
   const unsettled = new Set(snapshot.unsettled);
@@ -127,7 +129,7 @@ export function indexesAgree(snapshot: Snapshot): Violation[] {
       continue;
     }
     const waiting = record.active === null ? record.queue : [record.active, ...record.queue];
-    // One that was made for one run has to be deleted, at the least.
+    // A temporary thread at least has to be deleted.
     const marked = waiting.length > 0 || record.temporary !== null;
     if (marked !== unsettled.has(key.thread)) {
       say(

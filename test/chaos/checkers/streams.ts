@@ -1,7 +1,7 @@
 import type { Frame } from "../client.ts";
 import type { Violation } from "../ledger.ts";
 
-/** I4, as a reader sees it: ids grow from event to event, and the first of a run is `metadata`, number 0. */
+/** I4, as a reader sees it: ids increase from event to event, and the first event of a run is `metadata`, number 0. */
 export function idsGrow(run: string, frames: readonly Frame[], fromStart: boolean): Violation[] {
   const found: Violation[] = [];
   const say = (message: string, at: number) =>
@@ -23,8 +23,8 @@ export function idsGrow(run: string, frames: readonly Frame[], fromStart: boolea
 }
 
 /**
- * I5: what a reader got before the cut, and what a reader that resumed after it got, is together what a reader from the
- * start gets: byte for byte, nothing missing, nothing twice.
+ * I5: the events before a cut and the events of the resumed stream together equal the stream from the start: byte for
+ * byte, nothing missing, nothing twice.
  */
 export function resumeIsExact(
   run: string,

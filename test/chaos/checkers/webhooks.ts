@@ -1,7 +1,7 @@
 import type { Violation } from "../ledger.ts";
 import type { RunNow } from "./acknowledged.ts";
 
-/** What a webhook told. */
+/** A delivered webhook. */
 export interface Told {
   readonly run: string;
   readonly status: string;
@@ -10,7 +10,9 @@ export interface Told {
 
 const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
 
-/** I9: each run that has ended was told of, at least once, as it is stored; and no run whose end is not stored. */
+/**
+ * I9: the end of each run was delivered at least once, with the stored status. No end was delivered that is not stored.
+ */
 export function everyEndIsTold(
   runs: readonly RunNow[],
   told: readonly Told[],
@@ -33,7 +35,7 @@ export function everyEndIsTold(
   }
   for (const [run, said] of statuses) {
     const end = ends.get(run);
-    // One that was admitted when the server died, unacknowledged, is nobody's to know.
+    // A run that was admitted but not acknowledged when the server died is unknown to the clients.
     if (end !== undefined && (said.size > 1 || !said.has(end.status ?? ""))) {
       say(`run ${run} is ${end.status}, and its webhook was told ${[...said].join(", ")}`, end.entry);
     }

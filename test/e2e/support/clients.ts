@@ -1,10 +1,10 @@
 import { Client as Line1 } from "@langchain/langgraph-sdk";
 import { Client as Line2 } from "langgraph-sdk-2";
 
-/** Both lines of the official SDK. What a test calls, both of them have, with the same types. */
+/** The client of both major versions of the official SDK. The calls that tests make have the same types in both. */
 export type Client = Line1;
 
-/** They answer a failure as they get it, instead of trying again for seconds. */
+/** No retries: a failure is returned at once instead of after seconds. */
 const once = { callerOptions: { maxRetries: 0 } };
 
 export const lines: readonly (readonly [name: string, connect: (url: string, key?: string) => Client])[] = [

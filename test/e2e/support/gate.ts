@@ -1,6 +1,6 @@
 import { graph, list, value } from "../../../src/index.ts";
 
-/** Something that comes about once; asked for before or after makes no difference. */
+/** A promise that is resolved once by hand. Waiting before or after that makes no difference. */
 export interface Latch {
   readonly passed: Promise<void>;
   pass(): void;
@@ -12,7 +12,7 @@ export function latch(): Latch {
   return { passed, pass: () => pass() };
 }
 
-/** Latches by name, made when they are first asked for. */
+/** Returns latches by name. Each is created at its first use. */
 export function latches(): (name: string) => Latch {
   const made = new Map<string, Latch>();
   return (name) => {
@@ -22,7 +22,7 @@ export function latches(): (name: string) => Latch {
   };
 }
 
-/** Waits for a latch, or until the run is told to stop. */
+/** Waits for a latch, or until the run is aborted. */
 export async function unlessAborted(passed: Promise<void>, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const stop = latch();
@@ -32,7 +32,7 @@ export async function unlessAborted(passed: Promise<void>, signal: AbortSignal):
 }
 
 /**
- * A graph whose runs wait in their second node until the test lets them go on. Runs are told apart by the `name` in their
+ * A graph whose runs wait in their second node until the test releases them. Runs are identified by the `name` in their
  * input.
  */
 export function gated() {
@@ -52,7 +52,7 @@ export function gated() {
   });
   return {
     held,
-    /** Resolves once that run waits. */
+    /** Resolves when the run waits. */
     waits: (name: string) => reached(name).passed,
     open: (name: string) => opened(name).pass(),
   };

@@ -2,7 +2,7 @@ import { createWebSocketReceiver } from "@statelyai/inspect";
 import { onTestFinished } from "vitest";
 import { WebSocket } from "ws";
 
-/** A message of the inspection feed, as the vendor's receiver hands it out, with our members beside its own. */
+/** A message of the inspection feed, as the vendor's receiver delivers it, with Heddle's additional members. */
 export interface Inspected {
   readonly type: "@xstate.actor" | "@xstate.event" | "@xstate.snapshot";
   readonly sessionId: string;
@@ -31,13 +31,13 @@ export interface Inspected {
 
 export interface Inspecting {
   readonly messages: readonly Inspected[];
-  /** The first message for which that holds, once it is there. */
+  /** Resolves with the first message that matches. */
   until(isIt: (message: Inspected) => boolean): Promise<Inspected>;
-  /** How an actor stands, as far as was told. */
+  /** Returns the last reported state of an actor. */
   value(session: string): unknown;
 }
 
-/** The vendor's own receiver, as it is. */
+/** The vendor's own receiver, unchanged. */
 export function inspect(url: string, query = ""): Inspecting {
   const receiver = createWebSocketReceiver({ server: addressOf(url, query) });
   const messages: Inspected[] = [];
@@ -65,7 +65,7 @@ export function inspect(url: string, query = ""): Inspecting {
 
 const addressOf = (url: string, query: string) => `${url.replace("http", "ws")}/inspect${query}`;
 
-/** How a socket ends that is not let in: its code and reason, or the status of a refused upgrade. */
+/** Returns how a refused socket ends: its close code and reason, or the status of the refused upgrade. */
 export function refused(url: string, query = "", origin?: string): Promise<{ code: number; reason: string }> {
   const socket = new WebSocket(addressOf(url, query), origin === undefined ? {} : { origin });
   onTestFinished(() => socket.terminate());

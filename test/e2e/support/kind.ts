@@ -1,10 +1,16 @@
-/** Are the suite's graphs written anew in LangGraph.js (`test/langgraph/twin.ts`)? */
+/** True if the suite runs over graphs rewritten in LangGraph.js (`test/langgraph/twin.ts`). */
 export const isHosted: boolean = process.env["HEDDLE_TEST_GRAPHS"] === "langgraph";
 
-/** Has the suite run already, over the server's own choice? What takes long and is the same over all is not shown again. */
+/**
+ * True if the suite runs again over another choice than the server's default. Slow tests whose result cannot differ are
+ * skipped then.
+ */
 export const isAgain: boolean = isHosted || process.env["HEDDLE_TEST_TRANSPORT"] !== undefined;
 
-/** Where graphs of LangGraph.js do otherwise than our own, because LangGraph itself does. Nothing else is left out for them. */
+/**
+ * Where LangGraph.js graphs behave differently from Heddle's, because LangGraph itself does. These are the only
+ * exceptions for them.
+ */
 const differences = {
   "a step that writes nothing": "is no `values` event, and an input that writes nothing is none either",
   "tokens that nobody asked for": "are not streamed: a run without the modes of messages has fewer events",
@@ -29,9 +35,9 @@ const differences = {
   "schemas of annotations": "tell of what kind a default is; and the configuration's is the context's",
 } as const;
 
-/** Do the graphs that the suite runs over do otherwise there? */
+/** Checks whether the graphs of this run of the suite behave differently in this respect. */
 export const differs = (where: keyof typeof differences): boolean => isHosted && where in differences;
 
-/** What is seen of our own graphs alone. */
+/** Expected values that only Heddle's own graphs produce. */
 export const ours = <T>(where: keyof typeof differences, ...seen: readonly T[]): readonly T[] =>
   differs(where) ? [] : seen;

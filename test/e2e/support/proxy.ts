@@ -4,15 +4,15 @@ import { onTestFinished } from "vitest";
 
 export interface Proxy {
   readonly url: string;
-  /** The heads of the requests that went through, in order: request line and headers, as they were sent. */
+  /** The heads of the forwarded requests, in order: request line and headers, unchanged. */
   readonly requests: readonly string[];
-  /** Breaks off every connection that is there, without a word. */
+  /** Destroys every open connection. */
   cut(): void;
 }
 
 /**
- * Stands between a client and a server, and passes on bytes as they are; but of the first answer that is a stream of
- * events no more than its first event.
+ * A proxy between a client and a server that forwards bytes unchanged, except that of the first event stream only the
+ * first event passes.
  */
 export async function proxyTo(url: string): Promise<Proxy> {
   const { hostname, port } = new URL(url);
@@ -26,7 +26,7 @@ export async function proxyTo(url: string): Promise<Proxy> {
       [upstream, client],
     ] as const) {
       sockets.add(socket);
-      // A connection that is cut is what this is for.
+      // This proxy cuts connections on purpose.
       socket.on("error", () => undefined);
       socket.on("close", () => {
         sockets.delete(socket);

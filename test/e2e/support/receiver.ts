@@ -9,7 +9,7 @@ export interface Told {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-/** A real server that is told of runs by webhook. `answer` gives the status to the nth request. */
+/** A real HTTP server that receives webhooks. `answer` returns the status for the nth request. */
 export async function receiver(answer: (nth: number) => number = () => 200) {
   const told: Told[] = [];
   let waiting: (() => void)[] = [];
@@ -32,7 +32,7 @@ export async function receiver(answer: (nth: number) => number = () => 200) {
   return {
     told,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** What it was told, once that is as much. */
+    /** Resolves with the received webhooks when there are `count`. */
     async until(count: number): Promise<readonly Told[]> {
       while (told.length < count) await new Promise<void>((resolve) => waiting.push(resolve));
       return told;

@@ -10,14 +10,14 @@ import { systemClock } from "../../../src/platform/clock.ts";
 import type { Twins } from "../../langgraph/twin.ts";
 
 export interface Server extends App {
-  /** What was logged at level `warn` or above, for a test to look at. */
+  /** The log records of level `warn` or above. */
   readonly complaints: readonly string[];
 }
 
 /**
- * What the whole suite can be run over: a transport (`uws`, `node`) and a storage (`memory`, `level`). Where nothing is said,
- * the server's own choice, and memory. Its graphs can be written anew in LangGraph.js (`langgraph`), for chapters that are
- * not about what only our own have.
+ * The variants over which the suite can run: a transport (`uws`, `node`) and a storage (`memory`, `level`). The
+ * defaults are the server's own choice of a transport, and memory. The graphs can be rewritten in LangGraph.js
+ * (`langgraph`) for tests that do not depend on features of Heddle's own graphs.
  */
 const {
   HEDDLE_TEST_TRANSPORT: transport,
@@ -45,8 +45,8 @@ async function surroundings(options: AppOptions): Promise<AppOptions> {
 }
 
 /**
- * A real server in this process, on any free port and, unless told otherwise, in memory. It ends with the test, and
- * serves the demo's graphs and those given.
+ * Starts a real server in this process, on a free port and, by default, in memory. It closes with the test, and serves
+ * the demo's graphs and the given ones.
  */
 export async function serve(options: AppOptions = {}): Promise<Server> {
   const complaints: string[] = [];
@@ -61,7 +61,7 @@ export async function serve(options: AppOptions = {}): Promise<Server> {
   return Object.assign(app, { complaints });
 }
 
-/** A directory that is gone after the test. */
+/** A directory that is deleted after the test. */
 export async function directory(): Promise<string> {
   const made = await mkdtemp(join(tmpdir(), "heddle-"));
   onTestFinished(() => rm(made, { recursive: true, force: true }));

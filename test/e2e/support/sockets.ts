@@ -2,7 +2,7 @@ import { unpack } from "msgpackr";
 import { onTestFinished } from "vitest";
 import { WebSocket } from "ws";
 
-/** A frame of a run's or a thread's events. */
+/** An event frame of a run or a thread. */
 export interface Frame {
   readonly id: string;
   readonly event: string;
@@ -10,7 +10,7 @@ export interface Frame {
   readonly run_id?: string;
 }
 
-/** What answers a command. */
+/** The answer to a command. */
 export interface Told {
   readonly type: "ack" | "error";
   readonly id: unknown;
@@ -24,14 +24,14 @@ export interface Closed {
   readonly reason: string;
 }
 
-/** A WebSocket and all that came over it. */
+/** A WebSocket and everything received over it. */
 export class Dialed {
   readonly socket: WebSocket;
   readonly frames: Frame[] = [];
   readonly answers: Told[] = [];
   readonly opened: Promise<void>;
   readonly closed: Promise<Closed>;
-  /** Messages that were not of the agreed kind, text or bytes. */
+  /** The number of messages of the wrong kind (text or bytes) for the subprotocol. */
   odd = 0;
   #changed: () => void = () => undefined;
 
@@ -58,7 +58,7 @@ export class Dialed {
     });
   }
 
-  /** Waits until what came is as it should be. */
+  /** Waits until the received messages match. */
   async until(isIt: (dialed: this) => boolean): Promise<this> {
     while (!isIt(this)) {
       if (this.socket.readyState === WebSocket.CLOSED) {
@@ -84,11 +84,11 @@ export class Dialed {
 
 interface DialOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Speaks `heddle.msgpack`. */
+  /** True: use the subprotocol `heddle.msgpack`. */
   readonly packed?: boolean;
 }
 
-/** Opens a WebSocket that is gone after the test. */
+/** Opens a WebSocket that is closed after the test. */
 export async function dial(url: string, options?: DialOptions): Promise<Dialed> {
   const dialed = new Dialed(url, options);
   onTestFinished(() => dialed.socket.terminate());

@@ -2,8 +2,8 @@ import { graph, list, messages } from "../../../src/index.ts";
 import { latch, unlessAborted } from "./gate.ts";
 
 /**
- * A graph whose runs have something to show in every stream mode: own events, tokens, updates, values. They wait half way,
- * with the first half shown, until the test lets them go on.
+ * A graph whose runs produce output in every stream mode: custom events, tokens, updates, values. They wait half way,
+ * with the first half sent, until the test releases them.
  */
 export function talking() {
   const reached = latch();
@@ -41,6 +41,6 @@ export function talking() {
 export const ALL_MODES = ["values", "updates", "messages-tuple", "custom"] as const;
 export type Mode = (typeof ALL_MODES)[number];
 
-/** What events of a mode are called; `metadata` and `error` come in every mode. */
+/** Returns the event names of stream modes. `metadata` and `error` occur in every mode. */
 export const eventsOf = (modes: readonly Mode[]): ReadonlySet<string> =>
   new Set(["metadata", "error", ...modes.map((mode) => (mode === "messages-tuple" ? "messages" : mode))]);

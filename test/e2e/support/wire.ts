@@ -8,14 +8,14 @@ export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\+00:00$/;
 export const aUuid: unknown = expect.stringMatching(UUID);
 export const aHex32: unknown = expect.stringMatching(HEX32);
 export const aTime: unknown = expect.stringMatching(TIME);
-/** An id that is well formed, and nobody's. */
+/** A well-formed id that belongs to nothing. */
 export const NOBODY = "00000000-0000-4000-8000-000000000000";
 
 const json = { "content-type": "application/json" };
 
 export const get = (url: string, headers: Record<string, string> = {}) => fetch(url, { headers });
 
-/** Posts JSON, or a text as it is. */
+/** Posts JSON, or a text unchanged. */
 export function post(url: string, body: unknown = {}): Promise<Response> {
   return fetch(url, {
     method: "POST",
@@ -35,7 +35,7 @@ export async function newThread(url: string): Promise<string> {
   return (await postJson<{ thread_id: string }>(`${url}/threads`)).thread_id;
 }
 
-/** One server-sent event, with the very bytes that brought it. */
+/** One server-sent event with its exact bytes. */
 export interface Sent {
   readonly id: string;
   readonly event: string;
@@ -43,7 +43,7 @@ export interface Sent {
   readonly bytes: string;
 }
 
-/** What a stream holds, without its heartbeats. Fails where the bytes are not framed as agreed. */
+/** Parses the events of a stream, without its heartbeats. Fails if the framing is wrong. */
 export function events(text: string): Sent[] {
   const blocks = text.replaceAll(/^: heartbeat\n/gm, "").split("\n\n");
   expect(blocks.pop()).toBe("");
@@ -70,7 +70,7 @@ export class Reading {
     this.#reader = response.body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
   }
 
-  /** What came so far, once such an event is among it. */
+  /** Resolves with the events so far when one of them matches. */
   async until(isIt: (sent: Sent) => boolean): Promise<Sent[]> {
     for (;;) {
       const end = this.#text.lastIndexOf("\n\n");
@@ -80,13 +80,13 @@ export class Reading {
     }
   }
 
-  /** All there is, once the stream has ended. */
+  /** Resolves with all events when the stream has ended. */
   async all(): Promise<Sent[]> {
     while (await this.#more());
     return events(this.#text);
   }
 
-  /** Goes away without reading on. */
+  /** Closes the stream without reading on. */
   leave(): Promise<void> {
     return this.#reader.cancel();
   }
